@@ -1,0 +1,103 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// What every target of ours is compiled with: no warning, no unmarked unsafe operation, no import that is not declared.
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .strictMemorySafety(),
+    .treatAllWarnings(as: .error),
+]
+
+/// One room of `Sources/`: a library target with its unit tests in `Tests/Unit/<name>Tests`.
+struct Room {
+    let name: String
+    let imports: [Target.Dependency]
+    var folder = "Sources"
+    var tests = true
+    var testImports: [Target.Dependency] = []
+
+    var targets: [Target] {
+        var list: [Target] = [
+            .target(name: name, dependencies: imports, path: "\(folder)/\(name)", swiftSettings: strict)
+        ]
+        if tests {
+            list.append(
+                .testTarget(
+                    name: "\(name)Tests",
+                    dependencies: [.byName(name: name), "MartletTesting"] + imports + testImports,
+                    path: "Tests/Unit/\(name)Tests",
+                    swiftSettings: strict))
+        }
+        return list
+    }
+}
+
+/// The rooms from the bottom up: each imports only rooms that stand above it in this list.
+let rooms: [Room] = [
+    Room(name: "MartletCore", imports: ["CLinux"]),
+    Room(name: "MartletJSON", imports: ["MartletCore"]),
+    Room(name: "MartletHTTP", imports: ["MartletCore"]),
+    Room(name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"]),
+    Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL"]),
+    Room(name: "MartletJOSE", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
+    Room(name: "MartletTLS", imports: ["MartletCore", "COpenSSL"]),
+    Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
+    Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
+    Room(name: "MartletRedis", imports: ["MartletCore", "MartletIO", "MartletTLS", "CHiredis", "CLinux"]),
+    Room(name: "MartletProvider", imports: ["MartletCore", "MartletJSON", "MartletConfig", "MartletJOSE"]),
+    Room(name: "MartletRouter", imports: ["MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletProvider", "CPCRE2"]),
+    Room(
+        name: "MartletProxy",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletProvider", "MartletRouter", "CLinux",
+        ]),
+    Room(
+        name: "AppleProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(name: "BundledProviders", imports: ["MartletProvider", "AppleProvider"], folder: "Plugins", tests: false),
+    Room(
+        name: "MartletSimulator",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletProxy"], tests: false),
+    Room(
+        name: "MartletServer",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
+            "MartletFetch", "MartletRedis", "MartletProvider", "MartletRouter", "MartletProxy", "MartletSimulator", "CLinux",
+        ],
+        testImports: ["BundledProviders", "AppleProvider"]),
+]
+
+/// Debian's C libraries, one target each.
+let libraries: [Target] = [
+    .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+    .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+    .systemLibrary(name: "CHiredis", pkgConfig: "hiredis", providers: [.apt(["libhiredis-dev"])]),
+    .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CPCRE2", pkgConfig: "libpcre2-8", providers: [.apt(["libpcre2-dev"])]),
+]
+
+let package = Package(
+    name: "martlet",
+    products: [.executable(name: "martlet", targets: ["martlet"])],
+    targets: libraries
+        + rooms.flatMap(\.targets)
+        + [
+            .executableTarget(
+                name: "martlet", dependencies: ["MartletServer", "BundledProviders"], path: "Sources/martlet",
+                swiftSettings: strict),
+            .target(
+                name: "MartletTesting",
+                dependencies: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "CLinux"],
+                path: "Tests/Support", swiftSettings: strict),
+            .testTarget(
+                name: "IntegrationTests",
+                dependencies: ["MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE"],
+                path: "Tests/Integration", swiftSettings: strict),
+        ]
+)

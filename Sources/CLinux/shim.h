@@ -1,0 +1,68 @@
+// Linux calls and constants that Swift's Glibc overlay does not show: variadic functions, macros, GNU extensions.
+#ifndef MARTLET_CLINUX_SHIM_H
+#define MARTLET_CLINUX_SHIM_H
+
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE 1
+#endif
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/timerfd.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+int accept4(int, struct sockaddr *, socklen_t *, int);
+int pipe2(int[2], int);
+void explicit_bzero(void *, size_t);
+
+static inline int martlet_epoll_add(int epoll, int fd, uint32_t events, uint64_t data) {
+    struct epoll_event event = {.events = events, .data = {.u64 = data}};
+    return epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+static inline int martlet_epoll_modify(int epoll, int fd, uint32_t events, uint64_t data) {
+    struct epoll_event event = {.events = events, .data = {.u64 = data}};
+    return epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &event);
+}
+static inline int martlet_epoll_remove(int epoll, int fd) { return epoll_ctl(epoll, EPOLL_CTL_DEL, fd, NULL); }
+static inline uint64_t martlet_epoll_data(const struct epoll_event *event) { return event->data.u64; }
+
+static inline int martlet_accept(int fd, struct sockaddr_storage *address, socklen_t *length) {
+    return accept4(fd, (struct sockaddr *)address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+static inline int martlet_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); }
+static inline int martlet_errno(void) { return errno; }
+static inline int64_t martlet_monotonic_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+static inline int64_t martlet_realtime_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+static inline uint64_t martlet_load64(const uint8_t *bytes) {
+    uint64_t word;
+    memcpy(&word, bytes, 8);
+    return word;
+}
+
+#endif

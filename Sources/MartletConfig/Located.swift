@@ -1,0 +1,29 @@
+/// A position in a configuration file.
+public struct SourceLocation: Sendable, Hashable, CustomStringConvertible {
+    public let file: String
+    /// From 1.
+    public let line: Int
+    /// From 1, in characters.
+    public let column: Int
+
+    public init(file: String, line: Int, column: Int) {
+        self.file = file
+        self.line = line
+        self.column = column
+    }
+
+    public var description: String { "\(file):\(line):\(column)" }
+}
+
+/// A value together with the place in the file it came from.
+public struct Located<Value> {
+    public let value: Value
+    public let location: SourceLocation
+
+    public init(_ value: Value, at location: SourceLocation) {
+        self.value = value
+        self.location = location
+    }
+}
+
+extension Located: Sendable where Value: Sendable {}

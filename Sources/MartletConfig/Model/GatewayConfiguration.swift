@@ -1,0 +1,241 @@
+package import MartletCore
+
+/// The whole of `config.yaml`, decoded and cross-checked: plain values with every default filled in.
+package struct GatewayConfiguration: Sendable {
+    package var server: ServerConfiguration
+    package var admin: AdminConfiguration?
+    package var log: LogConfiguration
+    package var store: StoreConfiguration
+    package var jwks: JWKSConfiguration
+    package var providers: [ProviderConfiguration]
+    package var upstreams: [UpstreamConfiguration]
+    package var routes: [RouteConfiguration]
+}
+
+/// `server:` — listeners, event loops, limits and deadlines of the client side.
+package struct ServerConfiguration: Sendable {
+    package var listeners: [ListenerConfiguration]
+    /// Event loops; `nil` is one per core.
+    package var workers: Int?
+    package var trustedProxies: [AddressRange]
+    package var limits: Limits
+    package var paths: PathOptions
+    package var timeouts: ServerTimeouts
+}
+
+/// One entry of `server.listen`.
+package struct ListenerConfiguration: Sendable {
+    package var address: Located<SocketAddress>
+    package var reusePort: Bool
+}
+
+/// `server.limits`.
+package struct Limits: Sendable, Equatable {
+    package var headerBytes = 16 * 1024
+    package var headerFields = 100
+    /// `nil` is unlimited.
+    package var bodyBytes: Int? = 10 * 1024 * 1024
+    /// Bytes per second, averaged over 30 s; 0 is off.
+    package var bodyMinimumRate = 256
+    package var connections = 10_000
+    /// 0 is unlimited.
+    package var connectionsPerAddress = 0
+
+    package init() {}
+}
+
+/// `server.paths`.
+package struct PathOptions: Sendable, Equatable {
+    package var keepsEncodedSlash = false
+    package var keepsEncodedPercent = false
+
+    package init() {}
+}
+
+/// `server.timeouts`.
+package struct ServerTimeouts: Sendable, Equatable {
+    package var requestHead = Duration.seconds(10)
+    package var tlsHandshake = Duration.seconds(10)
+    package var idle = Duration.seconds(75)
+    package var bodyIdle = Duration.seconds(30)
+    package var drain = Duration.seconds(30)
+
+    package init() {}
+}
+
+/// `admin:`.
+package struct AdminConfiguration: Sendable {
+    package var address: Located<SocketAddress>
+}
+
+/// `log:`.
+package struct LogConfiguration: Sendable, Equatable {
+    package enum Format: String, Sendable, CaseIterable { case auto, text, json }
+
+    package var level = LogLevel.info
+    package var format = Format.auto
+
+    package init() {}
+}
+
+/// `store:`.
+package struct StoreConfiguration: Sendable {
+    package enum OnError: String, Sendable, CaseIterable { case cached, deny }
+
+    /// `memory:`, `redis://…`, `rediss://…` or `redis+unix://…`, as text; the Redis room reads it.
+    package var url: Located<String>
+    package var keyPrefix = "martlet:"
+    package var onError = OnError.cached
+}
+
+/// `jwks:` — how issuers' keys are fetched and kept (design.md 8).
+package struct JWKSConfiguration: Sendable, Equatable {
+    package var ttl = Duration.seconds(3600)
+    package var maximumStale = Duration.seconds(24 * 3600)
+    package var unknownKeyCooldown = Duration.seconds(60)
+    package var negativeTTL = Duration.seconds(300)
+    package var fetchTimeout = Duration.seconds(3)
+
+    package init() {}
+}
+
+/// One entry of `providers:`: its name, its kind, and the rest of the block for the plugin to decode.
+package struct ProviderConfiguration: Sendable {
+    package var name: Located<String>
+    package var kind: Located<String>
+    /// The whole block with positions; `kind` has been taken out.
+    package var block: ConfigurationNode
+}
+
+/// One entry of `upstreams:`.
+package struct UpstreamConfiguration: Sendable {
+    package enum Balance: Sendable, Equatable {
+        case leastRequests
+        case roundRobin
+        /// By a hash of this request header (lower case).
+        case hash(header: String)
+    }
+
+    /// What the upstream gets as `Host`.
+    package enum HostPolicy: Sendable, Equatable {
+        case keep
+        case endpoint
+        case fixed(String)
+    }
+
+    package var name: Located<String>
+    package var endpoints: [Located<EndpointAddress>]
+    package var timeouts: UpstreamTimeouts
+    package var host: HostPolicy
+    package var balance: Balance
+}
+
+/// Where one endpoint of an upstream is.
+package enum EndpointAddress: Sendable, Hashable {
+    /// `http://host:port`; the host may be a name or an address literal without brackets.
+    case http(host: String, port: UInt16)
+    /// `unix:/path`.
+    case unix(path: String)
+    /// `builtin:echo`: answers with what it received, as JSON.
+    case echo
+}
+
+/// `upstreams.*.timeouts`.
+package struct UpstreamTimeouts: Sendable, Equatable {
+    package var connect = Duration.seconds(2)
+    package var responseHead = Duration.seconds(30)
+    package var idle = Duration.seconds(60)
+
+    package init() {}
+}
+
+/// One entry of `routes:`.
+package struct RouteConfiguration: Sendable {
+    package enum Authentication: Sendable {
+        case none
+        case required(providers: [String])
+        case optional(providers: [String])
+    }
+
+    package enum PathPattern: Sendable {
+        /// Any path.
+        case any
+        case glob(Located<String>)
+        case regex(Located<String>)
+    }
+
+    /// `limits.body_bytes` of a route.
+    package enum BodyLimit: Sendable, Equatable {
+        case inherited
+        case unlimited
+        case bytes(Int)
+    }
+
+    package var name: Located<String>
+    /// Lower case; `*.example.com` is one or more labels. Empty is any host.
+    package var hosts: [Located<String>]
+    package var path: PathPattern
+    /// Empty is any method.
+    package var methods: [String]
+    package var authentication: Authentication
+    package var authorize: [ConditionConfiguration]
+    /// `authorize` bound on the credential's age, where a route sets `max_age`.
+    package var maximumAge: Duration?
+    /// `nil`: the default identity headers.
+    package var setHeaders: [HeaderConfiguration]?
+    /// Lower-case names.
+    package var removeHeaders: [String]
+    package var stripPrefix: Located<String>?
+    package var bodyLimit: BodyLimit
+    package var forwardsCredentials: Bool
+    package var upstream: Located<String>
+}
+
+/// One condition of `authorize:`.
+package indirect enum ConditionConfiguration: Sendable {
+    package enum Test: Sendable {
+        case equals(ClaimLiteral)
+        case isIn([ClaimLiteral])
+        case contains(ClaimLiteral)
+        case matches(Located<String>)
+        case exists(Bool)
+        case greaterThan(Double)
+        case lessThan(Double)
+    }
+
+    case claim(name: String, test: Test, inverted: Bool)
+    case any([ConditionConfiguration])
+}
+
+/// A literal that a claim is compared with.
+package enum ClaimLiteral: Sendable, Equatable {
+    case bool(Bool)
+    case number(Double)
+    case text(String)
+}
+
+/// One entry of `headers.set`.
+package struct HeaderConfiguration: Sendable {
+    package enum Value: Sendable {
+        case attribute(PrincipalAttribute)
+        case claim(String)
+    }
+
+    package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii }
+
+    /// As written in the file.
+    package var name: Located<String>
+    package var value: Value
+    package var encoding: Encoding
+    package var join: String?
+    package var fallback: String?
+}
+
+/// What `attribute:` may name.
+package enum PrincipalAttribute: String, Sendable, CaseIterable {
+    case subject, provider, issuer, route
+    case providerSubject = "provider_subject"
+    case sessionID = "session_id"
+    case authTime = "auth_time"
+    case expiresAt = "expires_at"
+}

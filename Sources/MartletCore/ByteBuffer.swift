@@ -1,0 +1,156 @@
+private import CLinux
+
+/// A growable run of bytes with a read end and a write end; one owner, freed with it.
+///
+/// Bytes are appended at the end and consumed from the front. Capacity is kept when it empties, until `release()`.
+@safe package struct ByteBuffer: ~Copyable {
+    private var base: UnsafeMutablePointer<UInt8>?
+    private var capacity = 0
+    private var start = 0
+    private var end = 0
+
+    package init() { unsafe base = nil }
+
+    package init(capacity: Int) {
+        unsafe base = nil
+        reserve(capacity)
+    }
+
+    deinit { unsafe base?.deallocate() }
+
+    /// The bytes that wait to be consumed.
+    package var count: Int { end &- start }
+    package var isEmpty: Bool { start == end }
+
+    /// The waiting bytes; valid until the buffer is changed.
+    @unsafe package var bytes: UnsafeBufferPointer<UInt8> {
+        guard let base = unsafe base else { return unsafe UnsafeBufferPointer(start: nil, count: 0) }
+        return unsafe UnsafeBufferPointer(start: base + start, count: end &- start)
+    }
+
+    /// Makes room for `extra` more bytes behind the end.
+    package mutating func reserve(_ extra: Int) {
+        if capacity &- end >= extra { return }
+        makeRoom(extra)
+    }
+
+    @inline(never)
+    private mutating func makeRoom(_ extra: Int) {
+        let count = self.count
+        if let base = unsafe base, capacity >= count + extra {
+            unsafe memmove(base, base + start, count)
+        } else {
+            var size = max(capacity * 2, 512)
+            while size < count + extra { size *= 2 }
+            let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
+            if let old = unsafe base {
+                unsafe memcpy(fresh, old + start, count)
+                unsafe old.deallocate()
+            }
+            unsafe base = fresh
+            capacity = size
+        }
+        start = 0
+        end = count
+    }
+
+    /// Appends a run of bytes.
+    package mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let source = bytes.baseAddress, bytes.count > 0 else { return }
+        unsafe append(source, count: bytes.count)
+    }
+
+    /// Appends `count` bytes from `source`.
+    @unsafe package mutating func append(_ source: UnsafePointer<UInt8>, count: Int) {
+        reserve(count)
+        if let base = unsafe base { unsafe memcpy(base + end, source, count) }
+        end &+= count
+    }
+
+    package mutating func append(_ byte: UInt8) {
+        reserve(1)
+        if let base = unsafe base { unsafe base[end] = byte }
+        end &+= 1
+    }
+
+    package mutating func append(_ text: StaticString) {
+        unsafe append(text.utf8Start, count: text.utf8CodeUnitCount)
+    }
+
+    package mutating func append(_ text: String) {
+        var text = text
+        text.withUTF8 { unsafe append($0) }
+    }
+
+    package mutating func append(_ bytes: [UInt8]) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
+    }
+
+    /// Appends a number in decimal digits.
+    package mutating func append(decimal value: Int) {
+        var digits: InlineArray<20, UInt8> = .init(repeating: 0)
+        var rest = value.magnitude
+        var index = 20
+        repeat {
+            index &-= 1
+            digits[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 48
+            rest /= 10
+        } while rest > 0
+        if value < 0 { append(45) }
+        reserve(20)
+        while index < 20 {
+            if let base = unsafe base { unsafe base[end] = digits[index] }
+            end &+= 1
+            index &+= 1
+        }
+    }
+
+    /// Appends a number in lower-case hexadecimal digits, without leading zeros.
+    package mutating func append(hexadecimal value: UInt) {
+        var shift = value == 0 ? 0 : (UInt.bitWidth &- value.leadingZeroBitCount &- 1) & ~3
+        while shift >= 0 {
+            let digit = UInt8(truncatingIfNeeded: (value >> UInt(shift)) & 15)
+            append(digit < 10 ? digit &+ 48 : digit &+ 87)
+            shift &-= 4
+        }
+    }
+
+    /// Drops `count` bytes from the front.
+    package mutating func consume(_ count: Int) {
+        start = min(start &+ count, end)
+        if start == end {
+            start = 0
+            end = 0
+        }
+    }
+
+    /// Keeps the first `count` waiting bytes and drops what is behind them.
+    package mutating func truncate(to count: Int) { end = min(end, start &+ max(count, 0)) }
+
+    /// Empties the buffer and keeps its memory.
+    package mutating func removeAll() {
+        start = 0
+        end = 0
+    }
+
+    /// Empties the buffer and gives its memory back.
+    package mutating func release() {
+        unsafe base?.deallocate()
+        unsafe base = nil
+        capacity = 0
+        removeAll()
+    }
+
+    /// Lends at least `room` free bytes to `fill`, which answers how many it wrote.
+    package mutating func fill(room: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
+        reserve(room)
+        guard let base = unsafe base else { return 0 }
+        let free = unsafe UnsafeMutableRawBufferPointer(start: base + end, count: capacity &- end)
+        let written = unsafe fill(free)
+        if written > 0 { end &+= min(written, capacity &- end) }
+        return written
+    }
+
+    /// The bytes as an array; for tests and cold paths.
+    package var array: [UInt8] { unsafe Array(bytes) }
+}

@@ -1,0 +1,60 @@
+/// How much a log line matters.
+public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
+    case debug, info, warning, error
+
+    public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
+
+    /// The name as configuration and log lines spell it.
+    public var name: String {
+        switch self {
+        case .debug: "debug"
+        case .info: "info"
+        case .warning: "warning"
+        case .error: "error"
+        }
+    }
+}
+
+/// Where log lines go. One call is one line; implementations never block the caller.
+public protocol LogWriting: Sendable {
+    /// - Parameters:
+    ///   - level: how much it matters.
+    ///   - event: what happened, in a few fixed words.
+    ///   - fields: names and values, in order; never a token, a secret or a query string.
+    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)])
+}
+
+/// A writer with fields that every line of a room or a provider carries.
+public struct Logger: Sendable {
+    private let writer: any LogWriting
+    private let minimum: LogLevel
+    private let fields: [(String, String)]
+
+    public init(_ writer: any LogWriting, minimum: LogLevel, fields: [(String, String)] = []) {
+        self.writer = writer
+        self.minimum = minimum
+        self.fields = fields
+    }
+
+    /// The same logger with more fields on every line.
+    public func with(_ more: (String, String)...) -> Logger {
+        Logger(writer, minimum: minimum, fields: fields + more)
+    }
+
+    public func debug(_ event: String, _ fields: (String, String)...) { log(.debug, event, fields) }
+    public func info(_ event: String, _ fields: (String, String)...) { log(.info, event, fields) }
+    public func warning(_ event: String, _ fields: (String, String)...) { log(.warning, event, fields) }
+    public func error(_ event: String, _ fields: (String, String)...) { log(.error, event, fields) }
+
+    private func log(_ level: LogLevel, _ event: String, _ more: [(String, String)]) {
+        guard level >= minimum else { return }
+        writer.write(level, event, fields + more)
+    }
+
+    /// A logger that says nothing; for tests.
+    public static let silent = Logger(NoLog(), minimum: .error)
+}
+
+private struct NoLog: LogWriting {
+    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {}
+}

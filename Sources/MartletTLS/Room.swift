@@ -1,0 +1,1 @@
+// The room is built up file by file.
