@@ -1,0 +1,72 @@
+private import CLinux
+
+/// What a descriptor is ready for.
+package struct Readiness: OptionSet, Sendable {
+    package let rawValue: UInt32
+
+    package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    package static let readable = Readiness(rawValue: 0x001)
+    package static let writable = Readiness(rawValue: 0x004)
+    package static let failed = Readiness(rawValue: 0x008)
+    /// Both directions are closed.
+    package static let hungUp = Readiness(rawValue: 0x010)
+    /// The peer will send no more.
+    package static let readClosed = Readiness(rawValue: 0x2000)
+    /// Report changes only.
+    package static let edge = Readiness(rawValue: 1 << 31)
+    /// Wake one of the pollers that share a descriptor.
+    package static let exclusive = Readiness(rawValue: 1 << 28)
+}
+
+/// `epoll(7)`: which descriptors are ready, in batches. One owner, one thread.
+@safe package struct Poller: ~Copyable {
+    private static let batch = 256
+
+    private let descriptor: Int32
+    private let events: UnsafeMutablePointer<epoll_event>
+
+    package init() throws(IOError) {
+        descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))
+        guard descriptor >= 0 else { throw IOError("epoll_create1") }
+        unsafe events = .allocate(capacity: Poller.batch)
+        unsafe events.initialize(repeating: epoll_event(), count: Poller.batch)
+    }
+
+    deinit {
+        unsafe events.deallocate()
+        close(descriptor)
+    }
+
+    /// Watches a descriptor; `token` comes back with its events.
+    package func add(_ fd: Int32, _ interest: Readiness, token: UInt64) throws(IOError) {
+        guard martlet_epoll_add(descriptor, fd, interest.rawValue, token) == 0 else { throw IOError("epoll_ctl") }
+    }
+
+    /// Changes what a descriptor is watched for.
+    package func modify(_ fd: Int32, _ interest: Readiness, token: UInt64) throws(IOError) {
+        guard martlet_epoll_modify(descriptor, fd, interest.rawValue, token) == 0 else { throw IOError("epoll_ctl") }
+    }
+
+    /// Stops watching a descriptor. One that is closed need not be removed.
+    package func remove(_ fd: Int32) { _ = martlet_epoll_remove(descriptor, fd) }
+
+    /// Waits for events, at most `milliseconds` (−1: until there is one). An interrupted wait has none.
+    /// - Returns: how many events can be read by index.
+    package func wait(milliseconds: Int32) -> Int {
+        let count = unsafe epoll_wait(descriptor, events, Int32(Poller.batch), milliseconds)
+        return Int(max(count, 0))
+    }
+
+    /// The token of an event of the last batch.
+    package func token(at index: Int) -> UInt64 {
+        precondition(index >= 0 && index < Poller.batch)
+        return unsafe martlet_epoll_data(events + index)
+    }
+
+    /// What an event of the last batch says.
+    package func readiness(at index: Int) -> Readiness {
+        precondition(index >= 0 && index < Poller.batch)
+        return unsafe Readiness(rawValue: events[index].events)
+    }
+}
