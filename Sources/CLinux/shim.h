@@ -47,6 +47,20 @@ static inline uint64_t martlet_epoll_data(const struct epoll_event *event) { ret
 static inline int martlet_accept(int fd, struct sockaddr_storage *address, socklen_t *length) {
     return accept4(fd, (struct sockaddr *)address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
+static inline int martlet_bind(int fd, const void *address, socklen_t length) {
+    return bind(fd, (const struct sockaddr *)address, length);
+}
+static inline int martlet_connect(int fd, const void *address, socklen_t length) {
+    return connect(fd, (const struct sockaddr *)address, length);
+}
+static inline int martlet_local_name(int fd, struct sockaddr_storage *address, socklen_t *length) {
+    return getsockname(fd, (struct sockaddr *)address, length);
+}
+static inline int martlet_is_connected(int fd) {
+    struct sockaddr_storage peer;
+    socklen_t length = sizeof peer;
+    return getpeername(fd, (struct sockaddr *)&peer, &length) == 0;
+}
 static inline int martlet_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); }
 static inline int martlet_errno(void) { return errno; }
 static inline int64_t martlet_monotonic_nanoseconds(void) {

@@ -1,0 +1,178 @@
+private import CLinux
+
+/// A socket address as the kernel takes it: IPv4, IPv6 or a Unix path.
+package struct SocketEndpoint: Sendable, Hashable {
+    /// The `sockaddr` bytes, in the kernel's layout.
+    fileprivate let storage: [UInt8]
+
+    /// An address literal (IPv6 without brackets) and a port; `nil` for a host name.
+    package init?(literal host: String, port: UInt16) {
+        var v4 = sockaddr_in()
+        if unsafe inet_pton(AF_INET, host, &v4.sin_addr) == 1 {
+            v4.sin_family = sa_family_t(AF_INET)
+            v4.sin_port = port.bigEndian
+            storage = unsafe withUnsafeBytes(of: &v4) { unsafe Array($0) }
+            return
+        }
+        var v6 = sockaddr_in6()
+        guard unsafe inet_pton(AF_INET6, host, &v6.sin6_addr) == 1 else { return nil }
+        v6.sin6_family = sa_family_t(AF_INET6)
+        v6.sin6_port = port.bigEndian
+        storage = unsafe withUnsafeBytes(of: &v6) { unsafe Array($0) }
+    }
+
+    /// A Unix socket's path; `nil` when it is longer than the kernel allows (107 bytes).
+    package init?(path: String) {
+        var address = sockaddr_un()
+        let bytes = Array(path.utf8)
+        let offset = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
+        guard !bytes.isEmpty, bytes.count < MemoryLayout<sockaddr_un>.size - offset, !bytes.contains(0) else { return nil }
+        address.sun_family = sa_family_t(AF_UNIX)
+        var raw = unsafe withUnsafeBytes(of: &address) { unsafe Array($0) }
+        raw.replaceSubrange(offset..<(offset + bytes.count), with: bytes)
+        storage = Array(raw.prefix(offset + bytes.count + 1))
+    }
+
+    /// Takes over the bytes of a `sockaddr` of the kernel's layout, such as a resolver answers with.
+    package init(sockaddr bytes: [UInt8]) { storage = bytes }
+
+    package var isUnix: Bool { family == AF_UNIX }
+    fileprivate var family: Int32 {
+        storage.count < 2 ? AF_UNSPEC : Int32(UInt16(storage[0]) | UInt16(storage[1]) << 8)
+    }
+
+    /// The port, 0 for a Unix socket.
+    package var port: UInt16 {
+        guard !isUnix, storage.count >= 4 else { return 0 }
+        return UInt16(storage[2]) << 8 | UInt16(storage[3])
+    }
+
+    /// The address as 16 bytes, IPv4 mapped into IPv6; zeros for a Unix socket.
+    package var addressBytes: [UInt8] {
+        if family == AF_INET, storage.count >= 8 {
+            return [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF] + storage[4..<8]
+        }
+        if family == AF_INET6, storage.count >= 24 { return Array(storage[8..<24]) }
+        return [UInt8](repeating: 0, count: 16)
+    }
+
+    /// Lends the address to a system call.
+    fileprivate func withAddress(_ body: (UnsafeRawPointer?, socklen_t) -> Int32) -> Int32 {
+        unsafe storage.withUnsafeBytes { unsafe body($0.baseAddress, socklen_t($0.count)) }
+    }
+}
+
+extension SocketEndpoint: CustomStringConvertible {
+    /// `127.0.0.1:80`, `[::1]:80` or `unix:/path`.
+    package var description: String {
+        switch family {
+        case AF_INET, AF_INET6:
+            let text = addressText
+            return family == AF_INET6 ? "[\(text)]:\(port)" : "\(text):\(port)"
+        case AF_UNIX:
+            let path = storage.dropFirst(2).prefix { $0 != 0 }
+            return "unix:\(String(decoding: path, as: UTF8.self))"
+        default: return "unknown"
+        }
+    }
+
+    /// The address without port or brackets; empty for a Unix socket.
+    package var addressText: String {
+        var text = [CChar](repeating: 0, count: 64)
+        let offset = family == AF_INET ? 4 : 8
+        guard family == AF_INET || family == AF_INET6, storage.count > offset else { return "" }
+        let family = self.family
+        let found = unsafe storage.withUnsafeBytes { raw in
+            guard let base = raw.baseAddress else { return false }
+            return unsafe inet_ntop(family, base + offset, &text, 64) != nil
+        }
+        guard found else { return "" }
+        return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+}
+
+/// A descriptor of our own and the system calls on it; closed by hand, once.
+package enum Socket {
+    /// `socket` + `bind` + `listen`, non-blocking. A stale Unix socket nobody answers on is replaced.
+    package static func listen(on address: SocketEndpoint, sharesPort: Bool, backlog: Int32) throws(IOError) -> Int32 {
+        if address.isUnix { try removeStale(address) }
+        let fd = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else { throw IOError("socket") }
+        if !address.isUnix {
+            set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
+            if sharesPort { set(fd, SOL_SOCKET, SO_REUSEPORT, 1) }
+            if address.family == AF_INET6 { set(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+        }
+        guard unsafe address.withAddress({ unsafe martlet_bind(fd, $0, $1) }) == 0 else {
+            let error = IOError("bind")
+            close(fd)
+            throw error
+        }
+        guard CLinux.listen(fd, backlog) == 0 else {
+            let error = IOError("listen")
+            close(fd)
+            throw error
+        }
+        return fd
+    }
+
+    private static func removeStale(_ address: SocketEndpoint) throws(IOError) {
+        let (probe, _) = try connect(to: address)
+        let connected = pendingError(probe) == 0 && martlet_is_connected(probe) == 1
+        close(probe)
+        if connected { throw IOError("bind", errno: EADDRINUSE) }
+        let path = String(decoding: address.storage.dropFirst(2).prefix { $0 != 0 }, as: UTF8.self)
+        unsafe unlink(path)
+    }
+
+    /// Starts a non-blocking connect.
+    /// - Returns: the descriptor, and whether the connect is still under way. A refused connect leaves its error on the descriptor.
+    package static func connect(to address: SocketEndpoint) throws(IOError) -> (fd: Int32, pending: Bool) {
+        let fd = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
+        guard fd >= 0 else { throw IOError("socket") }
+        if !address.isUnix { set(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        if unsafe address.withAddress({ unsafe martlet_connect(fd, $0, $1) }) == 0 { return (fd, false) }
+        let reason = martlet_errno()
+        if reason == EINPROGRESS { return (fd, true) }
+        if address.isUnix && (reason == ECONNREFUSED || reason == ENOENT) { return (fd, true) }
+        close(fd)
+        throw IOError("connect", errno: reason)
+    }
+
+    /// How a connect ended: 0, or the `errno` it failed with.
+    package static func pendingError(_ fd: Int32) -> Int32 {
+        var error: Int32 = 0
+        var length = socklen_t(MemoryLayout<Int32>.size)
+        guard unsafe getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) == 0 else { return martlet_errno() }
+        return error
+    }
+
+    /// Takes one connection off a listener's queue.
+    /// - Returns: `nil` when there is none (or the peer has already gone).
+    package static func accept(_ listener: Int32) -> (fd: Int32, peer: SocketEndpoint)? {
+        var address = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let fd = unsafe martlet_accept(listener, &address, &length)
+        guard fd >= 0 else { return nil }
+        let peer = unsafe withUnsafeBytes(of: &address) { raw in
+            SocketEndpoint(sockaddr: unsafe Array(raw.prefix(Int(length))))
+        }
+        return (fd, peer)
+    }
+
+    /// Sends small writes at once (`TCP_NODELAY`).
+    package static func sendWithoutDelay(_ fd: Int32) { set(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+
+    /// The address a socket is bound to; port 0 has become a real one.
+    package static func localAddress(_ fd: Int32) -> SocketEndpoint? {
+        var address = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        guard unsafe martlet_local_name(fd, &address, &length) == 0 else { return nil }
+        return unsafe withUnsafeBytes(of: &address) { SocketEndpoint(sockaddr: unsafe Array($0.prefix(Int(length)))) }
+    }
+
+    private static func set(_ fd: Int32, _ level: Int32, _ option: Int32, _ value: Int32) {
+        var value = value
+        _ = unsafe setsockopt(fd, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
+    }
+}
