@@ -1,0 +1,61 @@
+public import MartletCore
+
+/// Every reason this room gives; `Configuration.md` lists them for operators.
+extension ErrorCode {
+    /// The configuration was refused for reasons that were reported one by one.
+    public static let configInvalid: ErrorCode = "config.invalid"
+    /// The configuration file, or a file that a key names, cannot be read.
+    public static let configFileUnreadable: ErrorCode = "config.file_unreadable"
+    /// The text is not the YAML that is read here: bad syntax, encoding, tag, merge key, or a second document.
+    public static let configYAMLSyntax: ErrorCode = "config.yaml_syntax"
+    /// The file is larger, deeper or expands to more than a configuration ever needs.
+    public static let configTooLarge: ErrorCode = "config.too_large"
+    /// A mapping has the same key twice.
+    public static let configDuplicateKey: ErrorCode = "config.duplicate_key"
+    /// `${VAR}` names a variable that is not set and has no default.
+    public static let configUnsetVariable: ErrorCode = "config.unset_variable"
+    /// `${` is not followed by a name and `}`.
+    public static let configBadVariable: ErrorCode = "config.bad_variable"
+    /// A key that no block of this kind has.
+    public static let configUnknownKey: ErrorCode = "config.unknown_key"
+    /// A key that must be there is not.
+    public static let configMissingKey: ErrorCode = "config.missing_key"
+    /// A text where a list belongs, a list where a block belongs, no value at all, and so on.
+    public static let configWrongType: ErrorCode = "config.wrong_type"
+    /// A value of the right type that is not allowed here.
+    public static let configBadValue: ErrorCode = "config.bad_value"
+    /// Not a duration such as `250ms`, `10s`, `15m`, `1h`, `30d`, or one out of range.
+    public static let configBadDuration: ErrorCode = "config.bad_duration"
+    /// Not a size such as `512B`, `16KiB`, `10MiB`, or one out of range.
+    public static let configBadSize: ErrorCode = "config.bad_size"
+    /// Not an address that can be listened on or connected to.
+    public static let configBadAddress: ErrorCode = "config.bad_address"
+    /// Not a URL of the form that the key asks for.
+    public static let configBadURL: ErrorCode = "config.bad_url"
+    /// Not a path, host, header or name pattern of the form that the key asks for.
+    public static let configBadPattern: ErrorCode = "config.bad_pattern"
+    /// A header that cannot or must not be set or removed.
+    public static let configBadHeader: ErrorCode = "config.bad_header"
+    /// A secret is given both as `x` and as `x_file`.
+    public static let configConflictingKeys: ErrorCode = "config.conflicting_keys"
+    /// Two routes, listeners or other named things have the same name.
+    public static let configDuplicateName: ErrorCode = "config.duplicate_name"
+    /// A provider's `kind` that no plugin here has.
+    public static let configUnknownKind: ErrorCode = "config.unknown_kind"
+    /// A route names a provider that is not defined.
+    public static let configUnknownProvider: ErrorCode = "config.unknown_provider"
+    /// A route names an upstream that is not defined.
+    public static let configUnknownUpstream: ErrorCode = "config.unknown_upstream"
+    /// A route asks for authentication but no provider is configured.
+    public static let configNoProvider: ErrorCode = "config.no_provider"
+    /// A key or value that belongs to the grammar but not yet to this version.
+    public static let configNotSupported: ErrorCode = "config.not_supported"
+    /// `version` is not one that is read here.
+    public static let configBadVersion: ErrorCode = "config.bad_version"
+    /// Warning: no request can reach this route, because an earlier one takes them all.
+    public static let configUnreachableRoute: ErrorCode = "config.unreachable_route"
+    /// Warning: nothing uses this provider or upstream.
+    public static let configUnused: ErrorCode = "config.unused"
+    /// Warning: allowed, but it weakens the gateway.
+    public static let configInsecure: ErrorCode = "config.insecure"
+}
