@@ -1,0 +1,43 @@
+# Thin names for the scripts, which work without make too. `make help` lists them.
+
+.DEFAULT_GOAL := help
+.PHONY: help run build test unit integration release lint format fuzz ci clean
+
+help: ## What can be made
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
+
+run: ## Install what is missing, build, start the demo
+	@./run
+
+build: ## Build the gateway (debug)
+	@.tools/deps build
+	swift build --product martlet
+
+test: ## Install what is missing, build and run every test
+	@./test
+
+unit: ## The rooms' own tests
+	@./test unit
+
+integration: ## The black-box tests alone
+	@./test integration
+
+release: ## The optimised binary, with Swift's library inside
+	@.tools/deps build
+	swift build -c release --static-swift-stdlib --product martlet --scratch-path .build-release
+	@echo "$$(swift build -c release --static-swift-stdlib --scratch-path .build-release --show-bin-path)/martlet"
+
+lint: ## Check format, imports, sizes and what may not be written
+	@Tests/Lint/run
+
+format: ## Rewrite the sources in the house format
+	swift format --in-place --recursive --parallel Sources Plugins Tests Package.swift
+
+fuzz: ## Fuzz every parser for a minute each (FOR=seconds for longer, TARGET=name for one)
+	@Tests/Fuzz/run --seconds $(or $(FOR),60) $(TARGET)
+
+ci: ## What a change has to pass
+	@.ci/run
+
+clean: ## Remove what was built
+	rm -rf .build .build-release .build-fuzz

@@ -1,0 +1,122 @@
+"""The house rules that neither the compiler nor `swift format` knows. Each finding is (file, line, rule, text)."""
+
+import re
+
+FILE_LINES = 600
+FUNCTION_LINES = 60
+
+PLUGIN_IMPORTS = {
+    "MartletCore", "MartletHTTP", "MartletJSON", "MartletJOSE", "MartletCrypto", "MartletConfig", "MartletProvider",
+}
+"""What a provider may import of ours: exactly what a plugin author has."""
+
+IMPORT = re.compile(
+    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate)\s+)?import\s+"
+    r"(?:(?:struct|class|enum|protocol|func|var|let|typealias|actor)\s+)?(\w+)",
+    re.MULTILINE,
+)
+DECLARED = re.compile(
+    r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:\w+(?:\(set\))?\s+)*?(?:public|package)\s+(?:[\w]+(?:\([^)]*\))?\s+)*?"
+    r"(struct|class|enum|actor|protocol|typealias|func|var|let|init|subscript|macro)\b\s*(.*)$"
+)
+WITNESSES = re.compile(r"(?:description|debugDescription|customMirror|hash|encode)\b|(?:==|<|~=)(?=\s*\()")
+
+
+def check_package(root, package, sources):
+    """Every rule over every file. `package` is what `swift package dump-package` prints, `sources` reads a file."""
+    targets = {target["name"]: target for target in package["targets"]}
+    findings = []
+    for target in package["targets"]:
+        folder = target.get("path") or "Sources/" + target["name"]
+        allowed = {name for dependency in target.get("dependencies", []) for name in dependency_names(dependency)}
+        for path in sorted((root / folder).rglob("*.swift")):
+            source = sources(path)
+            name = path.relative_to(root).as_posix()
+            findings += [(name, *found) for found in check_file(target, folder, allowed, targets, source)]
+    return findings
+
+
+def dependency_names(dependency):
+    for kind in ("byName", "target", "product"):
+        if kind in dependency:
+            yield dependency[kind][0]
+
+
+def check_file(target, folder, allowed, targets, source):
+    plugin = folder.startswith("Plugins/")
+    shipped = plugin or folder.startswith("Sources/")
+    yield from check_imports(target["name"], plugin, shipped, allowed, targets, source)
+    yield from check_sizes(source)
+    if shipped:
+        yield from check_traps(source)
+        yield from check_concurrency(target["name"], source)
+        yield from check_documentation(source)
+
+
+def check_imports(name, plugin, shipped, allowed, targets, source):
+    for match in IMPORT.finditer(source.code):
+        imported, line = match.group(1), source.line_of(match.start(1))
+        if imported in targets and imported != name and imported not in allowed:
+            yield line, "import-declared", f"{name} imports {imported}, which Package.swift does not declare for it"
+        if shipped and imported in ("Foundation", "FoundationNetworking", "FoundationXML"):
+            yield line, "no-foundation", f"{imported} may not be linked into what ships (FoundationEssentials may)"
+        if not plugin or imported not in targets:
+            continue
+        if name == "BundledProviders":
+            if imported != "MartletProvider" and not is_provider(targets, imported):
+                yield line, "plugin-import", f"BundledProviders imports {imported}: only MartletProvider and providers"
+        elif imported not in PLUGIN_IMPORTS:
+            yield line, "plugin-import", f"{name} imports {imported}, which a plugin author does not have"
+
+
+def is_provider(targets, name):
+    return (targets[name].get("path") or "").startswith("Plugins/")
+
+
+def check_sizes(source):
+    count = len(source.lines) - (1 if source.lines[-1] == "" else 0)
+    if count > FILE_LINES:
+        yield count, "file-size", f"{count} lines; at most {FILE_LINES}"
+    for name, line, length in source.functions():
+        if length > FUNCTION_LINES:
+            yield line, "function-size", f"'{name}' has {length} lines; at most {FUNCTION_LINES}"
+
+
+TRAPS = [
+    ("no-force-try", re.compile(r"\btry!"), "try! ends the process on an error"),
+    ("no-force-cast", re.compile(r"\bas!"), "as! ends the process on another type"),
+    ("no-fatal-error", re.compile(r"\b(?:fatalError|preconditionFailure)\s*\("), "no input may end the process"),
+    ("no-force-unwrap", re.compile(r"(?<=[\w)\]}>`])(?<!\btry)(?<!\bas)!(?!=)"), "! ends the process on nil"),
+]
+
+
+def check_traps(source):
+    for rule, pattern, text in TRAPS:
+        for match in pattern.finditer(source.code):
+            yield source.line_of(match.start()), rule, text
+
+
+UNCHECKED = re.compile(r"nonisolated\(unsafe\)|@unchecked\s+Sendable")
+
+
+def check_concurrency(name, source):
+    if name == "MartletIO":
+        return
+    for match in UNCHECKED.finditer(source.code):
+        line = source.line_of(match.start())
+        if not source.comment_above(line - 1):
+            text = f"'{match.group(0)}' outside MartletIO needs a comment above it that proves it safe"
+            yield line, "unchecked-concurrency", text
+
+
+def check_documentation(source):
+    for index, text in enumerate(source.code_lines):
+        match = DECLARED.match(text)
+        if not match:
+            continue
+        kind, rest = match.groups()
+        # A name that says it all, a witness of a well-known protocol and a plain initialiser may stand alone.
+        if kind in ("var", "let", "init", "subscript") or WITNESSES.match(rest):
+            continue
+        if not source.documented(index):
+            yield index + 1, "documentation", f"'{kind} {rest.split('{')[0].strip()}' has no /// summary"
