@@ -2,9 +2,7 @@
 #ifndef MARTLET_CLINUX_SHIM_H
 #define MARTLET_CLINUX_SHIM_H
 
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE 1
-#endif
+// Without _GNU_SOURCE: it changes structures (fd_set) that Swift's own Glibc module has seen without it.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -31,6 +29,7 @@
 
 int accept4(int, struct sockaddr *, socklen_t *, int);
 int pipe2(int[2], int);
+int pthread_setname_np(pthread_t, const char *);
 void explicit_bzero(void *, size_t);
 
 static inline int martlet_epoll_add(int epoll, int fd, uint32_t events, uint64_t data) {

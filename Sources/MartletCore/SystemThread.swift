@@ -1,0 +1,83 @@
+private import CLinux
+private import Synchronization
+
+/// A thread of our own with a name, for loops that block in the kernel; joined by whoever started it.
+///
+/// It starts with every signal blocked, so that signals go to the thread that waits for them.
+@safe package final class SystemThread: Sendable {
+    private let identity: pthread_t
+    private let start: ThreadStart
+    private let isJoined = Mutex(false)
+
+    /// Starts a thread that runs `body` once.
+    /// - Parameters:
+    ///   - name: what `top -H` shows; at most 15 bytes count.
+    ///   - body: the whole life of the thread.
+    /// - Throws: `thread.not_started` when the system has no thread left.
+    package init(name: String, _ body: @escaping @Sendable () -> Void) throws(SystemThreadError) {
+        var everything = sigset_t()
+        var before = sigset_t()
+        _ = unsafe sigfillset(&everything)
+        _ = unsafe pthread_sigmask(SIG_SETMASK, &everything, &before)
+        defer { _ = unsafe pthread_sigmask(SIG_SETMASK, &before, nil) }
+
+        start = ThreadStart(name: name, body: body)
+        let context = unsafe Unmanaged.passRetained(start)
+        var identity = pthread_t()
+        let status = unsafe pthread_create(&identity, nil, runThread, context.toOpaque())
+        guard status == 0 else {
+            unsafe context.release()
+            throw SystemThreadError(errno: status)
+        }
+        self.identity = identity
+    }
+
+    /// Whether the caller runs on this thread.
+    package var isCurrent: Bool {
+        // The system gives the identity of a thread that has ended to new ones.
+        !start.hasEnded.load(ordering: .acquiring) && pthread_equal(identity, pthread_self()) != 0
+    }
+
+    /// Waits until the thread has ended; a second call returns at once, or waits for the first. Never from itself.
+    package func join() {
+        precondition(!isCurrent, "a thread cannot wait for itself")
+        isJoined.withLock { isJoined in
+            guard !isJoined else { return }
+            isJoined = true
+            _ = pthread_join(identity, nil)
+        }
+    }
+
+    deinit {
+        if !isJoined.withLock({ $0 }) { pthread_detach(identity) }
+    }
+}
+
+/// A thread could not be started.
+package struct SystemThreadError: Error, Sendable, CustomStringConvertible {
+    package var code: ErrorCode { "thread.not_started" }
+    package let errno: Int32
+
+    package var description: String { "pthread_create: \(unsafe String(cString: strerror(errno)))" }
+}
+
+private final class ThreadStart: Sendable {
+    let name: String
+    let body: @Sendable () -> Void
+    let hasEnded = Atomic(false)
+
+    init(name: String, body: @escaping @Sendable () -> Void) {
+        self.name = name
+        self.body = body
+    }
+}
+
+private func runThread(_ context: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+    guard let context = unsafe context else { return nil }
+    let start = unsafe Unmanaged<ThreadStart>.fromOpaque(context).takeRetainedValue()
+    let name = String(decoding: start.name.utf8.prefix(15), as: UTF8.self)
+    _ = unsafe pthread_setname_np(pthread_self(), name)
+    start.body()
+    start.hasEnded.store(true, ordering: .releasing)
+    return nil
+}
