@@ -61,6 +61,9 @@ static inline int martlet_is_connected(int fd) {
     return getpeername(fd, (struct sockaddr *)&peer, &length) == 0;
 }
 static inline int martlet_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); }
+static inline int martlet_open_read_nonblocking(const char *path) {
+    return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+}
 static inline int martlet_errno(void) { return errno; }
 static inline int64_t martlet_monotonic_nanoseconds(void) {
     struct timespec now;

@@ -1,5 +1,5 @@
 extension ConfigurationNode {
-    /// Decodes a block strictly: its own errors, those of blocks inside it, and the keys that nobody asked for are recorded.
+    /// Decodes a block strictly: its own errors, those of blocks inside it, and the keys that do not belong are recorded.
     ///
     /// - Parameters:
     ///   - type: what the block stands for.
@@ -10,7 +10,7 @@ extension ConfigurationNode {
         _ type: Block.Type, title: String, into diagnostics: inout Diagnostics
     ) -> Block? {
         var reader: ConfigurationReader
-        do { reader = try ConfigurationReader(self, title: title) } catch {
+        do { reader = try ConfigurationReader(self, title: title, grammar: Block.grammar) } catch {
             diagnostics.add(error)
             return nil
         }
@@ -20,8 +20,8 @@ extension ConfigurationNode {
             reader.finish()
         } catch {
             reader.diagnostics.add(error)
-            // Without diagnostics of its own, the error only says that everything was read and something is missing.
-            if error.diagnostics.isEmpty { reader.finish() }
+            // After a throw the keys that were not asked for yet are only known from a grammar.
+            if reader.vocabulary != nil { reader.finish() }
         }
         diagnostics.add(reader.diagnostics)
         return reader.diagnostics.hasErrors ? nil : block

@@ -16,6 +16,14 @@ public protocol ConfigurationDecodable: Sendable {
     /// Reads the block's keys.
     /// - Throws: `ConfigurationError` when the block cannot be used. It ends this block only.
     init(from reader: inout ConfigurationReader) throws(ConfigurationError)
+
+    /// The block's keys as data, for the JSON Schema and for naming unknown keys even when `init` throws early.
+    /// Without it (the default) the schema leaves the block open.
+    static var grammar: ConfigurationGrammar? { get }
+}
+
+extension ConfigurationDecodable {
+    public static var grammar: ConfigurationGrammar? { nil }
 }
 
 /// A type that a single value or a list in `config.yaml` stands for.

@@ -1,0 +1,71 @@
+/// What a block may hold, as data: the JSON Schema is made from it, and unknown keys are judged by it.
+public struct ConfigurationGrammar: Sendable {
+    /// What kind of value a key has.
+    public indirect enum Shape: Sendable {
+        /// Any single value.
+        case text
+        /// A text that matches a regular expression of JSON Schema's kind.
+        case pattern(String)
+        case boolean
+        case integer(ClosedRange<Int>)
+        /// `250ms`, `10s`, `15m`, `1h`, `30d`.
+        case duration
+        /// `512B`, `16KiB`, `10MiB`, `1GiB`.
+        case size
+        /// An absolute `http` or `https` URL.
+        case url
+        /// The path of a file, relative to the configuration file.
+        case path
+        case choice([String])
+        case list(Shape, nonEmpty: Bool)
+        /// Names of the operator's choice.
+        case map(Shape)
+        case block(ConfigurationGrammar)
+        case either([Shape])
+        /// Any value whatever, judged elsewhere.
+        case anything
+    }
+
+    /// One key of a block.
+    public struct Key: Sendable {
+        public let name: String
+        public let shape: Shape
+        /// What holds when the key is absent, as it would be written; `nil` when there is no such value.
+        public let fallback: String?
+        public let isRequired: Bool
+        /// One sentence for the guide and for editors.
+        public let summary: String
+    }
+
+    public private(set) var keys: [Key]
+    /// Pairs of keys of which one must be there: `x` and `x_file`.
+    public private(set) var oneOf: [[String]] = []
+
+    public init(_ keys: [Key]) { self.keys = keys }
+
+    /// The names of all keys.
+    public var keyNames: [String] { keys.map(\.name) }
+
+    /// This grammar with a secret `name` that may also be given as `name_file`.
+    public func withSecret(_ name: String, required: Bool, _ summary: String) -> ConfigurationGrammar {
+        var grammar = self
+        grammar.keys.append(.optional(name, .text, summary))
+        grammar.keys.append(.optional("\(name)_file", .path, "\(summary) In a file; its last line break is dropped."))
+        if required { grammar.oneOf.append([name, "\(name)_file"]) }
+        return grammar
+    }
+}
+
+extension ConfigurationGrammar.Key {
+    /// A key that must be there.
+    public static func required(_ name: String, _ shape: ConfigurationGrammar.Shape, _ summary: String) -> Self {
+        Self(name: name, shape: shape, fallback: nil, isRequired: true, summary: summary)
+    }
+
+    /// A key that may be left out.
+    public static func optional(
+        _ name: String, _ shape: ConfigurationGrammar.Shape, default fallback: String? = nil, _ summary: String
+    ) -> Self {
+        Self(name: name, shape: shape, fallback: fallback, isRequired: false, summary: summary)
+    }
+}

@@ -1,0 +1,59 @@
+extension ConfigurationReader {
+    /// The block under a key, `nil` if it is absent or wrong; what is wrong in it is recorded.
+    public mutating func block<Block: ConfigurationDecodable>(_ key: String, as type: Block.Type = Block.self) -> Block? {
+        node(key)?.decode(Block.self, title: title(of: key), into: &diagnostics)
+    }
+
+    /// The block under a key that must be there.
+    /// - Throws: `config.missing_key`; what is wrong in the block is recorded before ``ConfigurationError/alreadyReported`` is thrown.
+    public mutating func requiredBlock<Block: ConfigurationDecodable>(
+        _ key: String, as type: Block.Type = Block.self
+    ) throws(ConfigurationError) -> Block {
+        let node = try requiredNode(key)
+        guard let block = node.decode(Block.self, title: title(of: key), into: &diagnostics) else {
+            throw .alreadyReported
+        }
+        return block
+    }
+
+    /// The blocks of a map from names of the operator's choice, in the file's order; empty if the key is absent.
+    ///
+    /// - Parameter noun: what one of them is, for messages: `app` gives `app 'ios' of provider 'wechat'`.
+    public mutating func namedBlocks<Block: ConfigurationDecodable>(
+        _ key: String, noun: String, as type: Block.Type = Block.self
+    ) -> [(name: Located<String>, block: Block)] {
+        guard let node = node(key) else { return [] }
+        guard let entries = node.entries else {
+            diagnostics.error(.configWrongType, at: node.location, "\(title(of: key)) must be a block of names, not \(node.kindName)")
+            return []
+        }
+        return entries.compactMap { entry in
+            let title = title(of: "\(noun) \(quoted(entry.key.value))")
+            return entry.value.decode(Block.self, title: title, into: &diagnostics).map { (entry.key, $0) }
+        }
+    }
+
+    /// The blocks of a list, in order; empty if the key is absent.
+    public mutating func blocks<Block: ConfigurationDecodable>(
+        _ key: String, as type: Block.Type = Block.self
+    ) -> [Located<Block>] {
+        guard let node = node(key) else { return [] }
+        guard let elements = node.elements else {
+            diagnostics.error(.configWrongType, at: node.location, "\(title(of: key)) must be a list, not \(node.kindName)")
+            return []
+        }
+        return elements.enumerated().compactMap { index, element in
+            element.decode(Block.self, title: title(of: "\(key)[\(index)]"), into: &diagnostics)
+                .map { Located($0, at: element.location) }
+        }
+    }
+
+    /// How a part of this block is called: `server.timeouts`, `timeouts of upstream 'api'`.
+    func title(of key: String) -> String {
+        if title == Self.documentTitle { return key }
+        return title.contains(" ") ? "\(key) of \(title)" : "\(title).\(key)"
+    }
+
+    /// The title of a whole file.
+    static let documentTitle = "the configuration"
+}

@@ -1,0 +1,60 @@
+public import MartletCore
+
+extension ConfigurationReader {
+    /// The secret of a key `x` that must be there, as `x` or by the name of a file as `x_file`.
+    ///
+    /// The file's last line break is not part of the secret.
+    /// - Throws: `config.missing_key`, `config.conflicting_keys` if both are given, `config.file_unreadable`,
+    ///   or `config.bad_value` for an empty secret.
+    public mutating func secret(_ key: String) throws(ConfigurationError) -> Located<Secret> {
+        guard let secret = try readSecret(key) else {
+            throw ConfigurationError(.configMissingKey, at: location, "missing key '\(key)' or '\(key)_file' in \(title)")
+        }
+        return secret
+    }
+
+    /// The secret of a key, `nil` if neither `x` nor `x_file` is there; what is wrong is recorded.
+    public mutating func optionalSecret(_ key: String) -> Located<Secret>? {
+        do { return try readSecret(key) } catch {
+            diagnostics.add(error)
+            return nil
+        }
+    }
+
+    /// The path under a key, resolved against the configuration file; for what is opened later.
+    /// - Throws: `config.missing_key`, or what is wrong with the value.
+    public mutating func path(_ key: String) throws(ConfigurationError) -> Located<FilePath> { try required(key) }
+
+    private mutating func readSecret(_ key: String) throws(ConfigurationError) -> Located<Secret>? {
+        let fileKey = "\(key)_file"
+        let (inline, file) = (entry(key), entry(fileKey))
+        if inline != nil, let file {
+            throw ConfigurationError(
+                .configConflictingKeys, at: file.key.location, "'\(fileKey)' and '\(key)' are both given in \(title)")
+        }
+        if let node = inline?.value {
+            return try labelled(key) { () throws(ConfigurationError) in
+                let text = try node.scalar(expecting: "a text").text
+                guard !text.isEmpty else { throw node.error(.configBadValue, "must not be empty") }
+                return Located(Secret(text), at: node.location)
+            }
+        }
+        guard let node = file?.value else { return nil }
+        return try labelled(fileKey) { () throws(ConfigurationError) in
+            let path = try FilePath(decoding: node)
+            let bytes: [UInt8]
+            do throws(FileFailure) { bytes = try readWholeFile(path.text, limit: 64 * 1024) } catch {
+                throw node.error(.configFileUnreadable, "cannot read \(quoted(path.text)): \(error.reason)")
+            }
+            let secret = Self.withoutLastLineBreak(bytes)
+            guard !secret.isEmpty else { throw node.error(.configBadValue, "\(quoted(path.text)) is empty") }
+            return Located(Secret(secret), at: node.location)
+        }
+    }
+
+    private static func withoutLastLineBreak(_ bytes: [UInt8]) -> [UInt8] {
+        guard bytes.last == 0x0A else { return bytes }
+        let line = bytes.dropLast()
+        return Array(line.last == 0x0D ? line.dropLast() : line)
+    }
+}

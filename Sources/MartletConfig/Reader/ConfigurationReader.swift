@@ -1,0 +1,76 @@
+public import MartletCore
+
+/// Reads the keys of one block, remembers which were asked for, and collects what is wrong.
+///
+/// A key that is wrong but has a default, or may be absent, is recorded and reading goes on, so that all mistakes of a
+/// block show at once. Only `required` and `secret` throw: read what is optional first.
+public struct ConfigurationReader {
+    /// What the block is, for messages: `provider 'apple'`.
+    public let title: String
+    /// Where the block begins.
+    public let location: SourceLocation
+    /// What was found so far in this block and in those inside it.
+    public var diagnostics = Diagnostics()
+
+    let entries: [ConfigurationNode.Entry]
+    /// The keys of the block's grammar, where its type has one.
+    let vocabulary: [String]?
+    /// Every key that was asked for, in order.
+    var asked: [String] = []
+    /// Unknown keys that were reported already.
+    var reportedKeys: Set<String> = []
+
+    /// Begins to read a block.
+    /// - Throws: `config.wrong_type` if the node is no block.
+    public init(
+        _ node: ConfigurationNode, title: String, grammar: ConfigurationGrammar? = nil
+    ) throws(ConfigurationError) {
+        guard let entries = node.entries else {
+            throw node.error(.configWrongType, "\(title) must be a block of keys, not \(node.kindName)")
+        }
+        self.title = title
+        self.entries = entries
+        vocabulary = grammar?.keyNames
+        location = node.location
+    }
+
+    /// The block's keys as the file has them, in order.
+    public var keys: [Located<String>] { entries.map(\.key) }
+
+    /// Whether the block has the key; asking makes it a known one.
+    public mutating func has(_ key: String) -> Bool { entry(key) != nil }
+
+    /// The value of a key as it stands, for a type of its own.
+    public mutating func node(_ key: String) -> ConfigurationNode? { entry(key)?.value }
+
+    /// Records an error of the block's own.
+    public mutating func error(_ code: ErrorCode, at location: SourceLocation, _ text: String) {
+        diagnostics.error(code, at: location, text)
+    }
+
+    /// Refuses a key whose feature is not there yet.
+    public mutating func unsupported(_ key: String, _ what: String? = nil) {
+        guard let entry = entry(key) else { return }
+        diagnostics.error(
+            .configNotSupported, at: entry.key.location, "\(what ?? "'\(key)' in \(title)") is not supported yet")
+    }
+
+    /// Reports every key that does not belong to the block. Whoever decodes a block calls it once, when all is read.
+    public mutating func finish() {
+        for entry in entries where !isKnown(entry.key.value) && !reportedKeys.contains(entry.key.value) {
+            let name = entry.key.value
+            diagnostics.error(
+                .configUnknownKey, at: entry.key.location,
+                "unknown key \(quoted(name)) in \(title)\(Suggestion.phrase(for: name, among: vocabulary ?? asked))")
+        }
+    }
+
+    func isKnown(_ key: String) -> Bool {
+        asked.contains(key) || vocabulary?.contains(key) == true
+    }
+
+    mutating func entry(_ key: String) -> ConfigurationNode.Entry? {
+        if !asked.contains(key) { asked.append(key) }
+        return entries.first { $0.key.value == key }
+    }
+}

@@ -1,0 +1,32 @@
+public import MartletCore
+
+extension Duration: ConfigurationQuantity {
+    /// The longest that is believed: about ten years.
+    static let longestConfigured = Duration.seconds(3_650 * 86_400)
+
+    private static let units: [(name: String, milliseconds: Int)] = [
+        ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
+    ]
+
+    /// `250ms`, `10s`, `15m`, `1h`, `30d`: a whole number and one unit.
+    public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        let text = try node.scalar(expecting: "a duration").text
+        guard let (amount, name) = splitQuantity(text), let unit = Self.units.first(where: { $0.name == name }) else {
+            throw node.error(.configBadDuration, "\(quoted(text)) is not a duration such as 250ms, 10s, 15m, 1h or 30d")
+        }
+        let (milliseconds, overflow) = amount.multipliedReportingOverflow(by: unit.milliseconds)
+        guard !overflow, .milliseconds(milliseconds) <= Self.longestConfigured else {
+            throw node.error(.configBadDuration, "\(quoted(text)) is longer than 3650d")
+        }
+        self = .milliseconds(milliseconds)
+    }
+
+    public static var rangeCode: ErrorCode { .configBadDuration }
+
+    /// The shortest spelling: `1h`, not `60m`.
+    public var configurationText: String {
+        let milliseconds = Int(wholeMilliseconds)
+        let unit = Self.units.first { milliseconds != 0 && milliseconds % $0.milliseconds == 0 }
+        return unit.map { "\(milliseconds / $0.milliseconds)\($0.name)" } ?? "0s"
+    }
+}

@@ -1,0 +1,49 @@
+/// A list with at least one element.
+public struct NonEmpty<Element: Sendable>: Sendable, RandomAccessCollection {
+    public let first: Element
+    /// All elements, the first one included.
+    public let elements: [Element]
+
+    public init(_ first: Element, _ rest: Element...) {
+        self.first = first
+        elements = [first] + rest
+    }
+
+    /// `nil` for an empty list.
+    public init?(_ elements: [Element]) {
+        guard let first = elements.first else { return nil }
+        self.first = first
+        self.elements = elements
+    }
+
+    public var startIndex: Int { elements.startIndex }
+    public var endIndex: Int { elements.endIndex }
+    public subscript(position: Int) -> Element { elements[position] }
+}
+
+extension NonEmpty: ConfigurationValue where Element: ConfigurationValue {
+    /// A list of at least one element.
+    public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        guard let list = Self(try [Element](decoding: node)) else {
+            throw node.error(.configBadValue, "must not be empty")
+        }
+        self = list
+    }
+}
+
+extension Array: ConfigurationValue where Element: ConfigurationValue {
+    /// A list; every element that is wrong is reported.
+    public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        guard let nodes = node.elements else {
+            let hint = if case .scalar(let scalar) = node.content, !node.isNull { ": write [\(quoted(scalar.text))]" } else { "" }
+            throw node.error(.configWrongType, node.isNull ? "has no value" : "must be a list, not \(node.kindName)\(hint)")
+        }
+        var values: [Element] = []
+        var wrong: [Diagnostic] = []
+        for node in nodes {
+            do { values.append(try Element(decoding: node)) } catch { wrong += error.diagnostics }
+        }
+        guard wrong.isEmpty else { throw ConfigurationError(wrong) }
+        self = values
+    }
+}

@@ -1,0 +1,59 @@
+/// An absolute `http` or `https` URL, checked, as text: what a provider calls.
+///
+/// User information and fragments are refused; the host is lower-cased.
+public struct URLText: Hashable, Sendable, CustomStringConvertible {
+    public let text: String
+    /// `http` or `https`.
+    public let scheme: String
+    /// A lower-case name, or an address; IPv6 without brackets.
+    public let host: String
+    /// The port that is written, or the scheme's own.
+    public let port: UInt16
+    /// Path and query, beginning with `/`.
+    public let target: String
+
+    /// `nil` when the text is no such URL.
+    public init?(_ text: String) {
+        guard text.utf8.count <= 2048, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"\"<>\\^`{|}#".utf8.contains($0) }),
+            let (scheme, rest) = Self.splitScheme(text)
+        else { return nil }
+        let authority = rest.prefix { $0 != 0x2F && $0 != 0x3F }
+        guard let (host, port) = HostAndPort.parse(Array(authority)) else { return nil }
+        let tail = String(decoding: rest.dropFirst(authority.count), as: UTF8.self)
+        self.text = text
+        self.scheme = scheme
+        self.host = host
+        self.port = port ?? (scheme == "https" ? 443 : 80)
+        target = tail.hasPrefix("/") ? tail : "/\(tail)"
+    }
+
+    /// Whether the answer can be believed: `https`, or a loopback address where nobody is between.
+    public var isTrustworthy: Bool { scheme == "https" || HostAndPort.isLoopback(host) }
+
+    public var description: String { text }
+
+    private static func splitScheme(_ text: String) -> (String, ArraySlice<UInt8>)? {
+        let bytes = Array(text.utf8)
+        for scheme in ["https", "http"] where bytes.starts(with: "\(scheme)://".utf8) {
+            return (scheme, bytes.dropFirst(scheme.utf8.count + 3))
+        }
+        return nil
+    }
+}
+
+extension URLText: ExpressibleByStringLiteral {
+    /// For a default in the source; a literal that is no URL is a mistake in the program.
+    public init(stringLiteral value: StaticString) {
+        guard let url = URLText("\(value)") else { preconditionFailure("\(value) is not an absolute http(s) URL") }
+        self = url
+    }
+}
+
+extension URLText: ConfigurationValue {
+    public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        guard let url = URLText(try node.text()) else {
+            throw node.error(.configBadURL, "must be an absolute URL such as https://example.com/keys, without user information or '#'")
+        }
+        self = url
+    }
+}
