@@ -1,0 +1,226 @@
+private import MartletCore
+
+/// One pass over a document; recursion is bounded by the depth limit.
+struct JSONParser {
+    private let bytes: [UInt8]
+    private let maximumDepth: Int
+    private var offset = 0
+
+    init(_ bytes: [UInt8], maximumDepth: Int) {
+        self.bytes = bytes
+        self.maximumDepth = maximumDepth
+    }
+
+    mutating func document() throws(JSONError) -> JSONValue {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { throw JSONError(.jsonByteOrderMark, at: 0) }
+        let value = try value(depth: 0)
+        skipWhitespace()
+        guard offset == bytes.count else { throw JSONError(.jsonTrailingBytes, at: offset) }
+        return value
+    }
+
+    private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
+        skipWhitespace()
+        switch try current() {
+        case UInt8(ascii: "{"): return .object(try object(depth: depth))
+        case UInt8(ascii: "["): return .array(try array(depth: depth))
+        case UInt8(ascii: "\""): return .string(try string())
+        case UInt8(ascii: "t"): return try literal("true", .bool(true))
+        case UInt8(ascii: "f"): return try literal("false", .bool(false))
+        case UInt8(ascii: "n"): return try literal("null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try number())
+        default: throw JSONError(.jsonUnexpectedByte, at: offset)
+        }
+    }
+
+    private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
+        guard depth < maximumDepth else { throw JSONError(.jsonTooDeep, at: offset) }
+        offset &+= 1
+        var members: [(name: String, value: JSONValue)] = []
+        var names = JSONNames()
+        skipWhitespace()
+        if take(UInt8(ascii: "}")) { return JSONObject(distinct: members) }
+        while true {
+            skipWhitespace()
+            let start = offset
+            guard try current() == UInt8(ascii: "\"") else { throw JSONError(.jsonUnexpectedByte, at: offset) }
+            let name = try string()
+            guard names.insert(name, beside: members) else { throw JSONError(.jsonDuplicateName, at: start) }
+            skipWhitespace()
+            try expect(UInt8(ascii: ":"))
+            members.append((name: name, value: try value(depth: depth &+ 1)))
+            skipWhitespace()
+            if take(UInt8(ascii: ",")) { continue }
+            try expect(UInt8(ascii: "}"))
+            return JSONObject(distinct: members)
+        }
+    }
+
+    private mutating func array(depth: Int) throws(JSONError) -> [JSONValue] {
+        guard depth < maximumDepth else { throw JSONError(.jsonTooDeep, at: offset) }
+        offset &+= 1
+        var elements: [JSONValue] = []
+        skipWhitespace()
+        if take(UInt8(ascii: "]")) { return elements }
+        while true {
+            elements.append(try value(depth: depth &+ 1))
+            skipWhitespace()
+            if take(UInt8(ascii: ",")) { continue }
+            try expect(UInt8(ascii: "]"))
+            return elements
+        }
+    }
+
+    private mutating func literal(_ text: String, _ value: JSONValue) throws(JSONError) -> JSONValue {
+        for byte in text.utf8 { try expect(byte) }
+        return value
+    }
+}
+
+// MARK: - Numbers
+
+extension JSONParser {
+    private mutating func number() throws(JSONError) -> JSONNumber {
+        let start = offset
+        _ = take(UInt8(ascii: "-"))
+        if !take(UInt8(ascii: "0")) { try digits() }
+        if take(UInt8(ascii: ".")) { try digits() }
+        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
+            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+            try digits()
+        }
+        if offset < bytes.count, Self.isDigit(bytes[offset]) { throw JSONError(.jsonBadNumber, at: offset) }
+        return JSONNumber(grammatical: String(decoding: bytes[start..<offset], as: UTF8.self))
+    }
+
+    private mutating func digits() throws(JSONError) {
+        let start = offset
+        while offset < bytes.count, Self.isDigit(bytes[offset]) { offset &+= 1 }
+        if offset == bytes.count, offset == start { throw JSONError(.jsonUnexpectedEnd, at: offset) }
+        guard offset > start else { throw JSONError(.jsonBadNumber, at: offset) }
+    }
+
+    private static func isDigit(_ byte: UInt8) -> Bool { byte &- 48 < 10 }
+}
+
+// MARK: - Strings
+
+extension JSONParser {
+    private mutating func string() throws(JSONError) -> String {
+        offset &+= 1
+        let start = offset
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            if byte == UInt8(ascii: "\"") {
+                offset &+= 1
+                return try text(bytes[start..<offset &- 1], at: start)
+            }
+            if byte == UInt8(ascii: "\\") { return try escapedString(from: start) }
+            if byte < 0x20 { throw JSONError(.jsonControlCharacter, at: offset) }
+            offset &+= 1
+        }
+        throw JSONError(.jsonUnexpectedEnd, at: offset)
+    }
+
+    /// The rest of a string that has an escape at `offset`.
+    private mutating func escapedString(from start: Int) throws(JSONError) -> String {
+        var plain = Array(bytes[start..<offset])
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            if byte < 0x20 { throw JSONError(.jsonControlCharacter, at: offset) }
+            offset &+= 1
+            if byte == UInt8(ascii: "\"") { return try text(plain[...], at: start) }
+            if byte == UInt8(ascii: "\\") {
+                try escape(into: &plain)
+            } else {
+                plain.append(byte)
+            }
+        }
+        throw JSONError(.jsonUnexpectedEnd, at: offset)
+    }
+
+    private func text(_ run: ArraySlice<UInt8>, at start: Int) throws(JSONError) -> String {
+        guard let text = String(validating: run, as: UTF8.self) else { throw JSONError(.jsonInvalidUTF8, at: start) }
+        return text
+    }
+
+    /// What stands behind a backslash.
+    private mutating func escape(into plain: inout [UInt8]) throws(JSONError) {
+        let kind = try current()
+        offset &+= 1
+        switch kind {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): plain.append(kind)
+        case UInt8(ascii: "b"): plain.append(0x08)
+        case UInt8(ascii: "f"): plain.append(0x0C)
+        case UInt8(ascii: "n"): plain.append(0x0A)
+        case UInt8(ascii: "r"): plain.append(0x0D)
+        case UInt8(ascii: "t"): plain.append(0x09)
+        case UInt8(ascii: "u"): plain.append(contentsOf: String(try scalar()).utf8)
+        default: throw JSONError(.jsonBadEscape, at: offset &- 1)
+        }
+    }
+
+    /// The character of a `\u` escape, or of the two that make a surrogate pair.
+    private mutating func scalar() throws(JSONError) -> Unicode.Scalar {
+        let start = offset
+        let unit = try codeUnit()
+        if let scalar = Unicode.Scalar(unit) { return scalar }
+        guard unit < 0xDC00, offset &+ 1 < bytes.count,
+            bytes[offset] == UInt8(ascii: "\\"), bytes[offset &+ 1] == UInt8(ascii: "u")
+        else { throw JSONError(.jsonLoneSurrogate, at: start) }
+        offset &+= 2
+        let low = try codeUnit()
+        guard (0xDC00...0xDFFF).contains(low),
+            let scalar = Unicode.Scalar(0x10000 &+ (UInt32(unit) &- 0xD800) &<< 10 &+ (UInt32(low) &- 0xDC00))
+        else { throw JSONError(.jsonLoneSurrogate, at: start) }
+        return scalar
+    }
+
+    private mutating func codeUnit() throws(JSONError) -> UInt16 {
+        var unit: UInt16 = 0
+        for _ in 0..<4 {
+            guard let digit = Self.hexadecimalDigit(try current()) else { throw JSONError(.jsonBadEscape, at: offset) }
+            unit = unit &<< 4 | UInt16(digit)
+            offset &+= 1
+        }
+        return unit
+    }
+
+    private static func hexadecimalDigit(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte &- 48
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte &- 87
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte &- 55
+        default: nil
+        }
+    }
+}
+
+// MARK: - Bytes
+
+extension JSONParser {
+    private func current() throws(JSONError) -> UInt8 {
+        guard offset < bytes.count else { throw JSONError(.jsonUnexpectedEnd, at: offset) }
+        return bytes[offset]
+    }
+
+    private mutating func take(_ byte: UInt8) -> Bool {
+        guard offset < bytes.count, bytes[offset] == byte else { return false }
+        offset &+= 1
+        return true
+    }
+
+    private mutating func expect(_ byte: UInt8) throws(JSONError) {
+        guard try current() == byte else { throw JSONError(.jsonUnexpectedByte, at: offset) }
+        offset &+= 1
+    }
+
+    private mutating func skipWhitespace() {
+        while offset < bytes.count {
+            switch bytes[offset] {
+            case 0x20, 0x09, 0x0A, 0x0D: offset &+= 1
+            default: return
+            }
+        }
+    }
+}

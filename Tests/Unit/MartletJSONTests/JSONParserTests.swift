@@ -1,0 +1,92 @@
+import MartletCore
+import MartletJSON
+import Testing
+
+@Suite struct JSONParserTests {
+    static let limits = JSONLimits(maximumDepth: 8, maximumBytes: 4096)
+
+    static func parse(_ text: String) throws(JSONError) -> JSONValue { try JSON.parse(Array(text.utf8), limits: limits) }
+
+    static let accepted: [(String, JSONValue)] = [
+        ("null", nil), ("true", true), (" false\n", false), ("\"\"", ""), ("[]", []), ("{}", [:]),
+        ("[ 1 , -2,0 ]", [1, -2, 0]), ("{\"a\":{\"b\":[]}}", ["a": ["b": []]]),
+        (#""\"\\\/\b\f\n\r\t\u0041""#, "\"\\/\u{8}\u{C}\n\r\tA"), (#""\ud83d\ude00é""#, "😀é"), (#""\u0000""#, "\u{0}"),
+        (#"{"K":1,"\u212A":2}"#, ["K": 1, "\u{212A}": 2]), ("\"\u{7F}\u{2028}\"", "\u{7F}\u{2028}"),
+        ("[[[[[[[[]]]]]]]]", [[[[[[[[]]]]]]]]),
+    ]
+
+    @Test(arguments: accepted)
+    func `reads what the grammar allows`(text: String, expected: JSONValue) throws {
+        #expect(try Self.parse(text) == expected)
+    }
+
+    static let refused: [(String, ErrorCode)] = [
+        ("", .jsonUnexpectedEnd), (" ", .jsonUnexpectedEnd), ("{", .jsonUnexpectedEnd), ("[1,", .jsonUnexpectedEnd),
+        ("\"a", .jsonUnexpectedEnd), ("\"a\\", .jsonUnexpectedEnd), ("\"\\u00", .jsonUnexpectedEnd), ("tru", .jsonUnexpectedEnd),
+        ("-", .jsonUnexpectedEnd), ("1.", .jsonUnexpectedEnd), ("1e+", .jsonUnexpectedEnd),
+        ("[1,]", .jsonUnexpectedByte), ("{\"a\":1,}", .jsonUnexpectedByte), ("{a:1}", .jsonUnexpectedByte), ("[1 2]", .jsonUnexpectedByte),
+        ("{\"a\" 1}", .jsonUnexpectedByte), ("'a'", .jsonUnexpectedByte), ("True", .jsonUnexpectedByte), ("NaN", .jsonUnexpectedByte),
+        ("Infinity", .jsonUnexpectedByte), ("+1", .jsonUnexpectedByte), (".5", .jsonUnexpectedByte), ("[1}", .jsonUnexpectedByte),
+        ("nul1", .jsonUnexpectedByte), ("/**/1", .jsonUnexpectedByte), ("\u{A0}1", .jsonUnexpectedByte), ("{1:1}", .jsonUnexpectedByte),
+        ("1 1", .jsonTrailingBytes), ("{}x", .jsonTrailingBytes), ("{}\u{0}", .jsonTrailingBytes), ("1x", .jsonTrailingBytes),
+        ("01", .jsonBadNumber), ("-01", .jsonBadNumber), ("1.e1", .jsonBadNumber), ("-a", .jsonBadNumber), ("1ee1", .jsonBadNumber),
+        (#""\x""#, .jsonBadEscape), (#""\u12G4""#, .jsonBadEscape), (#""\u+123""#, .jsonBadEscape), (#""\U0041""#, .jsonBadEscape),
+        (#""\ud800""#, .jsonLoneSurrogate), (#""\udc00""#, .jsonLoneSurrogate), (#""\ud800\u0041""#, .jsonLoneSurrogate),
+        (#""\ud800\ud800""#, .jsonLoneSurrogate), (#""\ud800x""#, .jsonLoneSurrogate),
+        ("\"a\nb\"", .jsonControlCharacter), ("\"\u{0}\"", .jsonControlCharacter), ("\"\\n\u{1F}\"", .jsonControlCharacter),
+        ("\u{FEFF}{}", .jsonByteOrderMark), ("{\"a\":1,\"a\":2}", .jsonDuplicateName), (#"{"sub":1,"\u0073ub":2}"#, .jsonDuplicateName),
+        ("[[[[[[[[[]]]]]]]]]", .jsonTooDeep), ("{\"a\":[[[[[[[{}]]]]]]]}", .jsonTooDeep),
+    ]
+
+    @Test(arguments: refused)
+    func `refuses everything else with its reason`(text: String, code: ErrorCode) {
+        #expect { try Self.parse(text) } throws: { ($0 as? JSONError)?.code == code }
+    }
+
+    static let notUTF8: [[UInt8]] = [
+        [0x80], [0xC0, 0x80], [0xC3], [0xE0, 0x80, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80], [0xFF],
+    ]
+
+    @Test(arguments: notUTF8)
+    func `refuses strings that are not UTF-8`(bytes: [UInt8]) {
+        for escape in ["", "\\n"] {
+            let document = [0x22] + Array(escape.utf8) + bytes + [0x22]
+            #expect { try JSON.parse(document, limits: Self.limits) } throws: { ($0 as? JSONError)?.code == .jsonInvalidUTF8 }
+        }
+    }
+
+    @Test func `refuses every cut of a document`() throws {
+        let document = Array(#"{"a":[1.5e-3,true,null,"x\u00e9\n"],"b":{"c":false}}"#.utf8)
+        _ = try JSON.parse(document, limits: Self.limits)
+        for length in 0..<document.count {
+            #expect(throws: JSONError.self) { try JSON.parse(Array(document[..<length]), limits: Self.limits) }
+        }
+    }
+
+    @Test func `refuses more bytes than the limit before reading any`() {
+        let document = [UInt8](repeating: 0x20, count: 4097)
+        #expect { try JSON.parse(document, limits: Self.limits) } throws: { ($0 as? JSONError)?.code == .jsonTooLarge }
+    }
+
+    @Test func `survives nesting whatever limit is asked for`() {
+        let document = [UInt8](repeating: UInt8(ascii: "["), count: 100_000)
+        let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
+        #expect { try JSON.parse(document, limits: limits) } throws: { ($0 as? JSONError)?.code == .jsonTooDeep }
+    }
+
+    @Test func `finds a repeated name among many`() throws {
+        let names = (0..<500).map { "\"n\($0)\":\($0)" }
+        let limits = JSONLimits(maximumDepth: 8, maximumBytes: 65536)
+        let object = try JSON.parse(Array("{\(names.joined(separator: ","))}".utf8), limits: limits)
+        #expect(object.object?["n499"]?.int64 == 499)
+        for twin in ["n0", "n15", "n16", "n499"] {
+            let text = "{\(names.joined(separator: ",")),\"\(twin)\":1}"
+            #expect { try JSON.parse(Array(text.utf8), limits: limits) } throws: { ($0 as? JSONError)?.code == .jsonDuplicateName }
+        }
+    }
+
+    @Test func `says where`() {
+        #expect(throws: JSONError(.jsonUnexpectedByte, at: 5)) { try Self.parse("[1, 2x") .array }
+        #expect(throws: JSONError(.jsonDuplicateName, at: 7)) { try Self.parse("{\"a\":1,\"a\":2}") }
+    }
+}
