@@ -19,4 +19,23 @@
 #include <openssl/x509.h>
 #include <openssl/x509v3.h>
 
+// EVP_PKEY_Q_keygen is variadic.
+static inline EVP_PKEY *martlet_generate_rsa(size_t bits) { return EVP_PKEY_Q_keygen(NULL, NULL, "RSA", bits); }
+static inline EVP_PKEY *martlet_generate_ec(const char *curve) { return EVP_PKEY_Q_keygen(NULL, NULL, "EC", curve); }
+
+// A parameter builder keeps pointers to the names it is given: they must be C literals, not texts lent for one call.
+static inline int martlet_push_rsa(OSSL_PARAM_BLD *builder, const BIGNUM *modulus, const BIGNUM *exponent) {
+    return OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, modulus) == 1
+        && OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, exponent) == 1;
+}
+static inline int martlet_push_p256(OSSL_PARAM_BLD *builder, const unsigned char *point, size_t size) {
+    return OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, "P-256", 0) == 1
+        && OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point, size) == 1;
+}
+
+// The selection is a macro of shifted flags.
+static inline int martlet_public_key_from_data(EVP_PKEY_CTX *context, EVP_PKEY **key, OSSL_PARAM *parameters) {
+    return EVP_PKEY_fromdata(context, key, EVP_PKEY_PUBLIC_KEY, parameters);
+}
+
 #endif

@@ -1,0 +1,65 @@
+private import COpenSSL
+public import MartletCore
+
+/// SHA-256.
+public enum SHA256 {
+    /// The bytes in a digest.
+    public static let length = 32
+
+    /// The digest of the bytes.
+    public static func digest(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: length)
+        let done = unsafe bytes.withUnsafeBufferPointer { input in
+            unsafe digest.withUnsafeMutableBufferPointer { output in
+                unsafe COpenSSL.SHA256(input.baseAddress, input.count, output.baseAddress) != nil
+            }
+        }
+        precondition(done, "libcrypto has no SHA-256")
+        return digest
+    }
+}
+
+/// HMAC with SHA-256 (RFC 2104).
+public enum HMACSHA256 {
+    /// The authentication code of a message.
+    public static func authenticate(_ message: [UInt8], key: Secret) -> [UInt8] {
+        var code = [UInt8](repeating: 0, count: SHA256.length)
+        let done = key.withBytes { key in
+            unsafe key.withUnsafeBufferPointer { key in
+                unsafe message.withUnsafeBufferPointer { input in
+                    unsafe code.withUnsafeMutableBufferPointer { output in
+                        unsafe HMAC(
+                            EVP_sha256(), key.baseAddress, Int32(clamping: key.count), input.baseAddress, input.count,
+                            output.baseAddress, nil) != nil
+                    }
+                }
+            }
+        }
+        precondition(done, "libcrypto has no HMAC")
+        return code
+    }
+}
+
+/// Bytes that nobody can guess.
+public enum RandomBytes {
+    /// - Throws: `crypto.failure` when the system has no entropy to give.
+    public static func make(_ count: Int) throws(CryptoError) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let done = unsafe bytes.withUnsafeMutableBufferPointer { output in
+            unsafe RAND_bytes(output.baseAddress, Int32(clamping: output.count)) == 1
+        }
+        guard done else { throw .draining(.cryptoFailure, "no random bytes") }
+        return bytes
+    }
+}
+
+/// Comparison of secrets.
+public enum ConstantTime {
+    /// Whether both runs are equal, in a time that depends on their lengths alone.
+    public static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
+        guard left.count == right.count else { return false }
+        return unsafe left.withUnsafeBytes { left in
+            unsafe right.withUnsafeBytes { right in unsafe CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0 }
+        }
+    }
+}

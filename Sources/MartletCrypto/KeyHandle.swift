@@ -1,0 +1,51 @@
+internal import COpenSSL
+
+/// The one owner of an OpenSSL key.
+///
+/// Unchecked because the pointer is not `Sendable`: the key is never changed after `init`, and OpenSSL 3 allows any number of
+/// threads to use one `EVP_PKEY` at once (its reference count and cached values are guarded inside).
+@safe final class KeyHandle: @unchecked Sendable {
+    let pointer: OpaquePointer
+
+    /// Takes over one reference.
+    init(_ pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+    deinit { unsafe EVP_PKEY_free(pointer) }
+
+    var isRSA: Bool { unsafe EVP_PKEY_is_a(pointer, "RSA") == 1 }
+    var isEC: Bool { unsafe EVP_PKEY_is_a(pointer, "EC") == 1 }
+
+    /// The size in bits: of the modulus for RSA, of the order for EC.
+    var bits: Int { Int(unsafe EVP_PKEY_get_bits(pointer)) }
+
+    /// The curve of an EC key, by OpenSSL's name.
+    var curve: String? {
+        var name = [UInt8](repeating: 0, count: 64)
+        var length = 0
+        let found = unsafe name.withUnsafeMutableBytes { name in
+            unsafe EVP_PKEY_get_group_name(
+                pointer, name.baseAddress?.assumingMemoryBound(to: CChar.self), name.count, &length) == 1
+        }
+        guard found else {
+            ERR_clear_error()
+            return nil
+        }
+        return String(decoding: name.prefix(length), as: UTF8.self)
+    }
+
+    /// A number of the key, such as the modulus, in big-endian bytes of at least `length`.
+    func number(_ name: String, length: Int = 0) -> [UInt8]? {
+        var number: OpaquePointer? = nil
+        guard unsafe EVP_PKEY_get_bn_param(pointer, name, &number) == 1, let number = unsafe number else {
+            ERR_clear_error()
+            return nil
+        }
+        defer { unsafe BN_free(number) }
+        let size = max(length, (Int(unsafe BN_num_bits(number)) + 7) / 8)
+        var bytes = [UInt8](repeating: 0, count: size)
+        let written = unsafe bytes.withUnsafeMutableBufferPointer { output in
+            unsafe BN_bn2binpad(number, output.baseAddress, Int32(clamping: output.count))
+        }
+        return Int(written) == size ? bytes : nil
+    }
+}

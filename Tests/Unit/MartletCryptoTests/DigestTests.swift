@@ -1,0 +1,45 @@
+import MartletCore
+import MartletCrypto
+import Testing
+
+@Suite struct DigestTests {
+    static func hexadecimal(_ bytes: [UInt8]) -> String {
+        bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+    }
+
+    @Test(arguments: [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        ("gateway-nonce-0001", "c507eefc808c1c16f4dabf38769aa1f4d1251150722a8cab9ccc5d6dc25ddc6a"),
+    ])
+    func `makes SHA-256 digests`(text: String, expected: String) {
+        #expect(Self.hexadecimal(SHA256.digest(Array(text.utf8))) == expected)
+    }
+
+    // RFC 4231 §4.2, §4.3, §4.7
+    @Test(arguments: [
+        ([UInt8](repeating: 0x0B, count: 20), "Hi There", "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7"),
+        (Array("Jefe".utf8), "what do ya want for nothing?", "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"),
+        (
+            [UInt8](repeating: 0xAA, count: 131), "Test Using Larger Than Block-Size Key - Hash Key First",
+            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
+        ),
+    ])
+    func `makes HMAC-SHA-256 codes`(key: [UInt8], text: String, expected: String) {
+        #expect(Self.hexadecimal(HMACSHA256.authenticate(Array(text.utf8), key: Secret(key))) == expected)
+    }
+
+    @Test func `never gives the same random bytes twice`() throws {
+        let samples = try (0..<100).map { _ in try RandomBytes.make(32) }
+        #expect(Set(samples).count == 100)
+        #expect(samples.allSatisfy { $0.count == 32 })
+        #expect(try RandomBytes.make(0).isEmpty)
+    }
+
+    @Test func `compares by content and length`() {
+        #expect(ConstantTime.areEqual([1, 2, 3], [1, 2, 3]))
+        #expect(ConstantTime.areEqual([], []))
+        #expect(!ConstantTime.areEqual([1, 2, 3], [1, 2, 4]))
+        #expect(!ConstantTime.areEqual([1, 2, 3], [1, 2]))
+    }
+}
