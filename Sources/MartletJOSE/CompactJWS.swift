@@ -1,0 +1,57 @@
+private import MartletCore
+public import MartletJSON
+
+/// A signed token in its compact form (RFC 7515 §3.1) whose payload is a claims set: read strictly, not yet verified.
+public struct CompactJWS: Sendable {
+    /// The longest token that is looked at; real ones have about 1 KiB.
+    public static let maximumLength = 8 * 1024
+    private static let headerLimits = JSONLimits(maximumDepth: 4, maximumBytes: 1024)
+    private static let payloadLimits = JSONLimits(maximumDepth: 8, maximumBytes: maximumLength)
+
+    public let header: JSONObject
+    /// The claims, to be believed only once the signature has been verified.
+    public let payload: JSONObject
+    /// The bytes that were signed, as they were received.
+    public let signingInput: [UInt8]
+    public let signature: [UInt8]
+
+    /// Takes a token apart.
+    ///
+    /// - Throws: `token_missing`, `token_too_large` before any other work, or `malformed`: parts that are not exactly three, are
+    ///   empty or not strict base64url, or a header (1 KiB, depth 4) or payload (depth 8) that is no strict JSON object.
+    public init(_ token: [UInt8]) throws(JOSEError) {
+        guard !token.isEmpty else { throw JOSEError(.tokenMissing, "there is no token") }
+        guard token.count <= Self.maximumLength else { throw JOSEError(.tokenTooLarge, "the token has \(token.count) bytes") }
+        let parts = token.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
+        guard parts.count == 3 else { throw JOSEError(.malformed, "the token has not three parts") }
+        header = try Self.object(parts[0], limits: Self.headerLimits, name: "header")
+        payload = try Self.object(parts[1], limits: Self.payloadLimits, name: "payload")
+        signature = try Self.bytes(parts[2], name: "signature")
+        signingInput = Array(token[..<parts[1].endIndex])
+    }
+
+    private static func bytes(_ part: ArraySlice<UInt8>, name: String) throws(JOSEError) -> [UInt8] {
+        guard !part.isEmpty, let bytes = Base64URL.decode(part) else {
+            throw JOSEError(.malformed, "the \(name) is not base64url")
+        }
+        return bytes
+    }
+
+    private static func object(
+        _ part: ArraySlice<UInt8>, limits: JSONLimits, name: String
+    ) throws(JOSEError) -> JSONObject {
+        guard part.count / 4 &* 3 <= limits.maximumBytes else { throw JOSEError(.malformed, "the \(name) is too large") }
+        do {
+            guard case .object(let object) = try JSON.parse(try bytes(part, name: name), limits: limits) else {
+                throw JOSEError(.malformed, "the \(name) is not an object")
+            }
+            return object
+        } catch let error as JSONError {
+            throw JOSEError(.malformed, "the \(name) is not JSON: \(error)")
+        } catch let error as JOSEError {
+            throw error
+        } catch {
+            throw JOSEError(.malformed, "the \(name) is not JSON")
+        }
+    }
+}

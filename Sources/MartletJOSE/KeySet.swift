@@ -1,0 +1,99 @@
+private import MartletCore
+private import MartletCrypto
+private import MartletJSON
+
+/// The usable keys of a JWKS document (RFC 7517 §5), by their ids.
+public struct KeySet: Sendable {
+    /// The largest document that is read.
+    public static let maximumBytes = 64 * 1024
+    /// The most keys that a document may have.
+    public static let maximumKeys = 20
+
+    /// A key that was left out.
+    public struct Skipped: Sendable {
+        /// Its `kid`, if it has a valid one.
+        public let id: KeyID?
+        /// Why, for operators.
+        public let reason: String
+    }
+
+    public let keys: [KeyID: VerificationKey]
+    public let skipped: [Skipped]
+
+    /// Reads a document. A key that cannot be used is left out and the others stand.
+    ///
+    /// - Parameter allowed: the algorithms whose keys are wanted.
+    /// - Throws: `bad_key_set` for a document over 64 KiB or 20 keys, that is no key set, or that has no usable key.
+    public init(document: [UInt8], allowing allowed: Set<SignatureAlgorithm>) throws(JOSEError) {
+        let entries = try Self.entries(of: document)
+        let ids = entries.map { $0.object?["kid"]?.string.flatMap { KeyID($0) } }
+        var keys: [KeyID: VerificationKey] = [:]
+        var skipped: [Skipped] = []
+        for (entry, id) in zip(entries, ids) {
+            do throws(SkippedKey) {
+                guard let id else { throw SkippedKey("it has no valid kid") }
+                guard ids.count(where: { $0 == id }) == 1 else { throw SkippedKey("another key has the same kid") }
+                keys[id] = try Self.key(entry.object ?? [:], id: id, allowed: allowed)
+            } catch {
+                skipped.append(Skipped(id: id, reason: error.reason))
+            }
+        }
+        guard !keys.isEmpty else { throw JOSEError(.badKeySet, "the document has no usable key") }
+        self.keys = keys
+        self.skipped = skipped
+    }
+
+    private static func entries(of document: [UInt8]) throws(JOSEError) -> [JSONValue] {
+        let value: JSONValue
+        do { value = try JSON.parse(document, limits: JSONLimits(maximumDepth: 8, maximumBytes: maximumBytes)) } catch {
+            throw JOSEError(.badKeySet, "the document is not JSON: \(error)")
+        }
+        guard let entries = value.object?["keys"]?.array else { throw JOSEError(.badKeySet, "the document has no list of keys") }
+        guard entries.count <= maximumKeys else { throw JOSEError(.badKeySet, "the document has \(entries.count) keys") }
+        return entries
+    }
+
+    private struct SkippedKey: Error {
+        let reason: String
+
+        init(_ reason: String) { self.reason = reason }
+    }
+
+    private static func key(
+        _ entry: JSONObject, id: KeyID, allowed: Set<SignatureAlgorithm>
+    ) throws(SkippedKey) -> VerificationKey {
+        let key: VerificationKey
+        do { key = try VerificationKey(id: id, parts: try parts(of: entry)) } catch let error as CryptoError {
+            throw SkippedKey("\(error)")
+        } catch let error as SkippedKey {
+            throw error
+        } catch {
+            throw SkippedKey("\(error)")
+        }
+        if let use = entry["use"], use != "sig" { throw SkippedKey("it is not for signatures") }
+        if let operations = entry["key_ops"], operations.array?.contains("verify") != true {
+            throw SkippedKey("it is not for verifying")
+        }
+        if let algorithm = entry["alg"], algorithm != .string(key.algorithm.rawValue) {
+            throw SkippedKey("it is for another algorithm")
+        }
+        guard allowed.contains(key.algorithm) else { throw SkippedKey("\(key.algorithm.rawValue) is not allowed") }
+        return key
+    }
+
+    private static func parts(of entry: JSONObject) throws(SkippedKey) -> PublicKeyParts {
+        func number(_ name: String) throws(SkippedKey) -> [UInt8] {
+            guard let bytes = entry[name]?.string.flatMap({ Base64URL.decode($0) }) else {
+                throw SkippedKey("'\(name)' is not base64url")
+            }
+            return bytes
+        }
+        switch entry["kty"] {
+        case "RSA": return .rsa(modulus: try number("n"), exponent: try number("e"))
+        case "EC":
+            guard entry["crv"] == "P-256" else { throw SkippedKey("its curve is not P-256") }
+            return .p256(x: try number("x"), y: try number("y"))
+        default: throw SkippedKey("its type is neither RSA nor EC")
+        }
+    }
+}
