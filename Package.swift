@@ -93,7 +93,7 @@ let package = Package(
                 swiftSettings: strict),
             .target(
                 name: "MartletTesting",
-                dependencies: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "CLinux"],
+                dependencies: ["COpenSSL"],
                 path: "Tests/Support", swiftSettings: strict),
             .testTarget(
                 name: "IntegrationTests",

@@ -1,0 +1,64 @@
+import Foundation
+
+/// A real `redis-server` of the test's own, empty, on a port and a unix socket of its own.
+package final class RedisServer: Sendable {
+    package let port: UInt16
+    package let socketPath: String
+    private let folder: TemporaryFolder
+    private let process: Box<ChildProcess>
+    private let arguments: [String]
+
+    /// Starts a server and waits until it answers.
+    /// - Parameters:
+    ///   - password: what clients must say first; empty for none.
+    ///   - extra: more of redis.conf, as `--name value` arguments.
+    package init(password: String = "", extra: [String] = []) throws {
+        folder = try TemporaryFolder()
+        port = try refusedPort()
+        socketPath = folder.file("redis.sock")
+        var arguments = ["--bind", "127.0.0.1", "--port", String(port), "--unixsocket", socketPath]
+        arguments += ["--save", "", "--appendonly", "no", "--dir", folder.path, "--daemonize", "no"]
+        if !password.isEmpty { arguments += ["--requirepass", password] }
+        self.arguments = arguments + extra
+        process = Box(try Self.start(self.arguments, folder))
+        try waitForAnswer()
+    }
+
+    /// As `store.url` is written.
+    package var url: String { "redis://127.0.0.1:\(port)" }
+
+    /// Ends the server at once, as a crash would.
+    package func stop() throws {
+        process.value.kill(9)
+        _ = try process.value.wait()
+    }
+
+    /// Starts it again on the same port, empty.
+    package func restart() throws {
+        let fresh = try Self.start(arguments, folder)
+        process.withLock { $0 = fresh }
+        try waitForAnswer()
+    }
+
+    /// Stops or continues the server's process, so that it accepts and does not answer.
+    package func freeze(_ frozen: Bool) { process.value.kill(frozen ? 19 : 18) }
+
+    /// Sends one inline command and answers what came back.
+    package func command(_ text: String) throws -> String {
+        let socket = try RawSocket(connectingTo: .loopback(port))
+        try socket.send(text + "\r\n")
+        return String(decoding: try socket.receive(), as: UTF8.self)
+    }
+
+    private static func start(_ arguments: [String], _ folder: TemporaryFolder) throws -> ChildProcess {
+        let name = "redis-\(UInt32.random(in: 0 ... .max))"
+        return try ChildProcess(try Executable.named("redis-server"), arguments, output: folder, name: name)
+    }
+
+    private func waitForAnswer() throws {
+        try waitUntil("redis-server answers on \(port)") {
+            guard let answer = try? command("PING") else { return false }
+            return answer.hasPrefix("+PONG") || answer.hasPrefix("-NOAUTH")
+        }
+    }
+}
