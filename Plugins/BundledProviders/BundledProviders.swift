@@ -1,0 +1,7 @@
+public import MartletProvider
+
+/// The providers that are compiled in.
+public enum BundledProviders {
+    /// Registers all of them.
+    public static func register(in registry: inout ProviderRegistry) {}
+}

@@ -1,0 +1,24 @@
+/// A built provider and what it can do; capabilities are looked up once, here.
+package struct ProviderHandle: Sendable {
+    /// Its name in `providers:`.
+    package let name: String
+    package let kind: ProviderKind
+    package let authenticating: (any Authenticating)?
+    package let local: (any LocallyVerifying)?
+    package let explaining: (any Explaining)?
+    package let running: (any Running)?
+    package let reporting: (any Reporting)?
+    /// Where its credentials are found; empty if it judges none.
+    package let accepts: [CredentialSource]
+
+    package init<Plugin: Provider>(_ provider: Plugin, name: String) {
+        self.name = name
+        kind = Plugin.kind
+        authenticating = provider as? any Authenticating
+        local = provider as? any LocallyVerifying
+        explaining = provider as? any Explaining
+        running = provider as? any Running
+        reporting = provider as? any Reporting
+        accepts = authenticating?.accepts ?? []
+    }
+}

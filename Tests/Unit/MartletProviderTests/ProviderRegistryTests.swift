@@ -1,0 +1,97 @@
+import MartletConfig
+import MartletCore
+import MartletJOSE
+import MartletProvider
+import Testing
+
+@Suite struct ProviderRegistryTests {
+    static let here = SourceLocation(file: "config.yaml", line: 3, column: 5)
+
+    static func block(_ entries: [(String, String)]) -> ConfigurationNode {
+        ConfigurationNode(
+            .mapping(
+                entries.map {
+                    .init(key: Located($0.0, at: here), value: ConfigurationNode(.scalar(.init($0.1, isPlain: false)), at: here))
+                }),
+            at: here)
+    }
+
+    static let context = ProviderContext(
+        name: "hall", clock: .system, logger: .silent,
+        makeIssuerKeys: { _, _, _ in preconditionFailure("a greeting has no keys") }, forget: {})
+
+    static var registry: ProviderRegistry {
+        var registry = ProviderRegistry()
+        registry.register(Greeting.self)
+        return registry
+    }
+
+    @Test func `makes a provider from its block and finds what it can do`() throws {
+        let factory = try #require(Self.registry.factory(for: "greeting"))
+        var diagnostics = Diagnostics()
+        let prepared = try #require(factory.prepare(Self.block([("word", "hello")]), name: "hall", into: &diagnostics))
+        let handle = try prepared.build(Self.context)
+        #expect(diagnostics.isEmpty)
+        #expect(handle.name == "hall")
+        #expect(handle.kind == "greeting")
+        #expect(handle.accepts == [.bearerPrefix("hello_")])
+        #expect(handle.authenticating != nil)
+        #expect(handle.local == nil)
+        #expect(handle.running == nil)
+        #expect(handle.explaining == nil)
+        #expect(handle.reporting == nil)
+    }
+
+    @Test(arguments: [
+        ([("wort", "hello")], ErrorCode.configUnknownKey), ([], .configMissingKey), ([("word", "")], .configBadValue),
+        ([("word", "hello"), ("tone", "x")], .configUnknownKey), ([("word", "HELLO")], .configInsecure),
+    ])
+    func `reports what is wrong in a block`(entries: [(String, String)], code: ErrorCode) throws {
+        let factory = try #require(Self.registry.factory(for: "greeting"))
+        var diagnostics = Diagnostics()
+        #expect(factory.prepare(Self.block(entries), name: "hall", into: &diagnostics) == nil)
+        #expect(diagnostics.errors.map(\.code) == [code])
+    }
+
+    @Test func `knows its kinds`() {
+        #expect(Self.registry.kinds == ["greeting"])
+        #expect(Self.registry.factory(for: "parting") == nil)
+    }
+
+    @Test func `a second plugin of one kind traps`() async {
+        await #expect(processExitsWith: .failure) {
+            var registry = Self.registry
+            registry.register(Greeting.self)
+        }
+    }
+}
+
+/// The smallest provider that judges credentials.
+private struct Greeting: Authenticating {
+    struct Configuration: ConfigurationDecodable {
+        let word: String
+
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+            word = try reader.required("word")
+            if word.isEmpty { throw ConfigurationError(.configBadValue, at: reader.location, "must not be empty") }
+        }
+    }
+
+    static let kind: ProviderKind = "greeting"
+
+    static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {
+        if configuration.word == "HELLO" { diagnostics.error(.configInsecure, at: ProviderRegistryTests.here, "too loud") }
+    }
+
+    let accepts: [CredentialSource]
+
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {
+        accepts = [.bearerPrefix("\(configuration.word)_")]
+    }
+
+    func authenticate(
+        _ credential: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> Identity {
+        throw .rejected("greeting.nobody")
+    }
+}
