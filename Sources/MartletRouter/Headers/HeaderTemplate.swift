@@ -1,0 +1,172 @@
+import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletProvider
+
+/// One header of a route: where its value comes from and how it is written.
+struct HeaderTemplate: Sendable {
+    enum Source: Sendable {
+        case attribute(PrincipalAttribute)
+        case claim(String)
+        /// `email`, where `email_verified` is true.
+        case verifiedEmail
+    }
+
+    /// What there is to write.
+    private enum Value {
+        case absent
+        case text(String)
+        case list([String])
+        case unfit(ErrorCode)
+    }
+
+    /// As written in the file.
+    let name: String
+    private let source: Source
+    private let encoding: HeaderConfiguration.Encoding
+    private let join: String?
+    private let fallback: String?
+    /// The route's name, for `attribute: route`.
+    private let route: String
+
+    init(_ header: HeaderConfiguration, route: String) {
+        name = header.name.value
+        source =
+            switch header.value {
+            case .attribute(let attribute): .attribute(attribute)
+            case .claim(let claim): .claim(claim)
+            }
+        encoding = header.encoding
+        join = header.join
+        fallback = header.fallback
+        self.route = route
+    }
+
+    /// A default header: percent-encoded, left out where there is nothing.
+    init(_ name: String, _ source: Source) {
+        self.name = name
+        self.source = source
+        encoding = .percent
+        join = nil
+        fallback = nil
+        route = ""
+    }
+
+    /// Appends `Name: value` and CRLF, or nothing.
+    ///
+    /// - Returns: why there is a value that could not be written, if so.
+    func render(_ principal: Principal?, into buffer: inout ByteBuffer) -> ErrorCode? {
+        let start = buffer.count
+        var value = value(for: principal)
+        if case .absent = value, let fallback { value = .text(fallback) }
+        if case .absent = value { return nil }
+        buffer.append(name)
+        buffer.append(": ")
+        let valueStart = buffer.count
+        let failure = append(value, to: &buffer) ?? Self.problem(with: buffer, from: valueStart)
+        guard failure == nil else {
+            buffer.truncate(to: start)
+            return failure
+        }
+        buffer.append("\r\n")
+        return nil
+    }
+
+    // MARK: What
+
+    private func value(for principal: Principal?) -> Value {
+        if case .attribute(.route) = source { return .text(route) }
+        guard let principal else { return .absent }
+        switch source {
+        case .attribute(let attribute): return Self.text(of: attribute, principal).map { .text($0) } ?? .absent
+        case .claim(let claim): return value(of: principal.identity.claims[claim])
+        case .verifiedEmail:
+            guard case .bool(true)? = principal.identity.claims["email_verified"] else { return .absent }
+            return value(of: principal.identity.claims["email"])
+        }
+    }
+
+    private static func text(of attribute: PrincipalAttribute, _ principal: Principal) -> String? {
+        switch attribute {
+        case .subject: principal.subject
+        case .provider: principal.provider
+        case .issuer: principal.identity.issuer
+        case .route: nil
+        case .providerSubject: principal.identity.providerSubject
+        case .sessionID: principal.sessionID
+        case .authTime: principal.identity.authTime.description
+        case .expiresAt: principal.identity.expiresAt.description
+        }
+    }
+
+    private func value(of claim: JSONValue?) -> Value {
+        switch claim {
+        case nil, .null?: return .absent
+        case .object?: return .unfit(.headerNotScalar)
+        case .array(let elements)?:
+            guard join != nil else { return .unfit(.headerNotScalar) }
+            let texts = elements.compactMap(Self.scalar)
+            return texts.count == elements.count ? .list(texts) : .unfit(.headerNotScalar)
+        case .some(let scalar): return Self.scalar(scalar).map { .text($0) } ?? .unfit(.headerNotScalar)
+        }
+    }
+
+    /// The text of a string, boolean or number; `nil` for everything else, null included.
+    private static func scalar(_ value: JSONValue) -> String? {
+        switch value {
+        case .string(let text): text
+        case .bool(let value): value ? "true" : "false"
+        case .number(let number): number.text
+        case .null, .array, .object: nil
+        }
+    }
+
+    // MARK: How
+
+    private func append(_ value: Value, to buffer: inout ByteBuffer) -> ErrorCode? {
+        let encoder = HeaderEncoder(encoding)
+        switch value {
+        case .absent: return nil
+        case .unfit(let reason): return reason
+        case .text(let text):
+            guard text.utf8.count <= HeaderInjection.maximumValueBytes else { return .headerTooLong }
+            return encoder.append(text, guarding: nil, to: &buffer)
+        case .list(let texts):
+            let separator = join ?? ""
+            // One byte of the separator that no element shows is enough to find every separator again.
+            let guarded = separator.utf8.first { $0 != .space } ?? .space
+            let limit = buffer.count + HeaderInjection.maximumValueBytes
+            for (index, text) in texts.enumerated() {
+                if index > 0 { buffer.append(separator) }
+                guard buffer.count + text.utf8.count <= limit else { return .headerTooLong }
+                if let failure = encoder.append(text, guarding: guarded, to: &buffer) { return failure }
+            }
+            return nil
+        }
+    }
+
+    /// The last word on every value, whatever wrote it: printable ASCII, no space at either end, not too long.
+    private static func problem(with buffer: borrowing ByteBuffer, from start: Int) -> ErrorCode? {
+        unsafe buffer.bytes.withSpan { bytes in
+            guard bytes.count > start else { return nil }
+            guard bytes.count - start <= HeaderInjection.maximumValueBytes else { return .headerTooLong }
+            for index in start..<bytes.count where !bytes[index].isPrintable { return .headerNotPrintable }
+            let hasEdge = bytes[start] == .space || bytes[bytes.count - 1] == .space
+            return hasEdge ? .headerNotPrintable : nil
+        }
+    }
+
+    /// Why a `default` could never be written, if so.
+    func problem(withDefault text: String) -> String? {
+        var buffer = ByteBuffer()
+        guard let failure = append(.text(text), to: &buffer) ?? Self.problem(with: buffer, from: 0) else { return nil }
+        return "cannot be written in \(encoding.rawValue) (\(failure))"
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Lends the bytes as a span.
+    @unsafe fileprivate func withSpan<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
+        body(unsafe Span(_unsafeElements: self))
+    }
+}

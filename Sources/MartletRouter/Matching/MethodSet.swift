@@ -1,0 +1,79 @@
+/// A set of the methods that routes name, one bit each; which method a bit is, ``MethodNames`` knows.
+package struct MethodSet: OptionSet, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    /// Every method, also those that no route names.
+    static let any = MethodSet(rawValue: .max)
+    /// The bit of all methods that no route names.
+    static let unnamed = MethodSet(rawValue: 1 << 63)
+}
+
+/// The methods that routes name, each with a bit of its own.
+struct MethodNames: Sendable {
+    /// As many as there are bits, less the one for all others.
+    static let maximumCount = 63
+
+    private(set) var names: [String] = []
+    /// Names of up to 8 bytes, packed into one word; 0 for longer ones.
+    private var packed: [UInt64] = []
+    private var long: [(bytes: [UInt8], bit: Int)] = []
+
+    init() {
+        // In the order in which `Allow` lists them.
+        for name in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] { _ = bit(of: name) }
+    }
+
+    /// The bit of a method; gives it one when it has none yet.
+    /// - Returns: `nil` when there are no bits left.
+    mutating func bit(of name: String) -> MethodSet? {
+        let bytes = Array(name.utf8)
+        let known = set(of: bytes.span)
+        guard known == .unnamed else { return known }
+        guard names.count < Self.maximumCount else { return nil }
+        let bit = names.count
+        names.append(name)
+        if bytes.count <= 8 {
+            packed.append(Self.pack(bytes.span))
+        } else {
+            packed.append(0)
+            long.append((bytes, bit))
+        }
+        return MethodSet(rawValue: 1 << UInt64(bit))
+    }
+
+    /// The bit of a request's method, compared byte by byte: methods are case-sensitive (RFC 9110 §9.1).
+    func set(of method: Span<UInt8>) -> MethodSet {
+        guard method.count <= 8 else { return longSet(of: method) }
+        let word = Self.pack(method)
+        var bit = 0
+        while bit < packed.count {
+            if packed[bit] == word, word != 0 { return MethodSet(rawValue: 1 << UInt64(truncatingIfNeeded: bit)) }
+            bit &+= 1
+        }
+        return .unnamed
+    }
+
+    private func longSet(of method: Span<UInt8>) -> MethodSet {
+        for (bytes, bit) in long where bytes.count == method.count {
+            if bytes.indices.allSatisfy({ bytes[$0] == method[$0] }) { return MethodSet(rawValue: 1 << UInt64(bit)) }
+        }
+        return .unnamed
+    }
+
+    private static func pack(_ method: Span<UInt8>) -> UInt64 {
+        var word: UInt64 = 0
+        var index = 0
+        while index < method.count {
+            word = word << 8 | UInt64(method[index])
+            index &+= 1
+        }
+        return word
+    }
+
+    /// The names of a set, separated as an `Allow` field lists them (RFC 9110 §10.2.1).
+    func list(_ set: MethodSet) -> String {
+        names.indices.filter { set.rawValue >> UInt64($0) & 1 == 1 }.map { names[$0] }.joined(separator: ", ")
+    }
+}

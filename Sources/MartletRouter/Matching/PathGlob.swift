@@ -1,0 +1,142 @@
+/// A compiled path glob (design.md 5).
+///
+/// - `*` standing alone is one segment, which is not empty; inside a segment it is any run of characters, also none.
+/// - `**` is zero or more whole segments and must be a segment of its own.
+/// - A final slash is an empty last segment: `/v1` and `/v1/` are different paths. `/v1/**` takes both, `/v1/*` neither.
+///
+/// Matching takes time proportional to pattern times path at the very worst: of several wild pieces only the last is ever
+/// retried, which is enough because the pieces between them are matched as early as they can be.
+struct PathGlob: Sendable {
+    /// One segment of the pattern.
+    struct Segment: Sendable {
+        enum Kind: Sendable { case literal, any, partial, deep }
+
+        let kind: Kind
+        /// Where its text is in ``PathGlob/text``.
+        let start: Int
+        let end: Int
+    }
+
+    /// The normalised pattern.
+    let text: [UInt8]
+    let segments: [Segment]
+
+    /// - Parameter text: a pattern that ``PathText`` normalised.
+    init(_ text: [UInt8]) throws(PatternError) {
+        var segments: [Segment] = []
+        var start = 1
+        while start <= text.count {
+            let end = text[start...].firstIndex(of: .slash) ?? text.count
+            segments.append(Segment(kind: try Self.kind(of: text[start..<end]), start: start, end: end))
+            start = end + 1
+        }
+        self.text = text
+        self.segments = segments
+    }
+
+    private static func kind(of segment: ArraySlice<UInt8>) throws(PatternError) -> Segment.Kind {
+        guard segment.contains(.star) else { return .literal }
+        if segment.count == 1 { return .any }
+        if segment.elementsEqual([.star, .star]) { return .deep }
+        for (left, right) in zip(segment, segment.dropFirst()) where left == .star && right == .star {
+            throw PatternError("has '**' inside a segment; it stands for whole segments only")
+        }
+        return .partial
+    }
+
+    /// Whether a normalised path, which begins with a slash, matches.
+    func matches(_ path: Span<UInt8>) -> Bool {
+        let pattern = segments.span
+        let text = self.text.span
+        // A cursor is where a path segment begins; behind the last segment it is `path.count + 1`.
+        var cursor = 1
+        var index = 0
+        var retryIndex = -1
+        var retryCursor = 0
+        while true {
+            if index < pattern.count, pattern[index].kind == .deep {
+                index &+= 1
+                if index == pattern.count { return true }
+                retryIndex = index
+                retryCursor = cursor
+                continue
+            }
+            if cursor <= path.count {
+                if index < pattern.count {
+                    let end = path.segmentEnd(from: cursor)
+                    if Self.matches(pattern[index], of: text, path, cursor, end) {
+                        cursor = end &+ 1
+                        index &+= 1
+                        continue
+                    }
+                }
+            } else if index == pattern.count {
+                return true
+            }
+            if retryIndex < 0 || retryCursor > path.count { return false }
+            retryCursor = path.segmentEnd(from: retryCursor) &+ 1
+            cursor = retryCursor
+            index = retryIndex
+        }
+    }
+
+    private static func matches(
+        _ segment: Segment, of text: Span<UInt8>, _ path: Span<UInt8>, _ start: Int, _ end: Int
+    ) -> Bool {
+        switch segment.kind {
+        case .any: end > start
+        case .deep: false
+        case .literal: equal(text, segment.start, segment.end, path, start, end)
+        case .partial: wild(text, segment, path, start, end)
+        }
+    }
+
+    private static func equal(
+        _ text: Span<UInt8>, _ first: Int, _ last: Int, _ path: Span<UInt8>, _ start: Int, _ end: Int
+    ) -> Bool {
+        guard last &- first == end &- start else { return false }
+        var offset = 0
+        while offset < end &- start {
+            if text[first &+ offset] != path[start &+ offset] { return false }
+            offset &+= 1
+        }
+        return true
+    }
+
+    /// Matches one segment that has stars in it.
+    private static func wild(
+        _ text: Span<UInt8>, _ segment: Segment, _ path: Span<UInt8>, _ start: Int, _ end: Int
+    ) -> Bool {
+        var index = segment.start
+        var cursor = start
+        var retryIndex = -1
+        var retryCursor = 0
+        while cursor < end {
+            if index < segment.end, text[index] == .star {
+                index &+= 1
+                retryIndex = index
+                retryCursor = cursor
+            } else if index < segment.end, text[index] == path[cursor] {
+                index &+= 1
+                cursor &+= 1
+            } else if retryIndex >= 0 {
+                retryCursor &+= 1
+                cursor = retryCursor
+                index = retryIndex
+            } else {
+                return false
+            }
+        }
+        while index < segment.end, text[index] == .star { index &+= 1 }
+        return index == segment.end
+    }
+}
+
+extension Span<UInt8> {
+    /// Where the path segment that begins at `start` ends: at the next slash or the end of the path.
+    func segmentEnd(from start: Int) -> Int {
+        var end = start
+        while end < count, self[end] != .slash { end &+= 1 }
+        return end
+    }
+}

@@ -1,0 +1,92 @@
+import MartletConfig
+
+/// Brings a path pattern into the form that request paths have when they are matched (design.md 5).
+///
+/// What no accepted request path can contain is an error here: such a pattern would never match.
+enum PathText {
+    /// How patterns are written.
+    enum Form {
+        /// `*` and `**` are wild.
+        case glob
+        /// Only ordinary characters.
+        case literal
+    }
+
+    /// - Returns: the pattern with percent-encodings of unreserved characters decoded, other triplets in upper case, and
+    ///   what a URL cannot hold as it is percent-encoded.
+    static func normalized(_ text: String, _ form: Form, _ options: PathOptions) throws(PatternError) -> [UInt8] {
+        let bytes = Array(text.utf8)
+        guard bytes.first == .slash else { throw PatternError("must begin with '/'") }
+        var path: [UInt8] = []
+        var decoded: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == .percent {
+                guard index + 2 < bytes.count, let high = bytes[index + 1].hexadecimalValue,
+                    let low = bytes[index + 2].hexadecimalValue
+                else { throw PatternError("has a '%' without two hexadecimal digits behind it") }
+                let value = high << 4 | low
+                try check(encoded: value, options)
+                append(value, to: &path, encoded: !value.isUnreserved)
+                decoded.append(value)
+                index += 3
+            } else {
+                try check(plain: byte, form)
+                append(byte, to: &path, encoded: mustBeEncoded(byte))
+                decoded.append(byte)
+                index += 1
+            }
+        }
+        guard String(validating: decoded, as: UTF8.self) != nil else { throw PatternError("is not UTF-8 when decoded") }
+        try checkSegments(path)
+        return path
+    }
+
+    private static func append(_ byte: UInt8, to path: inout [UInt8], encoded: Bool) {
+        guard encoded else { return path.append(byte) }
+        path += [.percent, (byte >> 4).hexadecimalDigit, byte.hexadecimalDigit]
+    }
+
+    /// Space, non-ASCII, and the few printable characters that RFC 3986 has no place for in a path.
+    private static func mustBeEncoded(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x20, 0x22, 0x3C, 0x3E, 0x5B, 0x5D, 0x5E, 0x60, 0x7C, 0x80...: true
+        default: false
+        }
+    }
+
+    private static func check(encoded byte: UInt8, _ options: PathOptions) throws(PatternError) {
+        switch byte {
+        case .slash where !options.keepsEncodedSlash:
+            throw PatternError("has an encoded slash, which is refused in requests unless paths.encoded_slash is keep")
+        case .percent where !options.keepsEncodedPercent:
+            throw PatternError("has an encoded '%', which is refused in requests unless paths.encoded_percent is keep")
+        case 0...0x1F, 0x7F, 0x5C:
+            throw PatternError("has an encoded control character or backslash, which is refused in requests")
+        default: break
+        }
+    }
+
+    private static func check(plain byte: UInt8, _ form: Form) throws(PatternError) {
+        switch byte {
+        case UInt8(ascii: "?"), UInt8(ascii: "#"): throw PatternError("has a '?' or '#': only the path is matched")
+        case 0...0x1F, 0x7F: throw PatternError("has a control character")
+        case 0x5C: throw PatternError("has a backslash, which is refused in requests")
+        case UInt8(ascii: "{"), UInt8(ascii: "}"): throw PatternError("has a '{' or '}': a segment of any text is '*'")
+        case .star where form == .literal: throw PatternError("has a '*', which means nothing here")
+        default: break
+        }
+    }
+
+    private static func checkSegments(_ path: [UInt8]) throws(PatternError) {
+        let segments = path.dropFirst().split(separator: .slash, omittingEmptySubsequences: false)
+        for (index, segment) in segments.enumerated() {
+            if segment.isEmpty, index < segments.count - 1 { throw PatternError("has an empty segment") }
+            let name = segment.prefix { $0 != UInt8(ascii: ";") }
+            if name.elementsEqual([.dot]) || name.elementsEqual([.dot, .dot]) {
+                throw PatternError("has a '.' or '..' segment, which is refused in requests")
+            }
+        }
+    }
+}

@@ -1,0 +1,55 @@
+/// One compiled route: what it takes, whom it lets in, what it sends on and where to.
+package struct Route: Sendable {
+    /// Whether a caller must prove who they are.
+    package enum Mode: Sendable {
+        /// Credentials are neither asked for nor looked at.
+        case none
+        /// No principal, no entry.
+        case required
+        /// A good credential makes a principal, none is fine, a bad one is still refused.
+        case optional
+    }
+
+    /// Its place in the table, which is file order.
+    package let index: Int
+    package let name: String
+    /// Its upstream's place among the configured ones.
+    package let upstream: Int
+    package let mode: Mode
+    /// The places, among the configured providers, of those that may vouch here; empty for `auth: none`.
+    package let providers: [Int]
+    /// The most bytes that a request's body may have; `nil` is unlimited.
+    package let bodyLimit: Int?
+    /// Whether the upstream sees the client's credential.
+    package let forwardsCredentials: Bool
+    /// The names of `headers.remove`, lower case.
+    package let removeNames: [String]
+    package let policy: Policy
+    /// The place of its header templates in ``RouteTable/injections``; routes that write the same headers share one.
+    package let injection: Int
+    let pattern: RoutePattern
+    /// Normalised, without a final slash; empty where nothing is stripped.
+    let stripPrefix: [UInt8]
+
+    /// Whether a request may go on without a principal, as far as authentication is concerned.
+    package var mayWithoutPrincipal: Bool { mode != .required }
+
+    /// Whether a provider, by its place among the configured ones, may vouch here.
+    package func allows(provider: Int) -> Bool { providers.contains(provider) }
+
+    /// What becomes of a path: the prefix goes when its segments are the path's first whole segments, else nothing does.
+    ///
+    /// - Parameter path: normalised.
+    package func rewrite(path: Span<UInt8>) -> PathRewrite {
+        let prefix = stripPrefix.span
+        guard prefix.count > 0, path.count >= prefix.count else { return .unchanged }
+        var index = 0
+        while index < prefix.count {
+            if prefix[index] != path[index] { return .unchanged }
+            index &+= 1
+        }
+        if path.count == prefix.count { return PathRewrite(strippedBytes: prefix.count, becomesRoot: true) }
+        guard path[prefix.count] == .slash else { return .unchanged }
+        return PathRewrite(strippedBytes: prefix.count, becomesRoot: false)
+    }
+}

@@ -1,0 +1,220 @@
+import MartletConfig
+import MartletCore
+
+/// Compiles routes one by one and keeps what they share: methods, header templates, reserved names.
+struct RouteCompiler {
+    private let upstreams: [String: Int]
+    private let providers: [String: Int]
+    private let paths: PathOptions
+    private let limits: Limits
+    private var routes: ContiguousArray<Route> = []
+    private var injections: ContiguousArray<HeaderInjection> = []
+    private var injectionIndices: [HeaderInjection.Key: Int] = [:]
+    private var reservedNames: Set<String> = []
+    private var methods = MethodNames()
+    private(set) var diagnostics = Diagnostics()
+
+    init(upstreams: [String], providers: [String], paths: PathOptions, limits: Limits) {
+        self.upstreams = Dictionary(zip(upstreams, upstreams.indices), uniquingKeysWith: { first, _ in first })
+        self.providers = Dictionary(zip(providers, providers.indices), uniquingKeysWith: { first, _ in first })
+        self.paths = paths
+        self.limits = limits
+    }
+
+    /// Compiles one route; what is wrong goes to ``diagnostics`` and the route is left out.
+    mutating func add(_ route: RouteConfiguration) {
+        let pattern = RoutePattern(hosts: hosts(of: route), path: path(of: route), methods: methodSet(of: route))
+        let (mode, vouching) = authentication(of: route)
+        let policy = policy(of: route, mode)
+        let injection = injection(of: route)
+        let stripPrefix = stripPrefix(of: route)
+        for name in route.removeHeaders { check(removed: name, of: route) }
+        guard let upstream = upstreams[route.upstream.value] else {
+            return diagnostics.error(
+                .configUnknownUpstream, at: route.upstream.location,
+                "route '\(route.name.value)' names upstream '\(route.upstream.value)', which is not defined")
+        }
+        routes.append(
+            Route(
+                index: routes.count, name: route.name.value, upstream: upstream, mode: mode, providers: vouching,
+                bodyLimit: bodyLimit(of: route), forwardsCredentials: route.forwardsCredentials,
+                removeNames: route.removeHeaders.map { $0.lowercased() }, policy: policy, injection: injection,
+                pattern: pattern, stripPrefix: stripPrefix))
+    }
+
+    /// The table; only when there were no errors.
+    func build() -> RouteTable {
+        RouteTable(routes: routes, injections: injections, reservedNames: reservedNames.sorted(), methods: methods)
+    }
+
+    // MARK: Matching
+
+    private mutating func hosts(of route: RouteConfiguration) -> [HostPattern] {
+        var patterns: [HostPattern] = []
+        for host in route.hosts {
+            do {
+                patterns.append(try HostPattern(host.value))
+            } catch {
+                diagnostics.error(.configBadPattern, at: host.location, "host '\(host.value)' \(error)")
+            }
+        }
+        return patterns
+    }
+
+    private mutating func path(of route: RouteConfiguration) -> RoutePattern.Path {
+        switch route.path {
+        case .any: return .any
+        case .glob(let text):
+            do {
+                return .glob(try PathGlob(try PathText.normalized(text.value, .glob, paths)))
+            } catch {
+                diagnostics.error(.configBadPattern, at: text.location, "path '\(text.value)' \(error)")
+            }
+        case .regex(let text):
+            do {
+                return .expression(try RegularExpression(text.value, of: .path))
+            } catch {
+                diagnostics.error(.configBadPattern, at: text.location, "path_regex \(error)")
+            }
+        }
+        return .any
+    }
+
+    private mutating func methodSet(of route: RouteConfiguration) -> MethodSet {
+        guard !route.methods.isEmpty else { return .any }
+        var set: MethodSet = []
+        for name in route.methods {
+            guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else {
+                error(.configBadValue, route, "has method '\(name)', which is not a token")
+                continue
+            }
+            guard let bit = methods.bit(of: name) else {
+                error(.configBadValue, route, "brings the methods of all routes to more than \(MethodNames.maximumCount)")
+                continue
+            }
+            set.formUnion(bit)
+            if name == "GET", let head = methods.bit(of: "HEAD") { set.formUnion(head) }
+        }
+        return set
+    }
+
+    private mutating func stripPrefix(of route: RouteConfiguration) -> [UInt8] {
+        guard let text = route.stripPrefix else { return [] }
+        do {
+            var prefix = try PathText.normalized(text.value, .literal, paths)
+            if prefix.last == .slash { prefix.removeLast() }
+            return prefix
+        } catch {
+            diagnostics.error(.configBadPattern, at: text.location, "strip_prefix '\(text.value)' \(error)")
+            return []
+        }
+    }
+
+    // MARK: Demands
+
+    private mutating func authentication(of route: RouteConfiguration) -> (Route.Mode, [Int]) {
+        let mode: Route.Mode
+        let names: [String]
+        switch route.authentication {
+        case .none: return (.none, [])
+        case .required(let listed): (mode, names) = (.required, listed)
+        case .optional(let listed): (mode, names) = (.optional, listed)
+        }
+        // A route that lists nobody is vouched for by any configured provider.
+        guard !names.isEmpty else { return (mode, providers.values.sorted()) }
+        var places: [Int] = []
+        for name in names {
+            if let place = providers[name] {
+                places.append(place)
+            } else {
+                diagnostics.error(
+                    .configUnknownProvider, at: route.name.location,
+                    "route '\(route.name.value)' names provider '\(name)', which is not defined")
+            }
+        }
+        return (mode, places)
+    }
+
+    private mutating func policy(of route: RouteConfiguration, _ mode: Route.Mode) -> Policy {
+        var conditions: [Condition] = []
+        for condition in route.authorize {
+            do {
+                conditions.append(try Condition(condition, depth: 0))
+            } catch {
+                diagnostics.error(
+                    .configBadValue, at: error.location ?? route.name.location,
+                    "route '\(route.name.value)' has a condition that \(error.text)")
+            }
+        }
+        if mode == .none, !route.authorize.isEmpty || route.maximumAge != nil {
+            error(.configBadValue, route, "has conditions but 'auth: none', so that nobody could meet them")
+        }
+        return Policy(conditions: conditions, maximumAge: route.maximumAge?.wholeSeconds)
+    }
+
+    private func bodyLimit(of route: RouteConfiguration) -> Int? {
+        switch route.bodyLimit {
+        case .inherited: limits.bodyBytes
+        case .unlimited: nil
+        case .bytes(let count): count
+        }
+    }
+
+    // MARK: Headers
+
+    private mutating func injection(of route: RouteConfiguration) -> Int {
+        if let headers = route.setHeaders {
+            var seen: Set<String> = []
+            for header in headers {
+                check(header, of: route)
+                let folded = ReservedNames.folded(header.name.value)
+                reservedNames.insert(folded)
+                if !seen.insert(folded).inserted {
+                    diagnostics.error(
+                        .configBadHeader, at: header.name.location,
+                        "header '\(header.name.value)' is set twice: names are the same in any case and with '_' for '-'")
+                }
+            }
+        }
+        let key = HeaderInjection.Key(headers: route.setHeaders, route: route.name.value)
+        if let known = injectionIndices[key] { return known }
+        injections.append(HeaderInjection(id: injections.count, headers: route.setHeaders, route: route.name.value))
+        injectionIndices[key] = injections.count - 1
+        return injections.count - 1
+    }
+
+    private mutating func check(_ header: HeaderConfiguration, of route: RouteConfiguration) {
+        let name = header.name.value
+        if let problem = ReservedNames.problem(with: name) {
+            diagnostics.error(.configBadHeader, at: header.name.location, "header '\(name)' \(problem)")
+        }
+        if let join = header.join, let problem = HeaderEncoder(header.encoding).problem(withSeparator: join) {
+            diagnostics.error(.configBadHeader, at: header.name.location, "join of header '\(name)' \(problem)")
+        }
+        if let fallback = header.fallback, let problem = HeaderTemplate(header, route: "").problem(withDefault: fallback) {
+            diagnostics.error(.configBadHeader, at: header.name.location, "default of header '\(name)' \(problem)")
+        }
+    }
+
+    private mutating func check(removed name: String, of route: RouteConfiguration) {
+        if let problem = ReservedNames.problem(with: name) {
+            error(.configBadHeader, route, "removes header '\(name)', which \(problem)")
+        }
+    }
+
+    private mutating func error(_ code: ErrorCode, _ route: RouteConfiguration, _ text: String) {
+        diagnostics.error(code, at: route.name.location, "route '\(route.name.value)' \(text)")
+    }
+
+    // MARK: Order
+
+    /// Warns of routes behind one that takes every request of theirs.
+    mutating func warnOfUnreachable(_ sources: [RouteConfiguration], in table: RouteTable) {
+        for (route, source) in zip(table.routes, sources) {
+            guard let earlier = table.routeHiding(route) else { continue }
+            diagnostics.warning(
+                .configUnreachableRoute, at: source.name.location,
+                "route '\(route.name)' is never reached: route '\(earlier.name)' before it takes all its requests")
+        }
+    }
+}

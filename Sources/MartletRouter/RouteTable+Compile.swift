@@ -1,0 +1,26 @@
+package import MartletConfig
+
+extension RouteTable {
+    /// Compiles the routes of a configuration.
+    ///
+    /// - Parameters:
+    ///   - routes: in file order.
+    ///   - upstreams: the names of the configured upstreams; ``Route/upstream`` is a place in this list.
+    ///   - providers: the names of the configured providers; ``Route/providers`` are places in this list.
+    ///   - paths: how request paths are normalised, which patterns must follow.
+    ///   - limits: what routes inherit.
+    ///   - diagnostics: gets every mistake, at the place in the file.
+    /// - Returns: `nil` if there was an error.
+    package static func compile(
+        _ routes: [RouteConfiguration], upstreams: [String], providers: [String], paths: PathOptions, limits: Limits,
+        into diagnostics: inout Diagnostics
+    ) -> RouteTable? {
+        var compiler = RouteCompiler(upstreams: upstreams, providers: providers, paths: paths, limits: limits)
+        for route in routes { compiler.add(route) }
+        let hasErrors = compiler.diagnostics.hasErrors
+        let table = hasErrors ? nil : compiler.build()
+        if let table { compiler.warnOfUnreachable(routes, in: table) }
+        diagnostics.add(compiler.diagnostics)
+        return table
+    }
+}

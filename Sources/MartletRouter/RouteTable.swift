@@ -1,0 +1,66 @@
+/// The compiled routes of a configuration: immutable, so that every event loop may read it without a lock.
+///
+/// Matching (design.md 3 and 5): the first route in file order whose hosts, path and methods all fit. A route that lists
+/// `GET` takes `HEAD` too (RFC 9110 §9.3.2: a server that supports one supports the other). Paths must be normalised.
+package final class RouteTable: Sendable {
+    package let routes: ContiguousArray<Route>
+    /// The header templates that routes refer to by ``Route/injection``.
+    package let injections: ContiguousArray<HeaderInjection>
+    /// Every name in any route's `headers.set`, lower case with `-` for `_` and `.`; `X-Auth-*` is reserved besides.
+    package let reservedNames: [String]
+    let methods: MethodNames
+    let index: RouteIndex
+
+    init(
+        routes: ContiguousArray<Route>, injections: ContiguousArray<HeaderInjection>, reservedNames: [String],
+        methods: MethodNames
+    ) {
+        self.routes = routes
+        self.injections = injections
+        self.reservedNames = reservedNames
+        self.methods = methods
+        var builder = RouteIndexBuilder()
+        for route in routes { builder.add(route.pattern, route: route.index) }
+        index = builder.build()
+    }
+
+    /// Finds the route of a request.
+    ///
+    /// - Parameters:
+    ///   - method: as sent; compared byte by byte.
+    ///   - authority: the value of `Host` or `:authority`: any case, with or without port and final dot.
+    ///   - path: normalised, without the query.
+    package func match(method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>) -> RouteMatch {
+        var search = RouteIndex.Search(methods.set(of: method))
+        index.search(authority: authority, path: path, &search)
+        if search.best != .max { return search.failed ? .failed(Int(search.best)) : .route(Int(search.best)) }
+        search.collectsMethods = true
+        index.search(authority: authority, path: path, &search)
+        return search.allowed.isEmpty ? .none : .methodNotAllowed(search.allowed)
+    }
+
+    /// The value of an `Allow` field for a set of methods.
+    package func allowValue(_ methods: MethodSet) -> String { self.methods.list(methods) }
+
+    /// Why each route before the matching one (or each of all, when none matches) did not take a request.
+    ///
+    /// Asks every route in turn by its own pattern, so it also checks what the index of ``match(method:authority:path:)`` says.
+    package func misses(method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>) -> [RouteMiss] {
+        let asked = methods.set(of: method)
+        var misses: [RouteMiss] = []
+        for route in routes {
+            if !route.pattern.takes(authority: authority) {
+                misses.append(RouteMiss(route: route.index, reason: .host))
+            } else if route.pattern.methods.isDisjoint(with: asked) {
+                // The path is named first where neither fits: it is what the operator looks at first.
+                let fits = route.pattern.take(path: path) == .matched
+                misses.append(RouteMiss(route: route.index, reason: fits ? .method : .path))
+            } else if route.pattern.take(path: path) == .unmatched {
+                misses.append(RouteMiss(route: route.index, reason: .path))
+            } else {
+                return misses
+            }
+        }
+        return misses
+    }
+}

@@ -1,0 +1,77 @@
+@testable import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletProvider
+@testable import MartletRouter
+
+/// A place for everything that a test writes "into the file".
+let somewhere = SourceLocation(file: "config.yaml", line: 1, column: 1)
+
+func located(_ text: String) -> Located<String> { Located(text, at: somewhere) }
+
+/// A route as the decoder hands it over; tests name only what they are about.
+func route(
+    _ name: String = "r", hosts: [String] = [], path: RouteConfiguration.PathPattern = .any, methods: [String] = [],
+    auth: RouteConfiguration.Authentication = .required(providers: ["apple"]),
+    authorize: [ConditionConfiguration] = [], maximumAge: Duration? = nil, set: [HeaderConfiguration]? = nil,
+    remove: [String] = [], strip: String? = nil, body: RouteConfiguration.BodyLimit = .inherited, upstream: String = "api"
+) -> RouteConfiguration {
+    RouteConfiguration(
+        name: located(name), hosts: hosts.map { located($0) }, path: path, methods: methods, authentication: auth,
+        authorize: authorize, maximumAge: maximumAge, setHeaders: set, removeHeaders: remove,
+        stripPrefix: strip.map { located($0) }, bodyLimit: body, forwardsCredentials: false, upstream: located(upstream))
+}
+
+func glob(_ pattern: String) -> RouteConfiguration.PathPattern { .glob(located(pattern)) }
+func regex(_ pattern: String) -> RouteConfiguration.PathPattern { .regex(located(pattern)) }
+
+func header(
+    _ name: String, _ value: HeaderConfiguration.Value, _ encoding: HeaderConfiguration.Encoding = .percent,
+    join: String? = nil, fallback: String? = nil
+) -> HeaderConfiguration {
+    HeaderConfiguration(name: located(name), value: value, encoding: encoding, join: join, fallback: fallback)
+}
+
+/// What a compilation came to.
+struct Compilation {
+    let table: RouteTable?
+    let diagnostics: Diagnostics
+
+    init(_ routes: [RouteConfiguration], paths: PathOptions = PathOptions()) {
+        var diagnostics = Diagnostics()
+        table = RouteTable.compile(
+            routes, upstreams: ["web", "api"], providers: ["apple", "wechat"], paths: paths, limits: Limits(),
+            into: &diagnostics)
+        self.diagnostics = diagnostics
+    }
+
+    var codes: [ErrorCode] { diagnostics.all.map(\.code) }
+}
+
+/// A table that must compile.
+func compiled(_ routes: [RouteConfiguration], paths: PathOptions = PathOptions()) throws -> RouteTable {
+    let compilation = Compilation(routes, paths: paths)
+    guard let table = compilation.table else { throw CompilationFailed(text: compilation.diagnostics.description) }
+    return table
+}
+
+struct CompilationFailed: Error {
+    let text: String
+}
+
+extension RouteTable {
+    func match(_ method: String = "GET", _ path: String, host: String = "") -> RouteMatch {
+        let (method, host, path) = (Array(method.utf8), Array(host.utf8), Array(path.utf8))
+        return match(method: method.span, authority: host.span, path: path.span)
+    }
+}
+
+func identity(_ claims: JSONObject, issuedAt: Int64 = 1_000) -> Identity {
+    Identity(
+        providerSubject: "001.abc", issuer: "https://appleid.apple.com", claims: claims,
+        authTime: UnixTime(seconds: 900), issuedAt: UnixTime(seconds: issuedAt), expiresAt: UnixTime(seconds: 5_000))
+}
+
+func principal(_ claims: JSONObject = [:], issuedAt: Int64 = 1_000, sessionID: String? = nil) -> Principal {
+    Principal(identity: identity(claims, issuedAt: issuedAt), provider: "apple", sessionID: sessionID)
+}
