@@ -1,5 +1,8 @@
 /// How an issuer's keys are fetched and kept: the `jwks:` block of the configuration.
 public struct IssuerKeysPolicy: Sendable, Equatable {
+    /// Whatever is configured, an issuer is not asked without a pause.
+    private static let shortestTTL = Duration.seconds(1)
+
     /// Keys are refreshed before they are this old.
     public let ttl: Duration
     /// Keys are used up to this age when the issuer fails.
@@ -14,8 +17,8 @@ public struct IssuerKeysPolicy: Sendable, Equatable {
     public init(
         ttl: Duration, maximumStale: Duration, unknownKeyCooldown: Duration, negativeTTL: Duration, fetchTimeout: Duration
     ) {
-        self.ttl = ttl
-        self.maximumStale = max(ttl, maximumStale)
+        self.ttl = max(ttl, Self.shortestTTL)
+        self.maximumStale = max(self.ttl, maximumStale)
         self.unknownKeyCooldown = unknownKeyCooldown
         self.negativeTTL = negativeTTL
         self.fetchTimeout = fetchTimeout
