@@ -1,0 +1,195 @@
+/// The searches that every parser of this room shares: sixteen or eight bytes at a time where there are as many.
+extension Span where Element == UInt8 {
+    /// Eight bytes, the first one lowest.
+    @inline(__always)
+    func word(at index: Int) -> UInt64 {
+        precondition(index >= 0 && index <= count &- 8)
+        return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt64.self)
+    }
+
+    @inline(__always)
+    private func half(at index: Int) -> UInt32 {
+        precondition(index >= 0 && index <= count &- 4)
+        return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt32.self)
+    }
+
+    @inline(__always)
+    private func quarter(at index: Int) -> UInt16 {
+        precondition(index >= 0 && index <= count &- 2)
+        return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt16.self)
+    }
+
+    /// Sixteen bytes as signed numbers, so that one comparison finds control bytes and bytes over 0x7F.
+    @inline(__always)
+    private func block(at index: Int) -> SIMD16<Int8> {
+        precondition(index >= 0 && index <= count &- 16)
+        return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: SIMD16<Int8>.self)
+    }
+
+    /// The first byte from `start` on that is not 0x20–0x7E, or `count`.
+    @inline(__always)
+    func endOfText(from start: Int) -> Int {
+        var index = start
+        while index &+ 16 <= count {
+            let block = block(at: index)
+            let found = firstMatch((block .< ASCII.space) .| (block .== ASCII.delete))
+            if found < 16 { return index &+ found }
+            index &+= 16
+        }
+        while index < count, self[index] >= 0x20, self[index] < 0x7F { index &+= 1 }
+        return index
+    }
+
+    /// The first byte from `start` on that is not 0x21–0x7E or is `#` or `?`, or `count`.
+    @inline(__always)
+    func endOfTargetPart(from start: Int) -> Int {
+        var index = start
+        while index &+ 16 <= count {
+            let block = block(at: index)
+            let stops = (block .<= ASCII.space) .| (block .== ASCII.delete) .| (block .== ASCII.hash) .| (block .== ASCII.question)
+            let found = firstMatch(stops)
+            if found < 16 { return index &+ found }
+            index &+= 16
+        }
+        while index < count {
+            let byte = self[index]
+            if byte <= 0x20 || byte >= 0x7F || byte == UInt8(ascii: "#") || byte == UInt8(ascii: "?") { break }
+            index &+= 1
+        }
+        return index
+    }
+
+    /// The first byte from `start` on that a path cannot have as it stands: `%`, `\`, or what no target may hold; or `count`.
+    @inline(__always)
+    func endOfPlainPath(from start: Int) -> Int {
+        var index = start
+        while index &+ 16 <= count {
+            let block = block(at: index)
+            let outside = (block .<= ASCII.space) .| (block .== ASCII.delete) .| (block .== ASCII.hash)
+            let found = firstMatch(
+                outside .| (block .== ASCII.question) .| (block .== ASCII.percent) .| (block .== ASCII.backslash))
+            if found < 16 { return index &+ found }
+            index &+= 16
+        }
+        while index < count, PathByte.isPlain(self[index]) { index &+= 1 }
+        return index
+    }
+
+    /// The first `/` from `start` on with `/` or `.` behind it, or `count`.
+    @inline(__always)
+    func nextSuspectSlash(from start: Int) -> Int {
+        var index = start
+        while index &+ 17 <= count {
+            let follower = block(at: index &+ 1)
+            let suspect = (follower .== ASCII.slash) .| (follower .== ASCII.dot)
+            let found = firstMatch((block(at: index) .== ASCII.slash) .& suspect)
+            if found < 16 { return index &+ found }
+            index &+= 16
+        }
+        while index &+ 1 < count {
+            let follower = self[index &+ 1]
+            if self[index] == UInt8(ascii: "/"), follower == UInt8(ascii: "/") || follower == UInt8(ascii: ".") { return index }
+            index &+= 1
+        }
+        return count
+    }
+
+    /// The first byte from `start` on that is none of `A–Z a–z 0–9 - . _ ~ + /`, or `count`.
+    @inline(__always)
+    func endOfToken68(from start: Int) -> Int {
+        var index = start
+        while index &+ 16 <= count {
+            let block = block(at: index)
+            let lower = block | ASCII.caseBit
+            let letter = (lower .>= ASCII.a) .& (lower .<= ASCII.z)
+            // `-`, `.`, `/` and the digits are neighbours.
+            let number = (block .>= ASCII.dash) .& (block .<= ASCII.nine)
+            let other = (block .== ASCII.underscore) .| (block .== ASCII.tilde) .| (block .== ASCII.plus)
+            let found = firstMatch(.!(letter .| number .| other))
+            if found < 16 { return index &+ found }
+            index &+= 16
+        }
+        while index < count, Token68.isMember(self[index]) { index &+= 1 }
+        return index
+    }
+
+    /// The first LF from `start` on, or `count`.
+    @inline(__always)
+    func lineFeed(from start: Int) -> Int {
+        var index = start
+        while index &+ 16 <= count {
+            let found = firstMatch(block(at: index) .== ASCII.lineFeed)
+            if found < 16 { return index &+ found }
+            index &+= 16
+        }
+        while index < count, self[index] != UInt8(ascii: "\n") { index &+= 1 }
+        return index
+    }
+
+    /// Whether `range` spells `text`, which is lower case, in any letter case.
+    ///
+    /// Exact for texts of letters, digits and dashes where the bytes hold no control bytes: setting bit 0x20 maps
+    /// only a letter's two cases onto one of these.
+    @inline(__always)
+    func spells(_ text: StaticString, _ range: ByteRange) -> Bool {
+        let length = text.utf8CodeUnitCount
+        return range.count == length && spells(text, at: range.start)
+    }
+
+    /// Whether the bytes at `start` spell `text` in any letter case; as many bytes as the text has must be there.
+    @inline(__always)
+    func spells(_ text: StaticString, at start: Int) -> Bool {
+        let length = text.utf8CodeUnitCount
+        if length >= 8 {
+            let bit: UInt64 = 0x2020_2020_2020_2020
+            if word(at: start) | bit != text.word(at: 0) | bit { return false }
+            if length > 16, word(at: start &+ 8) | bit != text.word(at: 8) | bit { return false }
+            return word(at: start &+ length &- 8) | bit == text.word(at: length &- 8) | bit
+        }
+        if length >= 4 {
+            let bit: UInt32 = 0x2020_2020
+            if half(at: start) | bit != text.half(at: 0) | bit { return false }
+            return half(at: start &+ length &- 4) | bit == text.half(at: length &- 4) | bit
+        }
+        let bit: UInt16 = 0x2020
+        if quarter(at: start) | bit != text.quarter(at: 0) | bit { return false }
+        return quarter(at: start &+ length &- 2) | bit == text.quarter(at: length &- 2) | bit
+    }
+
+    /// Whether two ranges hold the same bytes, ASCII letters in any case.
+    func sameIgnoringCase(_ left: ByteRange, _ right: ByteRange) -> Bool {
+        guard left.count == right.count else { return false }
+        for offset in 0..<left.count
+        where ASCII.lowered(self[left.start &+ offset]) != ASCII.lowered(self[right.start &+ offset]) { return false }
+        return true
+    }
+}
+
+/// The index of the first lane that is set, or 16.
+@inline(__always)
+private func firstMatch(_ mask: SIMDMask<SIMD16<Int8>>) -> Int {
+    let halves = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
+    if halves[0] | halves[1] == 0 { return 16 }
+    if halves[0] != 0 { return halves[0].trailingZeroBitCount >> 3 }
+    return 8 &+ halves[1].trailingZeroBitCount >> 3
+}
+
+extension StaticString {
+    @inline(__always)
+    func word(at offset: Int) -> UInt64 {
+        precondition(offset >= 0 && offset <= utf8CodeUnitCount &- 8)
+        return unsafe UnsafeRawPointer(utf8Start).loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+    }
+
+    @inline(__always)
+    func half(at offset: Int) -> UInt32 {
+        precondition(offset >= 0 && offset <= utf8CodeUnitCount &- 4)
+        return unsafe UnsafeRawPointer(utf8Start).loadUnaligned(fromByteOffset: offset, as: UInt32.self)
+    }
+
+    @inline(__always)
+    func quarter(at offset: Int) -> UInt16 {
+        precondition(offset >= 0 && offset <= utf8CodeUnitCount &- 2)
+        return unsafe UnsafeRawPointer(utf8Start).loadUnaligned(fromByteOffset: offset, as: UInt16.self)
+    }
+}

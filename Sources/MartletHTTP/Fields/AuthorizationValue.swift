@@ -1,0 +1,46 @@
+/// What an `Authorization` value holds (RFC 9110 §11.4, RFC 6750 §2.1): offsets, nothing is decoded.
+package enum AuthorizationValue: Sendable, Equatable {
+    /// `Bearer` and the token.
+    case bearer(ByteRange)
+    /// `Basic` and the encoded pair.
+    case basic(ByteRange)
+    /// Another scheme.
+    case other
+    /// No scheme, or one of the two without exactly one well-formed credential.
+    case malformed
+
+    /// Reads the value at `range`: a scheme in any letter case, one or more spaces, `token68`.
+    package init(_ bytes: Span<UInt8>, _ range: ByteRange) {
+        var index = range.start
+        while index < range.end, Token.isMember(bytes[index]) { index &+= 1 }
+        let scheme = ByteRange(from: range.start, to: index)
+        let isBearer = bytes.spells("bearer", scheme)
+        guard isBearer || bytes.spells("basic", scheme) else {
+            let isScheme = !scheme.isEmpty && (index == range.end || bytes[index] == 0x20)
+            self = isScheme ? .other : .malformed
+            return
+        }
+        while index < range.end, bytes[index] == 0x20 { index &+= 1 }
+        let credential = ByteRange(from: index, to: range.end)
+        guard index > scheme.end, AuthorizationValue.isToken68(bytes, credential) else {
+            self = .malformed
+            return
+        }
+        self = isBearer ? .bearer(credential) : .basic(credential)
+    }
+
+    /// RFC 9110 §11.2: at least one character of the alphabet, then `=` only.
+    private static func isToken68(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+        let text = bytes.extracting(range.bounds)
+        var index = text.endOfToken68(from: 0)
+        guard index > 0 else { return false }
+        while index < text.count, text[index] == UInt8(ascii: "=") { index &+= 1 }
+        return index == text.count
+    }
+}
+
+/// The token of a `Bearer` value, or nil where the scheme is another or the value is malformed.
+package func bearerToken(_ bytes: Span<UInt8>, of value: ByteRange) -> ByteRange? {
+    guard case .bearer(let token) = AuthorizationValue(bytes, value) else { return nil }
+    return token
+}

@@ -1,0 +1,56 @@
+/// The options of all `Connection` fields of a head (RFC 9110 §7.6.1).
+struct ConnectionOptions {
+    /// More than anyone needs; each one is compared with every field.
+    private static let maximum = 32
+
+    private(set) var closes = false
+    private(set) var keepsAlive = false
+    private(set) var upgrades = false
+    private var count = 0
+
+    /// Reads them all and marks the fields that they name; `false` when one is malformed or there are too many.
+    mutating func read(_ bytes: Span<UInt8>, _ fields: inout FieldList) -> Bool {
+        var index = 0
+        while index < fields.count {
+            let field = fields[index]
+            if field.known == .connection, !readList(bytes, field.value, &fields) { return false }
+            index &+= 1
+        }
+        return true
+    }
+
+    private mutating func readList(_ bytes: Span<UInt8>, _ value: ByteRange, _ fields: inout FieldList) -> Bool {
+        var index = value.start
+        while index < value.end {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: ",") || ASCII.isBlank(byte) {
+                index &+= 1
+                continue
+            }
+            let start = index
+            while index < value.end, Token.isMember(bytes[index]) { index &+= 1 }
+            let option = ByteRange(from: start, to: index)
+            while index < value.end, ASCII.isBlank(bytes[index]) { index &+= 1 }
+            guard !option.isEmpty, index == value.end || bytes[index] == UInt8(ascii: ",") else { return false }
+            count &+= 1
+            guard count <= ConnectionOptions.maximum else { return false }
+            take(option, bytes, &fields)
+        }
+        return true
+    }
+
+    private mutating func take(_ option: ByteRange, _ bytes: Span<UInt8>, _ fields: inout FieldList) {
+        if bytes.spells("close", option) { closes = true }
+        else if bytes.spells("keep-alive", option) { keepsAlive = true }
+        else if bytes.spells("upgrade", option) { upgrades = true }
+        var index = 0
+        while index < fields.count {
+            let field = fields[index]
+            switch field.known {
+            case .host, .contentLength, .transferEncoding: break
+            default: if bytes.sameIgnoringCase(field.name, option) { fields.markConnectionOption(at: index) }
+            }
+            index &+= 1
+        }
+    }
+}

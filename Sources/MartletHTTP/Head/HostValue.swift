@@ -1,0 +1,97 @@
+/// The value of a `Host` field or the authority of a target: a name or address and perhaps a port (RFC 9110 §7.2).
+///
+/// Narrower than the grammar of RFC 3986: no user information, no percent-encoding, no empty label, no empty port, so that
+/// nothing behind us can read another host out of it.
+enum HostValue {
+    static func isValid(_ bytes: Span<UInt8>, _ range: ByteRange, requiresPort: Bool = false) -> Bool {
+        guard !range.isEmpty, range.count <= 261 else { return false }
+        let end: Int
+        if bytes[range.start] == UInt8(ascii: "[") {
+            var close = range.start &+ 1
+            while close < range.end, bytes[close] != UInt8(ascii: "]") { close &+= 1 }
+            guard close < range.end, isIPv6(bytes, ByteRange(from: range.start &+ 1, to: close)) else { return false }
+            end = close &+ 1
+        } else {
+            guard let stop = endOfName(bytes, range) else { return false }
+            end = stop
+        }
+        if end == range.end { return !requiresPort }
+        return bytes[end] == UInt8(ascii: ":") && isPort(bytes, ByteRange(from: end &+ 1, to: range.end))
+    }
+
+    /// Where a name of non-empty labels ends; nil if it is none. One dot may end it.
+    private static func endOfName(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int? {
+        var index = range.start
+        var label = 0
+        while index < range.end {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: ".") {
+                guard label > 0 else { return nil }
+                label = 0
+            } else if ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-")
+                || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "~")
+            {
+                label &+= 1
+            } else {
+                break
+            }
+            index &+= 1
+        }
+        return index > range.start ? index : nil
+    }
+
+    private static func isPort(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+        guard range.count <= 5, let port = FramingNotes.decimal(bytes, range) else { return false }
+        return port <= 65535
+    }
+
+    /// RFC 4291 §2.2: groups of up to four hexadecimal digits, one `::`, perhaps an IPv4 address at the end. No zone.
+    private static func isIPv6(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+        var index = range.start
+        var groups = 0
+        var hasGap = false
+        while index < range.end {
+            if bytes[index] == UInt8(ascii: ":") {
+                let isDouble = index &+ 1 < range.end && bytes[index &+ 1] == UInt8(ascii: ":")
+                if isDouble {
+                    guard !hasGap else { return false }
+                    hasGap = true
+                    index &+= 2
+                    if index == range.end { break }
+                } else {
+                    guard groups > 0 else { return false }
+                    index &+= 1
+                }
+            } else if groups > 0 {
+                return false
+            }
+            let start = index
+            while index < range.end, ASCII.hexValue(bytes[index]) != nil { index &+= 1 }
+            if index < range.end, bytes[index] == UInt8(ascii: ".") {
+                guard isIPv4(bytes, ByteRange(from: start, to: range.end)) else { return false }
+                groups &+= 2
+                index = range.end
+                break
+            }
+            guard index > start, index &- start <= 4 else { return false }
+            groups &+= 1
+        }
+        return hasGap ? groups <= 7 : groups == 8
+    }
+
+    private static func isIPv4(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+        var parts = 0
+        var index = range.start
+        while index <= range.end {
+            let start = index
+            while index < range.end, ASCII.isDigit(bytes[index]) { index &+= 1 }
+            let digits = ByteRange(from: start, to: index)
+            guard digits.count <= 3, let value = FramingNotes.decimal(bytes, digits), value <= 255 else { return false }
+            parts &+= 1
+            guard index < range.end else { break }
+            guard bytes[index] == UInt8(ascii: ".") else { return false }
+            index &+= 1
+        }
+        return parts == 4
+    }
+}

@@ -1,0 +1,45 @@
+/// The request method. Methods are case-sensitive (RFC 9110 §9.1): `get` is `other`.
+package enum Method: UInt8, Sendable, CaseIterable {
+    case get, head, post, put, delete, patch, options, trace, connect, other
+
+    /// The method as it is written; empty for `other`.
+    package var name: StaticString {
+        switch self {
+        case .get: "GET"
+        case .head: "HEAD"
+        case .post: "POST"
+        case .put: "PUT"
+        case .delete: "DELETE"
+        case .patch: "PATCH"
+        case .options: "OPTIONS"
+        case .trace: "TRACE"
+        case .connect: "CONNECT"
+        case .other: ""
+        }
+    }
+
+    /// RFC 9110 §9.2.2: sending it twice does what sending it once does.
+    package var isIdempotent: Bool {
+        switch self {
+        case .get, .head, .put, .delete, .options, .trace: true
+        case .post, .patch, .connect, .other: false
+        }
+    }
+
+    /// The method that a range of token characters spells.
+    static func named(_ bytes: Span<UInt8>, _ range: ByteRange) -> Method {
+        func spells(_ method: Method) -> Bool {
+            var offset = 0
+            while offset < range.count, bytes[range.start &+ offset] == method.name.byte(at: offset) { offset &+= 1 }
+            return offset == range.count
+        }
+        switch range.count {
+        case 3: return spells(.get) ? .get : spells(.put) ? .put : .other
+        case 4: return spells(.post) ? .post : spells(.head) ? .head : .other
+        case 5: return spells(.patch) ? .patch : spells(.trace) ? .trace : .other
+        case 6: return spells(.delete) ? .delete : .other
+        case 7: return spells(.options) ? .options : spells(.connect) ? .connect : .other
+        default: return .other
+        }
+    }
+}

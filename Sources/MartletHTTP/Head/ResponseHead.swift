@@ -1,0 +1,47 @@
+/// A response head as offsets into the bytes that it was parsed from. Its memory serves one head after the other.
+package struct ResponseHead: ~Copyable {
+    /// 100–599.
+    package internal(set) var status = 0
+    package internal(set) var reason = ByteRange.empty
+    package internal(set) var isHTTP10 = false
+    package internal(set) var fields: FieldList
+    package internal(set) var framing = BodyFraming.none
+    /// Whether the connection can serve another request after this answer.
+    package internal(set) var keepsAlive = true
+    /// The value of `Upgrade` when `Connection` names it, else empty.
+    package internal(set) var upgrade = ByteRange.empty
+
+    /// Whether another head follows for the same request; 101 is final here, for it ends HTTP.
+    package var isInterim: Bool { status < 200 && status != 101 }
+
+    package init(maximumFields: Int) { fields = FieldList(capacity: maximumFields) }
+
+    /// Reads the status line at `start` (RFC 9112 §4). The space before an empty reason may be missing.
+    mutating func readStatusLine(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {
+        guard start &+ 12 < bytes.count else {
+            return bytes.lineFeed(from: start) < bytes.count ? .failure(.upstreamBadStatusLine) : .incomplete
+        }
+        guard let isOld = HTTPVersion.isHTTP10(bytes, at: start) else {
+            return .failure(HTTPVersion.isVersion(bytes, at: start) ? .upstreamBadVersion : .upstreamBadStatusLine)
+        }
+        isHTTP10 = isOld
+        let digits = ByteRange(start: start &+ 9, count: 3)
+        guard bytes[start &+ 8] == 0x20, let number = FramingNotes.decimal(bytes, digits), (100...599).contains(number)
+        else { return .failure(.upstreamBadStatusLine) }
+        status = number
+        var index = digits.end
+        guard bytes[index] == 0x20 else {
+            reason = .empty
+            return FieldLine.readEnd(bytes, at: index, otherwise: .upstreamBadStatusLine)
+        }
+        index &+= 1
+        let text = index
+        while true {
+            index = bytes.endOfText(from: index)
+            guard index < bytes.count, bytes[index] == 0x09 || bytes[index] >= 0x80 else { break }
+            index &+= 1
+        }
+        reason = ByteRange(from: text, to: index)
+        return FieldLine.readEnd(bytes, at: index, otherwise: .upstreamBadStatusLine)
+    }
+}

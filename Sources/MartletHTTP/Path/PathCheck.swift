@@ -1,0 +1,115 @@
+/// One walk over a path that has something unusual in it: what it would mean, decoded, segment by segment.
+struct PathCheck {
+    /// The decoded beginning of the segment at hand, as far as it matters.
+    private enum Segment { case empty, dot, dots, other }
+
+    private let keepsEncodedSlash: Bool
+    private let keepsEncodedPercent: Bool
+    private var segment = Segment.empty
+    private var utf8 = UTF8Run()
+    /// Whether the normal form differs from the path.
+    private(set) var needsRewrite = false
+
+    init(keepsEncodedSlash: Bool, keepsEncodedPercent: Bool) {
+        self.keepsEncodedSlash = keepsEncodedSlash
+        self.keepsEncodedPercent = keepsEncodedPercent
+    }
+
+    /// Whether the path, which begins with a slash, has one meaning only.
+    mutating func accepts(_ path: Span<UInt8>) -> Bool {
+        var index = 1
+        while index < path.count {
+            let byte = path[index]
+            if byte == UInt8(ascii: "%") {
+                guard let value = PathCheck.triplet(path, at: index), takeEncoded(value) else { return false }
+                if PathByte.isUnreserved(value) || isLower(path[index &+ 1]) || isLower(path[index &+ 2]) { needsRewrite = true }
+                index &+= 3
+                continue
+            }
+            guard PathByte.isPlain(byte), utf8.isComplete else { return false }
+            if byte == UInt8(ascii: "/") {
+                guard segment == .other else { return false }
+                segment = .empty
+            } else {
+                guard take(byte) else { return false }
+            }
+            index &+= 1
+        }
+        return utf8.isComplete && !isDotSegment
+    }
+
+    private var isDotSegment: Bool { segment == .dot || segment == .dots }
+
+    private mutating func takeEncoded(_ value: UInt8) -> Bool {
+        if value >= 0x80 {
+            segment = .other
+            return utf8.take(value)
+        }
+        guard utf8.isComplete else { return false }
+        switch value {
+        case 0...0x1F, 0x7F, UInt8(ascii: "\\"): return false
+        case UInt8(ascii: "%"):
+            segment = .other
+            return keepsEncodedPercent
+        case UInt8(ascii: "/"):
+            // Whoever decodes it sees a new segment there: dots on either side of it are dot segments to them.
+            guard keepsEncodedSlash, !isDotSegment else { return false }
+            segment = .empty
+            return true
+        default: return take(value)
+        }
+    }
+
+    /// A character of the segment, decoded; `false` if it makes a dot segment with parameters.
+    private mutating func take(_ byte: UInt8) -> Bool {
+        if byte == UInt8(ascii: ";"), isDotSegment { return false }
+        switch segment {
+        case .empty where byte == UInt8(ascii: "."): segment = .dot
+        case .dot where byte == UInt8(ascii: "."): segment = .dots
+        default: segment = .other
+        }
+        return true
+    }
+
+    private func isLower(_ digit: UInt8) -> Bool { digit >= UInt8(ascii: "a") }
+
+    /// The byte that a `%` at `index` and two hexadecimal digits stand for.
+    static func triplet(_ path: Span<UInt8>, at index: Int) -> UInt8? {
+        guard index &+ 2 < path.count, let high = ASCII.hexValue(path[index &+ 1]), let low = ASCII.hexValue(path[index &+ 2])
+        else { return nil }
+        return high << 4 | low
+    }
+}
+
+/// A run of bytes over 0x7F that must be UTF-8 without overlong forms and surrogates (RFC 3629 §4).
+struct UTF8Run {
+    private var pending = 0
+    private var lowest: UInt8 = 0x80
+    private var highest: UInt8 = 0xBF
+
+    /// Whether no character is cut off.
+    var isComplete: Bool { pending == 0 }
+
+    mutating func take(_ byte: UInt8) -> Bool {
+        if pending > 0 {
+            guard byte >= lowest, byte <= highest else { return false }
+            pending &-= 1
+            lowest = 0x80
+            highest = 0xBF
+            return true
+        }
+        switch byte {
+        case 0xC2...0xDF: pending = 1
+        case 0xE0...0xEF:
+            pending = 2
+            if byte == 0xE0 { lowest = 0xA0 }
+            if byte == 0xED { highest = 0x9F }
+        case 0xF0...0xF4:
+            pending = 3
+            if byte == 0xF0 { lowest = 0x90 }
+            if byte == 0xF4 { highest = 0x8F }
+        default: return false
+        }
+        return true
+    }
+}

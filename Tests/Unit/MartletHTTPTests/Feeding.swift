@@ -1,0 +1,109 @@
+import MartletCore
+import MartletHTTP
+
+/// What became of a message: a line of text that tables compare.
+func describe(_ outcome: HeadOutcome, _ head: borrowing RequestHead, _ bytes: [UInt8]) -> String {
+    switch outcome {
+    case .needMore: return "incomplete"
+    case .failure(let failure): return failure.code.rawValue
+    case .complete(let consumed):
+        var text = "\(slice(bytes, head.methodText)) path=\(slice(bytes, head.path))"
+        if !head.query.isEmpty { text += " query=\(slice(bytes, head.query))" }
+        text += " host=\(slice(bytes, head.authority)) \(head.framing)"
+        if head.isHTTP10 { text += " 1.0" }
+        if head.isAbsoluteForm { text += " absolute" }
+        if head.isAsteriskForm { text += " asterisk" }
+        if head.isAuthorityForm { text += " authority" }
+        if !head.keepsAlive { text += " close" }
+        if head.expectsContinue { text += " continue" }
+        if !head.upgrade.isEmpty { text += " upgrade=\(slice(bytes, head.upgrade))" }
+        if head.authorization >= 0 { text += " authorization=\(slice(bytes, head.fields[head.authorization].value))" }
+        if head.announcesTrailers { text += " trailers" }
+        return text + (consumed == bytes.count ? "" : " rest=\(bytes.count - consumed)")
+    }
+}
+
+func describe(_ outcome: HeadOutcome, _ head: borrowing ResponseHead, _ bytes: [UInt8]) -> String {
+    switch outcome {
+    case .needMore: return "incomplete"
+    case .failure(let failure): return failure.code.rawValue
+    case .complete(let consumed):
+        var text = "\(head.status) '\(slice(bytes, head.reason))' \(head.framing)"
+        if head.isHTTP10 { text += " 1.0" }
+        if head.isInterim { text += " interim" }
+        if !head.keepsAlive { text += " close" }
+        if !head.upgrade.isEmpty { text += " upgrade=\(slice(bytes, head.upgrade))" }
+        return text + (consumed == bytes.count ? "" : " rest=\(bytes.count - consumed)")
+    }
+}
+
+func slice(_ bytes: [UInt8], _ range: ByteRange) -> String {
+    String(decoding: bytes[range.bounds], as: UTF8.self)
+}
+
+/// Gives a parser the bytes in growing pieces that end at `cuts` and then whole; answers with the first outcome that decides.
+func parseRequest(_ bytes: [UInt8], cuts: [Int] = [], maximumHeadBytes: Int = 16384, maximumFields: Int = 100) -> String {
+    var parser = RequestParser(maximumHeadBytes: maximumHeadBytes)
+    var head = RequestHead(maximumFields: maximumFields)
+    for cut in cuts + [bytes.count] {
+        let outcome = parser.parse(bytes.span.extracting(first: cut), into: &head)
+        if outcome != .needMore || cut == bytes.count { return describe(outcome, head, bytes) }
+    }
+    return "incomplete"
+}
+
+func parseResponse(
+    _ bytes: [UInt8], to method: Method, cuts: [Int] = [], maximumHeadBytes: Int = 16384, maximumFields: Int = 100
+) -> String {
+    var parser = ResponseParser(maximumHeadBytes: maximumHeadBytes)
+    var head = ResponseHead(maximumFields: maximumFields)
+    for cut in cuts + [bytes.count] {
+        let outcome = parser.parse(bytes.span.extracting(first: cut), requestMethod: method, into: &head)
+        if outcome != .needMore || cut == bytes.count { return describe(outcome, head, bytes) }
+    }
+    return "incomplete"
+}
+
+/// What a chunked body decodes to. The bytes arrive in pieces that end at `cuts`; between the calls only what the decoder
+/// left unread is kept, as a connection would.
+func decodeChunked(_ bytes: [UInt8], cuts: [Int] = [], maximumTrailerBytes: Int = 8192, isUpstream: Bool = false) -> String {
+    var decoder = ChunkedDecoder(
+        maximumExtensionBytes: 256, maximumTrailerBytes: maximumTrailerBytes, isUpstream: isUpstream)
+    var waiting: [UInt8] = []
+    var data: [UInt8] = []
+    var trailers = ""
+    var fed = 0
+    for cut in cuts + [bytes.count] {
+        waiting += bytes[fed..<cut]
+        fed = cut
+        var offset = 0
+        reading: while true {
+            switch decoder.next(waiting.span, from: &offset) {
+            case .data(let range): data += waiting[range.bounds]
+            case .trailer(let field): trailers += " \(slice(waiting, field.name))=\(slice(waiting, field.value))"
+            case .needMore: break reading
+            case .failure(let failure): return failure.code.rawValue
+            case .end:
+                let rest = waiting.count - offset + bytes.count - fed
+                return "'\(String(decoding: data, as: UTF8.self))'\(trailers)" + (rest == 0 ? "" : " rest=\(rest)")
+            }
+        }
+        waiting.removeFirst(offset)
+    }
+    return "incomplete"
+}
+
+/// A generator whose runs can be repeated (SplitMix64).
+struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
+
+    init(seed: UInt64) { state = seed }
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var mixed = state
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
+    }
+}
