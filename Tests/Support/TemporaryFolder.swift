@@ -1,6 +1,6 @@
 import Foundation
 
-/// A folder that goes away with its owner. Its path is short, because unix sockets want that.
+/// A folder that goes away with its owner; its path is short, because unix sockets want that.
 package final class TemporaryFolder: Sendable {
     package let path: String
 

@@ -1,7 +1,9 @@
 internal import COpenSSL
 import Foundation
 
-/// A private key of a pretended issuer. Made with OpenSSL directly, so that the tests check the gateway's own code against another.
+/// A private key of a pretended issuer.
+///
+/// Made with OpenSSL directly, so that the tests check the gateway's own code against another.
 @safe package final class SigningKey: @unchecked Sendable {
     /// What kind of key.
     package enum Kind: Sendable {

@@ -2,7 +2,7 @@ import Foundation
 internal import Glibc
 import Synchronization
 
-/// A connected stream socket that blocks, with a deadline on every wait. Closed with its owner at the latest.
+/// A connected stream socket that blocks, with a deadline on every wait; closed with its owner at the latest.
 package final class RawSocket: Sendable {
     private let descriptor: Int32
     private let closed = Atomic<Bool>(false)

@@ -2,7 +2,7 @@ import Foundation
 
 /// A server that records every request byte by byte and answers as a script says, each connection on a thread of its own.
 package final class ScriptedUpstream: Sendable {
-    /// What is called for each request, on its connection's thread. What it throws closes the connection.
+    /// What is called for each request, on its connection's thread; what it throws closes the connection.
     package typealias Script = @Sendable (Exchange) throws -> Void
 
     private let listener: Listener
@@ -17,7 +17,8 @@ package final class ScriptedUpstream: Sendable {
         var isStopped = false
     }
 
-    /// Starts to listen. Without a script, every request is answered with 200 and `ok`.
+    /// Starts to listen; without a script, every request is answered with 200 and `ok`.
+    ///
     /// - Parameter readsBodies: whether a request's body is read before the script is called.
     package init(
         on endpoint: Endpoint = .loopback(0), readsBodies: Bool = true,

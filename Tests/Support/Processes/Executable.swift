@@ -2,7 +2,7 @@ import Foundation
 
 /// Finds programs.
 package enum Executable {
-    /// The gateway as it was just built: it stands beside the test bundle. `MARTLET_EXECUTABLE` names another one.
+    /// The gateway as it was just built: it stands beside the test bundle, unless `MARTLET_EXECUTABLE` names another one.
     package static func martlet() throws -> String {
         if let path = ProcessInfo.processInfo.environment["MARTLET_EXECUTABLE"] { return path }
         let bundles = [(try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/exe")) ?? ""]
