@@ -30,6 +30,8 @@ public struct Diagnostics: Sendable, CustomStringConvertible {
 
     public init() {}
 
+    init(_ all: [Diagnostic]) { self.all = all }
+
     public var isEmpty: Bool { all.isEmpty }
     /// Whether the configuration must be refused.
     public var hasErrors: Bool { all.contains { $0.severity == .error } }

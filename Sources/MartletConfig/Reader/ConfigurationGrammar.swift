@@ -21,7 +21,14 @@ public struct ConfigurationGrammar: Sendable {
         /// Names of the operator's choice.
         case map(Shape)
         case block(ConfigurationGrammar)
+        /// An entry of `providers`, whose keys depend on its `kind`.
+        case provider
         case either([Shape])
+        /// A text, a number or a boolean.
+        case literal
+        case number
+        /// A condition of `authorize`, which may hold others.
+        case conditions
         /// Any value whatever, judged elsewhere.
         case anything
     }
@@ -38,7 +45,7 @@ public struct ConfigurationGrammar: Sendable {
     }
 
     public private(set) var keys: [Key]
-    /// Pairs of keys of which one must be there: `x` and `x_file`.
+    /// Groups of keys of which exactly one must be there, such as `x` and `x_file`.
     public private(set) var oneOf: [[String]] = []
 
     public init(_ keys: [Key]) { self.keys = keys }
@@ -51,7 +58,13 @@ public struct ConfigurationGrammar: Sendable {
         var grammar = self
         grammar.keys.append(.optional(name, .text, summary))
         grammar.keys.append(.optional("\(name)_file", .path, "\(summary) In a file; its last line break is dropped."))
-        if required { grammar.oneOf.append([name, "\(name)_file"]) }
+        return required ? grammar.withOneOf([name, "\(name)_file"]) : grammar
+    }
+
+    /// This grammar with keys of which exactly one must be there.
+    public func withOneOf(_ names: [String]) -> ConfigurationGrammar {
+        var grammar = self
+        grammar.oneOf.append(names)
         return grammar
     }
 }
@@ -67,5 +80,12 @@ extension ConfigurationGrammar.Key {
         _ name: String, _ shape: ConfigurationGrammar.Shape, default fallback: String? = nil, _ summary: String
     ) -> Self {
         Self(name: name, shape: shape, fallback: fallback, isRequired: false, summary: summary)
+    }
+}
+
+extension ConfigurationGrammar.Shape {
+    /// The block that a type stands for.
+    public static func block<Block: ConfigurationDecodable>(of type: Block.Type) -> Self {
+        Block.grammar.map { .block($0) } ?? .anything
     }
 }

@@ -74,3 +74,37 @@ public struct ConfigurationReader {
         return entries.first { $0.key.value == key }
     }
 }
+
+extension ConfigurationReader {
+    /// Refuses a switch that is on; off is what happens anyway.
+    mutating func unsupportedIfTrue(_ key: String) {
+        let isOn: Located<Bool>? = optional(key)
+        if let isOn, isOn.value {
+            diagnostics.error(.configNotSupported, at: isOn.location, "'\(key): true' in \(title) is not supported yet")
+        }
+    }
+
+    /// The value of a key that must be there; what is wrong is recorded, so that reading can go on to the other keys.
+    mutating func expected<Value: ConfigurationValue>(_ key: String, as type: Value.Type = Value.self) -> Value? {
+        do { return try required(key) } catch {
+            diagnostics.add(error)
+            return nil
+        }
+    }
+}
+
+extension ConfigurationReader {
+    /// The name under a key that must be there; what is wrong is recorded.
+    mutating func expectedName(_ key: String) -> Located<String>? {
+        guard let name = expected(key, as: Located<String>.self) else { return nil }
+        checkName(name)
+        return name
+    }
+
+    /// Records what is wrong with a name.
+    mutating func checkName(_ name: Located<String>) {
+        if let flaw = EntityName.flaw(in: name.value) {
+            diagnostics.error(.configBadValue, at: name.location, "\(quoted(name.value)) \(flaw)")
+        }
+    }
+}

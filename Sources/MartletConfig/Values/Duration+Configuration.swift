@@ -30,3 +30,8 @@ extension Duration: ConfigurationQuantity {
         return unit.map { "\(milliseconds / $0.milliseconds)\($0.name)" } ?? "0s"
     }
 }
+
+extension Duration {
+    /// Every duration that a deadline may have: not zero, since nothing would ever meet it.
+    static let positive = Duration.milliseconds(1)...longestConfigured
+}

@@ -1,0 +1,156 @@
+private import MartletCore
+
+/// `authorize:` of a route: conditions, and the age that one of them may bound.
+struct AuthorizeRules {
+    var conditions: [ConditionConfiguration] = []
+    var maximumAge: Duration?
+
+    var isEmpty: Bool { conditions.isEmpty && maximumAge == nil }
+
+    /// Reads `authorize:`; what is wrong is recorded.
+    static func read(_ reader: inout ConfigurationReader) -> AuthorizeRules {
+        var rules = AuthorizeRules()
+        for entry in reader.blocks("authorize", as: AuthorizeEntry.self) {
+            switch entry.value {
+            case .condition(let condition): rules.conditions.append(condition)
+            case .maximumAge(let age): rules.maximumAge = min(rules.maximumAge ?? age, age)
+            }
+        }
+        return rules
+    }
+}
+
+/// One entry of `authorize:`.
+private enum AuthorizeEntry: ConfigurationDecodable {
+    case condition(ConditionConfiguration)
+    case maximumAge(Duration)
+
+    static var grammar: ConfigurationGrammar? { ConditionConfiguration.entryGrammar }
+
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        guard reader.has("max_age") else {
+            self = .condition(try ConditionConfiguration(from: &reader))
+            return
+        }
+        let age: Duration = try reader.required("max_age", in: Duration.positive)
+        if let other = reader.keys.first(where: { $0.value != "max_age" && reader.isKnown($0.value) }) {
+            throw ConfigurationError(
+                .configConflictingKeys, at: other.location, "'max_age' stands alone in its condition, without '\(other.value)'")
+        }
+        self = .maximumAge(age)
+    }
+}
+
+extension ConditionConfiguration: ConfigurationDecodable {
+    private static let tests = ["equals", "in", "contains", "matches", "exists", "gt", "lt"]
+
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("claim", .text, "The claim that is judged."),
+            .optional("equals", .literal, "The claim is this."),
+            .optional("in", .list(.literal, nonEmpty: true), "The claim is one of these."),
+            .optional("contains", .literal, "The claim is a list with this element."),
+            .optional("matches", .text, "The claim is a text that the regular expression matches as a whole."),
+            .optional("exists", .boolean, "Whether the claim is there."),
+            .optional("gt", .number, "The claim is a number greater than this."),
+            .optional("lt", .number, "The claim is a number less than this."),
+            .optional("not", .boolean, default: "false", "Turns the test round."),
+            .optional("any", .list(.anything, nonEmpty: true), "Conditions of which one must hold; stands alone."),
+        ])
+    }
+
+    /// The grammar of an entry of the outermost list, where `max_age` may stand too.
+    static var entryGrammar: ConfigurationGrammar? {
+        .init((grammar?.keys ?? []) + [.optional("max_age", .duration, "The greatest age of the credential's proof; stands alone.")])
+    }
+
+    static var shape: ConfigurationGrammar.Shape { .conditions }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        if reader.has("any") {
+            self = try Self.alternatives(&reader)
+            return
+        }
+        let inverted = reader.optional("not", default: false)
+        let given = reader.keys.filter { Self.tests.contains($0.value) }
+        let claim = reader.expected("claim", as: Located<String>.self)
+        if let claim, claim.value.isEmpty { reader.error(.configBadValue, at: claim.location, "claim: must not be empty") }
+        guard let key = given.first, given.count == 1 else {
+            let place = given.dropFirst().first?.location ?? reader.location
+            throw ConfigurationError(
+                given.isEmpty ? .configMissingKey : .configConflictingKeys, at: place,
+                "\(reader.title) must have exactly one of \(Self.tests.joined(separator: ", "))")
+        }
+        guard let test = Self.test(key.value, &reader), let claim else { throw .alreadyReported }
+        self = .claim(name: claim.value, test: test, inverted: inverted)
+    }
+
+    private static func alternatives(_ reader: inout ConfigurationReader) throws(ConfigurationError) -> ConditionConfiguration {
+        let conditions = reader.blocks("any", as: ConditionConfiguration.self).map(\.value)
+        if let other = reader.keys.first(where: { $0.value != "any" && reader.isKnown($0.value) }) {
+            let hint = other.value == "not" ? "; write the conditions one by one, each with 'not: true'" : ""
+            throw ConfigurationError(
+                .configConflictingKeys, at: other.location, "'any' stands alone in its condition, without '\(other.value)'\(hint)")
+        }
+        if let node = reader.node("any"), node.elements?.isEmpty == true {
+            throw node.error(.configBadValue, "any: must not be empty")
+        }
+        return .any(conditions)
+    }
+
+    private static func test(_ key: String, _ reader: inout ConfigurationReader) -> Test? {
+        switch key {
+        case "equals": reader.expected(key, as: ClaimLiteral.self).map { .equals($0) }
+        case "in": reader.expected(key, as: NonEmpty<ClaimLiteral>.self).map { .isIn($0.elements) }
+        case "contains": reader.expected(key, as: ClaimLiteral.self).map { .contains($0) }
+        case "matches": reader.expected(key, as: Located<String>.self).map { .matches($0) }
+        case "exists": reader.expected(key, as: Bool.self).map { .exists($0) }
+        case "gt": reader.expected(key, as: Number.self).map { .greaterThan($0.value) }
+        default: reader.expected(key, as: Number.self).map { .lessThan($0.value) }
+        }
+    }
+}
+
+extension ClaimLiteral: ConfigurationValue {
+    /// `true`, a number, or a text; quotes make a text of anything.
+    package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        let text = try node.text()
+        guard case .scalar(let scalar) = node.content, scalar.isPlain else {
+            self = .text(text)
+            return
+        }
+        switch text {
+        case "true": self = .bool(true)
+        case "false": self = .bool(false)
+        default: self = try Number.parse(text, node).map { .number($0) } ?? .text(text)
+        }
+    }
+}
+
+/// A number as JSON writes it.
+private struct Number: ConfigurationValue {
+    let value: Double
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        let text = try node.plainText(expecting: "a number")
+        guard let value = try Self.parse(text, node) else {
+            throw node.error(.configWrongType, "must be a number, not \(quoted(text))")
+        }
+        self.value = value
+    }
+
+    /// - Returns: `nil` for a text that is no number in JSON, such as `007`, `0x1F`, `1_000` or `inf`.
+    static func parse(_ text: String, _ node: ConfigurationNode) throws(ConfigurationError) -> Double? {
+        var rest = Array(text.utf8)[...]
+        if rest.first == 0x2D { rest = rest.dropFirst() }
+        let digits = rest.prefix { (0x30...0x39).contains($0) }
+        let hasLeadingZero = digits.count > 1 && digits.first == 0x30
+        let isNumber = !digits.isEmpty && !hasLeadingZero
+            && rest.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) } && text.utf8.last != 0x2E
+        guard isNumber, let value = Double(text) else { return nil }
+        guard value.magnitude <= 9_007_199_254_740_992 else {
+            throw node.error(.configBadValue, "\(quoted(text)) is too large to be compared exactly: quote it to compare texts")
+        }
+        return value
+    }
+}

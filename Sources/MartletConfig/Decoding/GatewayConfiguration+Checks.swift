@@ -1,0 +1,66 @@
+extension GatewayConfiguration {
+    /// Names all providers on routes that name none.
+    mutating func fillInProviders() {
+        let all = providers.map(\.name.value)
+        for index in routes.indices {
+            switch routes[index].authentication {
+            case .required(let names) where names.isEmpty: routes[index].authentication = .required(providers: all)
+            case .optional(let names) where names.isEmpty: routes[index].authentication = .optional(providers: all)
+            default: break
+            }
+        }
+    }
+
+    /// No address may be listened on twice.
+    func checkListeners(_ diagnostics: inout Diagnostics) {
+        var taken: [SocketAddress: String] = [:]
+        let admin = self.admin.map { [($0.address, "the admin listener")] } ?? []
+        for (address, owner) in server.listeners.map({ ($0.address, "a listener") }) + admin {
+            if case .ip(_, port: 0) = address.value { continue }
+            if let first = taken.updateValue(owner, forKey: address.value) {
+                diagnostics.error(
+                    .configDuplicateName, at: address.location,
+                    "\(owner) has the address \(address.value.configurationText), which \(first) has already")
+            }
+        }
+    }
+
+    /// Warns of routes all of whose requests an earlier route takes.
+    func checkReachability(_ diagnostics: inout Diagnostics) {
+        // Every route is compared with every earlier one; past this many, the warning is not worth the time.
+        guard routes.count <= 1_000 else { return }
+        for (index, route) in routes.enumerated() {
+            guard let earlier = routes[..<index].first(where: { $0.takesAll(of: route) }) else { continue }
+            diagnostics.warning(
+                .configUnreachableRoute, at: route.name.location,
+                "route \(quoted(route.name.value)) is never reached: route \(quoted(earlier.name.value)) "
+                    + "takes all of its requests first")
+        }
+    }
+}
+
+extension RouteConfiguration {
+    /// Whether every request that `other` matches is matched here too, as far as the patterns' texts show.
+    fileprivate func takesAll(of other: RouteConfiguration) -> Bool {
+        let hostNames = Set(hosts.map(\.value))
+        let takesHosts = hosts.isEmpty || (!other.hosts.isEmpty && other.hosts.allSatisfy { hostNames.contains($0.value) })
+        let takesMethods = methods.isEmpty || (!other.methods.isEmpty && Set(other.methods).isSubset(of: methods))
+        return takesHosts && takesMethods && path.takesAll(of: other.path)
+    }
+}
+
+extension RouteConfiguration.PathPattern {
+    fileprivate func takesAll(of other: RouteConfiguration.PathPattern) -> Bool {
+        switch (self, other) {
+        case (.any, _): return true
+        case (.glob(let mine), .glob(let theirs)):
+            if mine.value == theirs.value { return true }
+            guard mine.value.hasSuffix("/**") else { return false }
+            let prefix = mine.value.dropLast(3)
+            return theirs.value == prefix || theirs.value.hasPrefix("\(prefix)/")
+        case (.glob(let mine), _): return mine.value == "/**"
+        case (.regex(let mine), .regex(let theirs)): return mine.value == theirs.value
+        case (.regex, _): return false
+        }
+    }
+}

@@ -1,0 +1,112 @@
+extension GatewayConfiguration {
+    /// The keys of the whole file.
+    package static var grammar: ConfigurationGrammar {
+        .init([
+            .required("version", .integer(1...1), "The grammar's version: 1."),
+            .optional("server", .block(of: ServerConfiguration.self), "Listeners, limits and deadlines of the client side."),
+            .optional("admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]), "Health, metrics and the dashboard; `off` for none."),
+            .optional("log", .block(of: LogConfiguration.self), "What is logged and how."),
+            .optional("store", .block(of: StoreConfiguration.self), "What instances share: issuers' keys and, later, sessions."),
+            .optional("accounts", .anything, "Not supported yet."),
+            .optional("sessions", .anything, "Not supported yet."),
+            .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and kept."),
+            .optional("assertion", .anything, "Not supported yet."),
+            .optional("providers", .map(.provider), "Ways to prove identity, by name."),
+            .optional("plugins", .list(.anything, nonEmpty: false), default: "[]", "Only an empty list is supported yet."),
+            .required("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "Where requests go, by name."),
+            .required("routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true), "Which requests go where; the first that matches wins."),
+        ])
+    }
+
+    /// Reads every block, then looks across them; `nil` if one is missing or wrong, which is recorded.
+    static func read(_ reader: inout ConfigurationReader, knownKinds: [String]) -> GatewayConfiguration? {
+        checkVersion(&reader)
+        for key in ["accounts", "sessions", "assertion"] { reader.unsupported(key) }
+        if let plugins = reader.node("plugins"), plugins.elements?.isEmpty != true {
+            if plugins.elements == nil {
+                reader.error(.configWrongType, at: plugins.location, "plugins: must be a list, not \(plugins.kindName)")
+            } else {
+                reader.unsupported("plugins", "loading plugins from libraries")
+            }
+        }
+        let place = reader.location
+        let server = reader.block("server") ?? ServerConfiguration.standard(at: place)
+        let admin = readAdmin(&reader)
+        let log = reader.block("log") ?? LogConfiguration()
+        let store = reader.block("store") ?? StoreConfiguration.standard(at: place)
+        let jwks = reader.block("jwks") ?? JWKSConfiguration()
+        let providers = readProviders(&reader, knownKinds: knownKinds)
+        let upstreams = readUpstreams(&reader)
+        let routes = readRoutes(&reader)
+        var configuration = GatewayConfiguration(
+            server: server, admin: admin, log: log, store: store, jwks: jwks, providers: providers, upstreams: upstreams,
+            routes: routes)
+        ReferenceCheck(&reader).run(&reader.diagnostics)
+        configuration.fillInProviders()
+        configuration.checkListeners(&reader.diagnostics)
+        configuration.checkReachability(&reader.diagnostics)
+        return configuration
+    }
+
+    private static func checkVersion(_ reader: inout ConfigurationReader) {
+        guard let version = reader.expected("version", as: Located<Int>.self), version.value != 1 else { return }
+        reader.error(.configBadVersion, at: version.location, "version \(version.value) is not known: the only one is 1")
+    }
+
+    private static func readAdmin(_ reader: inout ConfigurationReader) -> AdminConfiguration? {
+        guard let node = reader.node("admin") else { return .standard(at: reader.location) }
+        if case .scalar(let scalar) = node.content, scalar.text == "off" { return nil }
+        return reader.block("admin")
+    }
+
+    private static func readProviders(_ reader: inout ConfigurationReader, knownKinds: [String]) -> [ProviderConfiguration] {
+        guard let node = reader.node("providers") else { return [] }
+        guard let entries = node.entries else {
+            reader.error(.configWrongType, at: node.location, "providers must be a block of names, not \(node.kindName)")
+            return []
+        }
+        return entries.compactMap { entry in
+            reader.checkName(entry.key)
+            return ProviderConfiguration.read(entry, knownKinds: knownKinds, into: &reader.diagnostics)
+        }
+    }
+
+    private static func readUpstreams(_ reader: inout ConfigurationReader) -> [UpstreamConfiguration] {
+        guard let node = reader.expected("upstreams", as: AnyNode.self)?.node else { return [] }
+        if node.entries?.isEmpty == true {
+            reader.error(.configBadValue, at: node.location, "upstreams: must not be empty")
+        }
+        for entry in node.entries ?? [] { reader.checkName(entry.key) }
+        return reader.namedBlocks("upstreams", noun: "upstream", as: UpstreamConfiguration.Block.self).map { name, block in
+            UpstreamConfiguration(
+                name: name, endpoints: block.endpoints.elements, timeouts: block.timeouts, host: block.host,
+                balance: block.balance)
+        }
+    }
+
+    private static func readRoutes(_ reader: inout ConfigurationReader) -> [RouteConfiguration] {
+        guard let node = reader.expected("routes", as: AnyNode.self)?.node else { return [] }
+        guard let elements = node.elements else {
+            reader.error(.configWrongType, at: node.location, "routes must be a list, not \(node.kindName)")
+            return []
+        }
+        if elements.isEmpty { reader.error(.configBadValue, at: node.location, "routes: must not be empty") }
+        var places: [String: SourceLocation] = [:]
+        return elements.enumerated().compactMap { index, element in
+            let name = element["name"].flatMap { try? Located<String>(decoding: $0) }
+            if let name, let first = places.updateValue(name.location, forKey: name.value) {
+                reader.error(
+                    .configDuplicateName, at: name.location, "another route is called \(quoted(name.value)), on line \(first.line)")
+            }
+            let title = name.map { "route \(quoted($0.value))" } ?? "routes[\(index)]"
+            return element.decode(RouteConfiguration.self, title: title, into: &reader.diagnostics)
+        }
+    }
+}
+
+/// A value of any type, as it stands.
+struct AnyNode: ConfigurationValue {
+    let node: ConfigurationNode
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) { self.node = node }
+}

@@ -1,0 +1,40 @@
+extension ProviderConfiguration {
+    /// Takes `kind` out of a provider's block; the rest is the plugin's to read.
+    ///
+    /// - Parameter knownKinds: the kinds of the plugins that are there.
+    static func read(
+        _ entry: ConfigurationNode.Entry, knownKinds: [String], into diagnostics: inout Diagnostics
+    ) -> ProviderConfiguration? {
+        let title = "provider \(quoted(entry.key.value))"
+        let kind: Located<String>
+        do {
+            var reader = try ConfigurationReader(entry.value, title: title)
+            kind = try reader.required("kind")
+        } catch {
+            diagnostics.add(error)
+            return nil
+        }
+        guard knownKinds.contains(kind.value) else {
+            report(kind, knownKinds, title, into: &diagnostics)
+            return nil
+        }
+        let rest = (entry.value.entries ?? []).filter { $0.key.value != "kind" }
+        return ProviderConfiguration(
+            name: entry.key, kind: kind, block: ConfigurationNode(.mapping(rest), at: entry.value.location))
+    }
+
+    /// Kinds that the grammar has and this version has not.
+    private static let laterKinds = ["wechat", "password"]
+
+    private static func report(
+        _ kind: Located<String>, _ known: [String], _ title: String, into diagnostics: inout Diagnostics
+    ) {
+        if laterKinds.contains(kind.value) {
+            diagnostics.error(.configNotSupported, at: kind.location, "\(title) has kind '\(kind.value)', which is not supported yet")
+            return
+        }
+        diagnostics.error(
+            .configUnknownKind, at: kind.location,
+            "\(title) has kind \(quoted(kind.value)), which no plugin here has\(Suggestion.phrase(for: kind.value, among: known))")
+    }
+}

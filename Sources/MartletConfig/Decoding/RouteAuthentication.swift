@@ -1,0 +1,47 @@
+/// `auth:` of a route.
+struct RouteAuthentication: ConfigurationDecodable {
+    private enum Mode: String, CaseIterable, ConfigurationValue { case required, optional }
+    private enum CredentialKind: String, CaseIterable, ConfigurationValue { case session, direct }
+
+    /// Without `providers`, the list is empty here: all of them are filled in when they are known.
+    let value: RouteConfiguration.Authentication
+    let maximumAge: Duration?
+
+    private init(_ value: RouteConfiguration.Authentication) {
+        self.value = value
+        maximumAge = nil
+    }
+
+    static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("providers", .list(.text, nonEmpty: true), "Who vouches: names in `providers`; all of them without it."),
+            .optional("mode", .choice(Mode.allCases.map(\.rawValue)), default: "required", "`optional` lets callers without a credential pass; a bad one is still refused."),
+            .optional("credentials", .list(.choice(["session", "direct"]), nonEmpty: true), default: "[direct]", "`session` is not supported yet."),
+            .optional("max_age", .duration, "The greatest age of the credential's proof."),
+        ])
+    }
+
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let providers = reader.optional("providers", as: NonEmpty<Located<String>>.self)
+        let mode = reader.optional("mode", default: Mode.required)
+        let names = providers?.map(\.value) ?? []
+        value = mode == .required ? .required(providers: names) : .optional(providers: names)
+        maximumAge = reader.optional("max_age", in: Duration.positive)
+        for kind in reader.optional("credentials", as: NonEmpty<Located<CredentialKind>>.self)?.elements ?? []
+        where kind.value == .session {
+            reader.error(.configNotSupported, at: kind.location, "session credentials are not supported yet")
+        }
+    }
+
+    /// Reads `auth:` whatever its form; `nil` if it is wrong, which is recorded.
+    static func read(_ reader: inout ConfigurationReader) -> RouteAuthentication? {
+        guard let node = reader.node("auth") else { return RouteAuthentication(.required(providers: [])) }
+        guard case .scalar(let scalar) = node.content, !node.isNull else { return reader.block("auth") }
+        if scalar.text == "none" { return RouteAuthentication(.none) }
+        let mode = Mode(rawValue: scalar.text).map { " (did you mean '{ mode: \($0.rawValue) }'?)" }
+        reader.error(
+            .configBadValue, at: node.location,
+            "auth: must be none or a block, not \(quoted(scalar.text))\(mode ?? Suggestion.phrase(for: scalar.text, among: ["none"]))")
+        return nil
+    }
+}

@@ -1,0 +1,106 @@
+/// `headers:` of a route.
+struct RouteHeaders: ConfigurationDecodable {
+    var set: [HeaderConfiguration]?
+    var remove: [String] = []
+
+    init() {}
+
+    static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("set", .map(.block(of: HeaderConfiguration.Block.self)), "Headers made of what was proved; replaces `X-Auth-Subject`, `X-Auth-Provider`, `X-Auth-Email`."),
+            .optional("remove", .list(.text, nonEmpty: false), default: "[]", "Headers of the client that the upstream does not get."),
+        ])
+    }
+
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let removed = reader.optional("remove", as: [Located<HeaderName>].self) ?? []
+        remove = removed.map(\.value.lowercased)
+        guard reader.has("set") else { return }
+        var names: [String: String] = [:]
+        var headers: [HeaderConfiguration] = []
+        for (name, block) in reader.namedBlocks("set", noun: "header", as: HeaderConfiguration.Block.self) {
+            guard let header = Self.checked(name, &names, &reader) else { continue }
+            if let twice = removed.first(where: { $0.value.folded == header.folded }) {
+                reader.error(.configConflictingKeys, at: twice.location, "header \(quoted(twice.value.text)) is both set and removed")
+            }
+            headers.append(
+                HeaderConfiguration(
+                    name: name, value: block.value, encoding: block.encoding, join: block.join, fallback: block.fallback))
+        }
+        set = headers
+    }
+
+    /// A header name that is allowed and not there yet, in whatever spelling.
+    private static func checked(
+        _ name: Located<String>, _ names: inout [String: String], _ reader: inout ConfigurationReader
+    ) -> HeaderName? {
+        do {
+            let header = try HeaderName(name)
+            if let first = names[header.folded] {
+                reader.error(
+                    .configDuplicateName, at: name.location,
+                    "header \(quoted(name.value)) is set already, as \(quoted(first)): case and '_' for '-' make no difference")
+            }
+            names[header.folded] = name.value
+            return header
+        } catch {
+            reader.diagnostics.add(error)
+            return nil
+        }
+    }
+}
+
+extension HeaderConfiguration.Encoding: ConfigurationValue {}
+extension PrincipalAttribute: ConfigurationValue {}
+
+extension HeaderConfiguration {
+    /// The keys of one entry of `headers.set`; its name is the entry's key.
+    struct Block: ConfigurationDecodable {
+        let value: Value
+        let encoding: Encoding
+        let join: String?
+        let fallback: String?
+
+        static var grammar: ConfigurationGrammar? {
+            ConfigurationGrammar([
+                .optional("attribute", .choice(PrincipalAttribute.allCases.map(\.rawValue)), "What the gateway knows of the caller."),
+                .optional("claim", .text, "What the provider says of the caller."),
+                .optional("encode", .choice(Encoding.allCases.map(\.rawValue)), default: "percent", "How other characters than printable ASCII are written."),
+                .optional("join", .text, "What stands between the elements of a list."),
+                .optional("default", .text, "The value where there is none; without it the header is left out."),
+            ])
+            .withOneOf(["attribute", "claim"])
+        }
+
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+            encoding = reader.optional("encode", default: .percent)
+            join = reader.optional("join", as: PrintableText.self)?.text
+            fallback = reader.optional("default", as: PrintableText.self)?.text
+            let attribute: PrincipalAttribute? = reader.optional("attribute")
+            let claim: Located<String>? = reader.optional("claim")
+            if let claim, claim.value.isEmpty { reader.error(.configBadValue, at: claim.location, "claim: must not be empty") }
+            switch (reader.has("attribute"), reader.has("claim")) {
+            case (true, true):
+                throw ConfigurationError(
+                    .configConflictingKeys, at: reader.location, "\(reader.title) has both 'attribute' and 'claim'")
+            case (false, false):
+                throw ConfigurationError(.configMissingKey, at: reader.location, "missing key 'attribute' or 'claim' in \(reader.title)")
+            default: break
+            }
+            guard let value = attribute.map(Value.attribute) ?? claim.map({ .claim($0.value) }) else { throw .alreadyReported }
+            self.value = value
+        }
+    }
+}
+
+/// A piece of a header's value.
+private struct PrintableText: ConfigurationValue {
+    let text: String
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        text = try node.text()
+        guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            throw node.error(.configBadHeader, "must be printable ASCII, since it goes into a header as it is")
+        }
+    }
+}

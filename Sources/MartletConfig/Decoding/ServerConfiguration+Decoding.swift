@@ -1,0 +1,152 @@
+extension ServerConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("listen", .list(.block(of: ListenerConfiguration.self), nonEmpty: true), "Where clients connect; `127.0.0.1:8080` without it."),
+            .optional("workers", .either([.choice(["auto"]), .integer(1...1024)]), default: "auto", "Event loops; `auto` is one per core."),
+            .optional("trusted_proxies", .list(.text, nonEmpty: false), default: "[]", "Address blocks whose `X-Forwarded-*` and `Forwarded` are believed."),
+            .optional("limits", .block(of: Limits.self), "Bounds on what clients send."),
+            .optional("paths", .block(of: PathOptions.self), "What happens to percent-encodings that could be read in two ways."),
+            .optional("timeouts", .block(of: ServerTimeouts.self), "Deadlines of the client side."),
+            .optional("http2", .anything, "Not supported yet."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        reader.unsupported("http2")
+        listeners = reader.blocks("listen").map(\.value)
+        if let node = reader.node("listen"), node.elements?.isEmpty == true {
+            reader.error(.configBadValue, at: node.location, "listen: must not be empty")
+        }
+        if !reader.has("listen") { listeners = [.standard(at: reader.location)] }
+        workers = reader.optional("workers", default: WorkerCount(number: nil)).number
+        trustedProxies = []
+        for range in reader.optional("trusted_proxies", default: [Located<AddressRange>]()) {
+            trustedProxies.append(range.value)
+            if range.value.isEverything {
+                reader.diagnostics.warning(
+                    .configInsecure, at: range.location, "every client is a trusted proxy: anyone can claim any address")
+            }
+        }
+        limits = reader.block("limits") ?? Limits()
+        paths = reader.block("paths") ?? PathOptions()
+        timeouts = reader.block("timeouts") ?? ServerTimeouts()
+    }
+
+    /// What holds without a `server:` block.
+    static func standard(at location: SourceLocation) -> ServerConfiguration {
+        ServerConfiguration(
+            listeners: [.standard(at: location)], workers: nil, trustedProxies: [], limits: Limits(), paths: PathOptions(),
+            timeouts: ServerTimeouts())
+    }
+}
+
+/// `auto` or a number of event loops.
+private struct WorkerCount: ConfigurationValue {
+    var number: Int?
+
+    init(number: Int?) { self.number = number }
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        if case .scalar(let scalar) = node.content, scalar.text == "auto" { return }
+        number = try Int(decoding: node, in: 1...1024)
+    }
+}
+
+extension ListenerConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .required("address", .text, "`127.0.0.1:8080`, `[::]:8443` or `unix:/run/martlet.sock`; port 0 lets the system choose."),
+            .optional("reuse_port", .boolean, default: "false", "Lets a second process listen on the same address."),
+            .optional("tls", .anything, "Not supported yet."),
+            .optional("http2", .boolean, default: "false", "`true` is not supported yet."),
+            .optional("proxy_protocol", .boolean, default: "false", "`true` is not supported yet."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        reader.unsupported("tls")
+        reader.unsupportedIfTrue("http2")
+        reader.unsupportedIfTrue("proxy_protocol")
+        reusePort = reader.optional("reuse_port", default: false)
+        address = try reader.required("address")
+    }
+
+    /// The listener of a configuration that names none.
+    static func standard(at location: SourceLocation) -> ListenerConfiguration {
+        ListenerConfiguration(address: Located(.ip(host: "127.0.0.1", port: 8080), at: location), reusePort: false)
+    }
+}
+
+extension Limits: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("header_bytes", .size, default: "16KiB", "Request line and header fields together, 256B to 1MiB."),
+            .optional("header_fields", .integer(1...10_000), default: "100", "Number of header fields."),
+            .optional("body_bytes", .either([.size, .choice(["unlimited"])]), default: "10MiB", "A request's body; a route may have its own."),
+            .optional("body_min_rate", .size, default: "256B", "Bytes per second that a body must arrive with, averaged over 30 s; `0B` is off."),
+            .optional("connections", .integer(1...1_000_000), default: "10000", "Connections at a time."),
+            .optional("connections_per_address", .integer(0...1_000_000), default: "0", "The same for one client address; 0 is unlimited."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        headerBytes = reader.optional("header_bytes", default: ByteSize(bytes: headerBytes), in: ByteSize(bytes: 256) ... .mebibytes(1)).bytes
+        headerFields = reader.optional("header_fields", default: headerFields, in: 1...10_000)
+        bodyBytes = reader.optional("body_bytes", default: SizeLimit(bytes: bodyBytes)).bytes
+        bodyMinimumRate = reader.optional("body_min_rate", default: ByteSize(bytes: bodyMinimumRate)).bytes
+        connections = reader.optional("connections", default: connections, in: 1...1_000_000)
+        connectionsPerAddress = reader.optional("connections_per_address", default: connectionsPerAddress, in: 0...1_000_000)
+    }
+}
+
+/// A size or `unlimited`.
+struct SizeLimit: ConfigurationValue {
+    /// `nil` is unlimited.
+    var bytes: Int?
+
+    init(bytes: Int?) { self.bytes = bytes }
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        if case .scalar(let scalar) = node.content, scalar.text == "unlimited" { return }
+        bytes = try ByteSize(decoding: node).bytes
+    }
+}
+
+extension PathOptions: ConfigurationDecodable {
+    private enum Choice: String, CaseIterable, ConfigurationValue { case reject, keep }
+
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("encoded_slash", .choice(["reject", "keep"]), default: "reject", "`%2F` in a path: 400, or kept as text."),
+            .optional("encoded_percent", .choice(["reject", "keep"]), default: "reject", "`%25` in a path: 400, or kept as text."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        keepsEncodedSlash = reader.optional("encoded_slash", default: Choice.reject) == .keep
+        keepsEncodedPercent = reader.optional("encoded_percent", default: Choice.reject) == .keep
+    }
+}
+
+extension ServerTimeouts: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("request_head", .duration, default: "10s", "For a whole request head, and for one that is not finished."),
+            .optional("tls_handshake", .duration, default: "10s", "For a TLS handshake."),
+            .optional("idle", .duration, default: "75s", "How long a connection without a request stays open."),
+            .optional("body_idle", .duration, default: "30s", "The longest pause inside a request's body."),
+            .optional("drain", .duration, default: "30s", "How long requests may go on after SIGTERM; `0s` cuts them."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        requestHead = reader.optional("request_head", default: requestHead, in: Duration.positive)
+        tlsHandshake = reader.optional("tls_handshake", default: tlsHandshake, in: Duration.positive)
+        idle = reader.optional("idle", default: idle, in: Duration.positive)
+        bodyIdle = reader.optional("body_idle", default: bodyIdle, in: Duration.positive)
+        drain = reader.optional("drain", default: drain)
+    }
+}

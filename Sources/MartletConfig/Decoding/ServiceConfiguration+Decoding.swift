@@ -1,0 +1,116 @@
+package import MartletCore
+
+extension AdminConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([.optional("address", .text, default: "127.0.0.1:9901", "Where `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard are.")])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        address = reader.optional("address", default: Self.standard(at: reader.location).address)
+        if !address.value.isLocal {
+            reader.diagnostics.warning(
+                .configInsecure, at: address.location, "the admin listener can be reached from other machines: it asks for no credential")
+        }
+    }
+
+    /// What holds without an `admin:` block.
+    static func standard(at location: SourceLocation) -> AdminConfiguration {
+        AdminConfiguration(address: Located(.ip(host: "127.0.0.1", port: 9901), at: location))
+    }
+}
+
+extension LogConfiguration.Format: ConfigurationValue {}
+
+extension LogLevel: ConfigurationValue {
+    /// `debug`, `info`, `warning` or `error`.
+    package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        let text = try node.text()
+        guard let level = LogLevel.allCases.first(where: { $0.name == text }) else {
+            throw node.error(.configBadValue, notOneOf(LogLevel.allCases.map(\.name), text))
+        }
+        self = level
+    }
+}
+
+extension LogConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("level", .choice(LogLevel.allCases.map(\.name)), default: "info", "The least that is logged."),
+            .optional("format", .choice(Format.allCases.map(\.rawValue)), default: "auto", "`auto` is text on a terminal and JSON lines elsewhere."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        level = reader.optional("level", default: level)
+        format = reader.optional("format", default: format)
+    }
+}
+
+extension StoreConfiguration.OnError: ConfigurationValue {}
+
+extension StoreConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        ConfigurationGrammar([
+            .optional("key_prefix", .text, default: "martlet:", "What every key in the store begins with."),
+            .optional("on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached", "While the store is down: go on with what is cached, or `deny`."),
+        ])
+        .withSecret("url", required: false, "`memory:` (the default), `redis://`, `rediss://` or `redis+unix://`.")
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        url = Self.readURL(&reader)
+        keyPrefix = reader.optional("key_prefix", default: "martlet:")
+        if keyPrefix.utf8.count > 64 || !keyPrefix.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) {
+            let location = reader.node("key_prefix")?.location ?? reader.location
+            reader.error(.configBadValue, at: location, "key_prefix: must be at most 64 printable ASCII characters")
+        }
+        onError = reader.optional("on_error", default: .cached)
+    }
+
+    /// What holds without a `store:` block.
+    static func standard(at location: SourceLocation) -> StoreConfiguration {
+        StoreConfiguration(url: Located("memory:", at: location))
+    }
+
+    /// Reads the URL and checks its scheme. Messages never show it: it may hold a password.
+    private static func readURL(_ reader: inout ConfigurationReader) -> Located<String> {
+        guard let secret = reader.optionalSecret("url") else { return standard(at: reader.location).url }
+        let text = secret.value.withBytes { String(decoding: $0, as: UTF8.self) }
+        let scheme = String(text.prefix { $0 != ":" })
+        switch scheme {
+        case "memory" where text == "memory:": break
+        case "redis", "rediss", "redis+unix":
+            let isUsable = text.hasPrefix("\(scheme)://") && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+            if !isUsable || text.utf8.count <= scheme.utf8.count + 3 {
+                reader.error(.configBadURL, at: secret.location, "url: must be \(scheme)://… without spaces")
+            }
+        case "redis+sentinel", "redis+cluster":
+            reader.error(.configNotSupported, at: secret.location, "url: \(scheme) is not supported yet")
+        default:
+            reader.error(.configBadURL, at: secret.location, "url: must be memory:, redis://…, rediss://… or redis+unix://…")
+        }
+        return Located(text, at: secret.location)
+    }
+}
+
+extension JWKSConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("ttl", .duration, default: "1h", "Age at which an issuer's keys are fetched again."),
+            .optional("max_stale", .duration, default: "24h", "How long keys stay in use when fetching fails."),
+            .optional("unknown_kid_cooldown", .duration, default: "60s", "At most one fetch per so long for key ids that are not known."),
+            .optional("negative_ttl", .duration, default: "5m", "How long a key id that does not exist is remembered."),
+            .optional("fetch_timeout", .duration, default: "3s", "The deadline of one fetch."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        ttl = reader.optional("ttl", default: ttl, in: Duration.positive)
+        maximumStale = reader.optional("max_stale", default: maximumStale)
+        unknownKeyCooldown = reader.optional("unknown_kid_cooldown", default: unknownKeyCooldown, in: Duration.positive)
+        negativeTTL = reader.optional("negative_ttl", default: negativeTTL, in: Duration.positive)
+        fetchTimeout = reader.optional("fetch_timeout", default: fetchTimeout, in: Duration.positive)
+    }
+}

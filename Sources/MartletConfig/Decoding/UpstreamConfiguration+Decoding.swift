@@ -1,0 +1,85 @@
+extension UpstreamConfiguration {
+    /// The keys of one entry of `upstreams:`; its name is the entry's key.
+    struct Block: ConfigurationDecodable {
+        let endpoints: NonEmpty<Located<EndpointAddress>>
+        let timeouts: UpstreamTimeouts
+        let host: HostPolicy
+        let balance: Balance
+
+        static var grammar: ConfigurationGrammar? {
+            .init([
+                .required("endpoints", .list(.text, nonEmpty: true), "`http://host[:port]`, `unix:/path` or `builtin:echo`, which answers with what it received."),
+                .optional("timeouts", .block(of: UpstreamTimeouts.self), "Deadlines of the upstream side."),
+                .optional("host", .text, default: "keep", "The `Host` the upstream gets: `keep` (the client's), `endpoint`, or a name."),
+                .optional("balance", .pattern("^(least_requests|round_robin|hash:.+)$"), default: "least_requests", "How an endpoint is chosen; `hash:<header>` sends equal values to the same one."),
+                .optional("protocol", .anything, "Not supported yet."),
+                .optional("tls", .anything, "Not supported yet."),
+                .optional("health_check", .anything, "Not supported yet."),
+                .optional("outlier", .anything, "Not supported yet."),
+                .optional("retries", .anything, "Not supported yet."),
+            ])
+        }
+
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+            for key in ["protocol", "tls", "health_check", "outlier", "retries"] { reader.unsupported(key) }
+            timeouts = reader.block("timeouts") ?? UpstreamTimeouts()
+            host = reader.optional("host", default: .keep)
+            balance = reader.optional("balance", default: .leastRequests)
+            endpoints = try reader.required("endpoints")
+        }
+    }
+}
+
+extension UpstreamConfiguration.HostPolicy: ConfigurationValue {
+    /// `keep`, `endpoint`, or a host with or without a port.
+    package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        switch try node.text() {
+        case "keep": self = .keep
+        case "endpoint": self = .endpoint
+        case let name:
+            guard HostAndPort.parse(Array(name.utf8)) != nil else {
+                throw node.error(.configBadValue, "must be keep, endpoint or a host name, not \(quoted(name))")
+            }
+            self = .fixed(name.lowercased())
+        }
+    }
+}
+
+extension UpstreamConfiguration.Balance: ConfigurationValue {
+    /// `least_requests`, `round_robin` or `hash:<header>`.
+    package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        let text = try node.text()
+        switch text {
+        case "least_requests": self = .leastRequests
+        case "round_robin": self = .roundRobin
+        default:
+            guard text.hasPrefix("hash:") else {
+                let names = ["least_requests", "round_robin"]
+                let hint = Suggestion.phrase(for: text, among: names)
+                throw node.error(.configBadValue, "must be least_requests, round_robin or hash:<header>, not \(quoted(text))\(hint)")
+            }
+            let name = text.dropFirst(5)
+            guard !name.isEmpty, name.utf8.allSatisfy(HeaderName.isTokenByte) else {
+                throw node.error(.configBadHeader, "\(quoted(String(name))) is not a header name")
+            }
+            self = .hash(header: name.lowercased())
+        }
+    }
+}
+
+extension UpstreamTimeouts: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("connect", .duration, default: "2s", "For a connection to an endpoint."),
+            .optional("response_head", .duration, default: "30s", "From the request's end to the answer's head."),
+            .optional("idle", .duration, default: "60s", "The longest pause, either way, in bodies and tunnels."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        connect = reader.optional("connect", default: connect, in: Duration.positive)
+        responseHead = reader.optional("response_head", default: responseHead, in: Duration.positive)
+        idle = reader.optional("idle", default: idle, in: Duration.positive)
+    }
+}

@@ -1,0 +1,51 @@
+extension SocketAddress: ConfigurationValue {
+    /// `127.0.0.1:8080`, `[::]:8443` or `unix:/run/martlet.sock`.
+    package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        let text = try node.text()
+        if text.hasPrefix("fd:") {
+            throw node.error(.configNotSupported, "a listener handed over as \(quoted(text)) is not supported yet")
+        }
+        guard let address = SocketAddress(text, relativeTo: node.location.file) else {
+            throw node.error(
+                .configBadAddress,
+                "\(quoted(text)) is not an address such as 127.0.0.1:8080, [::]:8443 or unix:/run/martlet.sock")
+        }
+        self = address
+    }
+
+    /// Reads an address as `--listen` gives it, `nil` if it is none; a relative socket path is relative to `file`.
+    package init?(_ text: String, relativeTo file: String = "") {
+        if text.hasPrefix("unix:") {
+            guard let path = Self.socketPath(text.dropFirst(5), relativeTo: file) else { return nil }
+            self = .unix(path: path)
+            return
+        }
+        guard let (host, port) = HostAndPort.parse(Array(text.utf8)), let port, HostAndPort.addressBytes(host) != nil else {
+            return nil
+        }
+        self = .ip(host: host, port: port)
+    }
+
+    /// A path that fits into a `sockaddr_un`.
+    static func socketPath(_ text: Substring, relativeTo file: String) -> String? {
+        let path = FilePath(String(text), relativeTo: file).text
+        let isUsable = !text.isEmpty && path.utf8.count <= 107 && path.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        return isUsable ? path : nil
+    }
+
+    /// Whether only this machine can reach it.
+    package var isLocal: Bool {
+        switch self {
+        case .ip(let host, _): HostAndPort.isLoopback(host)
+        case .unix: true
+        }
+    }
+
+    /// As `config.yaml` has it.
+    package var configurationText: String {
+        switch self {
+        case .ip(let host, let port): host.utf8.contains(0x3A) ? "[\(host)]:\(port)" : "\(host):\(port)"
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+}

@@ -1,0 +1,161 @@
+private import MartletCore
+
+/// Turns YAML events into a positioned tree, within bounds.
+struct NodeBuilder: ~Copyable {
+    /// The most that a file may have of everything.
+    enum Limit {
+        static let fileBytes = 1_048_576
+        static let depth = 64
+        /// Nodes that aliases may add, counted with everything inside them: no billion laughs.
+        static let aliasedNodes = 10_000
+    }
+
+    private struct Anchored {
+        var node: ConfigurationNode
+        var count: Int
+        var height: Int
+    }
+
+    /// A finished node with its size, for the budgets of aliases.
+    private struct Built {
+        var node: ConfigurationNode
+        var count = 1
+        var height = 1
+    }
+
+    private var parser: YAMLParser
+    private let file: String
+    private var variables: VariableExpansion
+    private var anchors: [String: Anchored] = [:]
+    private var aliasedNodes = 0
+    var diagnostics = Diagnostics()
+
+    init(_ bytes: [UInt8], file: String, environment: @escaping (String) -> String?) throws(ConfigurationError) {
+        self.file = file
+        variables = VariableExpansion(environment: environment)
+        do { parser = try YAMLParser(bytes) } catch { throw Self.syntaxError(error, file) }
+    }
+
+    /// Scalars whose variables could not be replaced: what else is said about them is noise.
+    var brokenScalars: Set<SourceLocation> { variables.brokenScalars }
+
+    /// Reads the one document of the stream.
+    /// - Throws: the first syntax error or exceeded bound; duplicate keys and variables are recorded instead.
+    mutating func document() throws(ConfigurationError) -> ConfigurationNode {
+        var root: ConfigurationNode?
+        while true {
+            let event = try next()
+            switch event.content {
+            case .documentStart:
+                guard root == nil else { throw syntaxError(event, "there must be one document only: a second one begins here") }
+                let first = try next()
+                root = try build(first, depth: 1).node
+            case .streamEnd:
+                guard let root else {
+                    throw ConfigurationError(
+                        .configWrongType, at: SourceLocation(file: file, line: 1, column: 1), "the configuration is empty")
+                }
+                return root
+            default: break
+            }
+        }
+    }
+
+    private mutating func build(_ event: YAMLEvent, depth: Int) throws(ConfigurationError) -> Built {
+        guard depth <= Limit.depth else {
+            throw ConfigurationError(.configTooLarge, at: place(event), "nested deeper than \(Limit.depth) levels")
+        }
+        guard !event.hasTag else { throw syntaxError(event, "tags such as '!!str' are not allowed") }
+        if let anchor = event.anchor { anchors[anchor] = nil }
+        let built: Built
+        switch event.content {
+        case .alias(let name): return try alias(name, event, depth: depth)
+        case .sequenceStart: built = try sequence(event, depth: depth)
+        case .mappingStart: built = try mapping(event, depth: depth)
+        case .scalar(let scalar):
+            let text = try variables.expand(scalar, at: place(event), into: &diagnostics)
+            built = Built(node: ConfigurationNode(.scalar(text), at: place(event)))
+        default: throw syntaxError(event, "a value is missing")
+        }
+        if let anchor = event.anchor {
+            anchors[anchor] = Anchored(node: built.node, count: built.count, height: built.height)
+        }
+        return built
+    }
+
+    private mutating func alias(_ name: String, _ event: YAMLEvent, depth: Int) throws(ConfigurationError) -> Built {
+        guard let anchored = anchors[name] else { throw syntaxError(event, "unknown alias \(quoted("*" + name))") }
+        aliasedNodes += anchored.count
+        guard aliasedNodes <= Limit.aliasedNodes, depth + anchored.height - 1 <= Limit.depth else {
+            throw ConfigurationError(.configTooLarge, at: place(event), "aliases expand to more than a configuration can need")
+        }
+        return Built(node: anchored.node, count: anchored.count, height: anchored.height)
+    }
+
+    private mutating func sequence(_ start: YAMLEvent, depth: Int) throws(ConfigurationError) -> Built {
+        var elements: [ConfigurationNode] = []
+        var (count, height) = (1, 0)
+        while true {
+            let event = try next()
+            if case .collectionEnd = event.content { break }
+            let element = try build(event, depth: depth + 1)
+            elements.append(element.node)
+            count += element.count
+            height = max(height, element.height)
+        }
+        return Built(node: ConfigurationNode(.sequence(elements), at: place(start)), count: count, height: height + 1)
+    }
+
+    private mutating func mapping(_ start: YAMLEvent, depth: Int) throws(ConfigurationError) -> Built {
+        var entries: [ConfigurationNode.Entry] = []
+        var seen: [String: SourceLocation] = [:]
+        var (count, height) = (1, 0)
+        while true {
+            let event = try next()
+            if case .collectionEnd = event.content { break }
+            let key = try key(event)
+            let valueEvent = try next()
+            let value = try build(valueEvent, depth: depth + 1)
+            count += value.count
+            height = max(height, value.height)
+            if let first = seen[key.value] {
+                diagnostics.error(
+                    .configDuplicateKey, at: key.location,
+                    "duplicate key \(quoted(key.value)): it is already on line \(first.line)")
+                continue
+            }
+            seen[key.value] = key.location
+            entries.append(ConfigurationNode.Entry(key: key, value: value.node))
+        }
+        return Built(node: ConfigurationNode(.mapping(entries), at: place(start)), count: count, height: height + 1)
+    }
+
+    private func key(_ event: YAMLEvent) throws(ConfigurationError) -> Located<String> {
+        guard case .scalar(let scalar) = event.content else {
+            throw syntaxError(event, "a key must be a text, not a list, a block or an alias")
+        }
+        guard !event.hasTag, event.anchor == nil else { throw syntaxError(event, "a key cannot have a tag or an anchor") }
+        guard !scalar.text.isEmpty else { throw syntaxError(event, "a key is missing before ':'") }
+        guard scalar.text != "<<" else {
+            throw syntaxError(event, "merge keys '<<' are not supported: repeat the keys, or use an alias for a whole value")
+        }
+        return Located(scalar.text, at: place(event))
+    }
+
+    private mutating func next() throws(ConfigurationError) -> YAMLEvent {
+        do { return try parser.next() } catch { throw Self.syntaxError(error, file) }
+    }
+
+    private func place(_ event: YAMLEvent) -> SourceLocation {
+        SourceLocation(file: file, line: event.line, column: event.column)
+    }
+
+    private func syntaxError(_ event: YAMLEvent, _ text: String) -> ConfigurationError {
+        ConfigurationError(.configYAMLSyntax, at: place(event), text)
+    }
+
+    private static func syntaxError(_ failure: YAMLFailure, _ file: String) -> ConfigurationError {
+        ConfigurationError(
+            .configYAMLSyntax, at: SourceLocation(file: file, line: failure.line, column: failure.column), failure.reason)
+    }
+}

@@ -1,0 +1,88 @@
+private import MartletCore
+
+/// Replaces `${VAR}` and `${VAR:-default}` in scalars; `$${` stands for a literal `${`.
+///
+/// What comes in is text: it is not expanded again and cannot change the document's structure.
+struct VariableExpansion {
+    /// The most text that variables may add to one file.
+    static let budget = 1_048_576
+
+    let environment: (String) -> String?
+    /// Where scalars stand whose variables could not be replaced.
+    private(set) var brokenScalars: Set<SourceLocation> = []
+    private var added = 0
+
+    init(environment: @escaping (String) -> String?) { self.environment = environment }
+
+    /// The scalar with its variables replaced; what cannot be replaced is recorded.
+    /// - Throws: `config.too_large` when variables add more text than a configuration can need.
+    mutating func expand(
+        _ scalar: ConfigurationNode.Scalar, at location: SourceLocation, into diagnostics: inout Diagnostics
+    ) throws(ConfigurationError) -> ConfigurationNode.Scalar {
+        let bytes = Array(scalar.text.utf8)
+        guard bytes.contains(0x24) else { return scalar }
+        var result: [UInt8] = []
+        var index = 0
+        while index < bytes.count {
+            let rest = bytes[index...]
+            if rest.starts(with: "$${".utf8) {
+                result += "${".utf8
+                index += 3
+            } else if rest.starts(with: "${".utf8) {
+                let place = scalar.isPlain ? advance(location, over: bytes[..<index]) : location
+                let (value, length) = replacement(for: rest, at: place, into: &diagnostics)
+                if value == nil { brokenScalars.insert(location) }
+                result += value ?? []
+                added += value?.count ?? 0
+                guard added <= Self.budget else {
+                    throw ConfigurationError(.configTooLarge, at: location, "variables expand to more than a configuration can need")
+                }
+                index += length
+            } else {
+                result.append(bytes[index])
+                index += 1
+            }
+        }
+        return .init(String(decoding: result, as: UTF8.self), isPlain: scalar.isPlain)
+    }
+
+    /// What a text that begins with `${` stands for, and how long the reference is.
+    private func replacement(
+        for text: ArraySlice<UInt8>, at location: SourceLocation, into diagnostics: inout Diagnostics
+    ) -> (value: [UInt8]?, length: Int) {
+        let body = text.dropFirst(2)
+        guard let end = body.firstIndex(of: 0x7D) else {
+            diagnostics.error(.configBadVariable, at: location, "'${' has no '}' behind it (a literal one is '$${')")
+            return (nil, text.count)
+        }
+        let inside = body[..<end]
+        let length = end - text.startIndex + 1
+        let name = inside.prefix(while: Self.isNameByte)
+        let tail = inside.dropFirst(name.count)
+        guard let first = name.first, !(0x30...0x39).contains(first), tail.isEmpty || tail.starts(with: ":-".utf8) else {
+            let shown = quoted(String(decoding: text.prefix(length), as: UTF8.self))
+            diagnostics.error(
+                .configBadVariable, at: location, "\(shown) is neither ${NAME} nor ${NAME:-default} (a literal '${' is '$${')")
+            return (nil, length)
+        }
+        let key = String(decoding: name, as: UTF8.self)
+        let value = environment(key)
+        if let value, !(value.isEmpty && !tail.isEmpty) { return (Array(value.utf8), length) }
+        guard tail.isEmpty else { return (Array(tail.dropFirst(2)), length) }
+        diagnostics.error(.configUnsetVariable, at: location, "environment variable \(quoted(key)) is not set and has no default")
+        return (nil, length)
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x5F, 0x61...0x7A: true
+        default: false
+        }
+    }
+
+    /// A place further on in a plain scalar; on another line there is no telling, and the scalar's own place has to do.
+    private func advance(_ location: SourceLocation, over bytes: ArraySlice<UInt8>) -> SourceLocation {
+        let characters = bytes.count { $0 & 0xC0 != 0x80 }
+        return SourceLocation(file: location.file, line: location.line, column: location.column + characters)
+    }
+}

@@ -1,0 +1,134 @@
+private import CYAML
+
+/// One step of a YAML stream, with the place where it begins.
+struct YAMLEvent {
+    enum Content {
+        case documentStart
+        case scalar(ConfigurationNode.Scalar)
+        case sequenceStart
+        case mappingStart
+        case collectionEnd
+        case alias(String)
+        case streamEnd
+        /// Stream start and document end: nothing to act on.
+        case other
+    }
+
+    var content: Content
+    /// From 1.
+    var line: Int
+    /// From 1, in characters.
+    var column: Int
+    var anchor: String?
+    var hasTag = false
+}
+
+/// Where and why a text is not YAML.
+struct YAMLFailure: Error {
+    var line: Int
+    var column: Int
+    var reason: String
+}
+
+/// libyaml's event parser over a text that it owns.
+@safe struct YAMLParser: ~Copyable {
+    private let parser: UnsafeMutablePointer<yaml_parser_t>
+    private let input: UnsafeMutableBufferPointer<UInt8>
+
+    /// Copies the text.
+    init(_ bytes: [UInt8]) throws(YAMLFailure) {
+        unsafe input = .allocate(capacity: max(bytes.count, 1))
+        _ = unsafe input.initialize(from: bytes)
+        unsafe parser = .allocate(capacity: 1)
+        guard unsafe yaml_parser_initialize(parser) == 1 else {
+            unsafe parser.deallocate()
+            unsafe input.deallocate()
+            throw YAMLFailure(line: 1, column: 1, reason: "out of memory")
+        }
+        unsafe yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
+        unsafe yaml_parser_set_input_string(parser, input.baseAddress, bytes.count)
+    }
+
+    deinit {
+        unsafe yaml_parser_delete(parser)
+        unsafe parser.deallocate()
+        unsafe input.deallocate()
+    }
+
+    /// The next event; nothing may be asked for behind `streamEnd` or a failure.
+    mutating func next() throws(YAMLFailure) -> YAMLEvent {
+        var event = unsafe yaml_event_t()
+        guard unsafe yaml_parser_parse(parser, &event) == 1 else { throw failure() }
+        defer { unsafe yaml_event_delete(&event) }
+        let mark = unsafe event.start_mark
+        var result = YAMLEvent(content: .other, line: Int(clamping: mark.line) + 1, column: Int(clamping: mark.column) + 1)
+        switch unsafe event.type {
+        case YAML_STREAM_END_EVENT: result.content = .streamEnd
+        case YAML_DOCUMENT_START_EVENT: result.content = .documentStart
+        case YAML_SEQUENCE_END_EVENT, YAML_MAPPING_END_EVENT: result.content = .collectionEnd
+        case YAML_ALIAS_EVENT:
+            result.content = .alias(unsafe Self.text(event.data.alias.anchor) ?? "")
+        case YAML_SCALAR_EVENT:
+            let scalar = unsafe event.data.scalar
+            let bytes = unsafe UnsafeBufferPointer(start: scalar.value, count: scalar.length)
+            let isPlain = unsafe scalar.style == YAML_PLAIN_SCALAR_STYLE
+            result.content = .scalar(.init(unsafe String(decoding: bytes, as: UTF8.self), isPlain: isPlain))
+            result.anchor = unsafe Self.text(scalar.anchor)
+            result.hasTag = unsafe scalar.tag != nil
+        case YAML_SEQUENCE_START_EVENT:
+            result.content = .sequenceStart
+            result.anchor = unsafe Self.text(event.data.sequence_start.anchor)
+            result.hasTag = unsafe event.data.sequence_start.tag != nil
+        case YAML_MAPPING_START_EVENT:
+            result.content = .mappingStart
+            result.anchor = unsafe Self.text(event.data.mapping_start.anchor)
+            result.hasTag = unsafe event.data.mapping_start.tag != nil
+        default: break
+        }
+        return result
+    }
+
+    private static func text(_ bytes: UnsafeMutablePointer<yaml_char_t>?) -> String? {
+        guard let bytes = unsafe bytes else { return nil }
+        return unsafe String(decodingCString: bytes, as: UTF8.self)
+    }
+
+    /// libyaml's words with the place; reader errors have a byte offset instead of a mark.
+    private func failure() -> YAMLFailure {
+        let state = unsafe parser.pointee
+        let problem = unsafe state.problem.map { unsafe String(cString: $0) } ?? "it cannot be parsed"
+        if unsafe state.error == YAML_READER_ERROR {
+            let (line, column) = position(ofByte: unsafe state.problem_offset)
+            return YAMLFailure(line: line, column: column, reason: problem)
+        }
+        let mark = unsafe state.problem_mark
+        let context = unsafe state.context.map { unsafe String(cString: $0) + ": " } ?? ""
+        let (line, column) = (Int(clamping: mark.line) + 1, Int(clamping: mark.column) + 1)
+        if problem == "found character that cannot start any token", isTab(at: mark.index) {
+            return YAMLFailure(line: line, column: column, reason: "a tab cannot indent: use spaces")
+        }
+        return YAMLFailure(line: line, column: column, reason: context + problem)
+    }
+
+    /// Whether the character with this number is a tab.
+    private func isTab(at index: Int) -> Bool {
+        var characters = 0
+        for unsafe byte in unsafe input {
+            if byte & 0xC0 != 0x80 { characters += 1 }
+            if characters > index { return byte == 0x09 }
+        }
+        return false
+    }
+
+    private func position(ofByte offset: Int) -> (line: Int, column: Int) {
+        var (line, column) = (1, 1)
+        for unsafe byte in unsafe input.prefix(offset) {
+            if byte == 0x0A {
+                (line, column) = (line + 1, 1)
+            } else if byte & 0xC0 != 0x80 {
+                column += 1
+            }
+        }
+        return (line, column)
+    }
+}

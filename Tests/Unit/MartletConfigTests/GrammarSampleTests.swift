@@ -1,0 +1,157 @@
+import MartletConfig
+import MartletCore
+import Testing
+
+/// Every key that this version has, with a value that is not the default.
+let fullSample = """
+    version: 1
+    server:
+      listen:
+        - address: 127.0.0.1:8081
+          reuse_port: true
+          http2: false
+          proxy_protocol: false
+        - { address: "[::1]:8443" }
+        - { address: unix:/run/martlet.sock }
+      workers: 3
+      trusted_proxies: [10.0.0.0/8, fd00::/8, 192.0.2.7]
+      limits: { header_bytes: 8KiB, header_fields: 50, body_bytes: 1MiB, body_min_rate: 0B, connections: 7, connections_per_address: 5 }
+      paths: { encoded_slash: keep, encoded_percent: keep }
+      timeouts: { request_head: 1s, tls_handshake: 2s, idle: 3s, body_idle: 4s, drain: 0s }
+    admin: { address: 127.0.0.1:9902 }
+    log: { level: warning, format: json }
+    store: { url: "redis://:hunter2@127.0.0.1:6379/0", key_prefix: "gw:", on_error: deny }
+    jwks: { ttl: 2h, max_stale: 0s, unknown_kid_cooldown: 30s, negative_ttl: 1m, fetch_timeout: 250ms }
+    plugins: []
+    providers:
+      apple: { kind: apple, audiences: [com.example.app] }
+      other: { kind: greeting }
+    upstreams:
+      api:
+        endpoints: [http://127.0.0.1:9000, http://app.example.com, unix:/run/app.sock, builtin:echo, "http://[::1]:81"]
+        timeouts: { connect: 1s, response_head: 2s, idle: 3s }
+        host: endpoint
+        balance: hash:X-Shard
+      fixed: { endpoints: [builtin:echo], host: Internal.example.com:8080, balance: round_robin }
+    routes:
+      - name: public
+        match: { path: /public/** }
+        auth: none
+        upstream: fixed
+      - name: api
+        match: { hosts: [API.example.com, "*.example.org"], path: /v1/**, methods: [GET, POST] }
+        auth: { providers: [apple], mode: optional, credentials: [direct], max_age: 1h }
+        authorize:
+          - { claim: email_verified, equals: true }
+          - { claim: level, in: [1, two, "3"], not: true }
+          - any:
+              - { claim: roles, contains: admin }
+              - { claim: name, matches: "A.*" }
+              - { claim: email, exists: false }
+          - { claim: age, gt: 17.5 }
+          - { claim: age, lt: 100 }
+          - { max_age: 10m }
+        headers:
+          set:
+            X-User-Id: { attribute: subject }
+            X-User-Roles: { claim: roles, join: ",", default: "", encode: ascii }
+          remove: [X-Internal-Debug]
+        rewrite: { strip_prefix: /v1 }
+        limits: { body_bytes: unlimited }
+        upgrade: { websocket: false, close_on_expiry: true, idle: 5m }
+        forward_credentials: true
+        upstream: api
+      - { name: pattern, match: { path_regex: "/u/[0-9]+" }, upstream: api }
+    """
+
+@Suite struct `The whole grammar` {
+    @Test func `is read into the model`() throws {
+        let (decoded, diagnostics) = load(fullSample)
+        #expect(diagnostics.description == "")
+        let configuration = try #require(decoded)
+        let server = configuration.server
+        #expect(server.listeners.map(\.address.value) == [
+            .ip(host: "127.0.0.1", port: 8081), .ip(host: "::1", port: 8443), .unix(path: "/run/martlet.sock"),
+        ])
+        #expect(server.listeners.map(\.reusePort) == [true, false, false])
+        #expect(server.workers == 3)
+        #expect(server.trustedProxies.map(\.prefixLength) == [104, 8, 128])
+        #expect(server.trustedProxies[2].network == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 192, 0, 2, 7])
+        #expect(server.limits.bodyBytes == 1_048_576 && server.limits.bodyMinimumRate == 0)
+        #expect(server.limits.headerBytes == 8192 && server.limits.headerFields == 50)
+        #expect(server.limits.connections == 7 && server.limits.connectionsPerAddress == 5)
+        #expect(server.paths.keepsEncodedSlash && server.paths.keepsEncodedPercent)
+        #expect(server.timeouts.drain == .zero && server.timeouts.idle == .seconds(3))
+        #expect(configuration.admin?.address.value == .ip(host: "127.0.0.1", port: 9902))
+        #expect(configuration.log.level == .warning && configuration.log.format == .json)
+        #expect(configuration.store.onError == .deny && configuration.store.keyPrefix == "gw:")
+        #expect(configuration.store.url.value == "redis://:hunter2@127.0.0.1:6379/0")
+        #expect(configuration.jwks.maximumStale == .zero && configuration.jwks.fetchTimeout == .milliseconds(250))
+        #expect(configuration.providers.map(\.name.value) == ["apple", "other"])
+        #expect(configuration.providers[0].block.entries?.map(\.key.value) == ["audiences"])
+    }
+
+    @Test func `has upstreams`() throws {
+        let upstreams = try #require(load(fullSample).configuration).upstreams
+        #expect(upstreams.map(\.name.value) == ["api", "fixed"])
+        #expect(upstreams[0].endpoints.map(\.value) == [
+            .http(host: "127.0.0.1", port: 9000), .http(host: "app.example.com", port: 80), .unix(path: "/run/app.sock"), .echo,
+            .http(host: "::1", port: 81),
+        ])
+        #expect(upstreams[0].host == .endpoint && upstreams[0].balance == .hash(header: "x-shard"))
+        #expect(upstreams[1].host == .fixed("internal.example.com:8080") && upstreams[1].balance == .roundRobin)
+    }
+
+    @Test func `has routes`() throws {
+        let routes = try #require(load(fullSample).configuration).routes
+        guard case .none = routes[0].authentication else { Issue.record("public is not public"); return }
+        let api = routes[1]
+        #expect(api.hosts.map(\.value) == ["api.example.com", "*.example.org"])
+        guard case .glob(let glob) = api.path, case .optional(providers: ["apple"]) = api.authentication else {
+            Issue.record("\(api)")
+            return
+        }
+        #expect(glob.value == "/v1/**" && api.methods == ["GET", "POST"])
+        #expect(api.maximumAge == .seconds(600))
+        #expect(api.authorize.count == 5)
+        guard case .claim("level", .isIn(let literals), inverted: true) = api.authorize[1] else {
+            Issue.record("\(api.authorize[1])")
+            return
+        }
+        #expect(literals == [.number(1), .text("two"), .text("3")])
+        #expect(api.setHeaders?.map(\.name.value) == ["X-User-Id", "X-User-Roles"])
+        #expect(api.setHeaders?[1].join == "," && api.setHeaders?[1].fallback == "" && api.setHeaders?[1].encoding == .ascii)
+        #expect(api.removeHeaders == ["x-internal-debug"])
+        #expect(api.stripPrefix?.value == "/v1" && api.bodyLimit == .unlimited && api.forwardsCredentials)
+        guard case .required(providers: ["apple", "other"]) = routes[2].authentication, case .regex = routes[2].path else {
+            Issue.record("\(routes[2])")
+            return
+        }
+        #expect(routes[2].setHeaders == nil)
+    }
+}
+
+let minimalSample = """
+    version: 1
+    upstreams: { echo: { endpoints: [builtin:echo] } }
+    routes: [{ name: all, auth: none, upstream: echo }]
+    """
+
+@Suite struct `A minimal configuration` {
+    @Test func `has every default`() throws {
+        let (decoded, diagnostics) = load(minimalSample)
+        #expect(diagnostics.description == "")
+        let configuration = try #require(decoded)
+        #expect(configuration.server.listeners.map(\.address.value) == [.ip(host: "127.0.0.1", port: 8080)])
+        #expect(configuration.server.workers == nil)
+        #expect(configuration.server.limits == Limits() && configuration.server.timeouts == ServerTimeouts())
+        #expect(configuration.admin?.address.value == .ip(host: "127.0.0.1", port: 9901))
+        #expect(configuration.store.url.value == "memory:" && configuration.store.onError == .cached)
+        #expect(configuration.jwks == JWKSConfiguration() && configuration.log == LogConfiguration())
+        #expect(configuration.routes[0].setHeaders == nil && configuration.routes[0].bodyLimit == .inherited)
+    }
+
+    @Test func `can go without an admin listener`() throws {
+        #expect(try #require(load(minimalSample + "\nadmin: off").configuration).admin == nil)
+    }
+}
