@@ -38,4 +38,16 @@ static inline int martlet_public_key_from_data(EVP_PKEY_CTX *context, EVP_PKEY *
     return EVP_PKEY_fromdata(context, key, EVP_PKEY_PUBLIC_KEY, parameters);
 }
 
+static inline int martlet_tls_set_min_version(SSL_CTX *context, int version) {
+    return (int)SSL_CTX_set_min_proto_version(context, version);
+}
+static inline int martlet_tls_set_server_name(SSL *ssl, const char *name) {
+    return (int)SSL_set_tlsext_host_name(ssl, name);
+}
+static inline void martlet_tls_set_lean_mode(SSL_CTX *context) {
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+}
+static inline size_t martlet_bio_pending(BIO *bio) { return BIO_ctrl_pending(bio); }
+
 #endif

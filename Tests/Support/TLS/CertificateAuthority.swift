@@ -1,0 +1,55 @@
+/// A certificate authority of the test's own, made with the openssl command; its files go away with it.
+package final class CertificateAuthority: Sendable {
+    /// A certificate and its key, as PEM files.
+    package struct Issued: Sendable {
+        package let certificateFile: String
+        package let keyFile: String
+    }
+
+    private let folder: TemporaryFolder
+    private let authority: Issued
+
+    /// Makes a fresh authority.
+    package init(name: String = "Martlet Test CA") throws {
+        folder = try TemporaryFolder()
+        authority = Issued(certificateFile: folder.file("ca.pem"), keyFile: folder.file("ca.key"))
+        try CertificateAuthority.openssl(
+            ["req", "-x509", "-days", "2", "-subj", "/CN=\(name)", "-out", authority.certificateFile]
+                + CertificateAuthority.newKey(authority.keyFile)
+                + ["-addext", "basicConstraints=critical,CA:TRUE", "-addext", "keyUsage=critical,keyCertSign"])
+    }
+
+    /// What a client trusts.
+    package var certificateFile: String { authority.certificateFile }
+
+    /// Issues a certificate.
+    /// - Parameters:
+    ///   - name: what its files are called.
+    ///   - alternativeNames: such as `DNS:localhost` or `IP:127.0.0.1`.
+    ///   - days: how long it is good; negative for one that has expired.
+    package func issue(_ name: String, _ alternativeNames: [String], days: Int = 1) throws -> Issued {
+        let issued = Issued(certificateFile: folder.file("\(name).pem"), keyFile: folder.file("\(name).key"))
+        let request = folder.file("\(name).csr")
+        try CertificateAuthority.openssl(
+            ["req", "-subj", "/CN=\(name)", "-out", request] + CertificateAuthority.newKey(issued.keyFile))
+        let extensions = try folder.write(
+            "subjectAltName=\(alternativeNames.joined(separator: ","))\nbasicConstraints=CA:FALSE\n",
+            to: "\(name).ext")
+        try CertificateAuthority.openssl([
+            "x509", "-req", "-in", request, "-CA", authority.certificateFile, "-CAkey", authority.keyFile,
+            "-CAcreateserial", "-days", String(days), "-extfile", extensions, "-out", issued.certificateFile,
+        ])
+        return issued
+    }
+
+    private static func newKey(_ file: String) -> [String] {
+        ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", file]
+    }
+
+    private static func openssl(_ arguments: [String]) throws {
+        let result = try run(try Executable.named("openssl"), arguments)
+        guard result.ending == .exited(0) else {
+            throw TestFailure("openssl \(arguments.joined(separator: " ")): \(result)")
+        }
+    }
+}
