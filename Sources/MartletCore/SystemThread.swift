@@ -38,7 +38,9 @@ private import Synchronization
         !start.hasEnded.load(ordering: .acquiring) && pthread_equal(identity, pthread_self()) != 0
     }
 
-    /// Waits until the thread has ended; a second call returns at once, or waits for the first. Never from itself.
+    /// Waits until the thread has ended; a second call returns at once, or waits for the first.
+    ///
+    /// Never from itself.
     package func join() {
         precondition(!isCurrent, "a thread cannot wait for itself")
         isJoined.withLock { isJoined in

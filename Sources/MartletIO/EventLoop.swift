@@ -72,7 +72,9 @@ extension Readiness {
         return accepted
     }
 
-    /// Runs a job once, after a while; on the loop only. When the loop stops first it never runs.
+    /// Runs a job once, after a while; on the loop only.
+    ///
+    /// When the loop stops first it never runs.
     package func schedule(after delay: Duration, _ job: @escaping () -> Void) -> LoopTimer {
         preconditionInLoop()
         let timer = LoopTimer(deadline: clock.monotonicTime + delay, loop: self, job: job)
@@ -80,7 +82,9 @@ extension Readiness {
         return timer
     }
 
-    /// Watches a descriptor; on the loop only. The handler is kept until the registration ends.
+    /// Watches a descriptor; on the loop only.
+    ///
+    /// The handler is kept until the registration ends.
     package func register(
         _ descriptor: Int32, _ interest: Readiness, _ handler: @escaping (Readiness) -> Void
     ) throws(IOError) -> LoopRegistration {
@@ -130,7 +134,9 @@ extension EventLoop {
         finish()
     }
 
-    /// One round: wait, serve descriptors, timers, then the mailbox. `false` when it is time to stop.
+    /// One round: wait, serve descriptors, timers, then the mailbox.
+    ///
+    /// `false` when it is time to stop.
     private func turn() -> Bool {
         let count = poller.wait(milliseconds: millisecondsToNextTimer())
         for index in 0..<count {
@@ -200,6 +206,8 @@ package final class LoopRegistration {
         self.interest = interest
     }
 
-    /// Ends the watch and lets go of the handler; call it before the descriptor is closed. Twice is once.
+    /// Ends the watch and lets go of the handler; call it before the descriptor is closed.
+    ///
+    /// Twice is once.
     package func end() { loop.end(self) }
 }

@@ -16,7 +16,9 @@ package final class LoopTimer {
         self.job = job
     }
 
-    /// Takes the timer back. Nothing happens if it has run already.
+    /// Takes the timer back.
+    ///
+    /// Nothing happens if it has run already.
     package func cancel() { loop?.cancel(self) }
 
     /// Runs the job and lets go of it.

@@ -99,7 +99,10 @@ private func onLoop<Value: Sendable>(_ loop: EventLoop, _ body: @escaping @Senda
             let log = LoopLog()
             held = log
             let carried = LoopBound<LoopLog>(loop)
-            _ = await onLoop(loop) { [log = UncheckedBox(log)] in carried.value = log.value; return true }
+            _ = await onLoop(loop) { [log = UncheckedBox(log)] in
+                carried.value = log.value
+                return true
+            }
             _ = await onLoop(loop) {
                 let log = carried.value
                 carried.value = nil

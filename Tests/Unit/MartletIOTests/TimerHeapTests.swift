@@ -14,7 +14,9 @@ import Testing
         return order
     }
 
-    @Test(arguments: [[], [5], [3, 1, 2], [9, 8, 7, 6, 5, 4, 3, 2, 1], [1, 1, 2, 2, 0, 0, 7], [4, 9, 1, 8, 2, 7, 3, 6, 5]])
+    @Test(arguments: [
+        [], [5], [3, 1, 2], [9, 8, 7, 6, 5, 4, 3, 2, 1], [1, 1, 2, 2, 0, 0, 7], [4, 9, 1, 8, 2, 7, 3, 6, 5],
+    ])
     func `yields timers in the order of their deadlines`(deadlines: [Int64]) throws {
         let loop = try EventLoop(name: "test")
         defer { loop.shutdown() }
