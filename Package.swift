@@ -97,7 +97,10 @@ let package = Package(
                 path: "Tests/Support", swiftSettings: strict),
             .testTarget(
                 name: "IntegrationTests",
-                dependencies: ["MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE"],
+                dependencies: [
+                    "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
+                    "MartletFetch", "MartletRedis",
+                ],
                 path: "Tests/Integration", swiftSettings: strict),
         ]
 )

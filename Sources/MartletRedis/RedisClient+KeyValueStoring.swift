@@ -1,0 +1,43 @@
+package import MartletCore
+
+extension RedisClient: KeyValueStoring {
+    package func value(for key: String) async -> StoreAnswer<[UInt8]> {
+        do {
+            switch try await command([bytes("GET"), bytes(key)], expecting: .value) {
+            case .bytes(let value): return .answer(value)
+            case .error(let kind): return .unavailable(RedisFailure.refused(kind))
+            default: return .miss
+            }
+        } catch {
+            return .unavailable(error)
+        }
+    }
+
+    package func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
+        let reply = try await command(
+            [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime)], expecting: .acknowledgement)
+        if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
+    }
+
+    package func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
+        let reply = try await command(
+            [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime), bytes("NX")],
+            expecting: .acknowledgementOrNothing)
+        if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
+        return reply != .nothing
+    }
+
+    package func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
+        let script = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
+        let reply = try await command(
+            [bytes("EVAL"), bytes(script), bytes("1"), bytes(key), value], expecting: .integer)
+        if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
+    }
+
+    private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+
+    /// Redis knows no lifetime under 1 ms, and refuses one that ends beyond its clock.
+    private func milliseconds(_ lifetime: Duration) -> [UInt8] {
+        bytes(String(min(max(lifetime.wholeMilliseconds, 1), 100 * 365 * 86_400_000)))
+    }
+}

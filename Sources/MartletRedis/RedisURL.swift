@@ -1,0 +1,114 @@
+package import MartletCore
+
+/// Where a Redis server is and how to be let in, as `store.url` says it.
+///
+/// `redis://[[user]:password@]host[:port][/db]`, `rediss://…[?ca_file=…]`, `redis+unix://[[user]:password@]/path[?db=N]`.
+package struct RedisURL: Sendable {
+    package enum Address: Sendable, Equatable {
+        /// A name or an address literal without brackets.
+        case tcp(host: String, port: UInt16)
+        case unix(path: String)
+    }
+
+    /// How the server's certificate is checked.
+    package struct Security: Sendable, Equatable {
+        /// The trusted authorities; `nil` is the system's.
+        ///
+        /// As written: a relative path is the caller's to resolve.
+        package var caFile: String?
+    }
+
+    package var address: Address
+    package var user: String?
+    package var password: Secret?
+    package var database = 0
+    /// `nil` is clear text.
+    package var security: Security?
+
+    /// Reads a URL.
+    /// - Throws: a `redis.url_…` code; the message never holds the password.
+    package init(_ text: String) throws(RedisURLError) {
+        guard let colon = text.utf8.firstIndex(of: 0x3A) else { throw .unknownScheme }
+        let rest = text[text.utf8.index(after: colon)...]
+        switch text[..<colon].lowercased() {
+        case "redis": try self.init(tcp: RedisURLParts(rest), security: nil)
+        case "rediss": try self.init(tcp: RedisURLParts(rest), security: Security())
+        case "redis+unix": try self.init(unix: RedisURLParts(rest))
+        case "redis+sentinel", "redis+cluster": throw .unsupportedScheme
+        default: throw .unknownScheme
+        }
+    }
+
+    private init(tcp parts: RedisURLParts, security: Security?) throws(RedisURLError) {
+        let (host, port) = try parts.hostAndPort(defaultPort: 6379)
+        address = .tcp(host: host, port: port)
+        self.security = security
+        (user, password) = try parts.credentials()
+        if parts.path.count > 1 { database = try RedisURLParts.database(parts.path.dropFirst()) }
+        for (name, value) in try parts.query() {
+            guard name == "ca_file", security != nil else { throw .unknownQuery }
+            guard !value.isEmpty else { throw .badPath }
+            self.security?.caFile = value
+        }
+    }
+
+    private init(unix parts: RedisURLParts) throws(RedisURLError) {
+        guard parts.host.isEmpty else { throw .hostInUnix }
+        let path = try RedisURLParts.decode(parts.path)
+        guard path.utf8.count > 1, path.utf8.count <= 107 else { throw .badPath }
+        address = .unix(path: path)
+        (user, password) = try parts.credentials()
+        for (name, value) in try parts.query() {
+            guard name == "db" else { throw .unknownQuery }
+            database = try RedisURLParts.database(value[...])
+        }
+    }
+}
+
+extension RedisURL: CustomStringConvertible {
+    /// The address alone, for logs.
+    package var description: String {
+        switch address {
+        case .tcp(let host, let port):
+            let name = host.utf8.contains(0x3A) ? "[\(host)]" : host
+            return "\(security == nil ? "redis" : "rediss")://\(name):\(port)/\(database)"
+        case .unix(let path): return "redis+unix://\(path)?db=\(database)"
+        }
+    }
+}
+
+/// Why a store's URL is not usable.
+package struct RedisURLError: Error, Sendable, Equatable, CustomStringConvertible {
+    package let code: ErrorCode
+    package let message: String
+
+    package var description: String { "\(message) [\(code)]" }
+
+    static let unknownScheme = RedisURLError(
+        code: "redis.url_scheme_unknown",
+        message: "the store's URL starts with none of memory:, redis://, rediss://, redis+unix://")
+    static let unsupportedScheme = RedisURLError(
+        code: "redis.url_scheme_unsupported", message: "redis+sentinel:// and redis+cluster:// are not supported yet")
+    static let malformed = RedisURLError(
+        code: "redis.url_malformed",
+        message: "the store's URL needs '//' after the scheme, and no '#', space or control")
+    static let missingHost = RedisURLError(code: "redis.url_host_missing", message: "the store's URL names no host")
+    static let badHost = RedisURLError(code: "redis.url_host_invalid", message: "the store's host is malformed")
+    static let hostInUnix = RedisURLError(
+        code: "redis.url_host_invalid", message: "redis+unix:// takes a path, as in redis+unix:///run/redis.sock")
+    static let badPort = RedisURLError(
+        code: "redis.url_port_invalid", message: "the store's port is not a number from 1 to 65535")
+    static let badDatabase = RedisURLError(
+        code: "redis.url_database_invalid", message: "the store's database is not a number from 0 to 65535")
+    static let badEscape = RedisURLError(
+        code: "redis.url_escape_invalid",
+        message: "the store's URL has a '%' without two hexadecimal digits, or not UTF-8")
+    static let badPath = RedisURLError(
+        code: "redis.url_path_invalid", message: "a path in the store's URL is empty or too long")
+    static let unknownQuery = RedisURLError(
+        code: "redis.url_option_unknown",
+        message: "the store's URL has an option twice or one its scheme does not have (rediss: ca_file, redis+unix: db)"
+    )
+    static let missingPassword = RedisURLError(
+        code: "redis.url_password_missing", message: "the store's URL names a user without a password")
+}

@@ -1,0 +1,139 @@
+import MartletCore
+import MartletRedis
+import MartletTesting
+import Testing
+
+/// Something that is not Redis, or is out of its mind: it answers the handshake, then every read with the same bytes.
+private final class PretendedRedis: Sendable {
+    private let listener: Listener
+    let connections = Box(0)
+
+    init(greeting: String = "+OK\r\n+PONG\r\n", answer: String, isCut: Bool = false) throws {
+        let listener = try Listener(on: .loopback(0))
+        self.listener = listener
+        let connections = connections
+        accepting = Background {
+            while let socket = listener.accept() {
+                connections.withLock { $0 += 1 }
+                guard (try? socket.receive()) != nil, (try? socket.send(greeting)) != nil else { continue }
+                guard let bytes = try? socket.receive(within: .seconds(5)), !bytes.isEmpty else { continue }
+                try? socket.send(answer)
+                if !isCut { _ = socket.isEnded(within: .seconds(5)) }
+                socket.close()
+            }
+        }
+    }
+
+    private let accepting: Background<Void>
+
+    var url: String { "redis://\(listener.endpoint)" }
+
+    deinit { listener.close() }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct RedisNonsenseTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let testDescription: String
+        let answer: String
+        let code: ErrorCode
+        var isCut = false
+    }
+
+    static let cases = [
+        Case(testDescription: "HTTP", answer: "HTTP/1.1 400 Bad Request\r\n\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "a bulk of a terabyte", answer: "$1099511627776\r\nx", code: .redisTimeout),
+        Case(
+            testDescription: "a bulk of an impossible length", answer: "$99999999999999999999\r\n",
+            code: .redisReplyMalformed),
+        Case(testDescription: "a negative length", answer: "$-7\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "an array of two billion", answer: "*2147483647\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "an array above the bound", answer: "*65537\r\n", code: .redisReplyMalformed),
+        Case(
+            testDescription: "deep nesting", answer: String(repeating: "*1\r\n", count: 50), code: .redisReplyMalformed),
+        Case(testDescription: "RESP3", answer: "%1\r\n+a\r\n+b\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "a number for a value", answer: ":1\r\n", code: .redisReplyUnexpected),
+        Case(testDescription: "an array for a value", answer: "*1\r\n$1\r\na\r\n", code: .redisReplyUnexpected),
+        Case(testDescription: "half a reply and the end", answer: "$5\r\nab", code: .redisConnectionLost, isCut: true),
+        Case(testDescription: "half a reply and silence", answer: "$5\r\nab", code: .redisTimeout),
+        Case(
+            testDescription: "over a mebibyte", answer: "$1200000\r\n" + String(repeating: "x", count: 1_200_000),
+            code: .redisReplyTooLarge),
+    ]
+
+    @Test(arguments: cases)
+    func `nonsense is an outage and costs the connection`(sample: Case) async throws {
+        let server = try PretendedRedis(answer: sample.answer, isCut: sample.isCut)
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            let code = await client.outage(reading: "a")
+            #expect(code == sample.code || code == .redisConnectionLost && client.status.lastError?.code == sample.code)
+            _ = try await waitForConnections(server, 2)
+        }
+    }
+
+    @Test(arguments: [
+        ("LOADING Redis is loading the dataset in memory", ErrorCode.redisLoading),
+        ("MASTERDOWN Link with MASTER is down", .redisMasterDown),
+        ("CLUSTERDOWN Hash slot not served", .redisClusterDown),
+        ("MOVED 3999 127.0.0.1:6381", .redisMoved),
+        ("BUSY Redis is busy running a script", .redisBusy),
+        ("TRYAGAIN Multiple keys request during rehashing of slot", .redisTryAgain),
+        ("MISCONF Redis is configured to save RDB snapshots", .redisMisconfigured),
+        ("READONLY You can't write against a read only replica.", .redisReadOnly),
+        ("OOM command not allowed when used memory > 'maxmemory'.", .redisOutOfMemory),
+        ("NOAUTH Authentication required.", .redisAuthRequired),
+        ("ERR something else", .redisRefused),
+    ])
+    func `every refusal of the server has its code`(text: String, code: ErrorCode) async throws {
+        let server = try PretendedRedis(answer: "-\(text)\r\n")
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            #expect(await client.outage(reading: "a") == code)
+        }
+    }
+
+    @Test(arguments: [
+        ("+OK\r\n-LOADING Redis is loading the dataset in memory\r\n", ErrorCode.redisLoading),
+        ("-NOAUTH Authentication required.\r\n-NOAUTH Authentication required.\r\n", .redisAuthRequired),
+        ("-ERR max number of clients reached\r\n", .redisTooManyClients),
+        ("-DENIED Redis is running in protected mode\r\n", .redisProtectedMode),
+        ("SSH-2.0-OpenSSH_9.2\r\n", .redisReplyMalformed),
+        ("+OK\r\n+OK\r\n", .redisReplyUnexpected),
+    ])
+    func `a handshake that is refused keeps the client down with the reason`(
+        greeting: String, code: ErrorCode
+    ) async throws {
+        let server = try PretendedRedis(greeting: greeting, answer: "")
+        try await withRedis(server.url) { client in
+            #expect(await failure { () async throws(StoreError) in try await client.settle() } == code)
+            #expect(client.status.state == .down && client.status.lastError?.code == code)
+        }
+    }
+
+    @Test func `a server that never greets is given up after the connect deadline`() async throws {
+        let server = try PretendedRedis(greeting: "", answer: "")
+        try await withRedis(server.url) { client in
+            #expect(await failure { () async throws(StoreError) in try await client.settle() } == .redisConnectTimeout)
+        }
+    }
+
+    @Test func `a silent idle connection is found dead by its heartbeat`() async throws {
+        let server = try PretendedRedis(answer: "")
+        var options = RedisOptions()
+        options.heartbeatInterval = .milliseconds(50)
+        options.commandTimeout = .milliseconds(100)
+        try await withRedis(server.url, options: options) { client in
+            try await client.settle()
+            try await waitForConnections(server, 2)
+            #expect(client.status.failures.isEmpty)
+        }
+    }
+
+    private func waitForConnections(_ server: PretendedRedis, _ count: Int) async throws {
+        let start = ContinuousClock.now
+        while server.connections.value < count {
+            guard ContinuousClock.now - start < .seconds(20) else { throw TestFailure("no new connection") }
+            try await Task.sleep(for: .milliseconds(5))
+        }
+    }
+}

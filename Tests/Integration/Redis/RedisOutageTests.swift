@@ -1,0 +1,144 @@
+import MartletCore
+import MartletIO
+import MartletRedis
+import MartletTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct RedisOutageTests {
+    @Test func `is back soon after Redis is`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            try server.stop()
+            // Long enough for the pauses between attempts to have grown.
+            try await Task.sleep(for: .seconds(3))
+            let start = ContinuousClock.now
+            #expect(await client.outage(reading: "a") == .redisNotConnected)
+            #expect(ContinuousClock.now - start < .milliseconds(200))
+            #expect(client.status.state == .down)
+            try server.restart()
+            let recovery = try await client.recovery()
+            #expect(recovery < .seconds(3))
+            #expect(client.status.reconnects == 1)
+            print("recovered \(recovery) after Redis answered again")
+        }
+    }
+
+    @Test func `starts without Redis and finds it later`() async throws {
+        let server = try RedisServer()
+        try server.stop()
+        try await withRedis(server.url) { client in
+            #expect(await failure { () async throws(StoreError) in try await client.settle() } == .streamRefused)
+            try server.restart()
+            _ = try await client.recovery()
+            #expect(client.status.reconnects == 0)
+        }
+    }
+
+    @Test func `ends commands at their deadline when Redis does not answer`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            server.freeze(true)
+            let start = ContinuousClock.now
+            #expect(await client.outage(reading: "a") == .redisTimeout)
+            let waited = ContinuousClock.now - start
+            #expect(waited >= .milliseconds(490) && waited < .seconds(2))
+            #expect(client.status.state == .down)
+            server.freeze(false)
+            _ = try await client.recovery()
+        }
+    }
+
+    @Test func `ends commands at their deadline while clients are paused`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            #expect(try server.command("CLIENT PAUSE 1500 ALL") == "+OK\r\n")
+            #expect(await client.outage(reading: "a") == .redisTimeout)
+            _ = try await client.recovery()
+        }
+    }
+
+    @Test func `never shows a late reply to the next command`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            try await client.set([1], for: "one", lifetime: .seconds(60))
+            try await client.set([2], for: "two", lifetime: .seconds(60))
+            for _ in 0..<3 {
+                #expect(try server.command("CLIENT PAUSE 700 ALL") == "+OK\r\n")
+                #expect(await client.outage(reading: "one") == .redisTimeout)
+                _ = try await client.recovery()
+                #expect(try await client.stored("two") == [2])
+            }
+        }
+    }
+
+    @Test func `a replica refuses writes and still reads`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            #expect(try server.command("SET a b") == "+OK\r\n")
+            #expect(try server.command("REPLICAOF 127.0.0.1 1") == "+OK\r\n")
+            let code = await failure { () async throws(StoreError) in
+                try await client.set([1], for: "a", lifetime: .seconds(60))
+            }
+            #expect(code == .redisReadOnly)
+            #expect(try await client.stored("a") == Array("b".utf8))
+            #expect(try server.command("CONFIG SET replica-serve-stale-data no") == "+OK\r\n")
+            #expect(await client.outage(reading: "a") == .redisMasterDown)
+            #expect(try server.command("REPLICAOF NO ONE") == "+OK\r\n")
+            try await client.set([1], for: "a", lifetime: .seconds(60))
+        }
+    }
+
+    @Test func `a full Redis is an outage for writes`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            #expect(try server.command("CONFIG SET maxmemory 1") == "+OK\r\n")
+            let code = await failure { () async throws(StoreError) in
+                try await client.set([1], for: "a", lifetime: .seconds(60))
+            }
+            #expect(code == .redisOutOfMemory)
+            #expect(try await client.stored("a") == nil)
+        }
+    }
+
+    @Test func `a key of another type is an outage, not a miss`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            #expect(try server.command("LPUSH list x") == ":1\r\n")
+            #expect(await client.outage(reading: "list") == .redisRefused)
+            #expect(client.status.state == .connected && client.status.reconnects == 0)
+        }
+    }
+
+    @Test func `notices a connection that Redis has ended`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            #expect(try server.command("CLIENT KILL TYPE normal SKIPME yes") == ":1\r\n")
+            while client.status.reconnects == 0 { try await Task.sleep(for: .milliseconds(5)) }
+            _ = try await client.recovery()
+        }
+    }
+
+    @Test func `fails what waits when it is shut down`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            server.freeze(true)
+            defer { server.freeze(false) }
+            async let waiting = client.outage(reading: "a")
+            while client.status.commands == 0 { try await Task.sleep(for: .milliseconds(1)) }
+            client.shutdown()
+            let code = await waiting
+            #expect(code == .redisConnectionLost || code == .redisStopped)
+            #expect(await client.outage(reading: "a") == .redisStopped)
+            #expect(client.status.state == .stopped)
+        }
+    }
+}
