@@ -64,6 +64,12 @@ static inline int martlet_open_read(const char *path) { return open(path, O_RDON
 static inline int martlet_open_read_nonblocking(const char *path) {
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 }
+static inline ssize_t martlet_send_two(int fd, const void *first, size_t first_count, const void *second, size_t second_count) {
+    if (second_count == 0) return send(fd, first, first_count, MSG_NOSIGNAL);
+    struct iovec parts[2] = {{(void *)first, first_count}, {(void *)second, second_count}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
 static inline int martlet_errno(void) { return errno; }
 static inline int64_t martlet_monotonic_nanoseconds(void) {
     struct timespec now;

@@ -16,4 +16,14 @@ package struct AddressRange: Sendable, Hashable {
         self.network = network
         self.prefixLength = prefixLength
     }
+
+    /// Whether an address (16 bytes, IPv4 mapped) lies in the block.
+    package func contains(_ address: [UInt8]) -> Bool {
+        guard address.count == 16, network.count == 16 else { return false }
+        let whole = prefixLength / 8
+        guard address[..<whole].elementsEqual(network[..<whole]) else { return false }
+        guard prefixLength % 8 > 0 else { return true }
+        let mask = ~(0xFF as UInt8 >> UInt8(prefixLength % 8))
+        return address[whole] & mask == network[whole] & mask
+    }
 }

@@ -1,0 +1,128 @@
+internal import MartletCore
+
+/// How access records are written down.
+package enum AccessFormat: Sendable { case json, text }
+
+/// Where access records go. Handing over never blocks: a sink that is behind drops and counts.
+package protocol AccessLogging: Sendable {
+    var format: AccessFormat { get }
+    /// Takes whole lines.
+    func write(_ lines: [UInt8])
+}
+
+/// What the access log says of one request. The texts are lent for the call that writes them.
+@safe struct AccessRecord: ~Copyable {
+    let unixTime: Int64
+    let requestID: UnsafeBufferPointer<UInt8>
+    let client: [UInt8]
+    let method: UnsafeBufferPointer<UInt8>
+    let host: UnsafeBufferPointer<UInt8>
+    let path: UnsafeBufferPointer<UInt8>
+    let route: String
+    let status: Int
+    let reason: String
+    let provider: String
+    let upstream: [UInt8]
+    let bytesIn: Int
+    let bytesOut: Int
+    let microseconds: Int
+}
+
+/// The access log of one loop: records are formatted here and handed over in batches. Never a token, never a query.
+struct AccessRecords: ~Copyable {
+    private static let batchBytes = 16 * 1024
+    private static let batchTime: Int64 = 50_000_000
+
+    private var lines = ByteBuffer(capacity: 32 * 1024)
+    private var handedOver: Int64 = 0
+
+    var isEmpty: Bool { lines.isEmpty }
+
+    /// Hands a batch over when it is large or old enough, or the loop has nothing else to do.
+    mutating func hand(to log: any AccessLogging, now: Int64, isIdle: Bool) {
+        guard !lines.isEmpty else { return }
+        guard isIdle || lines.count >= AccessRecords.batchBytes || now &- handedOver >= AccessRecords.batchTime else { return }
+        handedOver = now
+        log.write(lines.array)
+        lines.removeAll()
+    }
+
+    /// Writes one record.
+    mutating func append(_ record: borrowing AccessRecord, format: AccessFormat) {
+        switch format {
+        case .json: json(record)
+        case .text: text(record)
+        }
+    }
+
+    private mutating func json(_ record: borrowing AccessRecord) {
+        lines.append("{\"time\":")
+        lines.append(decimal: Int(record.unixTime))
+        lines.append(",\"event\":\"request\",\"request_id\":\"")
+        unsafe appendEscaped(unsafe record.requestID)
+        lines.append("\",\"client\":\"")
+        lines.append(record.client)
+        lines.append("\",\"method\":\"")
+        unsafe appendEscaped(unsafe record.method)
+        lines.append("\",\"host\":\"")
+        unsafe appendEscaped(unsafe record.host)
+        lines.append("\",\"path\":\"")
+        unsafe appendEscaped(unsafe record.path)
+        lines.append("\",\"route\":\"")
+        lines.append(record.route)
+        lines.append("\",\"status\":")
+        lines.append(decimal: record.status)
+        lines.append(",\"reason\":\"")
+        lines.append(record.reason)
+        lines.append("\",\"provider\":\"")
+        lines.append(record.provider)
+        lines.append("\",\"upstream\":\"")
+        appendEscaped(record.upstream)
+        lines.append("\",\"bytes_in\":")
+        lines.append(decimal: record.bytesIn)
+        lines.append(",\"bytes_out\":")
+        lines.append(decimal: record.bytesOut)
+        lines.append(",\"duration_us\":")
+        lines.append(decimal: record.microseconds)
+        lines.append("}\n")
+    }
+
+    private mutating func text(_ record: borrowing AccessRecord) {
+        lines.append(decimal: Int(record.unixTime))
+        lines.append(" ")
+        lines.append(record.client)
+        lines.append(" ")
+        unsafe appendEscaped(unsafe record.method)
+        lines.append(" ")
+        unsafe appendEscaped(unsafe record.host)
+        unsafe appendEscaped(unsafe record.path)
+        lines.append(" ")
+        lines.append(decimal: record.status)
+        lines.append(" ")
+        lines.append(record.reason)
+        lines.append(" route=")
+        lines.append(record.route)
+        lines.append(" upstream=")
+        appendEscaped(record.upstream)
+        lines.append(" ")
+        lines.append(decimal: record.microseconds)
+        lines.append("us id=")
+        unsafe appendEscaped(unsafe record.requestID)
+        lines.append("\n")
+    }
+
+    private mutating func appendEscaped(_ bytes: [UInt8]) {
+        unsafe bytes.withUnsafeBufferPointer { unsafe appendEscaped($0) }
+    }
+
+    /// Escapes what JSON asks for; everything that is not printable ASCII has been refused or is replaced.
+    private mutating func appendEscaped(_ bytes: UnsafeBufferPointer<UInt8>) {
+        var needsEscape = false
+        for unsafe byte in unsafe bytes where byte == 0x22 || byte == 0x5C || byte < 0x20 || byte > 0x7E { needsEscape = true }
+        guard needsEscape else { return unsafe lines.append(bytes) }
+        for unsafe byte in unsafe bytes {
+            if byte == 0x22 || byte == 0x5C { lines.append(0x5C as UInt8) }
+            lines.append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
+        }
+    }
+}

@@ -1,0 +1,230 @@
+private import CLinux
+internal import MartletCore
+
+/// Verified tokens and what was decided about them: a bounded table of one loop, keyed by the whole token.
+///
+/// Keyed hash, then length, then every byte: equality decides, so a collision cannot authenticate. An entry ends when its token
+/// does; when the table is full the least recently seen of a sample goes. Tokens are wiped when they leave.
+@safe struct TokenTable<Payload>: ~Copyable {
+    @safe private struct Entry {
+        var hash: UInt64
+        var scope: UInt32
+        var tokenCount: Int32
+        var attachmentCount: Int32
+        var expires: Int64
+        var stamp: UInt32
+        var memory: UnsafeMutablePointer<UInt8>
+        var payload: Payload
+    }
+
+    private var slots: UnsafeMutablePointer<Int32>
+    private var slotCount: Int
+    private var entries: [Entry?] = []
+    private var free: [Int32] = []
+    private var bytes = 0
+    private var clock: UInt32 = 0
+    private var hand = 0
+    private let byteLimit: Int
+    private let key: (UInt64, UInt64)
+    /// Entries at present.
+    private(set) var count = 0
+
+    /// - Parameters:
+    ///   - byteLimit: how much memory tokens and attachments may take.
+    ///   - key: secret randomness for the hash.
+    init(byteLimit: Int, key: (UInt64, UInt64)) {
+        self.byteLimit = byteLimit
+        self.key = key
+        slotCount = 256
+        unsafe slots = .allocate(capacity: slotCount)
+        unsafe slots.initialize(repeating: -1, count: slotCount)
+    }
+
+    deinit {
+        for entry in entries {
+            guard let entry else { continue }
+            unsafe explicit_bzero(entry.memory, Int(entry.tokenCount) + Int(entry.attachmentCount))
+            unsafe entry.memory.deallocate()
+        }
+        unsafe slots.deallocate()
+    }
+
+    /// The entry of a token in a scope, if it is there and has not ended.
+    mutating func find(_ token: UnsafeBufferPointer<UInt8>, scope: UInt32, now: Int64) -> Int32? {
+        let hash = unsafe self.hash(token, scope)
+        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
+        while true {
+            let index = unsafe slots[slot]
+            if index == -1 { return nil }
+            if index >= 0, unsafe matches(Int(index), hash, scope, token) {
+                guard let expires = entries[Int(index)]?.expires, expires > now else { return nil }
+                clock &+= 1
+                entries[Int(index)]?.stamp = clock
+                return index
+            }
+            slot = (slot &+ 1) & (slotCount &- 1)
+        }
+    }
+
+    private func matches(
+        _ index: Int, _ hash: UInt64, _ scope: UInt32, _ token: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
+        guard let entry = entries[index] else { return false }
+        guard entry.hash == hash, entry.scope == scope, Int(entry.tokenCount) == token.count else {
+            return false
+        }
+        guard let base = token.baseAddress else { return token.count == 0 }
+        return unsafe memcmp(entry.memory, base, token.count) == 0
+    }
+
+    /// What was decided.
+    func payload(_ index: Int32) -> Payload? { entries[Int(index)]?.payload }
+
+    /// The bytes that were attached; valid until the table is changed.
+    func attachment(_ index: Int32) -> UnsafeBufferPointer<UInt8> {
+        guard let entry = entries[Int(index)] else { return unsafe UnsafeBufferPointer(start: nil, count: 0) }
+        return unsafe UnsafeBufferPointer(start: entry.memory + Int(entry.tokenCount), count: Int(entry.attachmentCount))
+    }
+
+    /// Remembers a token; replaces what was there for the same token and scope.
+    mutating func insert(
+        _ token: UnsafeBufferPointer<UInt8>, scope: UInt32, expires: Int64, attachment: UnsafeBufferPointer<UInt8>,
+        payload: Payload
+    ) {
+        let size = token.count + attachment.count
+        guard size > 0, size <= byteLimit / 4 else { return }
+        unsafe remove(token, scope: scope)
+        while bytes + size > byteLimit, count > 0 { evictOne() }
+        if (count + 1) * 2 > slotCount { rehash(slotCount * 2) }
+        let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
+        if let base = token.baseAddress { unsafe memcpy(memory, base, token.count) }
+        if let base = attachment.baseAddress { unsafe memcpy(memory + token.count, base, attachment.count) }
+        clock &+= 1
+        let hash = unsafe self.hash(token, scope)
+        let entry = unsafe Entry(
+            hash: hash, scope: scope, tokenCount: Int32(token.count), attachmentCount: Int32(attachment.count),
+            expires: expires, stamp: clock, memory: memory, payload: payload)
+        let index: Int32
+        if let reused = free.popLast() {
+            index = reused
+            entries[Int(index)] = entry
+        } else {
+            index = Int32(entries.count)
+            entries.append(entry)
+        }
+        bytes += size
+        count += 1
+        place(index, hash)
+    }
+
+    /// Forgets everything.
+    mutating func removeAll() {
+        for index in entries.indices { wipe(index) }
+        entries.removeAll()
+        free.removeAll()
+        bytes = 0
+        count = 0
+        unsafe slots.update(repeating: -1, count: slotCount)
+    }
+
+    private mutating func place(_ index: Int32, _ hash: UInt64) {
+        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
+        while unsafe slots[slot] >= 0 { slot = (slot &+ 1) & (slotCount &- 1) }
+        unsafe slots[slot] = index
+    }
+
+    private mutating func remove(_ token: UnsafeBufferPointer<UInt8>, scope: UInt32) {
+        let hash = unsafe self.hash(token, scope)
+        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
+        while unsafe slots[slot] != -1 {
+            let index = unsafe slots[slot]
+            if index >= 0, unsafe matches(Int(index), hash, scope, token) { return drop(Int(index), slot) }
+            slot = (slot &+ 1) & (slotCount &- 1)
+        }
+    }
+
+    /// Frees an entry and closes the gap it leaves in its probe run, so that no tombstone ever lengthens a search.
+    private mutating func drop(_ index: Int, _ slot: Int) {
+        wipe(index)
+        free.append(Int32(index))
+        count -= 1
+        var gap = slot
+        var next = (slot &+ 1) & (slotCount &- 1)
+        while unsafe slots[next] >= 0 {
+            let home = unsafe Int(truncatingIfNeeded: entries[Int(slots[next])]?.hash ?? 0) & (slotCount &- 1)
+            if (next &- home) & (slotCount &- 1) >= (next &- gap) & (slotCount &- 1) {
+                unsafe slots[gap] = slots[next]
+                gap = next
+            }
+            next = (next &+ 1) & (slotCount &- 1)
+        }
+        unsafe slots[gap] = -1
+    }
+
+    /// Drops the least recently seen of the next few entries.
+    private mutating func evictOne() {
+        var victim = -1
+        var oldest = UInt32.max
+        var seen = 0
+        var looked = 0
+        while seen < 8, looked < entries.count {
+            hand = hand &+ 1 < entries.count ? hand &+ 1 : 0
+            looked += 1
+            guard let entry = entries[hand] else { continue }
+            seen += 1
+            let age = entry.stamp
+            if victim < 0 || age < oldest {
+                victim = hand
+                oldest = age
+            }
+        }
+        guard victim >= 0, let hash = entries[victim]?.hash else { return }
+        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
+        while unsafe slots[slot] != Int32(victim) { slot = (slot &+ 1) & (slotCount &- 1) }
+        drop(victim, slot)
+    }
+
+    private mutating func wipe(_ index: Int) {
+        guard let entry = entries[index] else { return }
+        let size = Int(entry.tokenCount) + Int(entry.attachmentCount)
+        unsafe explicit_bzero(entry.memory, size)
+        unsafe entry.memory.deallocate()
+        entries[index] = nil
+        bytes -= size
+    }
+
+    private mutating func rehash(_ size: Int) {
+        unsafe slots.deallocate()
+        slotCount = size
+        unsafe slots = .allocate(capacity: size)
+        unsafe slots.initialize(repeating: -1, count: size)
+        for index in entries.indices {
+            if let hash = entries[index]?.hash { place(Int32(index), hash) }
+        }
+    }
+
+    /// A keyed 64-bit hash, eight bytes a step (multiply and fold); fit for tables, not for secrets.
+    private func hash(_ token: UnsafeBufferPointer<UInt8>, _ scope: UInt32) -> UInt64 {
+        var state = key.0 ^ UInt64(scope) &* 0x9E37_79B9_7F4A_7C15
+        guard let base = token.baseAddress else { return state }
+        var offset = 0
+        while offset &+ 8 <= token.count {
+            let word = unsafe martlet_load64(base + offset)
+            state = fold(state ^ word, 0xA076_1D64_78BD_642F ^ key.1)
+            offset &+= 8
+        }
+        var tail: UInt64 = 0
+        while offset < token.count {
+            let byte = unsafe base[offset]
+            tail = tail << 8 | UInt64(byte)
+            offset &+= 1
+        }
+        return fold(state ^ tail, 0xE703_7ED1_A0B4_28DB ^ UInt64(token.count))
+    }
+
+    @inline(__always)
+    private func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+        let product = left.multipliedFullWidth(by: right)
+        return product.high ^ product.low
+    }
+}

@@ -1,0 +1,40 @@
+internal import MartletConfig
+private import Synchronization
+
+/// How many client connections the process holds, over all loops.
+package final class ConnectionLimit: Sendable {
+    private let total = Atomic<Int>(0)
+    private let perAddress = Mutex<[[UInt8]: Int]>([:])
+
+    package init() {}
+
+    /// Connections at present.
+    package var count: Int { total.load(ordering: .relaxed) }
+
+    /// Counts a new connection in, unless a limit is reached.
+    func enter(_ address: [UInt8], limits: Limits) -> Bool {
+        guard total.add(1, ordering: .relaxed).newValue <= limits.connections else {
+            total.subtract(1, ordering: .relaxed)
+            return false
+        }
+        guard limits.connectionsPerAddress > 0 else { return true }
+        let fits = perAddress.withLock { counts in
+            let count = counts[address, default: 0]
+            guard count < limits.connectionsPerAddress else { return false }
+            counts[address] = count + 1
+            return true
+        }
+        if !fits { total.subtract(1, ordering: .relaxed) }
+        return fits
+    }
+
+    /// Counts a connection out.
+    func leave(_ address: [UInt8], limits: Limits) {
+        total.subtract(1, ordering: .relaxed)
+        guard limits.connectionsPerAddress > 0 else { return }
+        perAddress.withLock { counts in
+            guard let count = counts[address] else { return }
+            counts[address] = count > 1 ? count - 1 : nil
+        }
+    }
+}

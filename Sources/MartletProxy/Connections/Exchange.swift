@@ -1,0 +1,138 @@
+internal import MartletCore
+internal import MartletHTTP
+
+/// One request and its answer, whatever connection carries them.
+struct Exchange: ~Copyable, SlabElement {
+    /// Who answers.
+    enum Responder: UInt8 {
+        /// Nobody yet.
+        case none
+        /// An upstream's link.
+        case upstream
+        /// A handler in this process.
+        case local
+    }
+
+    var generation: UInt32 = 0
+    var isAlive = false
+
+    var client: Int32 = -1
+    var link: Int32 = -1
+    var responder = Responder.none
+
+    // The request.
+    var method = Method.get
+    var isHTTP10 = false
+    var keepsAlive = true
+    var expectsContinue = false
+    var framing = BodyFraming.none
+    var remaining = 0
+    var decoder = ChunkedDecoder()
+    var isRequestComplete = false
+    var bodyLimit = Int.max
+    var bodyBytes = 0
+    /// Lower-case names that the request announced in `Trailer`, comma-separated.
+    var announcedTrailers = ByteBuffer()
+    var pendingTrailers = ByteBuffer()
+    /// The head that the upstream gets; kept until an answer comes, so that the request can go elsewhere.
+    var head = ByteBuffer()
+    /// How much of `head` the kernel has taken.
+    var headSent = 0
+    /// Where the `Host` line begins and ends in `head`.
+    var hostLine: (start: Int, end: Int) = (0, 0)
+    /// What a local handler gets.
+    var body = ByteBuffer()
+    var windowStart: Int64 = 0
+    var windowBytes = 0
+
+    // Where it goes.
+    var upstream: Int32 = -1
+    var endpoint: Int32 = -1
+    var attempts = 0
+    var hash: UInt64 = 0
+    /// How long the answer's head, and silence afterwards, are waited for, in nanoseconds.
+    var answerPatience: Int64 = 0
+    var idlePatience: Int64 = 0
+    /// A 100 (Continue) was sent, whether the upstream's or ours.
+    var hasContinued = false
+    var task: Task<Void, Never>?
+    var handler: LocalHandler?
+
+    // The answer.
+    var status = 0
+    var hasResponseStarted = false
+    var isResponseChunked = false
+    /// The connection is closed after the answer.
+    var closesClient = false
+
+    // For the log.
+    var requestID = RequestID()
+    var started: Int64 = 0
+    var sentUpstream: Int64 = 0
+    var methodText = ByteBuffer()
+    var host = ByteBuffer()
+    var path = ByteBuffer()
+    /// Index into the counters' routes; 0 is "no route".
+    var routeSlot: Int32 = 0
+    /// Index into the worker's interned reasons; 0 is "ok".
+    var reason: Int32 = 0
+    /// Index into the snapshot's providers, or −1.
+    var provider: Int32 = -1
+    var bytesIn = 0
+    var bytesOut = 0
+
+    mutating func begin(client: Int32, now: Int64) {
+        self.client = client
+        link = -1
+        responder = .none
+        isRequestComplete = false
+        bodyLimit = .max
+        bodyBytes = 0
+        remaining = 0
+        announcedTrailers.removeAll()
+        pendingTrailers.removeAll()
+        head.removeAll()
+        headSent = 0
+        body.removeAll()
+        upstream = -1
+        handler = nil
+        endpoint = -1
+        attempts = 0
+        hash = 0
+        hasContinued = false
+        status = 0
+        hasResponseStarted = false
+        isResponseChunked = false
+        closesClient = false
+        started = now
+        sentUpstream = 0
+        methodText.removeAll()
+        host.removeAll()
+        path.removeAll()
+        routeSlot = 0
+        reason = 0
+        provider = -1
+        bytesIn = 0
+        bytesOut = 0
+        windowStart = now
+        windowBytes = 0
+    }
+
+    /// Whether the request may be sent a second time after its bytes went out: nothing is lost or done twice.
+    var isRepeatable: Bool {
+        guard framing == .none else { return false }
+        switch method {
+        case .get, .head, .options, .put, .delete: return true
+        default: return false
+        }
+    }
+}
+
+/// The id of a request: the client proxy's own, or ours.
+struct RequestID {
+    /// Ours, when `given` is empty.
+    var high: UInt64 = 0
+    var low: UInt64 = 0
+    /// A trusted proxy's.
+    var given: [UInt8] = []
+}

@@ -1,0 +1,118 @@
+internal import MartletCore
+
+/// What one loop counted since it began; plain numbers, read by message.
+package struct LoopReport: Sendable {
+    /// One row of requests: route, status class (1…5), how many.
+    package struct Requests: Sendable {
+        package let route: String
+        package let statusClass: Int
+        package let count: Int
+    }
+
+    package var loop = 0
+    package var requests: [Requests] = []
+    /// How requests that the gateway answered itself were refused, by reason.
+    package var reasons: [String: Int] = [:]
+    /// Per route: requests per latency bucket, the sum in microseconds.
+    package var latency: [(route: String, buckets: [Int], sumMicroseconds: Int)] = []
+    package var tokenHits = 0
+    package var tokenMisses = 0
+    package var tokenEntries = 0
+    package var openConnections = 0
+    package var acceptedConnections = 0
+    package var refusedConnections = 0
+    package var openExchanges = 0
+    package var logLinesDropped = 0
+    /// Per upstream endpoint.
+    package var endpoints: [EndpointReport] = []
+
+    package init() {}
+}
+
+/// How one endpoint of an upstream is, as one loop sees it.
+package struct EndpointReport: Sendable {
+    package let upstream: String
+    package let endpoint: String
+    package let idle: Int
+    package let active: Int
+    package let failures: Int
+    package let isEjected: Bool
+}
+
+/// The upper bounds of the latency histogram, in microseconds; the last bucket is open.
+package let latencyBounds: [Int] = [
+    100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
+]
+
+/// The counters of one loop.
+struct Counters {
+    private static let classes = 6
+    private static let buckets = latencyBounds.count + 1
+
+    private(set) var routeNames: [String] = ["-"]
+    private var slots: [String: Int32] = [:]
+    private var statuses = [Int](repeating: 0, count: Counters.classes)
+    private var histogram = [Int](repeating: 0, count: Counters.buckets)
+    private var sums = [0]
+    private(set) var reasons: [ErrorCode] = ["ok"]
+    private var reasonCounts = [0]
+    private var reasonIndex: [ErrorCode: Int32] = [:]
+    var tokenHits = 0
+    var tokenMisses = 0
+    var accepted = 0
+    var refused = 0
+
+    /// The place of a route's counts; stable across reloads because it goes by name.
+    mutating func slot(of route: String) -> Int32 {
+        if let known = slots[route] { return known }
+        let slot = Int32(routeNames.count)
+        routeNames.append(route)
+        slots[route] = slot
+        statuses.append(contentsOf: repeatElement(0, count: Counters.classes))
+        histogram.append(contentsOf: repeatElement(0, count: Counters.buckets))
+        sums.append(0)
+        return slot
+    }
+
+    /// The number of a reason, made on first sight.
+    mutating func reason(_ code: ErrorCode) -> Int32 {
+        if let known = reasonIndex[code] { return known }
+        let index = Int32(reasons.count)
+        reasons.append(code)
+        reasonCounts.append(0)
+        reasonIndex[code] = index
+        return index
+    }
+
+    /// Counts one finished request.
+    mutating func count(route: Int32, status: Int, reason: Int32, microseconds: Int) {
+        let slot = Int(route)
+        statuses[slot &* Counters.classes &+ min(max(status / 100, 0), 5)] &+= 1
+        var bucket = 0
+        while bucket < latencyBounds.count, microseconds > latencyBounds[bucket] { bucket &+= 1 }
+        histogram[slot &* Counters.buckets &+ bucket] &+= 1
+        sums[slot] &+= microseconds
+        if reason != 0 { reasonCounts[Int(reason)] &+= 1 }
+    }
+
+    /// Everything counted so far.
+    func report() -> LoopReport {
+        var report = LoopReport()
+        for (slot, name) in routeNames.enumerated() {
+            for statusClass in 1..<Counters.classes where statuses[slot * Counters.classes + statusClass] > 0 {
+                let count = statuses[slot * Counters.classes + statusClass]
+                report.requests.append(.init(route: name, statusClass: statusClass, count: count))
+            }
+            let row = Array(histogram[slot * Counters.buckets..<(slot + 1) * Counters.buckets])
+            if row.contains(where: { $0 > 0 }) { report.latency.append((name, row, sums[slot])) }
+        }
+        for (index, code) in reasons.enumerated() where reasonCounts[index] > 0 {
+            report.reasons[code.rawValue] = reasonCounts[index]
+        }
+        report.tokenHits = tokenHits
+        report.tokenMisses = tokenMisses
+        report.acceptedConnections = accepted
+        report.refusedConnections = refused
+        return report
+    }
+}

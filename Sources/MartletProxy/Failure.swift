@@ -1,0 +1,136 @@
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletProvider
+
+/// An answer that the gateway gives itself because a request goes no further.
+///
+/// This file alone maps fine reasons to the status and the coarse code that clients see (design.md 6).
+struct Failure {
+    /// What `WWW-Authenticate` says, if anything.
+    enum Challenge: UInt8 { case none, missing, invalid, insufficient }
+
+    let status: Int
+    /// What the client sees.
+    let code: StaticString
+    /// What logs and metrics say.
+    let reason: ErrorCode
+    var challenge = Challenge.none
+    /// Whole seconds, at least 1; 0 leaves the field out.
+    var retryAfter = 0
+    /// The value of `Allow`.
+    var allow: String?
+    /// The connection cannot be used any more.
+    var closes = false
+
+    /// A head or framing that is ambiguous, malformed or too large: the connection is closed.
+    static func head(_ failure: HeadFailure) -> Failure {
+        let tooLarge = failure.status == 431 || failure.status == 413 || failure.status == 414
+        return Failure(
+            status: failure.status, code: tooLarge ? "request_too_large" : "request_invalid", reason: failure.code,
+            closes: true)
+    }
+
+    static let bodyTooLarge = Failure(
+        status: 413, code: "request_too_large", reason: "request.body_too_large", closes: true)
+    static let upgradeRefused = Failure(
+        status: 400, code: "request_invalid", reason: "request.upgrade_not_allowed", closes: true)
+    static let requestTimeout = Failure(
+        status: 408, code: "request_invalid", reason: "request.timed_out", closes: true)
+    static let tooManyConnections = Failure(
+        status: 503, code: "auth_unavailable", reason: "server.too_many_connections", retryAfter: 1, closes: true)
+
+    static let noRoute = Failure(status: 404, code: "no_route", reason: "router.no_route")
+    static let matchFailed = Failure(status: 404, code: "no_route", reason: "router.match_limit")
+
+    static func methodNotAllowed(_ allow: String) -> Failure {
+        Failure(status: 405, code: "method_not_allowed", reason: "router.method_not_allowed", allow: allow)
+    }
+
+    static let credentialMissing = Failure(
+        status: 401, code: "credential_missing", reason: "auth.credential_missing", challenge: .missing)
+
+    static func credentialInvalid(_ reason: ErrorCode) -> Failure {
+        Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .invalid)
+    }
+
+    static func notAllowed(_ reason: ErrorCode) -> Failure {
+        Failure(status: 403, code: "not_allowed", reason: reason, challenge: .insufficient)
+    }
+
+    static func authUnavailable(_ reason: ErrorCode) -> Failure {
+        Failure(status: 503, code: "auth_unavailable", reason: reason, retryAfter: 1)
+    }
+
+    /// What a provider threw.
+    static func authentication(_ error: AuthenticationError) -> Failure {
+        switch error.disposition {
+        case .rejected: credentialInvalid(error.code)
+        case .unavailable: authUnavailable(error.code)
+        }
+    }
+
+    static func upstreamUnavailable(_ reason: ErrorCode) -> Failure {
+        Failure(status: 502, code: "upstream_unavailable", reason: reason)
+    }
+
+    static func upstreamTimeout(_ reason: ErrorCode) -> Failure {
+        Failure(status: 504, code: "upstream_timeout", reason: reason)
+    }
+
+    static func upstreamInvalid(_ reason: ErrorCode) -> Failure {
+        Failure(status: 502, code: "upstream_invalid", reason: reason)
+    }
+
+    static let localFailed = Failure(status: 503, code: "auth_unavailable", reason: "server.handler_timed_out", retryAfter: 1)
+
+    /// `WWW-Authenticate` as RFC 6750 §3 words it.
+    var challengeText: StaticString? {
+        switch challenge {
+        case .none: nil
+        case .missing: "Bearer realm=\"martlet\""
+        case .invalid: "Bearer realm=\"martlet\", error=\"invalid_token\""
+        case .insufficient: "Bearer realm=\"martlet\", error=\"insufficient_scope\""
+        }
+    }
+
+    /// Writes the whole answer: problem+json (RFC 9457) behind its head.
+    func write(into out: inout ByteBuffer, requestID: borrowing ByteBuffer, date: borrowing ByteBuffer, isHead: Bool, close: Bool) {
+        var body = ByteBuffer(capacity: 256)
+        body.append("{\"type\":\"urn:martlet:problem:")
+        body.append(code)
+        body.append("\",\"title\":\"")
+        body.append(HTTPStatus.reason(status))
+        body.append("\",\"status\":")
+        body.append(decimal: status)
+        body.append(",\"code\":\"")
+        body.append(code)
+        body.append("\",\"request_id\":\"")
+        unsafe body.append(requestID.bytes)
+        body.append("\"}\n")
+        out.append("HTTP/1.1 ")
+        out.append(decimal: status)
+        out.append(" ")
+        out.append(HTTPStatus.reason(status))
+        out.append("\r\nContent-Type: application/problem+json\r\nCache-Control: no-store\r\nContent-Length: ")
+        out.append(decimal: body.count)
+        out.append("\r\nDate: ")
+        unsafe out.append(date.bytes)
+        out.append("\r\nX-Request-Id: ")
+        unsafe out.append(requestID.bytes)
+        if let challengeText {
+            out.append("\r\nWWW-Authenticate: ")
+            out.append(challengeText)
+        }
+        if retryAfter > 0 {
+            out.append("\r\nRetry-After: ")
+            out.append(decimal: retryAfter)
+        }
+        if let allow {
+            out.append("\r\nAllow: ")
+            out.append(allow)
+        }
+        if close { out.append("\r\nConnection: close") }
+        out.append("\r\n\r\n")
+        if !isHead { unsafe out.append(body.bytes) }
+    }
+}

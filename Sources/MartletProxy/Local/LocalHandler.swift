@@ -1,0 +1,64 @@
+/// A request that is answered in this process: by the admin endpoints, the echo upstream, a simulator.
+package struct LocalRequest: Sendable {
+    package let method: String
+    /// Normalised, without the query.
+    package let path: String
+    /// Behind the `?`, as received; empty when there is none.
+    package let query: String
+    /// In order, names as received.
+    package let fields: [(name: String, value: String)]
+    /// The body up to ``LocalLimits/bodyBytes``.
+    package let body: [UInt8]
+    /// How long the body really was.
+    package let bodyBytes: Int
+    /// Where it came from, without port.
+    package let client: String
+
+    package init(
+        method: String, path: String, query: String, fields: [(name: String, value: String)], body: [UInt8], bodyBytes: Int,
+        client: String
+    ) {
+        self.method = method
+        self.path = path
+        self.query = query
+        self.fields = fields
+        self.body = body
+        self.bodyBytes = bodyBytes
+        self.client = client
+    }
+
+    /// The value of the first field of that name, in any case.
+    package func field(_ name: String) -> String? {
+        fields.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+}
+
+/// The answer to a local request.
+package struct LocalResponse: Sendable {
+    package var status: Int
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8]
+
+    package init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+
+    /// An answer with a media type and a text.
+    package static func text(_ status: Int, _ mediaType: String, _ text: String) -> LocalResponse {
+        LocalResponse(
+            status: status, fields: [("Content-Type", mediaType), ("Cache-Control", "no-store")], body: Array(text.utf8))
+    }
+}
+
+/// Answers local requests; runs off the loops and may wait, within ``LocalLimits/patience``.
+package typealias LocalHandler = @Sendable (LocalRequest) async -> LocalResponse
+
+/// Bounds of what is answered in this process.
+package enum LocalLimits {
+    /// How much of a body a handler gets; the rest is counted only.
+    package static let bodyBytes = 256 * 1024
+    /// How long a handler may take.
+    package static let patience = Duration.seconds(10)
+}

@@ -1,0 +1,65 @@
+private import CLinux
+internal import MartletCore
+package import MartletIO
+internal import MartletProvider
+private import Synchronization
+
+/// What other threads tell a loop.
+enum LoopMessage: Sendable {
+    /// The verdict on a credential that a client waits for.
+    case verdict(client: Int32, generation: UInt32, Result<ProvenIdentity, AuthenticationError>)
+    /// A local handler's answer.
+    case answer(exchange: Int32, generation: UInt32, LocalResponse)
+    /// A new configuration.
+    case adopt(Snapshot, listeners: [ListenerSocket])
+    /// New addresses of endpoints that are named by host.
+    case resolved([ResolvedName])
+    /// A provider's cached verdicts are void.
+    case forget
+    /// Report the counters.
+    case collect(@Sendable (LoopReport) -> Void)
+    /// Finish what is under way and accept no more; what is left at the deadline is cut.
+    case drain(deadline: Int64)
+}
+
+/// The identity behind a credential and the provider that proved it.
+struct ProvenIdentity: Sendable {
+    /// Index into the snapshot's providers.
+    let provider: Int32
+    let identity: Identity
+}
+
+/// Messages for one loop, from any thread. The loop drains it whole when its descriptor turns readable.
+package final class Mailbox: Sendable {
+    let descriptor: Int32
+    private let messages = Mutex<[LoopMessage]>([])
+
+    package init() throws(IOError) {
+        descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard descriptor >= 0 else { throw IOError("eventfd") }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Leaves a message and wakes the loop.
+    func post(_ message: LoopMessage) {
+        let isFirst = messages.withLock { list in
+            list.append(message)
+            return list.count == 1
+        }
+        guard isFirst else { return }
+        var one: UInt64 = 1
+        _ = unsafe write(descriptor, &one, 8)
+    }
+
+    /// Takes everything that waits.
+    func drain() -> [LoopMessage] {
+        var count: UInt64 = 0
+        _ = unsafe read(descriptor, &count, 8)
+        return messages.withLock { list in
+            let taken = list
+            list = []
+            return taken
+        }
+    }
+}

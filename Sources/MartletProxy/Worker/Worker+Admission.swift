@@ -1,0 +1,227 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletProvider
+internal import MartletRouter
+
+/// Router, authenticator and policy: from a parsed head to a request that may be forwarded.
+///
+/// Each phase consumes the value of the one before and is the only code that can make the next, so a request that was not
+/// authenticated or not authorised cannot reach ``Worker/forward(_:_:)``: it does not type-check.
+struct RoutedRequest: ~Copyable {
+    let exchange: Int32
+    let route: Int
+    fileprivate init(exchange: Int32, route: Int) {
+        self.exchange = exchange
+        self.route = route
+    }
+}
+
+/// A request whose caller is allowed on its route; the identity headers to inject stand in the worker's `block`.
+struct AuthorizedRequest: ~Copyable {
+    let exchange: Int32
+    let route: Int
+    /// Whether a credential of the request was used up by the gateway.
+    let consumedCredential: Bool
+    fileprivate init(_ routed: consuming RoutedRequest, consumedCredential: Bool) {
+        exchange = routed.exchange
+        route = routed.route
+        self.consumedCredential = consumedCredential
+    }
+}
+
+extension Worker {
+    /// Takes a request whose head stands in `bytes` (and parsed in `head`) as far as it goes now: to an upstream, to a
+    /// refusal, or to a wait for the verdict on its credential.
+    mutating func admit(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, verdict: Verdict?) {
+        if let handler = clients[exchanges[exchange].client].handler { return unsafe answerLocally(exchange, bytes, handler) }
+        guard let routed = unsafe route(exchange, bytes) else { return }
+        guard let authorized = unsafe authorize(routed, bytes, verdict) else { return }
+        unsafe forward(authorized, bytes)
+    }
+
+    // MARK: Router
+
+    private mutating func route(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> RoutedRequest? {
+        if head.method == .connect || head.method == .trace {
+            refuse(exchange, .methodNotAllowed("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
+            return nil
+        }
+        guard unsafe normalizePath(exchange, bytes) else { return nil }
+        let path = unsafe exchanges[exchange].path.bytes
+        switch unsafe snapshot.routes.match(
+            method: bytes[head.methodText].span, authority: bytes[head.authority].span, path: path.span)
+        {
+        case .route(let index):
+            exchanges[exchange].routeSlot = counters.slot(of: snapshot.routes.routes[index].name)
+            return unsafe limit(exchange, route: index, bytes) ? RoutedRequest(exchange: exchange, route: index) : nil
+        case .methodNotAllowed(let allowed):
+            refuse(exchange, .methodNotAllowed(snapshot.routes.allowValue(allowed)))
+        case .none: refuse(exchange, .noRoute)
+        case .failed: refuse(exchange, .matchFailed)
+        }
+        return nil
+    }
+
+    /// Puts the normalised path into the exchange: the one spelling that is matched, forwarded and logged.
+    private mutating func normalizePath(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        path.removeAll()
+        exchanges[exchange].path.removeAll()
+        let received = unsafe bytes[head.path]
+        switch unsafe PathNormalizer.normalize(
+            received.span, keepsEncodedSlash: snapshot.paths.keepsEncodedSlash,
+            keepsEncodedPercent: snapshot.paths.keepsEncodedPercent, into: &path)
+        {
+        case .unchanged: unsafe exchanges[exchange].path.append(received)
+        case .rewritten: unsafe exchanges[exchange].path.append(unsafe path.bytes)
+        case .failure(let failure):
+            refuse(exchange, .head(failure))
+            return false
+        }
+        return true
+    }
+
+    /// Applies the route's limits before anything of the body is read.
+    private mutating func limit(_ exchange: Int32, route: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        let limit = snapshot.routes.routes[route].bodyLimit ?? .max
+        exchanges[exchange].bodyLimit = limit
+        if exchanges[exchange].remaining > limit {
+            refuse(exchange, .bodyTooLarge)
+            return false
+        }
+        if !head.upgrade.isEmpty, unsafe !bytes[head.upgrade].elementsEqual("h2c".utf8, by: { $0 | 0x20 == $1 | 0x20 }) {
+            refuse(exchange, .upgradeRefused)
+            return false
+        }
+        return true
+    }
+
+    // MARK: Authenticator and policy
+
+    private mutating func authorize(
+        _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ verdict: Verdict?
+    ) -> AuthorizedRequest? {
+        block.removeAll()
+        let index = routed.route
+        let mode = snapshot.routes.routes[index].mode
+        guard mode != .none else { return AuthorizedRequest(routed, consumedCredential: false) }
+        guard head.authorization >= 0 else {
+            guard mode == .optional else {
+                refuse(routed.exchange, .credentialMissing)
+                return nil
+            }
+            return authorizeAnonymous(routed)
+        }
+        switch unsafe AuthorizationValue(bytes.span, head.fields[head.authorization].value) {
+        case .bearer(let range): return unsafe authorize(routed, token: bytes[range], verdict)
+        case .basic, .other: refuse(routed.exchange, .credentialInvalid("auth.scheme_not_accepted"))
+        case .malformed: refuse(routed.exchange, .credentialInvalid("auth.malformed_authorization"))
+        }
+        return nil
+    }
+
+    private mutating func authorizeAnonymous(_ routed: consuming RoutedRequest) -> AuthorizedRequest? {
+        let now = MartletCore.UnixTime(seconds: unixTime)
+        if case .denied = snapshot.routes.routes[routed.route].policy.judge(nil, now: now) {
+            refuse(routed.exchange, .credentialMissing)
+            return nil
+        }
+        render(nil, route: routed.route)
+        return AuthorizedRequest(routed, consumedCredential: false)
+    }
+
+    private mutating func authorize(
+        _ routed: consuming RoutedRequest, token: UnsafeBufferPointer<UInt8>, _ verdict: Verdict?
+    ) -> AuthorizedRequest? {
+        let exchange = routed.exchange
+        let route = routed.route
+        if let found = unsafe grants.find(token, scope: UInt32(route), now: unixTime), let grant = grants.payload(found) {
+            counters.tokenHits &+= 1
+            exchanges[exchange].provider = grant.provider
+            guard grant.denial < 0 else {
+                refuse(exchange, .notAllowed(counters.reasons[Int(grant.denial)]))
+                return nil
+            }
+            unsafe block.append(unsafe grants.attachment(found))
+            return AuthorizedRequest(routed, consumedCredential: true)
+        }
+        guard let proven = unsafe principal(of: token, exchange, route, verdict) else { return nil }
+        exchanges[exchange].provider = proven.provider
+        return unsafe decide(routed, proven, token)
+    }
+
+    /// The principal behind a token that this route has not seen; `nil` when the request waits or was refused.
+    private mutating func principal(
+        of token: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ route: Int, _ verdict: Verdict?
+    ) -> ProvenPrincipal? {
+        let plan = snapshot.planOfRoute[route]
+        if let found = unsafe principals.find(token, scope: UInt32(plan), now: unixTime) { return principals.payload(found) }
+        switch verdict {
+        case .success(let proven):
+            let name = snapshot.providers[Int(proven.provider)].name
+            let identity = proven.identity
+            let principal = Principal(
+                identity: identity, provider: name, subject: "\(name):\(identity.providerSubject)", sessionID: nil)
+            let entry = ProvenPrincipal(principal: principal, provider: proven.provider)
+            unsafe principals.insert(
+                token, scope: UInt32(plan), expires: identity.expiresAt.seconds,
+                attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: entry)
+            return entry
+        case .failure(let error): refuse(exchange, .authentication(error))
+        case nil: unsafe askProvider(exchange, Array(token), plan: snapshot.plans[Int(plan)])
+        }
+        return nil
+    }
+
+    /// Decides whether the principal may pass this route, and remembers the decision as long as it can hold.
+    private mutating func decide(
+        _ routed: consuming RoutedRequest, _ proven: ProvenPrincipal, _ token: UnsafeBufferPointer<UInt8>
+    ) -> AuthorizedRequest? {
+        let route = routed.route
+        var expires = proven.principal.identity.expiresAt.seconds
+        var denial: Int32 = -1
+        switch snapshot.routes.routes[route].policy.judge(
+            proven.principal, now: MartletCore.UnixTime(seconds: unixTime))
+        {
+        case .allowed(let until): expires = min(expires, until.seconds)
+        case .denied(let code): denial = counters.reason(code)
+        }
+        if denial < 0 { render(proven.principal, route: route) }
+        unsafe grants.insert(
+            token, scope: UInt32(route), expires: expires, attachment: unsafe block.bytes,
+            payload: Grant(denial: denial, provider: proven.provider))
+        guard denial < 0 else {
+            refuse(routed.exchange, .notAllowed(counters.reasons[Int(denial)]))
+            return nil
+        }
+        return AuthorizedRequest(routed, consumedCredential: true)
+    }
+
+    private mutating func render(_ principal: Principal?, route: Int) {
+        let injection = snapshot.routes.routes[route].injection
+        for dropped in snapshot.routes.injections[injection].render(principal, into: &block) {
+            _ = counters.reason(dropped.reason)
+        }
+    }
+
+    /// Hands a credential to the verifier; the head waits in the client's input.
+    private mutating func askProvider(_ exchange: Int32, _ token: [UInt8], plan: AuthenticationPlan) {
+        counters.tokenMisses &+= 1
+        guard let provider = ProviderChoice.pick(token, among: plan.providers, of: snapshot.providers) else {
+            return refuse(exchange, .credentialInvalid("auth.no_provider_claims_it"))
+        }
+        let client = exchanges[exchange].client
+        let deadline = deadline(in: Worker.verdictPatience)
+        let job = Verifier.Job(
+            credential: Credential(bearer: token), provider: provider, handle: snapshot.providers[Int(provider)],
+            context: AuthenticationContext(
+                now: MartletCore.UnixTime(seconds: unixTime), deadline: MonotonicTime(nanoseconds: deadline)),
+            mailbox: mailbox, client: client, generation: clients[client].generation)
+        guard verifier.submit(job) else { return refuse(exchange, .authUnavailable("auth.overloaded")) }
+        clients[client].phase = .authenticating
+        arm(client: client, at: deadline)
+    }
+
+    /// How long a verdict may take.
+    private static let verdictPatience = Duration.seconds(10)
+}

@@ -1,0 +1,321 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+
+/// The response: from an upstream's bytes to the client's.
+extension Worker {
+    /// Interim answers (1xx) that one request may have.
+    private static let interimLimit = 16
+    /// Body pieces up to this size travel in one write with what goes before them.
+    private static let copySize = 16 * 1024
+
+    /// Uses received bytes of an answer as far as they go.
+    /// - Returns: how many were used; the rest is kept until more has come.
+    mutating func useAnswer(_ bytes: UnsafeBufferPointer<UInt8>, from link: Int32) -> Int {
+        let generation = links[link].generation
+        var offset = 0
+        staging.removeAll()
+        while offset < bytes.count, links.holds(link, generation) {
+            let rest = unsafe UnsafeBufferPointer(rebasing: bytes[offset...])
+            var used = 0
+            switch links[link].phase {
+            case .awaitingHead: used = unsafe useAnswerHead(rest, from: link)
+            case .body: used = unsafe useAnswerBody(rest, from: link)
+            case .connecting, .idle: return offset
+            }
+            if used == 0 { break }
+            offset &+= used
+        }
+        if links.holds(link, generation), links[link].exchange >= 0 { sendStaging(links[link].exchange) }
+        return offset
+    }
+
+    // MARK: Head
+
+    private mutating func useAnswerHead(_ bytes: UnsafeBufferPointer<UInt8>, from link: Int32) -> Int {
+        let exchange = links[link].exchange
+        let method = exchanges[exchange].method
+        var parser = links[link].parser
+        let outcome = unsafe parser.parse(bytes.span, requestMethod: method, into: &answer)
+        links[link].parser = parser
+        switch outcome {
+        case .needMore: return 0
+        case .failure(let failure):
+            answerInvalid(link, failure.code)
+            return bytes.count
+        case .complete(let count):
+            links[link].parser.reset()
+            let head = unsafe UnsafeBufferPointer(rebasing: bytes[..<count])
+            unsafe answer.status < 200 ? passInterim(head, link) : beginAnswer(head, link)
+            return count
+        }
+    }
+
+    /// 100 and 103 go on to a client that can understand them (RFC 9110 §15.2); a 101 that nobody asked for is an error.
+    private mutating func passInterim(_ bytes: UnsafeBufferPointer<UInt8>, _ link: Int32) {
+        let exchange = links[link].exchange
+        links[link].interimAnswers &+= 1
+        guard answer.status != 101, links[link].interimAnswers <= Worker.interimLimit else {
+            return answerInvalid(link, "upstream.unexpected_interim_answer")
+        }
+        guard !exchanges[exchange].isHTTP10 else { return }
+        if answer.status == 100 {
+            guard exchanges[exchange].expectsContinue, !exchanges[exchange].hasContinued else { return }
+            exchanges[exchange].hasContinued = true
+        }
+        staging.append("HTTP/1.1 ")
+        staging.append(decimal: answer.status)
+        staging.append(" ")
+        unsafe staging.append(bytes[answer.reason])
+        staging.append("\r\n")
+        unsafe copyAnswerFields(bytes, isInterim: true)
+        staging.append("\r\n")
+    }
+
+    private mutating func beginAnswer(_ bytes: UnsafeBufferPointer<UInt8>, _ link: Int32) {
+        let exchange = links[link].exchange
+        upstreams.succeeded(links[link].endpoint)
+        exchanges[exchange].status = answer.status
+        exchanges[exchange].hasResponseStarted = true
+        links[link].keepsAlive = answer.keepsAlive
+        links[link].framing = answer.framing
+        links[link].decoder = ChunkedDecoder(isUpstream: true)
+        if case .length(let count) = answer.framing { links[link].remaining = count }
+        unsafe writeAnswerHead(bytes, exchange, answer.framing)
+        if answer.framing == .none || answer.framing == .length(0) {
+            endAnswer(link)
+        } else {
+            links[link].phase = .body
+            armIdle(link, exchange)
+        }
+    }
+
+    private mutating func writeAnswerHead(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming) {
+        let isHTTP10 = exchanges[exchange].isHTTP10
+        let isUnbounded = framing == .chunked || framing == .untilClose
+        exchanges[exchange].isResponseChunked = isUnbounded && !isHTTP10
+        exchanges[exchange].closesClient =
+            !exchanges[exchange].keepsAlive || isDraining || !exchanges[exchange].isRequestComplete
+            || (isUnbounded && isHTTP10)
+        staging.append("HTTP/1.1 ")
+        staging.append(decimal: answer.status)
+        staging.append(" ")
+        unsafe staging.append(bytes[answer.reason])
+        staging.append("\r\n")
+        let hasDate = unsafe copyAnswerFields(bytes, isInterim: false)
+        if !hasDate {
+            staging.append("Date: ")
+            unsafe staging.append(unsafe dateText.bytes)
+            staging.append("\r\n")
+        }
+        if case .length(let count) = framing {
+            staging.append("Content-Length: ")
+            staging.append(decimal: count)
+            staging.append("\r\n")
+        } else if exchanges[exchange].isResponseChunked {
+            staging.append("Transfer-Encoding: chunked\r\n")
+        }
+        writeConnection(exchange)
+        staging.append("X-Request-Id: ")
+        writeRequestID(exchanges[exchange].requestID)
+        unsafe staging.append(unsafe idText.bytes)
+        staging.append("\r\n\r\n")
+    }
+
+    /// Says whether the client's connection stays open, where that is not what its version implies.
+    mutating func writeConnection(_ exchange: Int32) {
+        if exchanges[exchange].closesClient {
+            staging.append("Connection: close\r\n")
+        } else if exchanges[exchange].isHTTP10 {
+            staging.append("Connection: keep-alive\r\n")
+        }
+    }
+
+    /// Copies the fields that may pass to the client, runs of them at once.
+    /// - Returns: whether there is a `Date` among them.
+    @discardableResult
+    private mutating func copyAnswerFields(_ bytes: UnsafeBufferPointer<UInt8>, isInterim: Bool) -> Bool {
+        var hasDate = false
+        var start = 0
+        var end = 0
+        // Without a body of its own (HEAD, 304) an answer's Content-Length tells of another answer's: it passes.
+        let keepsLength = answer.framing == .none && (answer.status == 304 || answer.status >= 200 && answer.status != 204)
+        for index in 0..<answer.fields.count {
+            let field = answer.fields[index]
+            var isKept = !field.isConnectionOption
+            switch field.known {
+            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .upgrade, .te, .xRequestID: isKept = false
+            case .contentLength: isKept = isKept && keepsLength && !isInterim
+            case .date: hasDate = hasDate || isKept
+            default: break
+            }
+            guard isKept else { continue }
+            if Int(field.line.start) != end {
+                if end > start { unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])) }
+                start = Int(field.line.start)
+            }
+            end = Int(field.line.end)
+        }
+        if end > start { unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])) }
+        return hasDate
+    }
+
+    // MARK: Body
+
+    private mutating func useAnswerBody(_ bytes: UnsafeBufferPointer<UInt8>, from link: Int32) -> Int {
+        let exchange = links[link].exchange
+        armIdle(link, exchange)
+        switch links[link].framing {
+        case .length:
+            let count = min(bytes.count, links[link].remaining)
+            links[link].remaining &-= count
+            unsafe passAnswer(unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), exchange)
+            if links[link].isAlive, links[link].exchange == exchange, links[link].remaining == 0 { endAnswer(link) }
+            return count
+        case .untilClose:
+            unsafe passAnswer(bytes, exchange)
+            return bytes.count
+        case .chunked: return unsafe useAnswerChunks(bytes, from: link)
+        case .none: return 0
+        }
+    }
+
+    private mutating func useAnswerChunks(_ bytes: UnsafeBufferPointer<UInt8>, from link: Int32) -> Int {
+        let exchange = links[link].exchange
+        let generation = links[link].generation
+        var offset = 0
+        while links.holds(link, generation) {
+            switch unsafe links[link].decoder.next(bytes.span, from: &offset) {
+            case .data(let range): unsafe passAnswer(bytes[range], exchange)
+            case .trailer(let field): unsafe keepAnswerTrailer(field, bytes, exchange)
+            case .end:
+                endAnswer(link)
+                return offset
+            case .needMore: return offset
+            case .failure(let failure):
+                answerInvalid(link, failure.code)
+                return bytes.count
+            }
+        }
+        return bytes.count
+    }
+
+    private mutating func keepAnswerTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
+        guard field.known == .other, exchanges[exchange].isResponseChunked else { return }
+        unsafe exchanges[exchange].pendingTrailers.append(bytes[field.name])
+        exchanges[exchange].pendingTrailers.append(": ")
+        unsafe exchanges[exchange].pendingTrailers.append(bytes[field.value])
+        exchanges[exchange].pendingTrailers.append("\r\n")
+    }
+
+    /// Hands body bytes of the answer to the client.
+    private mutating func passAnswer(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
+        guard bytes.count > 0 else { return }
+        exchanges[exchange].bytesOut &+= bytes.count
+        if exchanges[exchange].isResponseChunked {
+            staging.append(hexadecimal: UInt(bytes.count))
+            staging.append("\r\n")
+            unsafe staging.append(bytes)
+            staging.append("\r\n")
+        } else if bytes.count <= Worker.copySize || !staging.isEmpty {
+            unsafe staging.append(bytes)
+        } else {
+            unsafe write(bytes, to: exchanges[exchange].client)
+        }
+    }
+
+    /// The answer is complete: its last bytes are sent, the link is parked, the exchange ends.
+    mutating func endAnswer(_ link: Int32) {
+        let exchange = links[link].exchange
+        if exchanges[exchange].isResponseChunked, links[link].framing != .none {
+            staging.append("0\r\n")
+            unsafe staging.append(unsafe exchanges[exchange].pendingTrailers.bytes)
+            staging.append("\r\n")
+        }
+        let generation = exchanges[exchange].generation
+        sendStaging(exchange)
+        guard exchanges.holds(exchange, generation) else { return }
+        release(link, of: exchange)
+        complete(exchange)
+    }
+
+    /// Takes the link from the exchange and keeps it if it can carry another.
+    private mutating func release(_ link: Int32, of exchange: Int32) {
+        exchanges[exchange].link = -1
+        links[link].exchange = -1
+        links[link].served &+= 1
+        upstreams.ended(links[link].endpoint)
+        let isReusable =
+            links[link].keepsAlive && exchanges[exchange].isRequestComplete && links[link].output.isEmpty
+            && !links[link].hasEnded && exchanges[exchange].headSent == exchanges[exchange].head.count
+        if isReusable { park(link) } else { closeLink(link) }
+    }
+
+    private mutating func armIdle(_ link: Int32, _ exchange: Int32) {
+        arm(link: link, at: deadline(in: .nanoseconds(exchanges[exchange].idlePatience)))
+    }
+
+    // MARK: Writing to the client
+
+    /// Sends what stands in `staging`.
+    mutating func sendStaging(_ exchange: Int32) {
+        guard !staging.isEmpty else { return }
+        unsafe write(unsafe staging.bytes, to: exchanges[exchange].client)
+        staging.removeAll()
+    }
+
+    /// Sends bytes to a client at once, or keeps what the kernel does not take.
+    mutating func write(_ bytes: UnsafeBufferPointer<UInt8>, to client: Int32) {
+        var sent = 0
+        if clients[client].output.isEmpty {
+            sent = unsafe CLinux.send(clients[client].fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            if sent == bytes.count { return }
+            if sent < 0 {
+                let reason = martlet_errno()
+                guard reason == EAGAIN || reason == EINTR else { return abandon(client) }
+                sent = 0
+            }
+        }
+        unsafe clients[client].output.append(unsafe UnsafeBufferPointer(rebasing: bytes[sent...]))
+        holdBack(client)
+    }
+
+    /// A client that is slow holds its upstream back, and must go on taking bytes.
+    private mutating func holdBack(_ client: Int32) {
+        let exchange = clients[client].exchange
+        if exchange < 0 || exchanges[exchange].isRequestComplete { armWrite(client) }
+        guard exchange >= 0, exchanges[exchange].link >= 0 else { return }
+        if clients[client].output.count > Worker.highWater { links[exchanges[exchange].link].isPaused = true }
+    }
+
+    private mutating func armWrite(_ client: Int32) {
+        guard !clients[client].awaitsProbe else { return }
+        arm(client: client, at: deadline(in: snapshot.timeouts.bodyIdle))
+    }
+
+    /// Sends what was kept.
+    mutating func flush(client: Int32) {
+        let bytes = unsafe clients[client].output.bytes
+        guard bytes.count > 0 else { return }
+        let sent = unsafe CLinux.send(clients[client].fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        if sent < 0 {
+            let reason = martlet_errno()
+            if reason != EAGAIN && reason != EINTR { abandon(client) }
+            return
+        }
+        clients[client].output.consume(sent)
+        let exchange = clients[client].exchange
+        if exchange >= 0, exchanges[exchange].link >= 0, clients[client].output.count < Worker.lowWater {
+            let link = exchanges[exchange].link
+            if links[link].isPaused {
+                links[link].isPaused = false
+                markReady(link: link)
+            }
+        }
+        guard clients[client].output.isEmpty else { return armWrite(client) }
+        clients[client].output.release()
+        if clients[client].closesAfterFlush { return endConnection(client) }
+        if exchange < 0 { awaitRequest(client) } else if exchanges[exchange].isRequestComplete { arm(client: client, at: .max) }
+    }
+}

@@ -1,0 +1,91 @@
+internal import MartletCore
+internal import MartletHTTP
+
+/// A request comes into being.
+extension Worker {
+    /// Begins an exchange for a head that could not be parsed: there is only the refusal to log.
+    mutating func begin(_ client: Int32) -> Int32 {
+        let exchange = exchanges.take()
+        exchanges[exchange].begin(client: client, now: now)
+        clients[client].exchange = exchange
+        clients[client].phase = .exchange
+        clients[client].requests &+= 1
+        clients[client].hasProbed = false
+        clients[client].awaitsProbe = false
+        arm(client: client, at: .max)
+        nextRequestID()
+        exchanges[exchange].requestID = RequestID(high: idPrefix, low: idCount)
+        exchanges[exchange].method = .other
+        exchanges[exchange].isHTTP10 = false
+        exchanges[exchange].keepsAlive = false
+        exchanges[exchange].expectsContinue = false
+        exchanges[exchange].framing = .none
+        return exchange
+    }
+
+    /// Begins an exchange for the head that was just parsed from `bytes`.
+    mutating func begin(_ client: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> Int32 {
+        let exchange = begin(client)
+        exchanges[exchange].method = head.method
+        exchanges[exchange].isHTTP10 = head.isHTTP10
+        exchanges[exchange].keepsAlive = head.keepsAlive
+        exchanges[exchange].expectsContinue = head.expectsContinue && !head.isHTTP10
+        exchanges[exchange].framing = head.framing
+        exchanges[exchange].decoder = ChunkedDecoder()
+        if case .length(let count) = head.framing { exchanges[exchange].remaining = count }
+        unsafe exchanges[exchange].methodText.append(bytes[head.methodText])
+        unsafe exchanges[exchange].host.append(bytes[head.authority])
+        if head.framing == .none || head.framing == .length(0) {
+            exchanges[exchange].framing = head.framing
+            exchanges[exchange].isRequestComplete = true
+        } else {
+            armBody(exchange)
+        }
+        if clients[client].address.isTrusted { unsafe keepRequestID(exchange, bytes) }
+        return exchange
+    }
+
+    /// A trusted proxy's `X-Request-Id`, if it is one plain word.
+    private mutating func keepRequestID(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        for index in 0..<head.fields.count where head.fields[index].known == .xRequestID {
+            let value = unsafe bytes[head.fields[index].value]
+            guard value.count > 0, value.count <= 128 else { continue }
+            guard unsafe value.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else { continue }
+            exchanges[exchange].requestID.given = unsafe Array(value)
+        }
+    }
+
+    /// Makes the id of the next request and its text.
+    mutating func nextRequestID() {
+        idCount &+= 1
+        writeRequestID(RequestID(high: idPrefix, low: idCount))
+    }
+
+    /// Puts the text of an id into `idText`.
+    mutating func writeRequestID(_ id: borrowing RequestID) {
+        idText.removeAll()
+        guard id.given.isEmpty else { return idText.append(id.given) }
+        idText.append(sixteenDigits: id.high)
+        idText.append(sixteenDigits: id.low)
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// The bytes of a range that a parser found in them.
+    subscript(range: ByteRange) -> UnsafeBufferPointer<UInt8> {
+        unsafe UnsafeBufferPointer(rebasing: self[Int(range.start)..<Int(range.end)])
+    }
+}
+
+extension ByteBuffer {
+    /// Appends 16 lower-case hexadecimal digits.
+    mutating func append(sixteenDigits value: UInt64) {
+        var shift: UInt64 = 60
+        while true {
+            let digit = UInt8(truncatingIfNeeded: (value >> shift) & 15)
+            append(digit < 10 ? digit &+ 48 : digit &+ 87)
+            if shift == 0 { return }
+            shift &-= 4
+        }
+    }
+}

@@ -1,0 +1,301 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletIO
+
+/// Downstream: accepting, reading and feeding the codec.
+extension Worker {
+    /// Most connections taken from one listener before others have their turn.
+    private static let acceptBatch = 64
+    /// Most reads of one connection before others have their turn.
+    private static let readBatch = 16
+    /// How long, and how much, is read from a client that was already answered and closed.
+    private static let lingerTime = Duration.seconds(2)
+    private static let lingerBytes = 1024 * 1024
+
+    // MARK: Accepting
+
+    /// Takes connections off a listener's queue.
+    mutating func accept(_ id: Int32) {
+        guard let place = listeners.firstIndex(where: { $0.id == id }) else { return }
+        for _ in 0..<Worker.acceptBatch {
+            guard let (fd, peer) = Socket.accept(listeners[place].fd) else { return }
+            admit(fd, from: peer, by: listeners[place])
+        }
+    }
+
+    private mutating func admit(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
+        let bytes = peer.addressBytes
+        guard connections.enter(bytes, limits: snapshot.limits) else {
+            counters.refused &+= 1
+            turnAway(fd)
+            return
+        }
+        if !peer.isUnix { Socket.sendWithoutDelay(fd) }
+        let address = ClientAddress(
+            bytes: bytes, text: Array((peer.isUnix ? "unix" : peer.addressText).utf8),
+            isTrusted: peer.isUnix ? false : snapshot.trustedProxies.contains { $0.contains(bytes) })
+        let client = clients.take()
+        clients[client].open(
+            fd: fd, handler: listener.handler, address: address, maximumHeadBytes: snapshot.limits.headerBytes)
+        let token = EventToken(.client, index: client, generation: clients[client].generation)
+        do {
+            try poller.add(fd, [.readable, .writable, .readClosed, .edge], token: token.raw)
+        } catch {
+            close(client: client)
+            return
+        }
+        counters.accepted &+= 1
+        arm(client: client, at: deadline(in: snapshot.timeouts.requestHead))
+    }
+
+    /// Over the limit: a 503 in clear text, and the connection is closed at once.
+    private mutating func turnAway(_ fd: Int32) {
+        var out = ByteBuffer(capacity: 512)
+        nextRequestID()
+        Failure.tooManyConnections.write(into: &out, requestID: idText, date: dateText, isHead: false, close: true)
+        let bytes = unsafe out.bytes
+        _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+        _ = CLinux.close(fd)
+    }
+
+    // MARK: Events
+
+    /// Something happened on a client's socket.
+    mutating func clientEvent(_ token: EventToken, _ readiness: Readiness) {
+        let client = token.index
+        guard clients.holds(client, token.generation) else { return }
+        if !readiness.isDisjoint(with: [.failed, .hungUp]) { return abandon(client) }
+        if readiness.contains(.writable), !clients[client].output.isEmpty {
+            flush(client: client)
+            guard clients.holds(client, token.generation) else { return }
+        }
+        if readiness.contains(.readClosed) { clients[client].hasEnded = true }
+        if !readiness.isDisjoint(with: [.readable, .readClosed]) { readClient(client) }
+    }
+
+    /// Uses what was received before and reads on.
+    mutating func continueClient(_ client: Int32) {
+        let generation = clients[client].generation
+        if !clients[client].input.isEmpty { useInput(client) }
+        guard clients.holds(client, generation) else { return }
+        readClient(client)
+    }
+
+    /// Whether bytes from the client are of use now.
+    private func wantsInput(_ client: Int32) -> Bool {
+        switch clients[client].phase {
+        case .head, .lingering: return !clients[client].closesAfterFlush
+        case .authenticating: return false
+        case .exchange: return !clients[client].isPaused && !exchanges[clients[client].exchange].isRequestComplete
+        }
+    }
+
+    private mutating func readClient(_ client: Int32) {
+        let generation = clients[client].generation
+        for _ in 0..<Worker.readBatch {
+            guard wantsInput(client) else {
+                clients[client].mayHaveMore = true
+                if clients[client].hasEnded { peerEnded(client) }
+                return
+            }
+            let count = receiveBuffer.receive(from: clients[client].fd)
+            if count > 0 {
+                unsafe received(client, receiveBuffer.bytes(count))
+                guard clients.holds(client, generation) else { return }
+                if count < ReceiveBuffer.size, !clients[client].hasEnded {
+                    clients[client].mayHaveMore = false
+                    return
+                }
+            } else if count == 0 {
+                clients[client].hasEnded = true
+                return inputEnded(client)
+            } else {
+                clients[client].mayHaveMore = false
+                let reason = martlet_errno()
+                if reason != EAGAIN && reason != EINTR { abandon(client) }
+                return
+            }
+        }
+        markReady(client: client)
+    }
+
+    private mutating func received(_ client: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        guard clients[client].input.isEmpty else {
+            unsafe clients[client].input.append(bytes)
+            return useInput(client)
+        }
+        let generation = clients[client].generation
+        let used = unsafe use(bytes, from: client)
+        guard clients.holds(client, generation), used < bytes.count else { return }
+        unsafe clients[client].input.append(unsafe UnsafeBufferPointer(rebasing: bytes[used...]))
+    }
+
+    private mutating func useInput(_ client: Int32) {
+        let generation = clients[client].generation
+        let used = unsafe use(unsafe clients[client].input.bytes, from: client)
+        guard clients.holds(client, generation) else { return }
+        clients[client].input.consume(used)
+        if clients[client].input.isEmpty { clients[client].input.release() }
+    }
+
+    // MARK: Codec
+
+    /// Uses received bytes as far as the phase allows.
+    /// - Returns: how many were used; the rest is kept for later.
+    private mutating func use(_ bytes: UnsafeBufferPointer<UInt8>, from client: Int32) -> Int {
+        let generation = clients[client].generation
+        var offset = 0
+        while offset < bytes.count {
+            let rest = unsafe UnsafeBufferPointer(rebasing: bytes[offset...])
+            switch clients[client].phase {
+            case .head:
+                guard let used = unsafe useHead(rest, from: client) else { return offset }
+                offset &+= used
+            case .exchange:
+                let exchange = clients[client].exchange
+                guard !exchanges[exchange].isRequestComplete else { return offset }
+                let used = unsafe takeBody(rest, for: exchange)
+                guard clients.holds(client, generation) else { return bytes.count }
+                guard used > 0 else { return offset }
+                offset &+= used
+            case .authenticating: return offset
+            case .lingering:
+                linger(client, received: rest.count)
+                return bytes.count
+            }
+            guard clients.holds(client, generation) else { return bytes.count }
+        }
+        return offset
+    }
+
+    /// - Returns: how many bytes a complete head took; `nil` when it is not complete or has to stay.
+    private mutating func useHead(_ bytes: UnsafeBufferPointer<UInt8>, from client: Int32) -> Int? {
+        var parser = clients[client].parser
+        let outcome = unsafe parser.parse(bytes.span, into: &head)
+        clients[client].parser = parser
+        switch outcome {
+        case .needMore:
+            if !clients[client].isReceivingHead {
+                clients[client].isReceivingHead = true
+                arm(client: client, at: deadline(in: snapshot.timeouts.requestHead))
+            }
+            return nil
+        case .complete(let count):
+            clients[client].parser.reset()
+            clients[client].isReceivingHead = false
+            let exchange = unsafe begin(client, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]))
+            unsafe admit(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), verdict: nil)
+            return clients[client].isAlive && clients[client].phase == .authenticating ? nil : count
+        case .failure(let failure):
+            let exchange = begin(client)
+            refuse(exchange, .head(failure))
+            return bytes.count
+        }
+    }
+
+    /// The verdict on a credential has come: the head that waited is taken up again.
+    mutating func resume(_ client: Int32, with verdict: Verdict) {
+        let generation = clients[client].generation
+        let bytes = unsafe clients[client].input.bytes
+        var parser = clients[client].parser
+        parser.reset()
+        guard case .complete(let count) = unsafe parser.parse(bytes.span, into: &head) else { return abandon(client) }
+        clients[client].phase = .exchange
+        let exchange = clients[client].exchange
+        unsafe admit(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), verdict: verdict)
+        guard clients.holds(client, generation), clients[client].phase != .authenticating else { return }
+        clients[client].input.consume(count)
+        continueClient(client)
+    }
+
+    // MARK: Ends
+
+    /// The client has sent its last byte.
+    private mutating func inputEnded(_ client: Int32) {
+        switch clients[client].phase {
+        case .head: clients[client].output.isEmpty ? close(client: client) : closeAfterFlush(client)
+        case .lingering: close(client: client)
+        case .authenticating: peerEnded(client)
+        case .exchange:
+            exchanges[clients[client].exchange].isRequestComplete ? peerEnded(client) : abandon(client)
+        }
+    }
+
+    /// A client that half-closed still gets its answer; one that left does not need it. Which of the two it is shows when
+    /// something is sent, so a waiting HTTP/1.1 client is sent a 100 (Continue), which it must expect (RFC 9110 §15.2).
+    private mutating func peerEnded(_ client: Int32) {
+        guard clients[client].phase == .exchange, !clients[client].hasProbed else { return }
+        clients[client].hasProbed = true
+        clients[client].awaitsProbe = true
+        arm(client: client, at: deadline(in: .milliseconds(400)))
+    }
+
+    /// Sends the probe of ``peerEnded(_:)``, or ends a stream that nobody seems to listen to.
+    mutating func probe(_ client: Int32) {
+        let exchange = clients[client].exchange
+        arm(client: client, at: .max)
+        guard exchange >= 0, !exchanges[exchange].isHTTP10 else { return }
+        if !exchanges[exchange].hasResponseStarted {
+            staging.removeAll()
+            staging.append("HTTP/1.1 100 Continue\r\n\r\n")
+            unsafe write(unsafe staging.bytes, to: client)
+        } else if exchanges[exchange].isResponseChunked, clients[client].output.isEmpty {
+            abandon(client)
+        }
+    }
+
+    /// Keeps reading what a refused client still sends, so that it sees the answer and not a reset.
+    private mutating func linger(_ client: Int32, received: Int) {
+        clients[client].lingerBudget -= received
+        if clients[client].lingerBudget < 0 { close(client: client) }
+    }
+
+    /// Stops sending and begins to linger.
+    mutating func beginLinger(_ client: Int32) {
+        guard !clients[client].hasEnded else { return close(client: client) }
+        _ = shutdown(clients[client].fd, Int32(SHUT_WR))
+        clients[client].phase = .lingering
+        clients[client].closesAfterFlush = false
+        clients[client].lingerBudget = Worker.lingerBytes
+        clients[client].input.release()
+        arm(client: client, at: deadline(in: Worker.lingerTime))
+        markReady(client: client)
+    }
+
+    /// Closes a client's connection and forgets it.
+    mutating func close(client: Int32) {
+        guard clients[client].isAlive else { return }
+        _ = CLinux.close(clients[client].fd)
+        connections.leave(clients[client].address.bytes, limits: snapshot.limits)
+        clients[client].close()
+        clients.give(client)
+    }
+
+    /// The client is gone: its exchange ends here and upstream.
+    mutating func abandon(_ client: Int32) {
+        guard clients[client].isAlive else { return }
+        let exchange = clients[client].exchange
+        if exchange >= 0 {
+            dropLink(of: exchange)
+            if exchanges[exchange].status == 0 { exchanges[exchange].status = 499 }
+            exchanges[exchange].reason = counters.reason("request.client_left")
+            finish(exchange)
+        }
+        close(client: client)
+    }
+
+    /// A client's deadline has passed.
+    mutating func clientTimedOut(_ client: Int32) {
+        switch clients[client].phase {
+        case .lingering: close(client: client)
+        case .head:
+            guard clients[client].isReceivingHead else { return close(client: client) }
+            clients[client].isReceivingHead = false
+            refuse(begin(client), .requestTimeout)
+        case .authenticating: refuse(clients[client].exchange, .authUnavailable("auth.timed_out"))
+        case .exchange: exchangeTimedOut(clients[client].exchange)
+        }
+    }
+}

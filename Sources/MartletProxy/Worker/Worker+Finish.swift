@@ -1,0 +1,100 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletProvider
+
+/// The end of an exchange: refusals, the access log (always), and what becomes of the connection.
+extension Worker {
+    /// Answers with a failure where nothing was answered yet; else the answer cannot be made whole and is cut.
+    mutating func fail(_ exchange: Int32, _ failure: Failure) {
+        dropLink(of: exchange)
+        guard exchanges[exchange].hasResponseStarted else { return refuse(exchange, failure) }
+        exchanges[exchange].reason = counters.reason(failure.reason)
+        let client = exchanges[exchange].client
+        finish(exchange)
+        clients[client].output.release()
+        close(client: client)
+    }
+
+    /// Answers a request that goes no further.
+    mutating func refuse(_ exchange: Int32, _ failure: Failure) {
+        let client = exchanges[exchange].client
+        let isComplete = exchanges[exchange].isRequestComplete && !failure.closes
+        exchanges[exchange].closesClient = !isComplete || !exchanges[exchange].keepsAlive || isDraining
+        exchanges[exchange].status = failure.status
+        exchanges[exchange].reason = counters.reason(failure.reason)
+        exchanges[exchange].hasResponseStarted = true
+        writeRequestID(exchanges[exchange].requestID)
+        staging.removeAll()
+        failure.write(
+            into: &staging, requestID: idText, date: dateText, isHead: exchanges[exchange].method == .head,
+            close: exchanges[exchange].closesClient)
+        exchanges[exchange].bytesOut = staging.count
+        let generation = exchanges[exchange].generation
+        unsafe write(unsafe staging.bytes, to: client)
+        staging.removeAll()
+        guard exchanges.holds(exchange, generation) else { return }
+        dropLink(of: exchange)
+        complete(exchange)
+    }
+
+    /// The answer has been handed over: the exchange ends, and its connection waits for the next request or closes.
+    mutating func complete(_ exchange: Int32) {
+        let client = exchanges[exchange].client
+        let closes = exchanges[exchange].closesClient
+        clients[client].hasUnreadRequest = !exchanges[exchange].isRequestComplete
+        finish(exchange)
+        clients[client].isPaused = false
+        if closes { return closeAfterFlush(client) }
+        clients[client].phase = .head
+        if clients[client].output.isEmpty { awaitRequest(client) }
+        if clients[client].hasEnded || clients[client].mayHaveMore || !clients[client].input.isEmpty {
+            markReady(client: client)
+        }
+    }
+
+    /// A connection without a request may be idle for a while.
+    mutating func awaitRequest(_ client: Int32) {
+        arm(client: client, at: deadline(in: isDraining ? .milliseconds(250) : snapshot.timeouts.idle))
+    }
+
+    /// Closes the connection as soon as what waits is sent.
+    mutating func closeAfterFlush(_ client: Int32) {
+        clients[client].phase = .head
+        clients[client].closesAfterFlush = true
+        if clients[client].output.isEmpty { return endConnection(client) }
+        arm(client: client, at: deadline(in: snapshot.timeouts.bodyIdle))
+    }
+
+    /// Everything is sent. Where the client may still be sending, closing at once could cost it the answer.
+    mutating func endConnection(_ client: Int32) {
+        let mayBeSending =
+            clients[client].hasUnreadRequest || clients[client].mayHaveMore || !clients[client].input.isEmpty
+        mayBeSending ? beginLinger(client) : close(client: client)
+    }
+
+    /// Logs and counts the exchange and gives its place back.
+    mutating func finish(_ exchange: Int32) {
+        let client = exchanges[exchange].client
+        let microseconds = Int((now &- exchanges[exchange].started) / 1000)
+        let reason = exchanges[exchange].reason
+        counters.count(
+            route: exchanges[exchange].routeSlot, status: exchanges[exchange].status, reason: reason,
+            microseconds: microseconds)
+        writeRequestID(exchanges[exchange].requestID)
+        let provider = Int(exchanges[exchange].provider)
+        let endpoint = exchanges[exchange].endpoint
+        let record = unsafe AccessRecord(
+            unixTime: unixTime, requestID: idText.bytes, client: clients[client].address.text,
+            method: exchanges[exchange].methodText.bytes, host: exchanges[exchange].host.bytes,
+            path: exchanges[exchange].path.bytes, route: counters.routeNames[Int(exchanges[exchange].routeSlot)],
+            status: exchanges[exchange].status, reason: counters.reasons[Int(reason)].rawValue,
+            provider: provider >= 0 && provider < snapshot.providers.count ? snapshot.providers[provider].name : "",
+            upstream: endpoint >= 0 ? upstreams.endpoints[Int(endpoint)].text : [],
+            bytesIn: exchanges[exchange].bytesIn, bytesOut: exchanges[exchange].bytesOut, microseconds: microseconds)
+        records.append(record, format: accessLog.format)
+        exchanges[exchange].task = nil
+        exchanges.give(exchange)
+        clients[client].exchange = -1
+    }
+}

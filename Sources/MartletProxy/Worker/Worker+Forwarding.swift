@@ -1,0 +1,236 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletIO
+internal import MartletRouter
+
+/// Header injection and the way to an endpoint.
+extension Worker {
+    /// Idle links kept per endpoint.
+    private static let idleLimit = 256
+
+    /// Writes the upstream's head and sends the request on its way.
+    mutating func forward(_ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>) {
+        let exchange = request.exchange
+        let group = upstreams.groupOfUpstream[snapshot.routes.routes[request.route].upstream]
+        exchanges[exchange].upstream = group
+        if case .hash(let header) = upstreams.groups[Int(group)].upstream.balance {
+            exchanges[exchange].hash = unsafe hash(of: header, bytes)
+        }
+        unsafe writeHead(request, bytes)
+        send(exchange, avoiding: -1, reusing: true)
+    }
+
+    private func hash(of header: String, _ bytes: UnsafeBufferPointer<UInt8>) -> UInt64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for index in 0..<head.fields.count {
+            guard unsafe bytes[head.fields[index].name].elementsEqual(header.utf8, by: { $0 | 0x20 == $1 | 0x20 }) else { continue }
+            for unsafe byte in unsafe bytes[head.fields[index].value] { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+        }
+        return hash
+    }
+
+    /// The upstream's head: request line, `Host`, kept fields, ours.
+    private mutating func writeHead(_ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>) {
+        let exchange = request.exchange
+        let route = request.route
+        let client = exchanges[exchange].client
+        staging.removeAll()
+        unsafe staging.append(bytes[head.methodText])
+        staging.append(" ")
+        writePath(exchange, route)
+        unsafe staging.append(bytes[head.query])
+        staging.append(" HTTP/1.1\r\n")
+        let hostStart = staging.count
+        unsafe writeHost(exchange, bytes[head.authority])
+        exchanges[exchange].hostLine = (hostStart, staging.count)
+        let forwarding = RequestRewriter.Forwarding(
+            address: clients[client].address.text, isTrusted: clients[client].address.isTrusted)
+        let removal = RequestRewriter.Removal(
+            reserved: snapshot.reservedNames, route: snapshot.removals[route],
+            dropsAuthorization: request.consumedCredential && !snapshot.routes.routes[route].forwardsCredentials)
+        var rewriter = RequestRewriter()
+        unsafe rewriter.copyFields(
+            of: head, bytes, removal, forwarding, keepsExpect: exchanges[exchange].expectsContinue,
+            keepsTrailer: exchanges[exchange].framing == .chunked, into: &staging)
+        unsafe rewriter.writeForwarding(of: head, bytes, forwarding, into: &staging)
+        unsafe writeFraming(exchange, bytes)
+        staging.append("Via: 1.1 martlet\r\nX-Request-Id: ")
+        writeRequestID(exchanges[exchange].requestID)
+        unsafe staging.append(unsafe idText.bytes)
+        staging.append("\r\n")
+        unsafe staging.append(unsafe block.bytes)
+        staging.append("\r\n")
+        exchanges[exchange].head.removeAll()
+        unsafe exchanges[exchange].head.append(unsafe staging.bytes)
+    }
+
+    /// The normalised path, its prefix stripped where the route says so.
+    private mutating func writePath(_ exchange: Int32, _ route: Int) {
+        let path = unsafe exchanges[exchange].path.bytes
+        let rewrite = unsafe snapshot.routes.routes[route].rewrite(path: path.span)
+        if rewrite.becomesRoot { return staging.append("/") }
+        unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: path[rewrite.strippedBytes...]))
+    }
+
+    private mutating func writeHost(_ exchange: Int32, _ authority: UnsafeBufferPointer<UInt8>) {
+        staging.append("Host: ")
+        switch upstreams.groups[Int(exchanges[exchange].upstream)].upstream.host {
+        case .keep: unsafe staging.append(authority)
+        case .fixed(let name): staging.append(name)
+        case .endpoint: break
+        }
+        staging.append("\r\n")
+    }
+
+    /// How the body is framed towards the upstream; bodies are re-encoded, never copied as they came.
+    private mutating func writeFraming(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        switch exchanges[exchange].framing {
+        case .length(let count):
+            staging.append("Content-Length: ")
+            staging.append(decimal: count)
+            staging.append("\r\n")
+        case .chunked:
+            staging.append("Transfer-Encoding: chunked\r\n")
+            exchanges[exchange].announcedTrailers.removeAll()
+            for index in 0..<head.fields.count where head.fields[index].known == .trailer {
+                for unsafe byte in unsafe bytes[head.fields[index].value] {
+                    exchanges[exchange].announcedTrailers.append(byte | (byte >= 0x41 && byte <= 0x5A ? 0x20 : 0))
+                }
+                exchanges[exchange].announcedTrailers.append(",")
+            }
+        case .none, .untilClose: break
+        }
+    }
+
+    /// Sends the request to an endpoint: over an idle link, or a new one.
+    mutating func send(_ exchange: Int32, avoiding: Int32, reusing: Bool) {
+        exchanges[exchange].attempts &+= 1
+        guard
+            let endpoint = upstreams.choose(
+                exchanges[exchange].upstream, hash: exchanges[exchange].hash, avoiding: avoiding, now: now)
+        else { return refuse(exchange, .upstreamUnavailable("upstream.no_endpoint")) }
+        exchanges[exchange].endpoint = endpoint
+        if case .echo = upstreams.endpoints[Int(endpoint)].address { return echo(exchange) }
+        nameHost(exchange, endpoint)
+        if reusing, let link = upstreams.endpoints[Int(endpoint)].idle.popLast() {
+            return attach(exchange, to: link)
+        }
+        connect(exchange, to: endpoint)
+    }
+
+    /// Fills in `Host` where it is the endpoint's own name.
+    private mutating func nameHost(_ exchange: Int32, _ endpoint: Int32) {
+        guard case .endpoint = upstreams.groups[Int(exchanges[exchange].upstream)].upstream.host else { return }
+        let line = exchanges[exchange].hostLine
+        staging.removeAll()
+        let old = unsafe exchanges[exchange].head.bytes
+        unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: old[..<line.start]))
+        staging.append("Host: ")
+        staging.append(upstreams.endpoints[Int(endpoint)].hostValue)
+        staging.append("\r\n")
+        let end = staging.count
+        unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: old[line.end...]))
+        exchanges[exchange].hostLine = (line.start, end)
+        exchanges[exchange].head.removeAll()
+        unsafe exchanges[exchange].head.append(unsafe staging.bytes)
+    }
+
+    private mutating func connect(_ exchange: Int32, to endpoint: Int32) {
+        guard let place = upstreams.place(of: endpoint) else {
+            return retryOrRefuse(exchange, .upstreamUnavailable("upstream.name_not_resolved"), nothingSent: true)
+        }
+        guard let (fd, pending) = try? Socket.connect(to: place) else {
+            upstreams.failed(endpoint, refused: true, now: now)
+            return retryOrRefuse(exchange, .upstreamUnavailable("upstream.refused"), nothingSent: true)
+        }
+        let link = links.take()
+        links[link].open(fd: fd, endpoint: endpoint, connected: !pending)
+        let token = EventToken(.link, index: link, generation: links[link].generation)
+        do {
+            try poller.add(fd, [.readable, .writable, .readClosed, .edge], token: token.raw)
+        } catch {
+            closeLink(link)
+            return refuse(exchange, .upstreamUnavailable("upstream.no_descriptor"))
+        }
+        attach(exchange, to: link)
+    }
+
+    /// Puts the exchange on a link and sends what there is.
+    private mutating func attach(_ exchange: Int32, to link: Int32) {
+        exchanges[exchange].link = link
+        exchanges[exchange].responder = .upstream
+        exchanges[exchange].headSent = 0
+        exchanges[exchange].sentUpstream = now
+        links[link].exchange = exchange
+        upstreams.began(links[link].endpoint)
+        let timeouts = upstreams.groups[Int(exchanges[exchange].upstream)].upstream.timeouts
+        exchanges[exchange].answerPatience = timeouts.responseHead.wholeNanoseconds
+        exchanges[exchange].idlePatience = timeouts.idle.wholeNanoseconds
+        links[link].idlePatience = exchanges[exchange].idlePatience
+        if links[link].phase == .connecting {
+            arm(link: link, at: deadline(in: timeouts.connect))
+        } else {
+            links[link].expectAnswer()
+            armAnswer(link)
+            flush(link: link)
+        }
+    }
+
+    /// A link that waits for an answer is patient from the moment the request is complete.
+    mutating func armAnswer(_ link: Int32) {
+        let exchange = links[link].exchange
+        let patience =
+            exchanges[exchange].isRequestComplete ? exchanges[exchange].answerPatience : exchanges[exchange].idlePatience
+        arm(link: link, at: deadline(in: .nanoseconds(patience)))
+    }
+
+    /// Goes to another endpoint once, where that cannot do anything twice; else answers with the failure.
+    mutating func retryOrRefuse(_ exchange: Int32, _ failure: Failure, nothingSent: Bool) {
+        guard !exchanges[exchange].hasResponseStarted, exchanges[exchange].attempts < 2,
+            nothingSent || exchanges[exchange].isRepeatable
+        else { return fail(exchange, failure) }
+        send(exchange, avoiding: exchanges[exchange].endpoint, reusing: false)
+    }
+
+    /// An idle link goes back to its endpoint, or is closed where enough wait.
+    mutating func park(_ link: Int32) {
+        let endpoint = Int(links[link].endpoint)
+        guard !isDraining, !upstreams.endpoints[endpoint].isRetired,
+            upstreams.endpoints[endpoint].idle.count < Worker.idleLimit
+        else { return closeLink(link) }
+        links[link].phase = .idle
+        upstreams.endpoints[endpoint].idle.append(link)
+        arm(link: link, at: deadline(in: .nanoseconds(links[link].idlePatience)))
+    }
+
+    /// Closes the idle links of an endpoint that is not used any more.
+    mutating func closeIdle(of endpoint: Int32) {
+        let idle = upstreams.endpoints[Int(endpoint)].idle
+        upstreams.endpoints[Int(endpoint)].idle = []
+        for link in idle { closeLink(link) }
+    }
+
+    /// Closes a link's connection and forgets it.
+    mutating func closeLink(_ link: Int32) {
+        guard links[link].isAlive else { return }
+        if links[link].phase == .idle {
+            upstreams.endpoints[Int(links[link].endpoint)].idle.removeAll { $0 == link }
+        }
+        _ = CLinux.close(links[link].fd)
+        links[link].close()
+        links.give(link)
+    }
+
+    /// Ends an exchange's use of its link without an answer; the connection cannot be used again.
+    mutating func dropLink(of exchange: Int32) {
+        exchanges[exchange].task?.cancel()
+        exchanges[exchange].task = nil
+        let link = exchanges[exchange].link
+        guard link >= 0 else { return }
+        exchanges[exchange].link = -1
+        upstreams.ended(links[link].endpoint)
+        closeLink(link)
+    }
+}

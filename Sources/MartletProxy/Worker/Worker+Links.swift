@@ -1,0 +1,176 @@
+private import CLinux
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletIO
+
+/// Upstream sockets: connecting, sending, reading and failing.
+extension Worker {
+    private static let readBatch = 16
+
+    /// Something happened on an upstream's socket.
+    mutating func linkEvent(_ token: EventToken, _ readiness: Readiness) {
+        let link = token.index
+        guard links.holds(link, token.generation) else { return }
+        if links[link].phase == .connecting { return connected(link, readiness) }
+        if !readiness.isDisjoint(with: [.readClosed, .hungUp, .failed]) { links[link].hasEnded = true }
+        if readiness.contains(.writable) { flush(link: link) }
+        guard links.holds(link, token.generation) else { return }
+        if !readiness.isDisjoint(with: [.readable, .readClosed, .hungUp, .failed]) { readLink(link) }
+    }
+
+    private mutating func connected(_ link: Int32, _ readiness: Readiness) {
+        let error = Socket.pendingError(links[link].fd)
+        guard error == 0, readiness.isDisjoint(with: [.failed, .hungUp]) else {
+            return connectFailed(link, .upstreamUnavailable("upstream.refused"))
+        }
+        guard readiness.contains(.writable) else { return }
+        links[link].expectAnswer()
+        armAnswer(link)
+        flush(link: link)
+    }
+
+    private mutating func connectFailed(_ link: Int32, _ failure: Failure) {
+        let exchange = links[link].exchange
+        upstreams.failed(links[link].endpoint, refused: true, now: now)
+        staging.removeAll()
+        unsafe staging.append(unsafe links[link].output.bytes)
+        dropLink(of: exchange)
+        var waiting = ByteBuffer()
+        unsafe waiting.append(unsafe staging.bytes)
+        let generation = exchanges[exchange].generation
+        retryOrRefuse(exchange, failure, nothingSent: true)
+        guard exchanges.holds(exchange, generation), exchanges[exchange].link >= 0, !waiting.isEmpty else { return }
+        unsafe links[exchanges[exchange].link].output.append(unsafe waiting.bytes)
+        if links[exchanges[exchange].link].phase != .connecting { flush(link: exchanges[exchange].link) }
+    }
+
+    // MARK: Sending
+
+    /// Sends what waits: the head first, then the body.
+    mutating func flush(link: Int32) {
+        let exchange = links[link].exchange
+        guard exchange >= 0, links[link].phase != .connecting else { return }
+        let headLeft = exchanges[exchange].head.count &- exchanges[exchange].headSent
+        guard headLeft > 0 || !links[link].output.isEmpty else { return }
+        let head = unsafe UnsafeBufferPointer(rebasing: exchanges[exchange].head.bytes[exchanges[exchange].headSent...])
+        let body = unsafe links[link].output.bytes
+        let sent = unsafe martlet_send_two(links[link].fd, head.baseAddress, head.count, body.baseAddress, body.count)
+        if sent < 0 {
+            let reason = martlet_errno()
+            if reason != EAGAIN && reason != EINTR { sendFailed(link) }
+            return
+        }
+        let ofHead = min(sent, headLeft)
+        exchanges[exchange].headSent &+= ofHead
+        links[link].output.consume(sent &- ofHead)
+        if links[link].output.isEmpty { links[link].output.release() }
+        resumeClient(of: exchange)
+    }
+
+    /// The upstream takes no more. It may still have answered: what it said is read before the verdict.
+    private mutating func sendFailed(_ link: Int32) {
+        links[link].output.removeAll()
+        links[link].hasEnded = true
+        let exchange = links[link].exchange
+        exchanges[exchange].headSent = exchanges[exchange].head.count
+        markReady(link: link)
+    }
+
+    private mutating func resumeClient(of exchange: Int32) {
+        let client = exchanges[exchange].client
+        let link = exchanges[exchange].link
+        guard clients[client].isPaused, links[link].output.count < Worker.lowWater else { return }
+        clients[client].isPaused = false
+        markReady(client: client)
+    }
+
+    // MARK: Reading
+
+    /// Reads an answer as far as it has come.
+    mutating func readLink(_ link: Int32) {
+        let generation = links[link].generation
+        if links[link].phase == .idle { return closeLink(link) }
+        for _ in 0..<Worker.readBatch {
+            guard !links[link].isPaused else { return }
+            let count = receiveBuffer.receive(from: links[link].fd)
+            if count > 0 {
+                unsafe answered(link, receiveBuffer.bytes(count))
+                guard links.holds(link, generation), links[link].phase != .idle else { return }
+                if count < ReceiveBuffer.size, !links[link].hasEnded { return }
+            } else if count == 0 {
+                return linkEnded(link)
+            } else {
+                let reason = martlet_errno()
+                if reason == EAGAIN || reason == EINTR { return }
+                return linkBroke(link, "upstream.reset")
+            }
+        }
+        markReady(link: link)
+    }
+
+    private mutating func answered(_ link: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        let generation = links[link].generation
+        links[link].hasAnswered = true
+        guard links[link].input.isEmpty else {
+            unsafe links[link].input.append(bytes)
+            let used = unsafe useAnswer(unsafe links[link].input.bytes, from: link)
+            guard links.holds(link, generation) else { return }
+            links[link].input.consume(used)
+            if links[link].input.isEmpty { links[link].input.release() }
+            return
+        }
+        let used = unsafe useAnswer(bytes, from: link)
+        guard links.holds(link, generation), used < bytes.count else { return }
+        guard links[link].phase != .idle else { return closeLink(link) }
+        unsafe links[link].input.append(unsafe UnsafeBufferPointer(rebasing: bytes[used...]))
+    }
+
+    // MARK: Ends
+
+    /// The upstream has sent its last byte.
+    private mutating func linkEnded(_ link: Int32) {
+        guard links[link].phase == .body, links[link].framing == .untilClose else {
+            return linkBroke(link, links[link].hasAnswered ? "upstream.truncated" : "upstream.closed_early")
+        }
+        links[link].keepsAlive = false
+        endAnswer(link)
+    }
+
+    /// The connection failed with a request on it.
+    private mutating func linkBroke(_ link: Int32, _ reason: ErrorCode) {
+        let exchange = links[link].exchange
+        guard exchange >= 0 else { return closeLink(link) }
+        let wasStale = links[link].served > 0 && !links[link].hasAnswered
+        if !wasStale { upstreams.failed(links[link].endpoint, refused: false, now: now) }
+        let hasAnswered = links[link].hasAnswered
+        dropLink(of: exchange)
+        let failure = hasAnswered ? Failure.upstreamInvalid(reason) : Failure.upstreamUnavailable(reason)
+        if hasAnswered { fail(exchange, failure) } else { retryOrRefuse(exchange, failure, nothingSent: false) }
+    }
+
+    /// The upstream said something that is not HTTP, or not allowed.
+    mutating func answerInvalid(_ link: Int32, _ reason: ErrorCode) {
+        let exchange = links[link].exchange
+        upstreams.failed(links[link].endpoint, refused: false, now: now)
+        dropLink(of: exchange)
+        fail(exchange, .upstreamInvalid(reason))
+    }
+
+    /// A link's deadline has passed.
+    mutating func linkTimedOut(_ link: Int32) {
+        let exchange = links[link].exchange
+        switch links[link].phase {
+        case .idle: closeLink(link)
+        case .connecting: connectFailed(link, .upstreamTimeout("upstream.connect_timed_out"))
+        case .awaitingHead:
+            upstreams.failed(links[link].endpoint, refused: false, now: now)
+            dropLink(of: exchange)
+            fail(exchange, .upstreamTimeout("upstream.answer_timed_out"))
+        case .body:
+            guard !links[link].isPaused else { return arm(link: link, at: deadline(in: .seconds(1))) }
+            upstreams.failed(links[link].endpoint, refused: false, now: now)
+            dropLink(of: exchange)
+            fail(exchange, .upstreamTimeout("upstream.answer_stalled"))
+        }
+    }
+}

@@ -1,0 +1,94 @@
+internal import MartletCore
+internal import MartletHTTP
+
+/// Requests that are answered in this process: on a listener of its own, or by the echo upstream.
+extension Worker {
+    /// Hands the request that stands in `bytes` to a handler, once its body is there.
+    mutating func answerLocally(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, _ handler: @escaping LocalHandler) {
+        exchanges[exchange].path.removeAll()
+        unsafe exchanges[exchange].path.append(bytes[head.path])
+        exchanges[exchange].head.removeAll()
+        unsafe exchanges[exchange].head.append(bytes)
+        exchanges[exchange].bodyLimit = LocalLimits.bodyBytes
+        if exchanges[exchange].remaining > LocalLimits.bodyBytes { return refuse(exchange, .bodyTooLarge) }
+        begin(local: exchange, handler)
+    }
+
+    /// `builtin:echo`: the upstream's head is already written; it is what the echo shows.
+    mutating func echo(_ exchange: Int32) { begin(local: exchange, EchoHandler.answer) }
+
+    private mutating func begin(local exchange: Int32, _ handler: @escaping LocalHandler) {
+        exchanges[exchange].responder = .local
+        exchanges[exchange].handler = handler
+        if exchanges[exchange].isRequestComplete { return startLocal(exchange) }
+        guard exchanges[exchange].expectsContinue else { return }
+        staging.removeAll()
+        staging.append("HTTP/1.1 100 Continue\r\n\r\n")
+        sendStaging(exchange)
+    }
+
+    /// The request is whole: the handler is asked, off the loop.
+    mutating func startLocal(_ exchange: Int32) {
+        guard let handler = exchanges[exchange].handler, exchanges[exchange].task == nil,
+            let request = localRequest(exchange)
+        else { return fail(exchange, .localFailed) }
+        let generation = exchanges[exchange].generation
+        arm(client: exchanges[exchange].client, at: deadline(in: LocalLimits.patience))
+        exchanges[exchange].task = Task { [mailbox] in
+            mailbox.post(.answer(exchange: exchange, generation: generation, await handler(request)))
+        }
+    }
+
+    /// Reads the stored head as an upstream would.
+    private mutating func localRequest(_ exchange: Int32) -> LocalRequest? {
+        let bytes = unsafe exchanges[exchange].head.bytes
+        var parser = RequestParser(maximumHeadBytes: max(bytes.count + 1, 64 * 1024))
+        var parsed = RequestHead(maximumFields: 512)
+        guard case .complete = unsafe parser.parse(bytes.span, into: &parsed) else { return nil }
+        func text(_ range: ByteRange) -> String { unsafe String(decoding: bytes[range], as: UTF8.self) }
+        var fields: [(name: String, value: String)] = []
+        for index in 0..<parsed.fields.count {
+            fields.append((text(parsed.fields[index].name), text(parsed.fields[index].value)))
+        }
+        return LocalRequest(
+            method: text(parsed.methodText), path: text(parsed.path), query: String(text(parsed.query).dropFirst()),
+            fields: fields, body: exchanges[exchange].body.array, bodyBytes: exchanges[exchange].bodyBytes,
+            client: String(decoding: clients[exchanges[exchange].client].address.text, as: UTF8.self))
+    }
+
+    /// The handler has answered.
+    mutating func localAnswered(_ exchange: Int32, _ response: LocalResponse) {
+        guard exchanges[exchange].responder == .local, !exchanges[exchange].hasResponseStarted else { return }
+        exchanges[exchange].task = nil
+        exchanges[exchange].status = response.status
+        exchanges[exchange].hasResponseStarted = true
+        exchanges[exchange].closesClient = !exchanges[exchange].keepsAlive || isDraining
+        staging.removeAll()
+        staging.append("HTTP/1.1 ")
+        staging.append(decimal: response.status)
+        staging.append(" ")
+        staging.append(HTTPStatus.reason(response.status))
+        staging.append("\r\n")
+        for field in response.fields {
+            staging.append(field.name)
+            staging.append(": ")
+            staging.append(field.value)
+            staging.append("\r\n")
+        }
+        staging.append("Date: ")
+        unsafe staging.append(unsafe dateText.bytes)
+        staging.append("\r\nContent-Length: ")
+        staging.append(decimal: response.body.count)
+        staging.append("\r\n")
+        writeConnection(exchange)
+        staging.append("X-Request-Id: ")
+        writeRequestID(exchanges[exchange].requestID)
+        unsafe staging.append(unsafe idText.bytes)
+        staging.append("\r\n\r\n")
+        if exchanges[exchange].method != .head { staging.append(response.body) }
+        exchanges[exchange].bytesOut = response.body.count
+        let generation = exchanges[exchange].generation
+        sendStaging(exchange)
+        if exchanges.holds(exchange, generation) { complete(exchange) }
+    }
+}

@@ -1,0 +1,105 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletIO
+
+/// Messages from other threads, and the life of listeners.
+extension Worker {
+    mutating func readMail() {
+        for message in mailbox.drain() {
+            switch message {
+            case .verdict(let client, let generation, let verdict):
+                guard clients.holds(client, generation), clients[client].phase == .authenticating else { continue }
+                resume(client, with: verdict)
+            case .answer(let exchange, let generation, let response):
+                guard exchanges.holds(exchange, generation) else { continue }
+                localAnswered(exchange, response)
+            case .adopt(let next, let sockets): adopt(next, sockets)
+            case .resolved(let names): upstreams.resolve(names)
+            case .forget: forgetTokens()
+            case .collect(let reply): reply(report())
+            case .drain(let deadline): drain(until: deadline)
+            }
+        }
+    }
+
+    private mutating func forgetTokens() {
+        grants.removeAll()
+        principals.removeAll()
+    }
+
+    // MARK: Reload
+
+    /// Goes on with a new configuration: requests under way finish on what they began with.
+    private mutating func adopt(_ next: Snapshot, _ sockets: [ListenerSocket]) {
+        guard !isDraining else { return sockets.forEach { _ = CLinux.close($0.fd) } }
+        snapshot = next
+        forgetTokens()
+        rememberRoutes()
+        if head.fields.capacity < next.limits.headerFields { head = RequestHead(maximumFields: next.limits.headerFields) }
+        for retired in upstreams.adopt(next, resolved: []) { closeIdle(of: retired) }
+        let kept = Set(sockets.map(\.id))
+        for listener in listeners where !kept.contains(listener.id) { acceptAllThenClose(listener) }
+        listeners.removeAll { !kept.contains($0.id) }
+        for socket in sockets {
+            if let place = listeners.firstIndex(where: { $0.id == socket.id }) {
+                _ = CLinux.close(socket.fd)
+                listeners[place] = ListenerSocket(
+                    id: socket.id, fd: listeners[place].fd, isUnix: socket.isUnix, role: socket.role)
+            } else {
+                try? listen(socket)
+            }
+        }
+    }
+
+    /// Begins to accept from a listener; the loop owns its descriptor from here.
+    mutating func listen(_ listener: ListenerSocket) throws(IOError) {
+        try listener.register(with: poller)
+        listeners.append(listener)
+    }
+
+    /// Serves the accept queue once more and closes the listener.
+    private mutating func acceptAllThenClose(_ listener: ListenerSocket) {
+        for _ in 0..<64 { accept(listener.id) }
+        poller.remove(listener.fd)
+        _ = CLinux.close(listener.fd)
+    }
+
+    // MARK: Drain
+
+    private mutating func drain(until deadline: Int64) {
+        guard !isDraining else {
+            drainDeadline = min(drainDeadline, deadline)
+            return
+        }
+        for listener in listeners { acceptAllThenClose(listener) }
+        listeners.removeAll()
+        drainDeadline = deadline
+        for client in 0..<clients.end where clients[client].isAlive {
+            if clients[client].phase == .head, !clients[client].isReceivingHead {
+                arm(client: client, at: self.deadline(in: .milliseconds(250)))
+            }
+        }
+    }
+
+    /// Whether every client has been served.
+    var isDrained: Bool { clients.count == 0 }
+
+    /// The drain is over: what is left is cut.
+    mutating func cutEverything() {
+        for client in 0..<clients.end where clients[client].isAlive { abandon(client) }
+    }
+
+    // MARK: Counters
+
+    private func report() -> LoopReport {
+        var report = counters.report()
+        report.loop = id
+        report.tokenEntries = principals.count
+        report.openConnections = clients.count
+        report.openExchanges = exchanges.count
+        report.endpoints = upstreams.report(now: now)
+        return report
+    }
+}

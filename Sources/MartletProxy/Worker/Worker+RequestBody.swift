@@ -1,0 +1,156 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+
+/// The request's body: streamed to whoever answers, with back-pressure, limits and deadlines.
+extension Worker {
+    private static let lastChunk: StaticString = "0\r\n"
+    /// How long a rate is averaged over (`body_min_rate`).
+    private static let rateWindow: Int64 = 30_000_000_000
+
+    /// Takes bytes of a request's body as far as they can go.
+    /// - Returns: how many were used; 0 when more are needed first or the other side is slow.
+    mutating func takeBody(_ bytes: UnsafeBufferPointer<UInt8>, for exchange: Int32) -> Int {
+        let generation = exchanges[exchange].generation
+        let used: Int
+        switch exchanges[exchange].framing {
+        case .length: used = unsafe takeLength(bytes, exchange)
+        case .chunked: used = unsafe takeChunks(bytes, exchange)
+        case .none, .untilClose: used = 0
+        }
+        guard exchanges.holds(exchange, generation) else { return bytes.count }
+        if exchanges[exchange].link >= 0 { flush(link: exchanges[exchange].link) }
+        guard exchanges.holds(exchange, generation) else { return bytes.count }
+        if exchanges[exchange].isRequestComplete { requestComplete(exchange) } else { armBody(exchange) }
+        return used
+    }
+
+    private mutating func takeLength(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Int {
+        let count = min(bytes.count, exchanges[exchange].remaining)
+        exchanges[exchange].remaining &-= count
+        if exchanges[exchange].remaining == 0 { exchanges[exchange].isRequestComplete = true }
+        exchanges[exchange].bodyBytes &+= count
+        unsafe pass(unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), of: exchange)
+        return count
+    }
+
+    private mutating func takeChunks(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Int {
+        var offset = 0
+        while true {
+            switch unsafe exchanges[exchange].decoder.next(bytes.span, from: &offset) {
+            case .data(let range):
+                exchanges[exchange].bodyBytes &+= Int(range.count)
+                guard exchanges[exchange].bodyBytes <= exchanges[exchange].bodyLimit else {
+                    fail(exchange, .bodyTooLarge)
+                    return bytes.count
+                }
+                unsafe passChunk(bytes[range], of: exchange)
+            case .trailer(let field): unsafe keepTrailer(field, bytes, of: exchange)
+            case .end:
+                exchanges[exchange].isRequestComplete = true
+                endChunks(of: exchange)
+                return offset
+            case .needMore: return offset
+            case .failure(let failure):
+                fail(exchange, .head(failure))
+                return bytes.count
+            }
+        }
+    }
+
+    /// Hands body bytes to whoever answers.
+    private mutating func pass(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
+        exchanges[exchange].bytesIn &+= bytes.count
+        exchanges[exchange].windowBytes &+= bytes.count
+        switch exchanges[exchange].responder {
+        case .local:
+            let room = LocalLimits.bodyBytes - exchanges[exchange].body.count
+            let part = unsafe UnsafeBufferPointer(rebasing: bytes[..<min(max(room, 0), bytes.count)])
+            unsafe exchanges[exchange].body.append(part)
+        case .upstream:
+            let link = exchanges[exchange].link
+            guard link >= 0 else { return }
+            unsafe links[link].output.append(bytes)
+            if links[link].output.count > Worker.highWater { clients[exchanges[exchange].client].isPaused = true }
+        case .none: break
+        }
+    }
+
+    private mutating func passChunk(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
+        let link = exchanges[exchange].link
+        if exchanges[exchange].responder == .upstream, link >= 0 {
+            links[link].output.append(hexadecimal: UInt(bytes.count))
+            links[link].output.append("\r\n")
+        }
+        unsafe pass(bytes, of: exchange)
+        if exchanges[exchange].responder == .upstream, link >= 0 { links[link].output.append("\r\n") }
+    }
+
+    /// A trailer passes if the request announced it and it says nothing about framing, routing, credentials or identity.
+    private mutating func keepTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
+        let name = unsafe bytes[field.name]
+        guard field.known == .other, field.alias == .other, unsafe !snapshot.reservedNames.contains(field, in: bytes.span),
+            unsafe announces(name, exchange)
+        else { return }
+        unsafe exchanges[exchange].pendingTrailers.append(name)
+        exchanges[exchange].pendingTrailers.append(": ")
+        unsafe exchanges[exchange].pendingTrailers.append(bytes[field.value])
+        exchanges[exchange].pendingTrailers.append("\r\n")
+    }
+
+    private func announces(_ name: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Bool {
+        let announced = unsafe exchanges[exchange].announcedTrailers.bytes
+        return unsafe announced.split(separator: UInt8(ascii: ",")).contains { part in
+            let trimmed = part.drop { $0 == 0x20 || $0 == 0x09 }.prefix { $0 != 0x20 && $0 != 0x09 }
+            return unsafe trimmed.count == name.count
+                && zip(trimmed, name).allSatisfy { $0 == ($1 >= 0x41 && $1 <= 0x5A ? $1 | 0x20 : $1) }
+        }
+    }
+
+    private mutating func endChunks(of exchange: Int32) {
+        let link = exchanges[exchange].link
+        guard exchanges[exchange].responder == .upstream, link >= 0 else { return }
+        links[link].output.append(Worker.lastChunk)
+        unsafe links[link].output.append(unsafe exchanges[exchange].pendingTrailers.bytes)
+        links[link].output.append("\r\n")
+    }
+
+    private mutating func requestComplete(_ exchange: Int32) {
+        arm(client: exchanges[exchange].client, at: .max)
+        if exchanges[exchange].responder == .local { return startLocal(exchange) }
+        let link = exchanges[exchange].link
+        guard link >= 0, links[link].phase == .awaitingHead else { return }
+        armAnswer(link)
+    }
+
+    /// A body must go on: some byte within `body_idle`, and `body_min_rate` on average.
+    mutating func armBody(_ exchange: Int32) {
+        let rateCheck = exchanges[exchange].windowStart &+ Worker.rateWindow
+        let idle = deadline(in: snapshot.timeouts.bodyIdle)
+        arm(client: exchanges[exchange].client, at: snapshot.limits.bodyMinimumRate > 0 ? min(rateCheck, idle) : idle)
+    }
+
+    /// The deadline of a client with a request under way has passed.
+    mutating func exchangeTimedOut(_ exchange: Int32) {
+        let client = exchanges[exchange].client
+        if clients[client].awaitsProbe {
+            clients[client].awaitsProbe = false
+            return probe(client)
+        }
+        if exchanges[exchange].isRequestComplete {
+            if exchanges[exchange].responder == .local, !exchanges[exchange].hasResponseStarted {
+                return fail(exchange, .localFailed)
+            }
+            return clients[client].output.isEmpty ? () : abandon(client)
+        }
+        let isPaused = clients[client].isPaused
+        let window = now &- exchanges[exchange].windowStart
+        let wanted = Int(window / 1_000_000_000) &* snapshot.limits.bodyMinimumRate
+        if isPaused || (window >= Worker.rateWindow && exchanges[exchange].windowBytes >= wanted) {
+            exchanges[exchange].windowStart = now
+            exchanges[exchange].windowBytes = 0
+            return armBody(exchange)
+        }
+        fail(exchange, .requestTimeout)
+    }
+}

@@ -1,0 +1,196 @@
+private import CLinux
+internal import MartletConfig
+package import MartletCore
+internal import MartletHTTP
+package import MartletIO
+internal import MartletRouter
+
+/// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters. Nothing is shared.
+///
+/// A request goes through the files of this folder in the order of design.md 2: `Worker+Clients` (listener, codec),
+/// `Worker+Admission` (router, authenticator, policy), `Worker+Forwarding` (header injection, upstream),
+/// `Worker+Links` and `Worker+Answers` (response), `Worker+Finish` (access log, always).
+package struct Worker: ~Copyable {
+    /// What a loop is made from.
+    package struct Setup: Sendable {
+        package let id: Int
+        package let snapshot: Snapshot
+        package let listeners: [ListenerSocket]
+        package let resolved: [ResolvedName]
+        package let mailbox: Mailbox
+        package let verifier: Verifier
+        package let connections: ConnectionLimit
+        package let log: any AccessLogging
+        package let clock: Clock
+
+        package init(
+            id: Int, snapshot: Snapshot, listeners: [ListenerSocket], resolved: [ResolvedName], mailbox: Mailbox,
+            verifier: Verifier, connections: ConnectionLimit, log: any AccessLogging, clock: Clock
+        ) {
+            self.id = id
+            self.snapshot = snapshot
+            self.listeners = listeners
+            self.resolved = resolved
+            self.mailbox = mailbox
+            self.verifier = verifier
+            self.connections = connections
+            self.log = log
+            self.clock = clock
+        }
+    }
+
+    /// Above this much waiting output the side that fills it is not read any more.
+    static let highWater = 256 * 1024
+    /// Below it, reading goes on.
+    static let lowWater = 64 * 1024
+    private static let tokenBytes = 64 * 1024 * 1024
+
+    let id: Int
+    let mailbox: Mailbox
+    let verifier: Verifier
+    let connections: ConnectionLimit
+    let accessLog: any AccessLogging
+    let clock: Clock
+
+    var snapshot: Snapshot
+    var listeners: [ListenerSocket] = []
+    let poller: Poller
+    var wheel: TimerWheel
+    var due: [TimerWheel.Entry] = []
+
+    var clients = Slab<Client>()
+    var exchanges = Slab<Exchange>()
+    var links = Slab<Link>()
+    /// Clients and links to go on with before the next wait.
+    var ready: [EventToken] = []
+
+    var upstreams = UpstreamDirectory()
+    var grants: TokenTable<Grant>
+    var principals: TokenTable<ProvenPrincipal>
+    var counters = Counters()
+    var records = AccessRecords()
+
+    // Scratch space of the thread, reused for every request.
+    var head: RequestHead
+    var answer: ResponseHead
+    var trailers = FieldList(capacity: 64)
+    let receiveBuffer = ReceiveBuffer()
+    var staging = ByteBuffer(capacity: 128 * 1024)
+    var path = ByteBuffer(capacity: 8 * 1024)
+    var block = ByteBuffer(capacity: 4 * 1024)
+    var idText = ByteBuffer(capacity: 64)
+    var dateText = ByteBuffer(capacity: 64)
+    private var dateSecond: Int64 = -1
+
+    /// The monotonic clock, read once per batch, in nanoseconds.
+    var now: Int64
+    /// The wall clock, read once per batch, in seconds.
+    var unixTime: Int64
+    var idPrefix: UInt64
+    var idCount: UInt64 = 0
+
+    /// When a drain cuts what is left; `max` while serving.
+    var drainDeadline = Int64.max
+    var isDraining: Bool { drainDeadline != .max }
+
+    /// Builds a loop; it begins with ``run()``.
+    package init(_ setup: Setup) throws(IOError) {
+        let created = try Poller()
+        try created.add(setup.mailbox.descriptor, .readable, token: EventToken(.mailbox, index: 0).raw)
+        for listener in setup.listeners { try listener.register(with: created) }
+        id = setup.id
+        mailbox = setup.mailbox
+        verifier = setup.verifier
+        connections = setup.connections
+        accessLog = setup.log
+        clock = setup.clock
+        snapshot = setup.snapshot
+        poller = created
+        now = setup.clock.monotonicTime.nanoseconds
+        unixTime = setup.clock.unixTime.seconds
+        wheel = TimerWheel(now: MonotonicTime(nanoseconds: now))
+        grants = TokenTable(byteLimit: Worker.tokenBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
+        principals = TokenTable(byteLimit: Worker.tokenBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
+        head = RequestHead(maximumFields: setup.snapshot.limits.headerFields)
+        answer = ResponseHead(maximumFields: 256)
+        idPrefix = .random(in: .min ... .max)
+        upstreams.adopt(setup.snapshot, resolved: setup.resolved)
+        listeners = setup.listeners
+        rememberRoutes()
+        readClocks()
+    }
+
+    /// Serves until a drain is over.
+    package mutating func run() {
+        while true {
+            let patience = ready.isEmpty ? wheel.wait(now: now, idle: records.isEmpty ? 1000 : 50) : 0
+            let count = poller.wait(milliseconds: patience)
+            readClocks()
+            for index in 0..<count { dispatch(poller.token(at: index), poller.readiness(at: index)) }
+            goOn()
+            expire()
+            records.hand(to: accessLog, now: now, isIdle: count == 0)
+            if isDraining && isDrained { break }
+        }
+        records.hand(to: accessLog, now: now, isIdle: true)
+    }
+
+    private mutating func readClocks() {
+        now = clock.monotonicTime.nanoseconds
+        unixTime = clock.unixTime.seconds
+        guard unixTime != dateSecond else { return }
+        dateSecond = unixTime
+        dateText.removeAll()
+        HTTPDate(UnixTime(seconds: unixTime)).append(to: &dateText)
+    }
+
+    private mutating func dispatch(_ raw: UInt64, _ readiness: Readiness) {
+        let token = EventToken(raw: raw)
+        switch token.kind {
+        case .client: clientEvent(token, readiness)
+        case .link: linkEvent(token, readiness)
+        case .listener: accept(token.index)
+        case .mailbox: readMail()
+        case nil: break
+        }
+    }
+
+    /// Goes on with what had to pause: each gets one more turn, so that none starves the others.
+    private mutating func goOn() {
+        guard !ready.isEmpty else { return }
+        let turn = ready
+        ready.removeAll(keepingCapacity: true)
+        for token in turn {
+            switch token.kind {
+            case .client:
+                guard clients.holds(token.index, token.generation) else { continue }
+                clients[token.index].isReady = false
+                continueClient(token.index)
+            case .link:
+                guard links.holds(token.index, token.generation) else { continue }
+                links[token.index].isReady = false
+                readLink(token.index)
+            default: break
+            }
+        }
+    }
+
+    /// Puts a client on the list of those to go on with.
+    mutating func markReady(client: Int32) {
+        guard !clients[client].isReady else { return }
+        clients[client].isReady = true
+        ready.append(EventToken(.client, index: client, generation: clients[client].generation))
+    }
+
+    /// Puts a link on the list of those to go on with.
+    mutating func markReady(link: Int32) {
+        guard !links[link].isReady else { return }
+        links[link].isReady = true
+        ready.append(EventToken(.link, index: link, generation: links[link].generation))
+    }
+
+    /// Gives every route its place in the counters.
+    mutating func rememberRoutes() {
+        for route in snapshot.routes.routes { _ = counters.slot(of: route.name) }
+    }
+}

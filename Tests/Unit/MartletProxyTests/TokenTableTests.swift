@@ -1,0 +1,69 @@
+import Testing
+
+@testable import MartletProxy
+
+@Suite struct TokenTableTests {
+    private func with<Result>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        let bytes = Array(text.utf8)
+        return unsafe bytes.withUnsafeBufferPointer { unsafe body($0) }
+    }
+
+    private func insert(_ table: inout TokenTable<Int>, _ token: String, scope: UInt32 = 0, expires: Int64 = 100, _ value: Int) {
+        unsafe with(token) { bytes in
+            unsafe table.insert(
+                bytes, scope: scope, expires: expires, attachment: UnsafeBufferPointer(start: nil, count: 0), payload: value)
+        }
+    }
+
+    private func find(_ table: inout TokenTable<Int>, _ token: String, scope: UInt32 = 0, now: Int64 = 0) -> Int? {
+        unsafe with(token) { bytes in unsafe table.find(bytes, scope: scope, now: now).flatMap { table.payload($0) } }
+    }
+
+    @Test func `finds just the token, the scope and the time`() {
+        var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
+        insert(&table, "one", 1)
+        #expect(find(&table, "one") == 1)
+        #expect(find(&table, "one", scope: 1) == nil)
+        #expect(find(&table, "onf") == nil)
+        #expect(find(&table, "one", now: 99) == 1)
+        #expect(find(&table, "one", now: 100) == nil)
+    }
+
+    @Test func `a second insert replaces the first`() {
+        var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
+        insert(&table, "one", 1)
+        insert(&table, "one", 2)
+        #expect(find(&table, "one") == 2)
+        #expect(table.count == 1)
+    }
+
+    @Test func `attachments come back whole`() throws {
+        var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
+        let found = unsafe with("token") { token in
+            unsafe with("attached") { bytes in
+                unsafe table.insert(token, scope: 0, expires: 1, attachment: bytes, payload: 0)
+            }
+            return unsafe table.find(token, scope: 0, now: 0)
+        }
+        #expect(unsafe Array(table.attachment(try #require(found))) == Array("attached".utf8))
+    }
+
+    @Test func `stays within its bytes and keeps what is used`() {
+        var table = TokenTable<Int>(byteLimit: 8 * 1024, key: (3, 4))
+        for number in 0..<5000 {
+            insert(&table, "token-\(number)", number)
+            #expect(find(&table, "token-\(number)") == number)
+        }
+        #expect(table.count < 1000)
+        let survivors = (0..<5000).count { find(&table, "token-\($0)") == $0 }
+        #expect(survivors == table.count)
+    }
+
+    @Test func `forgets everything at once`() {
+        var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
+        for number in 0..<1000 { insert(&table, "t\(number)", number) }
+        table.removeAll()
+        #expect(table.count == 0)
+        #expect((0..<1000).allSatisfy { find(&table, "t\($0)") == nil })
+    }
+}
