@@ -1,6 +1,8 @@
 public import MartletCore
 
-/// Why a block of the configuration cannot be used. It ends the block it is thrown in; other blocks are still read.
+/// Why a block of the configuration cannot be used.
+///
+/// It ends the block it is thrown in; other blocks are still read.
 public struct ConfigurationError: Error, Sendable, CustomStringConvertible {
     /// What was found; empty when all of it has been recorded already (``alreadyReported``).
     public let diagnostics: [Diagnostic]

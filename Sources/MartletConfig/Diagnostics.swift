@@ -19,7 +19,7 @@ public struct Diagnostic: Sendable, CustomStringConvertible {
         self.text = text
     }
 
-    /// `file:line:column: error: text [code]`
+    /// The line that is printed: `file:line:column: error: text [code]`.
     public var description: String { "\(location): \(severity.rawValue): \(text) [\(code)]" }
 }
 

@@ -6,7 +6,7 @@ struct FileFailure: Error {
     var isTooLarge = false
 }
 
-/// Reads a regular file into memory. Pipes and devices are refused, so that reading always ends.
+/// Reads a regular file into memory; pipes and devices are refused, so that reading always ends.
 func readWholeFile(_ path: String, limit: Int) throws(FileFailure) -> [UInt8] {
     guard !path.utf8.contains(0) else { throw FileFailure(reason: "the name has a NUL") }
     let descriptor = unsafe path.withCString { unsafe martlet_open_read_nonblocking($0) }
@@ -14,7 +14,9 @@ func readWholeFile(_ path: String, limit: Int) throws(FileFailure) -> [UInt8] {
     defer { close(descriptor) }
     var status = stat()
     guard unsafe fstat(descriptor, &status) == 0 else { throw systemFailure() }
-    guard status.st_mode & UInt32(S_IFMT) == UInt32(S_IFREG) else { throw FileFailure(reason: "it is not a regular file") }
+    guard status.st_mode & UInt32(S_IFMT) == UInt32(S_IFREG) else {
+        throw FileFailure(reason: "it is not a regular file")
+    }
     var bytes: [UInt8] = []
     var chunk = [UInt8](repeating: 0, count: 16 * 1024)
     while true {

@@ -35,7 +35,8 @@ private enum AuthorizeEntry: ConfigurationDecodable {
         let age: Duration = try reader.required("max_age", in: Duration.positive)
         if let other = reader.keys.first(where: { $0.value != "max_age" && reader.isKnown($0.value) }) {
             throw ConfigurationError(
-                .configConflictingKeys, at: other.location, "'max_age' stands alone in its condition, without '\(other.value)'")
+                .configConflictingKeys, at: other.location,
+                "'max_age' stands alone in its condition, without '\(other.value)'")
         }
         self = .maximumAge(age)
     }
@@ -61,7 +62,10 @@ extension ConditionConfiguration: ConfigurationDecodable {
 
     /// The grammar of an entry of the outermost list, where `max_age` may stand too.
     static var entryGrammar: ConfigurationGrammar? {
-        .init((grammar?.keys ?? []) + [.optional("max_age", .duration, "The greatest age of the credential's proof; stands alone.")])
+        .init(
+            (grammar?.keys ?? []) + [
+                .optional("max_age", .duration, "The greatest age of the credential's proof; stands alone.")
+            ])
     }
 
     static var shape: ConfigurationGrammar.Shape { .conditions }
@@ -74,7 +78,9 @@ extension ConditionConfiguration: ConfigurationDecodable {
         let inverted = reader.optional("not", default: false)
         let given = reader.keys.filter { Self.tests.contains($0.value) }
         let claim = reader.expected("claim", as: Located<String>.self)
-        if let claim, claim.value.isEmpty { reader.error(.configBadValue, at: claim.location, "claim: must not be empty") }
+        if let claim, claim.value.isEmpty {
+            reader.error(.configBadValue, at: claim.location, "claim: must not be empty")
+        }
         guard let key = given.first, given.count == 1 else {
             let place = given.dropFirst().first?.location ?? reader.location
             throw ConfigurationError(
@@ -85,12 +91,15 @@ extension ConditionConfiguration: ConfigurationDecodable {
         self = .claim(name: claim.value, test: test, inverted: inverted)
     }
 
-    private static func alternatives(_ reader: inout ConfigurationReader) throws(ConfigurationError) -> ConditionConfiguration {
+    private static func alternatives(
+        _ reader: inout ConfigurationReader
+    ) throws(ConfigurationError) -> ConditionConfiguration {
         let conditions = reader.blocks("any", as: ConditionConfiguration.self).map(\.value)
         if let other = reader.keys.first(where: { $0.value != "any" && reader.isKnown($0.value) }) {
             let hint = other.value == "not" ? "; write the conditions one by one, each with 'not: true'" : ""
             throw ConfigurationError(
-                .configConflictingKeys, at: other.location, "'any' stands alone in its condition, without '\(other.value)'\(hint)")
+                .configConflictingKeys, at: other.location,
+                "'any' stands alone in its condition, without '\(other.value)'\(hint)")
         }
         if let node = reader.node("any"), node.elements?.isEmpty == true {
             throw node.error(.configBadValue, "any: must not be empty")
@@ -145,11 +154,13 @@ private struct Number: ConfigurationValue {
         if rest.first == 0x2D { rest = rest.dropFirst() }
         let digits = rest.prefix { (0x30...0x39).contains($0) }
         let hasLeadingZero = digits.count > 1 && digits.first == 0x30
-        let isNumber = !digits.isEmpty && !hasLeadingZero
+        let isNumber =
+            !digits.isEmpty && !hasLeadingZero
             && rest.allSatisfy { (0x30...0x39).contains($0) || "+-.eE".utf8.contains($0) } && text.utf8.last != 0x2E
         guard isNumber, let value = Double(text) else { return nil }
         guard value.magnitude <= 9_007_199_254_740_992 else {
-            throw node.error(.configBadValue, "\(quoted(text)) is too large to be compared exactly: quote it to compare texts")
+            throw node.error(
+                .configBadValue, "\(quoted(text)) is too large to be compared exactly: quote it to compare texts")
         }
         return value
     }

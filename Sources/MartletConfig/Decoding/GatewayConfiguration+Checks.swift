@@ -15,18 +15,18 @@ extension GatewayConfiguration {
     func checkListeners(_ diagnostics: inout Diagnostics) {
         var taken: [SocketAddress: String] = [:]
         let admin = self.admin.map { [($0.address, "the admin listener")] } ?? []
-        for (address, owner) in server.listeners.map({ ($0.address, "a listener") }) + admin {
+        for (address, owner) in admin + server.listeners.map({ ($0.address, "another listener") }) {
             if case .ip(_, port: 0) = address.value { continue }
             if let first = taken.updateValue(owner, forKey: address.value) {
                 diagnostics.error(
                     .configDuplicateName, at: address.location,
-                    "\(owner) has the address \(address.value.configurationText), which \(first) has already")
+                    "\(first) has the address \(address.value.configurationText) already")
             }
         }
     }
 
     /// Warns of routes all of whose requests an earlier route takes.
-    func checkReachability(_ diagnostics: inout Diagnostics) {
+    func warnOfUnreachableRoutes(_ diagnostics: inout Diagnostics) {
         // Every route is compared with every earlier one; past this many, the warning is not worth the time.
         guard routes.count <= 1_000 else { return }
         for (index, route) in routes.enumerated() {
@@ -43,7 +43,8 @@ extension RouteConfiguration {
     /// Whether every request that `other` matches is matched here too, as far as the patterns' texts show.
     fileprivate func takesAll(of other: RouteConfiguration) -> Bool {
         let hostNames = Set(hosts.map(\.value))
-        let takesHosts = hosts.isEmpty || (!other.hosts.isEmpty && other.hosts.allSatisfy { hostNames.contains($0.value) })
+        let takesHosts =
+            hosts.isEmpty || (!other.hosts.isEmpty && other.hosts.allSatisfy { hostNames.contains($0.value) })
         let takesMethods = methods.isEmpty || (!other.methods.isEmpty && Set(other.methods).isSubset(of: methods))
         return takesHosts && takesMethods && path.takesAll(of: other.path)
     }

@@ -3,18 +3,26 @@ extension GatewayConfiguration {
     package static var grammar: ConfigurationGrammar {
         .init([
             .required("version", .integer(1...1), "The grammar's version: 1."),
-            .optional("server", .block(of: ServerConfiguration.self), "Listeners, limits and deadlines of the client side."),
-            .optional("admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]), "Health, metrics and the dashboard; `off` for none."),
+            .optional(
+                "server", .block(of: ServerConfiguration.self), "Listeners, limits and deadlines of the client side."),
+            .optional(
+                "admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]),
+                "Health, metrics and the dashboard; `off` for none."),
             .optional("log", .block(of: LogConfiguration.self), "What is logged and how."),
-            .optional("store", .block(of: StoreConfiguration.self), "What instances share: issuers' keys and, later, sessions."),
+            .optional(
+                "store", .block(of: StoreConfiguration.self),
+                "What instances share: issuers' keys and, later, sessions."),
             .optional("accounts", .anything, "Not supported yet."),
             .optional("sessions", .anything, "Not supported yet."),
             .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and kept."),
             .optional("assertion", .anything, "Not supported yet."),
             .optional("providers", .map(.provider), "Ways to prove identity, by name."),
-            .optional("plugins", .list(.anything, nonEmpty: false), default: "[]", "Only an empty list is supported yet."),
+            .optional(
+                "plugins", .list(.anything, nonEmpty: false), default: "[]", "Only an empty list is supported yet."),
             .required("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "Where requests go, by name."),
-            .required("routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true), "Which requests go where; the first that matches wins."),
+            .required(
+                "routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true),
+                "Which requests go where; the first that matches wins."),
         ])
     }
 
@@ -24,7 +32,7 @@ extension GatewayConfiguration {
         for key in ["accounts", "sessions", "assertion"] { reader.unsupported(key) }
         if let plugins = reader.node("plugins"), plugins.elements?.isEmpty != true {
             if plugins.elements == nil {
-                reader.error(.configWrongType, at: plugins.location, "plugins: must be a list, not \(plugins.kindName)")
+                reader.diagnostics.add(plugins.mismatch("plugins ", mustBe: "a list"))
             } else {
                 reader.unsupported("plugins", "loading plugins from libraries")
             }
@@ -39,18 +47,25 @@ extension GatewayConfiguration {
         let upstreams = readUpstreams(&reader)
         let routes = readRoutes(&reader)
         var configuration = GatewayConfiguration(
-            server: server, admin: admin, log: log, store: store, jwks: jwks, providers: providers, upstreams: upstreams,
+            server: server, admin: admin, log: log, store: store, jwks: jwks, providers: providers,
+            upstreams: upstreams,
             routes: routes)
-        ReferenceCheck(&reader).run(&reader.diagnostics)
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
-        configuration.checkReachability(&reader.diagnostics)
+        var references = ReferenceCheck(&reader)
+        references.run(&reader.diagnostics)
+        // Behind an error, what looks unused or out of reach is mostly its consequence.
+        if !reader.diagnostics.hasErrors {
+            references.warnOfUnused(&reader.diagnostics)
+            configuration.warnOfUnreachableRoutes(&reader.diagnostics)
+        }
         return configuration
     }
 
     private static func checkVersion(_ reader: inout ConfigurationReader) {
         guard let version = reader.expected("version", as: Located<Int>.self), version.value != 1 else { return }
-        reader.error(.configBadVersion, at: version.location, "version \(version.value) is not known: the only one is 1")
+        reader.error(
+            .configBadVersion, at: version.location, "version \(version.value) is not known: the only one is 1")
     }
 
     private static func readAdmin(_ reader: inout ConfigurationReader) -> AdminConfiguration? {
@@ -59,10 +74,12 @@ extension GatewayConfiguration {
         return reader.block("admin")
     }
 
-    private static func readProviders(_ reader: inout ConfigurationReader, knownKinds: [String]) -> [ProviderConfiguration] {
+    private static func readProviders(
+        _ reader: inout ConfigurationReader, knownKinds: [String]
+    ) -> [ProviderConfiguration] {
         guard let node = reader.node("providers") else { return [] }
         guard let entries = node.entries else {
-            reader.error(.configWrongType, at: node.location, "providers must be a block of names, not \(node.kindName)")
+            reader.diagnostics.add(node.mismatch("providers ", mustBe: "a block of names"))
             return []
         }
         return entries.compactMap { entry in
@@ -77,7 +94,8 @@ extension GatewayConfiguration {
             reader.error(.configBadValue, at: node.location, "upstreams: must not be empty")
         }
         for entry in node.entries ?? [] { reader.checkName(entry.key) }
-        return reader.namedBlocks("upstreams", noun: "upstream", as: UpstreamConfiguration.Block.self).map { name, block in
+        return reader.namedBlocks("upstreams", noun: "upstream", as: UpstreamConfiguration.Block.self).map {
+            name, block in
             UpstreamConfiguration(
                 name: name, endpoints: block.endpoints.elements, timeouts: block.timeouts, host: block.host,
                 balance: block.balance)
@@ -87,7 +105,7 @@ extension GatewayConfiguration {
     private static func readRoutes(_ reader: inout ConfigurationReader) -> [RouteConfiguration] {
         guard let node = reader.expected("routes", as: AnyNode.self)?.node else { return [] }
         guard let elements = node.elements else {
-            reader.error(.configWrongType, at: node.location, "routes must be a list, not \(node.kindName)")
+            reader.diagnostics.add(node.mismatch("routes ", mustBe: "a list"))
             return []
         }
         if elements.isEmpty { reader.error(.configBadValue, at: node.location, "routes: must not be empty") }
@@ -96,7 +114,8 @@ extension GatewayConfiguration {
             let name = element["name"].flatMap { try? Located<String>(decoding: $0) }
             if let name, let first = places.updateValue(name.location, forKey: name.value) {
                 reader.error(
-                    .configDuplicateName, at: name.location, "another route is called \(quoted(name.value)), on line \(first.line)")
+                    .configDuplicateName, at: name.location,
+                    "another route is called \(quoted(name.value)), on line \(first.line)")
             }
             let title = name.map { "route \(quoted($0.value))" } ?? "routes[\(index)]"
             return element.decode(RouteConfiguration.self, title: title, into: &reader.diagnostics)

@@ -30,11 +30,13 @@ extension ProviderConfiguration {
         _ kind: Located<String>, _ known: [String], _ title: String, into diagnostics: inout Diagnostics
     ) {
         if laterKinds.contains(kind.value) {
-            diagnostics.error(.configNotSupported, at: kind.location, "\(title) has kind '\(kind.value)', which is not supported yet")
+            diagnostics.error(
+                .configNotSupported, at: kind.location, "\(title) has kind '\(kind.value)', which is not supported yet")
             return
         }
         diagnostics.error(
             .configUnknownKind, at: kind.location,
-            "\(title) has kind \(quoted(kind.value)), which no plugin here has\(Suggestion.phrase(for: kind.value, among: known))")
+            "\(title) has kind \(quoted(kind.value)), which no plugin here has\(Suggestion.phrase(for: kind.value, among: known))"
+        )
     }
 }

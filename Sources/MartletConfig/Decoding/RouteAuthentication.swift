@@ -14,9 +14,14 @@ struct RouteAuthentication: ConfigurationDecodable {
 
     static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("providers", .list(.text, nonEmpty: true), "Who vouches: names in `providers`; all of them without it."),
-            .optional("mode", .choice(Mode.allCases.map(\.rawValue)), default: "required", "`optional` lets callers without a credential pass; a bad one is still refused."),
-            .optional("credentials", .list(.choice(["session", "direct"]), nonEmpty: true), default: "[direct]", "`session` is not supported yet."),
+            .optional(
+                "providers", .list(.text, nonEmpty: true), "Who vouches: names in `providers`; all of them without it."),
+            .optional(
+                "mode", .choice(Mode.allCases.map(\.rawValue)), default: "required",
+                "`optional` lets callers without a credential pass; a bad one is still refused."),
+            .optional(
+                "credentials", .list(.choice(["session", "direct"]), nonEmpty: true), default: "[direct]",
+                "`session` is not supported yet."),
             .optional("max_age", .duration, "The greatest age of the credential's proof."),
         ])
     }
@@ -41,7 +46,8 @@ struct RouteAuthentication: ConfigurationDecodable {
         let mode = Mode(rawValue: scalar.text).map { " (did you mean '{ mode: \($0.rawValue) }'?)" }
         reader.error(
             .configBadValue, at: node.location,
-            "auth: must be none or a block, not \(quoted(scalar.text))\(mode ?? Suggestion.phrase(for: scalar.text, among: ["none"]))")
+            "auth: must be none or a block, not \(quoted(scalar.text))\(mode ?? Suggestion.phrase(for: scalar.text, among: ["none"]))"
+        )
         return nil
     }
 }

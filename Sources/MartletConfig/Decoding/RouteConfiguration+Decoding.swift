@@ -6,12 +6,16 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional(
                 "auth", .either([.choice(["none"]), .block(of: RouteAuthentication.self)]),
                 "`none`, or who vouches and how; any configured provider without it."),
-            .optional("authorize", .list(ConditionConfiguration.shape, nonEmpty: false), default: "[]", "Conditions on the caller's claims; all must hold."),
+            .optional(
+                "authorize", .list(ConditionConfiguration.shape, nonEmpty: false), default: "[]",
+                "Conditions on the caller's claims; all must hold."),
             .optional("headers", .block(of: RouteHeaders.self), "Headers that the upstream gets or does not get."),
             .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path."),
             .optional("limits", .block(of: RouteLimits.self), "Bounds that differ from `server.limits`."),
             .optional("upgrade", .block(of: RouteUpgrade.self), "WebSocket and other upgrades."),
-            .optional("forward_credentials", .boolean, default: "false", "Whether the upstream gets the credential that Martlet used."),
+            .optional(
+                "forward_credentials", .boolean, default: "false",
+                "Whether the upstream gets the credential that Martlet used."),
             .required("upstream", .text, "Where the request goes: a name in `upstreams`."),
         ])
     }
@@ -30,7 +34,8 @@ extension RouteConfiguration: ConfigurationDecodable {
         bodyLimit = (reader.block("limits") ?? RouteLimits()).body
         _ = reader.block("upgrade", as: RouteUpgrade.self)
         forwardsCredentials = reader.optional("forward_credentials", default: false)
-        if let node = reader.node("authorize"), case .none = self.authentication, !rules.isEmpty, authentication != nil {
+        if let node = reader.node("authorize"), case .none = self.authentication, !rules.isEmpty, authentication != nil
+        {
             reader.error(.configBadValue, at: node.location, "authorize: 'auth: none' leaves nobody to judge")
         }
         let name = reader.expectedName("name")
@@ -50,22 +55,30 @@ struct RouteMatch: ConfigurationDecodable {
 
     static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("hosts", .list(.text, nonEmpty: true), "`api.example.com`, or `*.example.com` for all below it; any host without it."),
-            .optional("path", .pattern("^/|\\$\\{"), "`*` is one segment or a part of one, `**` any number of segments; any path without it."),
+            .optional(
+                "hosts", .list(.text, nonEmpty: true),
+                "`api.example.com`, or `*.example.com` for all below it; any host without it."),
+            .optional(
+                "path", .pattern("^/|\\$\\{"),
+                "`*` is one segment or a part of one, `**` any number of segments; any path without it."),
             .optional("path_regex", .text, "Instead of `path`: a regular expression for the whole path."),
             .optional("methods", .list(.text, nonEmpty: true), "Any method without it."),
         ])
     }
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        hosts = reader.optional("hosts", as: NonEmpty<Located<HostPattern>>.self)?.map { Located($0.value.text, at: $0.location) } ?? []
+        hosts =
+            reader.optional("hosts", as: NonEmpty<Located<HostPattern>>.self)?.map {
+                Located($0.value.text, at: $0.location)
+            } ?? []
         methods = reader.optional("methods", as: NonEmpty<MethodName>.self)?.map(\.text) ?? []
         let glob: Located<PathGlob>? = reader.optional("path")
         let regex: Located<String>? = reader.optional("path_regex")
         if let glob { path = .glob(Located(glob.value.text, at: glob.location)) }
         guard let regex else { return }
         if glob != nil {
-            reader.error(.configConflictingKeys, at: regex.location, "'path' and 'path_regex' are both given in \(reader.title)")
+            reader.error(
+                .configConflictingKeys, at: regex.location, "'path' and 'path_regex' are both given in \(reader.title)")
         } else if regex.value.isEmpty {
             reader.error(.configBadPattern, at: regex.location, "path_regex: must not be empty")
         }
@@ -84,7 +97,9 @@ struct RouteRewrite: ConfigurationDecodable {
     }
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        stripPrefix = reader.optional("strip_prefix", as: Located<PathPrefix>.self).map { Located($0.value.text, at: $0.location) }
+        stripPrefix = reader.optional("strip_prefix", as: Located<PathPrefix>.self).map {
+            Located($0.value.text, at: $0.location)
+        }
     }
 }
 
@@ -96,7 +111,9 @@ struct RouteLimits: ConfigurationDecodable {
 
     static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("body_bytes", .either([.size, .choice(["unlimited"])]), "Instead of `server.limits.body_bytes`; `unlimited` for streams.")
+            .optional(
+                "body_bytes", .either([.size, .choice(["unlimited"])]),
+                "Instead of `server.limits.body_bytes`; `unlimited` for streams.")
         ])
     }
 
@@ -111,7 +128,9 @@ struct RouteUpgrade: ConfigurationDecodable {
     static var grammar: ConfigurationGrammar? {
         .init([
             .optional("websocket", .boolean, default: "false", "`true` is not supported yet."),
-            .optional("close_on_expiry", .boolean, default: "true", "Whether a tunnel ends with the credential that opened it."),
+            .optional(
+                "close_on_expiry", .boolean, default: "true",
+                "Whether a tunnel ends with the credential that opened it."),
             .optional("idle", .duration, default: "5m", "The longest pause in a tunnel."),
         ])
     }

@@ -7,8 +7,12 @@ struct RouteHeaders: ConfigurationDecodable {
 
     static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("set", .map(.block(of: HeaderConfiguration.Block.self)), "Headers made of what was proved; replaces `X-Auth-Subject`, `X-Auth-Provider`, `X-Auth-Email`."),
-            .optional("remove", .list(.text, nonEmpty: false), default: "[]", "Headers of the client that the upstream does not get."),
+            .optional(
+                "set", .map(.block(of: HeaderConfiguration.Block.self)),
+                "Headers made of what was proved; replaces `X-Auth-Subject`, `X-Auth-Provider`, `X-Auth-Email`."),
+            .optional(
+                "remove", .list(.text, nonEmpty: false), default: "[]",
+                "Headers of the client that the upstream does not get."),
         ])
     }
 
@@ -21,11 +25,14 @@ struct RouteHeaders: ConfigurationDecodable {
         for (name, block) in reader.namedBlocks("set", noun: "header", as: HeaderConfiguration.Block.self) {
             guard let header = Self.checked(name, &names, &reader) else { continue }
             if let twice = removed.first(where: { $0.value.folded == header.folded }) {
-                reader.error(.configConflictingKeys, at: twice.location, "header \(quoted(twice.value.text)) is both set and removed")
+                reader.error(
+                    .configConflictingKeys, at: twice.location,
+                    "header \(quoted(twice.value.text)) is both set and removed")
             }
             headers.append(
                 HeaderConfiguration(
-                    name: name, value: block.value, encoding: block.encoding, join: block.join, fallback: block.fallback))
+                    name: name, value: block.value, encoding: block.encoding, join: block.join, fallback: block.fallback
+                ))
         }
         set = headers
     }
@@ -39,7 +46,8 @@ struct RouteHeaders: ConfigurationDecodable {
             if let first = names[header.folded] {
                 reader.error(
                     .configDuplicateName, at: name.location,
-                    "header \(quoted(name.value)) is set already, as \(quoted(first)): case and '_' for '-' make no difference")
+                    "header \(quoted(name.value)) is set already, as \(quoted(first)): case and '_' for '-' make no difference"
+                )
             }
             names[header.folded] = name.value
             return header
@@ -63,9 +71,13 @@ extension HeaderConfiguration {
 
         static var grammar: ConfigurationGrammar? {
             ConfigurationGrammar([
-                .optional("attribute", .choice(PrincipalAttribute.allCases.map(\.rawValue)), "What the gateway knows of the caller."),
+                .optional(
+                    "attribute", .choice(PrincipalAttribute.allCases.map(\.rawValue)),
+                    "What the gateway knows of the caller."),
                 .optional("claim", .text, "What the provider says of the caller."),
-                .optional("encode", .choice(Encoding.allCases.map(\.rawValue)), default: "percent", "How other characters than printable ASCII are written."),
+                .optional(
+                    "encode", .choice(Encoding.allCases.map(\.rawValue)), default: "percent",
+                    "How other characters than printable ASCII are written."),
                 .optional("join", .text, "What stands between the elements of a list."),
                 .optional("default", .text, "The value where there is none; without it the header is left out."),
             ])
@@ -78,16 +90,21 @@ extension HeaderConfiguration {
             fallback = reader.optional("default", as: PrintableText.self)?.text
             let attribute: PrincipalAttribute? = reader.optional("attribute")
             let claim: Located<String>? = reader.optional("claim")
-            if let claim, claim.value.isEmpty { reader.error(.configBadValue, at: claim.location, "claim: must not be empty") }
+            if let claim, claim.value.isEmpty {
+                reader.error(.configBadValue, at: claim.location, "claim: must not be empty")
+            }
             switch (reader.has("attribute"), reader.has("claim")) {
             case (true, true):
                 throw ConfigurationError(
                     .configConflictingKeys, at: reader.location, "\(reader.title) has both 'attribute' and 'claim'")
             case (false, false):
-                throw ConfigurationError(.configMissingKey, at: reader.location, "missing key 'attribute' or 'claim' in \(reader.title)")
+                throw ConfigurationError(
+                    .configMissingKey, at: reader.location, "missing key 'attribute' or 'claim' in \(reader.title)")
             default: break
             }
-            guard let value = attribute.map(Value.attribute) ?? claim.map({ .claim($0.value) }) else { throw .alreadyReported }
+            guard let value = attribute.map(Value.attribute) ?? claim.map({ .claim($0.value) }) else {
+                throw .alreadyReported
+            }
             self.value = value
         }
     }

@@ -1,11 +1,19 @@
 extension ServerConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("listen", .list(.block(of: ListenerConfiguration.self), nonEmpty: true), "Where clients connect; `127.0.0.1:8080` without it."),
-            .optional("workers", .either([.choice(["auto"]), .integer(1...1024)]), default: "auto", "Event loops; `auto` is one per core."),
-            .optional("trusted_proxies", .list(.text, nonEmpty: false), default: "[]", "Address blocks whose `X-Forwarded-*` and `Forwarded` are believed."),
+            .optional(
+                "listen", .list(.block(of: ListenerConfiguration.self), nonEmpty: true),
+                "Where clients connect; `127.0.0.1:8080` without it."),
+            .optional(
+                "workers", .either([.choice(["auto"]), .integer(1...1024)]), default: "auto",
+                "Event loops; `auto` is one per core."),
+            .optional(
+                "trusted_proxies", .list(.text, nonEmpty: false), default: "[]",
+                "Address blocks whose `X-Forwarded-*` and `Forwarded` are believed."),
             .optional("limits", .block(of: Limits.self), "Bounds on what clients send."),
-            .optional("paths", .block(of: PathOptions.self), "What happens to percent-encodings that could be read in two ways."),
+            .optional(
+                "paths", .block(of: PathOptions.self),
+                "What happens to percent-encodings that could be read in two ways."),
             .optional("timeouts", .block(of: ServerTimeouts.self), "Deadlines of the client side."),
             .optional("http2", .anything, "Not supported yet."),
         ])
@@ -24,7 +32,8 @@ extension ServerConfiguration: ConfigurationDecodable {
             trustedProxies.append(range.value)
             if range.value.isEverything {
                 reader.diagnostics.warning(
-                    .configInsecure, at: range.location, "every client is a trusted proxy: anyone can claim any address")
+                    .configInsecure, at: range.location, "every client is a trusted proxy: anyone can claim any address"
+                )
             }
         }
         limits = reader.block("limits") ?? Limits()
@@ -35,7 +44,8 @@ extension ServerConfiguration: ConfigurationDecodable {
     /// What holds without a `server:` block.
     static func standard(at location: SourceLocation) -> ServerConfiguration {
         ServerConfiguration(
-            listeners: [.standard(at: location)], workers: nil, trustedProxies: [], limits: Limits(), paths: PathOptions(),
+            listeners: [.standard(at: location)], workers: nil, trustedProxies: [], limits: Limits(),
+            paths: PathOptions(),
             timeouts: ServerTimeouts())
     }
 }
@@ -55,7 +65,9 @@ private struct WorkerCount: ConfigurationValue {
 extension ListenerConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .required("address", .text, "`127.0.0.1:8080`, `[::]:8443` or `unix:/run/martlet.sock`; port 0 lets the system choose."),
+            .required(
+                "address", .text,
+                "`127.0.0.1:8080`, `[::]:8443` or `unix:/run/martlet.sock`; port 0 lets the system choose."),
             .optional("reuse_port", .boolean, default: "false", "Lets a second process listen on the same address."),
             .optional("tls", .anything, "Not supported yet."),
             .optional("http2", .boolean, default: "false", "`true` is not supported yet."),
@@ -80,23 +92,34 @@ extension ListenerConfiguration: ConfigurationDecodable {
 extension Limits: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("header_bytes", .size, default: "16KiB", "Request line and header fields together, 256B to 1MiB."),
+            .optional(
+                "header_bytes", .size, default: "16KiB", "Request line and header fields together, 256B to 1MiB."),
             .optional("header_fields", .integer(1...10_000), default: "100", "Number of header fields."),
-            .optional("body_bytes", .either([.size, .choice(["unlimited"])]), default: "10MiB", "A request's body; a route may have its own."),
-            .optional("body_min_rate", .size, default: "256B", "Bytes per second that a body must arrive with, averaged over 30 s; `0B` is off."),
+            .optional(
+                "body_bytes", .either([.size, .choice(["unlimited"])]), default: "10MiB",
+                "A request's body; a route may have its own."),
+            .optional(
+                "body_min_rate", .size, default: "256B",
+                "Bytes per second that a body must arrive with, averaged over 30 s; `0B` is off."),
             .optional("connections", .integer(1...1_000_000), default: "10000", "Connections at a time."),
-            .optional("connections_per_address", .integer(0...1_000_000), default: "0", "The same for one client address; 0 is unlimited."),
+            .optional(
+                "connections_per_address", .integer(0...1_000_000), default: "0",
+                "The same for one client address; 0 is unlimited."),
         ])
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         self.init()
-        headerBytes = reader.optional("header_bytes", default: ByteSize(bytes: headerBytes), in: ByteSize(bytes: 256) ... .mebibytes(1)).bytes
+        headerBytes =
+            reader.optional(
+                "header_bytes", default: ByteSize(bytes: headerBytes), in: ByteSize(bytes: 256) ... .mebibytes(1)
+            ).bytes
         headerFields = reader.optional("header_fields", default: headerFields, in: 1...10_000)
         bodyBytes = reader.optional("body_bytes", default: SizeLimit(bytes: bodyBytes)).bytes
         bodyMinimumRate = reader.optional("body_min_rate", default: ByteSize(bytes: bodyMinimumRate)).bytes
         connections = reader.optional("connections", default: connections, in: 1...1_000_000)
-        connectionsPerAddress = reader.optional("connections_per_address", default: connectionsPerAddress, in: 0...1_000_000)
+        connectionsPerAddress = reader.optional(
+            "connections_per_address", default: connectionsPerAddress, in: 0...1_000_000)
     }
 }
 
@@ -118,8 +141,12 @@ extension PathOptions: ConfigurationDecodable {
 
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("encoded_slash", .choice(["reject", "keep"]), default: "reject", "`%2F` in a path: 400, or kept as text."),
-            .optional("encoded_percent", .choice(["reject", "keep"]), default: "reject", "`%25` in a path: 400, or kept as text."),
+            .optional(
+                "encoded_slash", .choice(["reject", "keep"]), default: "reject",
+                "`%2F` in a path: 400, or kept as text."),
+            .optional(
+                "encoded_percent", .choice(["reject", "keep"]), default: "reject",
+                "`%25` in a path: 400, or kept as text."),
         ])
     }
 
@@ -133,7 +160,9 @@ extension PathOptions: ConfigurationDecodable {
 extension ServerTimeouts: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("request_head", .duration, default: "10s", "For a whole request head, and for one that is not finished."),
+            .optional(
+                "request_head", .duration, default: "10s", "For a whole request head, and for one that is not finished."
+            ),
             .optional("tls_handshake", .duration, default: "10s", "For a TLS handshake."),
             .optional("idle", .duration, default: "75s", "How long a connection without a request stays open."),
             .optional("body_idle", .duration, default: "30s", "The longest pause inside a request's body."),

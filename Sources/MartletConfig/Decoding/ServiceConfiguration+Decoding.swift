@@ -2,14 +2,19 @@ package import MartletCore
 
 extension AdminConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
-        .init([.optional("address", .text, default: "127.0.0.1:9901", "Where `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard are.")])
+        .init([
+            .optional(
+                "address", .text, default: "127.0.0.1:9901",
+                "Where `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard are.")
+        ])
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         address = reader.optional("address", default: Self.standard(at: reader.location).address)
         if !address.value.isLocal {
             reader.diagnostics.warning(
-                .configInsecure, at: address.location, "the admin listener can be reached from other machines: it asks for no credential")
+                .configInsecure, at: address.location,
+                "the admin listener can be reached from other machines: it asks for no credential")
         }
     }
 
@@ -36,7 +41,9 @@ extension LogConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
             .optional("level", .choice(LogLevel.allCases.map(\.name)), default: "info", "The least that is logged."),
-            .optional("format", .choice(Format.allCases.map(\.rawValue)), default: "auto", "`auto` is text on a terminal and JSON lines elsewhere."),
+            .optional(
+                "format", .choice(Format.allCases.map(\.rawValue)), default: "auto",
+                "`auto` is text on a terminal and JSON lines elsewhere."),
         ])
     }
 
@@ -53,7 +60,9 @@ extension StoreConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         ConfigurationGrammar([
             .optional("key_prefix", .text, default: "martlet:", "What every key in the store begins with."),
-            .optional("on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached", "While the store is down: go on with what is cached, or `deny`."),
+            .optional(
+                "on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached",
+                "While the store is down: go on with what is cached, or `deny`."),
         ])
         .withSecret("url", required: false, "`memory:` (the default), `redis://`, `rediss://` or `redis+unix://`.")
     }
@@ -73,7 +82,7 @@ extension StoreConfiguration: ConfigurationDecodable {
         StoreConfiguration(url: Located("memory:", at: location))
     }
 
-    /// Reads the URL and checks its scheme. Messages never show it: it may hold a password.
+    /// Reads the URL and checks its scheme; messages never show it, since it may hold a password.
     private static func readURL(_ reader: inout ConfigurationReader) -> Located<String> {
         guard let secret = reader.optionalSecret("url") else { return standard(at: reader.location).url }
         let text = secret.value.withBytes { String(decoding: $0, as: UTF8.self) }
@@ -88,7 +97,8 @@ extension StoreConfiguration: ConfigurationDecodable {
         case "redis+sentinel", "redis+cluster":
             reader.error(.configNotSupported, at: secret.location, "url: \(scheme) is not supported yet")
         default:
-            reader.error(.configBadURL, at: secret.location, "url: must be memory:, redis://…, rediss://… or redis+unix://…")
+            reader.error(
+                .configBadURL, at: secret.location, "url: must be memory:, redis://…, rediss://… or redis+unix://…")
         }
         return Located(text, at: secret.location)
     }
@@ -99,7 +109,9 @@ extension JWKSConfiguration: ConfigurationDecodable {
         .init([
             .optional("ttl", .duration, default: "1h", "Age at which an issuer's keys are fetched again."),
             .optional("max_stale", .duration, default: "24h", "How long keys stay in use when fetching fails."),
-            .optional("unknown_kid_cooldown", .duration, default: "60s", "At most one fetch per so long for key ids that are not known."),
+            .optional(
+                "unknown_kid_cooldown", .duration, default: "60s",
+                "At most one fetch per so long for key ids that are not known."),
             .optional("negative_ttl", .duration, default: "5m", "How long a key id that does not exist is remembered."),
             .optional("fetch_timeout", .duration, default: "3s", "The deadline of one fetch."),
         ])

@@ -8,10 +8,16 @@ extension UpstreamConfiguration {
 
         static var grammar: ConfigurationGrammar? {
             .init([
-                .required("endpoints", .list(.text, nonEmpty: true), "`http://host[:port]`, `unix:/path` or `builtin:echo`, which answers with what it received."),
+                .required(
+                    "endpoints", .list(.text, nonEmpty: true),
+                    "`http://host[:port]`, `unix:/path` or `builtin:echo`, which answers with what it received."),
                 .optional("timeouts", .block(of: UpstreamTimeouts.self), "Deadlines of the upstream side."),
-                .optional("host", .text, default: "keep", "The `Host` the upstream gets: `keep` (the client's), `endpoint`, or a name."),
-                .optional("balance", .pattern("^(least_requests|round_robin|hash:.+)$"), default: "least_requests", "How an endpoint is chosen; `hash:<header>` sends equal values to the same one."),
+                .optional(
+                    "host", .text, default: "keep",
+                    "The `Host` the upstream gets: `keep` (the client's), `endpoint`, or a name."),
+                .optional(
+                    "balance", .pattern("^(least_requests|round_robin|hash:.+)$"), default: "least_requests",
+                    "How an endpoint is chosen; `hash:<header>` sends equal values to the same one."),
                 .optional("protocol", .anything, "Not supported yet."),
                 .optional("tls", .anything, "Not supported yet."),
                 .optional("health_check", .anything, "Not supported yet."),
@@ -56,7 +62,8 @@ extension UpstreamConfiguration.Balance: ConfigurationValue {
             guard text.hasPrefix("hash:") else {
                 let names = ["least_requests", "round_robin"]
                 let hint = Suggestion.phrase(for: text, among: names)
-                throw node.error(.configBadValue, "must be least_requests, round_robin or hash:<header>, not \(quoted(text))\(hint)")
+                throw node.error(
+                    .configBadValue, "must be least_requests, round_robin or hash:<header>, not \(quoted(text))\(hint)")
             }
             let name = text.dropFirst(5)
             guard !name.isEmpty, name.utf8.allSatisfy(HeaderName.isTokenByte) else {

@@ -70,6 +70,7 @@ package struct AdminConfiguration: Sendable {
 
 /// `log:`.
 package struct LogConfiguration: Sendable, Equatable {
+    /// How a line looks.
     package enum Format: String, Sendable, CaseIterable { case auto, text, json }
 
     package var level = LogLevel.info
@@ -80,6 +81,7 @@ package struct LogConfiguration: Sendable, Equatable {
 
 /// `store:`.
 package struct StoreConfiguration: Sendable {
+    /// What happens while the store is down.
     package enum OnError: String, Sendable, CaseIterable { case cached, deny }
 
     /// `memory:`, `redis://…`, `rediss://…` or `redis+unix://…`, as text; the Redis room reads it.
@@ -109,6 +111,7 @@ package struct ProviderConfiguration: Sendable {
 
 /// One entry of `upstreams:`.
 package struct UpstreamConfiguration: Sendable {
+    /// How an endpoint is chosen.
     package enum Balance: Sendable, Equatable {
         case leastRequests
         case roundRobin
@@ -151,12 +154,14 @@ package struct UpstreamTimeouts: Sendable, Equatable {
 
 /// One entry of `routes:`.
 package struct RouteConfiguration: Sendable {
+    /// Who must vouch for a caller.
     package enum Authentication: Sendable {
         case none
         case required(providers: [String])
         case optional(providers: [String])
     }
 
+    /// Which paths match.
     package enum PathPattern: Sendable {
         /// Any path.
         case any
@@ -172,7 +177,7 @@ package struct RouteConfiguration: Sendable {
     }
 
     package var name: Located<String>
-    /// Lower case; `*.example.com` is one or more labels. Empty is any host.
+    /// Lower case, where `*.example.com` is one or more labels; empty is any host.
     package var hosts: [Located<String>]
     package var path: PathPattern
     /// Empty is any method.
@@ -193,6 +198,7 @@ package struct RouteConfiguration: Sendable {
 
 /// One condition of `authorize:`.
 package indirect enum ConditionConfiguration: Sendable {
+    /// What a claim is held against.
     package enum Test: Sendable {
         case equals(ClaimLiteral)
         case isIn([ClaimLiteral])
@@ -216,11 +222,13 @@ package enum ClaimLiteral: Sendable, Equatable {
 
 /// One entry of `headers.set`.
 package struct HeaderConfiguration: Sendable {
+    /// Where a header's value comes from.
     package enum Value: Sendable {
         case attribute(PrincipalAttribute)
         case claim(String)
     }
 
+    /// How a value is written so that it fits into a header.
     package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii }
 
     /// As written in the file.

@@ -1,6 +1,7 @@
 extension ConfigurationReader {
     /// The block under a key, `nil` if it is absent or wrong; what is wrong in it is recorded.
-    public mutating func block<Block: ConfigurationDecodable>(_ key: String, as type: Block.Type = Block.self) -> Block? {
+    public mutating func block<Block: ConfigurationDecodable>(_ key: String, as type: Block.Type = Block.self) -> Block?
+    {
         node(key)?.decode(Block.self, title: title(of: key), into: &diagnostics)
     }
 
@@ -24,7 +25,7 @@ extension ConfigurationReader {
     ) -> [(name: Located<String>, block: Block)] {
         guard let node = node(key) else { return [] }
         guard let entries = node.entries else {
-            diagnostics.error(.configWrongType, at: node.location, "\(title(of: key)) must be a block of names, not \(node.kindName)")
+            diagnostics.add(node.mismatch("\(title(of: key)) ", mustBe: "a block of names"))
             return []
         }
         return entries.compactMap { entry in
@@ -39,7 +40,7 @@ extension ConfigurationReader {
     ) -> [Located<Block>] {
         guard let node = node(key) else { return [] }
         guard let elements = node.elements else {
-            diagnostics.error(.configWrongType, at: node.location, "\(title(of: key)) must be a list, not \(node.kindName)")
+            diagnostics.add(node.mismatch("\(title(of: key)) ", mustBe: "a list"))
             return []
         }
         return elements.enumerated().compactMap { index, element in

@@ -8,7 +8,8 @@ extension ConfigurationReader {
     ///   or `config.bad_value` for an empty secret.
     public mutating func secret(_ key: String) throws(ConfigurationError) -> Located<Secret> {
         guard let secret = try readSecret(key) else {
-            throw ConfigurationError(.configMissingKey, at: location, "missing key '\(key)' or '\(key)_file' in \(title)")
+            throw ConfigurationError(
+                .configMissingKey, at: location, "missing key '\(key)' or '\(key)_file' in \(title)")
         }
         return secret
     }

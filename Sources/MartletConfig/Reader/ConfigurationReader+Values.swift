@@ -18,7 +18,8 @@ extension ConfigurationReader {
     }
 
     /// The value of a key, `nil` if it is absent; a wrong value is recorded and counts as absent.
-    public mutating func optional<Value: ConfigurationValue>(_ key: String, as type: Value.Type = Value.self) -> Value? {
+    public mutating func optional<Value: ConfigurationValue>(_ key: String, as type: Value.Type = Value.self) -> Value?
+    {
         guard let node = node(key) else { return nil }
         return recorded(key) { () throws(ConfigurationError) in try Value(decoding: node) }
     }

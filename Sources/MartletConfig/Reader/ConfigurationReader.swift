@@ -26,7 +26,7 @@ public struct ConfigurationReader {
         _ node: ConfigurationNode, title: String, grammar: ConfigurationGrammar? = nil
     ) throws(ConfigurationError) {
         guard let entries = node.entries else {
-            throw node.error(.configWrongType, "\(title) must be a block of keys, not \(node.kindName)")
+            throw node.mismatch("\(title) ", mustBe: "a block of keys")
         }
         self.title = title
         self.entries = entries
@@ -55,7 +55,7 @@ public struct ConfigurationReader {
             .configNotSupported, at: entry.key.location, "\(what ?? "'\(key)' in \(title)") is not supported yet")
     }
 
-    /// Reports every key that does not belong to the block. Whoever decodes a block calls it once, when all is read.
+    /// Reports every key that does not belong to the block; whoever decodes a block calls it once, when all is read.
     public mutating func finish() {
         for entry in entries where !isKnown(entry.key.value) && !reportedKeys.contains(entry.key.value) {
             let name = entry.key.value

@@ -49,7 +49,8 @@ enum Suggestion {
 func quoted(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars.prefix(60) {
-        let isControl = scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || (0x2028...0x202E).contains(scalar.value)
+        let isControl =
+            scalar.value < 0x20 || (0x7F...0x9F).contains(scalar.value) || (0x2028...0x202E).contains(scalar.value)
         shown.unicodeScalars.append(isControl ? "\u{FFFD}" : scalar)
     }
     return "'\(shown)\(text.unicodeScalars.count > 60 ? "…" : "")'"

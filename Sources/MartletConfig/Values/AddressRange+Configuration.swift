@@ -4,7 +4,8 @@ extension AddressRange: ConfigurationValue {
         let text = try node.text()
         let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         guard let address = parts.first, let bytes = HostAndPort.addressBytes(String(address)) else {
-            throw node.error(.configBadAddress, "\(quoted(text)) is not an address block such as 10.0.0.0/8 or fd00::/8")
+            throw node.error(
+                .configBadAddress, "\(quoted(text)) is not an address block such as 10.0.0.0/8 or fd00::/8")
         }
         var length = bytes.count * 8
         if parts.count == 2 {
@@ -29,5 +30,7 @@ extension AddressRange: ConfigurationValue {
     }
 
     /// Whether it holds every address of a family.
-    var isEverything: Bool { prefixLength == 0 || (prefixLength == 96 && network.dropFirst(10).prefix(2) == [0xFF, 0xFF]) }
+    var isEverything: Bool {
+        prefixLength == 0 || (prefixLength == 96 && network.dropFirst(10).prefix(2) == [0xFF, 0xFF])
+    }
 }

@@ -6,7 +6,9 @@ public struct ByteSize: Hashable, Sendable {
 
     public init(bytes: Int) { self.bytes = bytes }
 
+    /// So many times 1024 bytes.
     public static func kibibytes(_ amount: Int) -> ByteSize { ByteSize(bytes: amount &* 1024) }
+    /// So many times 1024 KiB.
     public static func mebibytes(_ amount: Int) -> ByteSize { ByteSize(bytes: amount &* 1_048_576) }
 }
 

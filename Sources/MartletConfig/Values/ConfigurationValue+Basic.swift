@@ -14,7 +14,7 @@ extension ConfigurationNode {
     /// The single value, whatever its type.
     func scalar(expecting what: String) throws(ConfigurationError) -> Scalar {
         guard case .scalar(let scalar) = content, !isNull else {
-            throw error(.configWrongType, isNull ? "has no value" : "must be \(what), not \(kindName)")
+            throw mismatch(mustBe: what)
         }
         return scalar
     }
@@ -22,7 +22,7 @@ extension ConfigurationNode {
     /// The text of a value that must stand without quotes.
     func plainText(expecting what: String) throws(ConfigurationError) -> String {
         let scalar = try scalar(expecting: what)
-        guard scalar.isPlain else {
+        guard scalar.isPlain || scalar.hadVariable else {
             throw error(.configWrongType, "must be \(what), not a quoted text: leave the quotes out")
         }
         return scalar.text
@@ -82,7 +82,7 @@ extension Located: ConfigurationValue where Value: ConfigurationValue {
     }
 }
 
-/// `must be off or on, not 'onn' (did you mean 'on'?)`
+/// The text for a name that is not on the list: `must be off or on, not 'onn' (did you mean 'on'?)`.
 func notOneOf(_ names: [String], _ text: String) -> String {
     "must be \(alternatives(names)), not \(quoted(text))\(Suggestion.phrase(for: text, among: names))"
 }

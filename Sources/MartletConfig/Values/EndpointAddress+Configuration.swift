@@ -6,9 +6,11 @@ extension EndpointAddress: ConfigurationValue {
         let rest = text.dropFirst(scheme.count + 1)
         switch scheme {
         case "http":
-            guard rest.hasPrefix("//"), let (host, port) = HostAndPort.parse(Array(rest.dropFirst(2).utf8)), port != 0 else {
+            guard rest.hasPrefix("//"), let (host, port) = HostAndPort.parse(Array(rest.dropFirst(2).utf8)), port != 0
+            else {
                 throw node.error(
-                    .configBadAddress, "an http endpoint is http://host or http://host:port, without user, path, query or fragment")
+                    .configBadAddress,
+                    "an http endpoint is http://host or http://host:port, without user, path, query or fragment")
             }
             self = .http(host: host, port: port ?? 80)
         case "unix":

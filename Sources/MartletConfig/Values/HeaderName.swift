@@ -25,7 +25,8 @@ struct HeaderName: ConfigurationValue {
         }
         guard !Self.untouchable.contains(folded) else {
             throw ConfigurationError(
-                .configBadHeader, at: name.location, "\(quoted(text)) belongs to the gateway and cannot be set or removed")
+                .configBadHeader, at: name.location,
+                "\(quoted(text)) belongs to the gateway and cannot be set or removed")
         }
     }
 

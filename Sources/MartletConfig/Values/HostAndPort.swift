@@ -12,7 +12,8 @@ enum HostAndPort {
             host = bytes[..<colon]
         }
         if host.first == 0x5B {
-            guard host.last == 0x5D, let literal = addressBytes(String(decoding: host.dropFirst().dropLast(), as: UTF8.self)),
+            guard host.last == 0x5D,
+                let literal = addressBytes(String(decoding: host.dropFirst().dropLast(), as: UTF8.self)),
                 literal.count == 16
             else { return nil }
             return (String(decoding: host.dropFirst().dropLast(), as: UTF8.self).lowercased(), port)

@@ -35,8 +35,8 @@ extension Array: ConfigurationValue where Element: ConfigurationValue {
     /// A list; every element that is wrong is reported.
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         guard let nodes = node.elements else {
-            let hint = if case .scalar(let scalar) = node.content, !node.isNull { ": write [\(quoted(scalar.text))]" } else { "" }
-            throw node.error(.configWrongType, node.isNull ? "has no value" : "must be a list, not \(node.kindName)\(hint)")
+            guard case .scalar(let scalar) = node.content, !node.isNull else { throw node.mismatch(mustBe: "a list") }
+            throw node.error(.configWrongType, "must be a list: write [\(quoted(scalar.text))]")
         }
         var values: [Element] = []
         var wrong: [Diagnostic] = []

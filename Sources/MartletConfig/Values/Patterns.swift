@@ -20,7 +20,9 @@ struct PathGlob: ConfigurationValue {
             let name = segment.prefix { $0 != ";" }
             if segment.isEmpty && !isLast { return "has an empty segment" }
             if name == "." || name == ".." { return "has a '.' or '..' segment, which is never matched" }
-            if segment.contains("**") && segment != "**" { return "has '**' beside other characters: it is always a whole segment" }
+            if segment.contains("**") && segment != "**" {
+                return "has '**' beside other characters: it is always a whole segment"
+            }
         }
         return hasBadEscape(text) ? "has a '%' without two hexadecimal digits" : nil
     }
@@ -39,7 +41,8 @@ struct PathPrefix: ConfigurationValue {
         text = try node.text()
         if let reason = PathGlob.flaw(in: text) { throw node.error(.configBadPattern, "\(quoted(text)) \(reason)") }
         guard !text.hasSuffix("/"), !text.contains("*") else {
-            throw node.error(.configBadPattern, "\(quoted(text)) must be plain segments such as /v1, without '*' or a last '/'")
+            throw node.error(
+                .configBadPattern, "\(quoted(text)) must be plain segments such as /v1, without '*' or a last '/'")
         }
     }
 }
@@ -54,7 +57,8 @@ struct HostPattern: ConfigurationValue {
         let host = written.hasPrefix("*.") ? String(written.dropFirst(2)) : written
         guard let (name, port) = HostAndPort.parse(Array(host.utf8)) else {
             throw node.error(
-                .configBadPattern, "\(quoted(written)) is not a host such as api.example.com, or *.example.com for all below it")
+                .configBadPattern,
+                "\(quoted(written)) is not a host such as api.example.com, or *.example.com for all below it")
         }
         guard port == nil else {
             throw node.error(.configBadPattern, "\(quoted(written)) has a port, which is never compared: leave it out")
@@ -76,7 +80,8 @@ struct MethodName: ConfigurationValue {
             throw node.error(.configBadValue, "\(quoted(text)) is not a method")
         }
         guard text == text.uppercased() else {
-            throw node.error(.configBadValue, "methods are case-sensitive: \(quoted(text)) (did you mean '\(text.uppercased())'?)")
+            throw node.error(
+                .configBadValue, "methods are case-sensitive: \(quoted(text)) (did you mean '\(text.uppercased())'?)")
         }
     }
 }
@@ -85,8 +90,11 @@ struct MethodName: ConfigurationValue {
 struct EntityName {
     /// What keeps a text from being such a name.
     static func flaw(in text: String) -> String? {
-        let isSafe = (1...64).contains(text.utf8.count) && text.utf8.first != 0x2D && text.utf8.first != 0x2E
-            && text.utf8.allSatisfy { HostAndPort.isLetterOrDigit($0) || (0x41...0x5A).contains($0) || "_-.".utf8.contains($0) }
-        return isSafe ? nil : "is not a name: 1 to 64 letters, digits, '_', '-' and '.' are"
+        let isSafe =
+            (1...64).contains(text.utf8.count) && text.utf8.first != 0x2D && text.utf8.first != 0x2E
+            && text.utf8.allSatisfy {
+                HostAndPort.isLetterOrDigit($0) || (0x41...0x5A).contains($0) || "_-.".utf8.contains($0)
+            }
+        return isSafe ? nil : "is no name: it takes 1 to 64 letters, digits, '_', '-' and '.', the first no '-' or '.'"
     }
 }

@@ -20,7 +20,8 @@ extension SocketAddress: ConfigurationValue {
             self = .unix(path: path)
             return
         }
-        guard let (host, port) = HostAndPort.parse(Array(text.utf8)), let port, HostAndPort.addressBytes(host) != nil else {
+        guard let (host, port) = HostAndPort.parse(Array(text.utf8)), let port, HostAndPort.addressBytes(host) != nil
+        else {
             return nil
         }
         self = .ip(host: host, port: port)

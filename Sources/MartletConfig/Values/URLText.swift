@@ -14,7 +14,8 @@ public struct URLText: Hashable, Sendable, CustomStringConvertible {
 
     /// `nil` when the text is no such URL.
     public init?(_ text: String) {
-        guard text.utf8.count <= 2048, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"\"<>\\^`{|}#".utf8.contains($0) }),
+        guard text.utf8.count <= 2048,
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"\"<>\\^`{|}#".utf8.contains($0) }),
             let (scheme, rest) = Self.splitScheme(text)
         else { return nil }
         let authority = rest.prefix { $0 != 0x2F && $0 != 0x3F }
@@ -25,6 +26,16 @@ public struct URLText: Hashable, Sendable, CustomStringConvertible {
         self.host = host
         self.port = port ?? (scheme == "https" ? 443 : 80)
         target = tail.hasPrefix("/") ? tail : "/\(tail)"
+    }
+
+    private static let nowhere = URLText(text: "http://[::]/", scheme: "http", host: "::", port: 80, target: "/")
+
+    private init(text: String, scheme: String, host: String, port: UInt16, target: String) {
+        self.text = text
+        self.scheme = scheme
+        self.host = host
+        self.port = port
+        self.target = target
     }
 
     /// Whether the answer can be believed: `https`, or a loopback address where nobody is between.
@@ -44,15 +55,18 @@ public struct URLText: Hashable, Sendable, CustomStringConvertible {
 extension URLText: ExpressibleByStringLiteral {
     /// For a default in the source; a literal that is no URL is a mistake in the program.
     public init(stringLiteral value: StaticString) {
-        guard let url = URLText("\(value)") else { preconditionFailure("\(value) is not an absolute http(s) URL") }
-        self = url
+        let url = URLText("\(value)")
+        precondition(url != nil, "\(value) is not an absolute http(s) URL")
+        self = url ?? .nowhere
     }
 }
 
 extension URLText: ConfigurationValue {
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         guard let url = URLText(try node.text()) else {
-            throw node.error(.configBadURL, "must be an absolute URL such as https://example.com/keys, without user information or '#'")
+            throw node.error(
+                .configBadURL,
+                "must be an absolute URL such as https://example.com/keys, without user information or '#'")
         }
         self = url
     }

@@ -5,10 +5,15 @@ public struct ConfigurationNode: Sendable {
         public let text: String
         /// Without quotes: only such a text can be a number, a boolean or nothing.
         public let isPlain: Bool
+        /// A variable stood in it.
+        ///
+        /// Inside `{ }` and `[ ]` YAML wants `${VAR}` in quotes, which then say nothing about its type.
+        public let hadVariable: Bool
 
-        public init(_ text: String, isPlain: Bool) {
+        public init(_ text: String, isPlain: Bool, hadVariable: Bool = false) {
             self.text = text
             self.isPlain = isPlain
+            self.hadVariable = hadVariable
         }
     }
 
@@ -23,7 +28,7 @@ public struct ConfigurationNode: Sendable {
         }
     }
 
-    /// What the piece is. Mappings keep the file's order and have no key twice.
+    /// What the piece is; mappings keep the file's order and have no key twice.
     public indirect enum Content: Sendable {
         case scalar(Scalar)
         case sequence([ConfigurationNode])
@@ -61,12 +66,18 @@ public struct ConfigurationNode: Sendable {
         entries?.first { $0.key.value == key }?.value
     }
 
-    /// What the piece is, for messages: "a list", "a block", "a text", "nothing".
-    package var kindName: String {
-        switch content {
-        case .scalar: isNull ? "nothing" : "a single value"
-        case .sequence: "a list"
-        case .mapping: "a block"
-        }
+    /// The error that this is of another kind than it must be.
+    ///
+    /// - Parameters:
+    ///   - subject: what the piece is called, with a space behind it; nothing where the key's name is put in front.
+    ///   - what: what it must be.
+    func mismatch(_ subject: String = "", mustBe what: String) -> ConfigurationError {
+        let kind =
+            switch content {
+            case .scalar: "a single value"
+            case .sequence: "a list"
+            case .mapping: "a block"
+            }
+        return error(.configWrongType, isNull ? "\(subject)has no value" : "\(subject)must be \(what), not \(kind)")
     }
 }

@@ -47,13 +47,16 @@ struct NodeBuilder: ~Copyable {
             let event = try next()
             switch event.content {
             case .documentStart:
-                guard root == nil else { throw syntaxError(event, "there must be one document only: a second one begins here") }
+                guard root == nil else {
+                    throw syntaxError(event, "there must be one document only: a second one begins here")
+                }
                 let first = try next()
                 root = try build(first, depth: 1).node
             case .streamEnd:
                 guard let root else {
                     throw ConfigurationError(
-                        .configWrongType, at: SourceLocation(file: file, line: 1, column: 1), "the configuration is empty")
+                        .configWrongType, at: SourceLocation(file: file, line: 1, column: 1),
+                        "the configuration is empty")
                 }
                 return root
             default: break
@@ -87,7 +90,8 @@ struct NodeBuilder: ~Copyable {
         guard let anchored = anchors[name] else { throw syntaxError(event, "unknown alias \(quoted("*" + name))") }
         aliasedNodes += anchored.count
         guard aliasedNodes <= Limit.aliasedNodes, depth + anchored.height - 1 <= Limit.depth else {
-            throw ConfigurationError(.configTooLarge, at: place(event), "aliases expand to more than a configuration can need")
+            throw ConfigurationError(
+                .configTooLarge, at: place(event), "aliases expand to more than a configuration can need")
         }
         return Built(node: anchored.node, count: anchored.count, height: anchored.height)
     }
@@ -134,10 +138,13 @@ struct NodeBuilder: ~Copyable {
         guard case .scalar(let scalar) = event.content else {
             throw syntaxError(event, "a key must be a text, not a list, a block or an alias")
         }
-        guard !event.hasTag, event.anchor == nil else { throw syntaxError(event, "a key cannot have a tag or an anchor") }
+        guard !event.hasTag, event.anchor == nil else {
+            throw syntaxError(event, "a key cannot have a tag or an anchor")
+        }
         guard !scalar.text.isEmpty else { throw syntaxError(event, "a key is missing before ':'") }
         guard scalar.text != "<<" else {
-            throw syntaxError(event, "merge keys '<<' are not supported: repeat the keys, or use an alias for a whole value")
+            throw syntaxError(
+                event, "merge keys '<<' are not supported: repeat the keys, or use an alias for a whole value")
         }
         return Located(scalar.text, at: place(event))
     }
@@ -156,6 +163,7 @@ struct NodeBuilder: ~Copyable {
 
     private static func syntaxError(_ failure: YAMLFailure, _ file: String) -> ConfigurationError {
         ConfigurationError(
-            .configYAMLSyntax, at: SourceLocation(file: file, line: failure.line, column: failure.column), failure.reason)
+            .configYAMLSyntax, at: SourceLocation(file: file, line: failure.line, column: failure.column),
+            failure.reason)
     }
 }

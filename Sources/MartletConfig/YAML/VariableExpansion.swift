@@ -22,6 +22,7 @@ struct VariableExpansion {
         let bytes = Array(scalar.text.utf8)
         guard bytes.contains(0x24) else { return scalar }
         var result: [UInt8] = []
+        var hadVariable = false
         var index = 0
         while index < bytes.count {
             let rest = bytes[index...]
@@ -32,10 +33,12 @@ struct VariableExpansion {
                 let place = scalar.isPlain ? advance(location, over: bytes[..<index]) : location
                 let (value, length) = replacement(for: rest, at: place, into: &diagnostics)
                 if value == nil { brokenScalars.insert(location) }
+                hadVariable = true
                 result += value ?? []
                 added += value?.count ?? 0
                 guard added <= Self.budget else {
-                    throw ConfigurationError(.configTooLarge, at: location, "variables expand to more than a configuration can need")
+                    throw ConfigurationError(
+                        .configTooLarge, at: location, "variables expand to more than a configuration can need")
                 }
                 index += length
             } else {
@@ -43,7 +46,7 @@ struct VariableExpansion {
                 index += 1
             }
         }
-        return .init(String(decoding: result, as: UTF8.self), isPlain: scalar.isPlain)
+        return .init(String(decoding: result, as: UTF8.self), isPlain: scalar.isPlain, hadVariable: hadVariable)
     }
 
     /// What a text that begins with `${` stands for, and how long the reference is.
@@ -59,17 +62,20 @@ struct VariableExpansion {
         let length = end - text.startIndex + 1
         let name = inside.prefix(while: Self.isNameByte)
         let tail = inside.dropFirst(name.count)
-        guard let first = name.first, !(0x30...0x39).contains(first), tail.isEmpty || tail.starts(with: ":-".utf8) else {
+        guard let first = name.first, !(0x30...0x39).contains(first), tail.isEmpty || tail.starts(with: ":-".utf8)
+        else {
             let shown = quoted(String(decoding: text.prefix(length), as: UTF8.self))
             diagnostics.error(
-                .configBadVariable, at: location, "\(shown) is neither ${NAME} nor ${NAME:-default} (a literal '${' is '$${')")
+                .configBadVariable, at: location,
+                "\(shown) is neither ${NAME} nor ${NAME:-default} (a literal '${' is '$${')")
             return (nil, length)
         }
         let key = String(decoding: name, as: UTF8.self)
         let value = environment(key)
         if let value, !(value.isEmpty && !tail.isEmpty) { return (Array(value.utf8), length) }
         guard tail.isEmpty else { return (Array(tail.dropFirst(2)), length) }
-        diagnostics.error(.configUnsetVariable, at: location, "environment variable \(quoted(key)) is not set and has no default")
+        diagnostics.error(
+            .configUnsetVariable, at: location, "environment variable \(quoted(key)) is not set and has no default")
         return (nil, length)
     }
 

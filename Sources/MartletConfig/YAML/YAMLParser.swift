@@ -61,7 +61,8 @@ struct YAMLFailure: Error {
         guard unsafe yaml_parser_parse(parser, &event) == 1 else { throw failure() }
         defer { unsafe yaml_event_delete(&event) }
         let mark = unsafe event.start_mark
-        var result = YAMLEvent(content: .other, line: Int(clamping: mark.line) + 1, column: Int(clamping: mark.column) + 1)
+        var result = YAMLEvent(
+            content: .other, line: Int(clamping: mark.line) + 1, column: Int(clamping: mark.column) + 1)
         switch unsafe event.type {
         case YAML_STREAM_END_EVENT: result.content = .streamEnd
         case YAML_DOCUMENT_START_EVENT: result.content = .documentStart
@@ -104,25 +105,31 @@ struct YAMLFailure: Error {
         let mark = unsafe state.problem_mark
         let context = unsafe state.context.map { unsafe String(cString: $0) + ": " } ?? ""
         let (line, column) = (Int(clamping: mark.line) + 1, Int(clamping: mark.column) + 1)
-        if problem == "found character that cannot start any token", isTab(at: mark.index) {
+        let (before, at) = characters(at: mark.index)
+        if at == 0x09, problem == "found character that cannot start any token" {
             return YAMLFailure(line: line, column: column, reason: "a tab cannot indent: use spaces")
+        }
+        if at == 0x7B, before == 0x24 {
+            return YAMLFailure(line: line, column: column, reason: "'${' inside { } or [ ] must stand in quotes")
         }
         return YAMLFailure(line: line, column: column, reason: context + problem)
     }
 
-    /// Whether the character with this number is a tab.
-    private func isTab(at index: Int) -> Bool {
+    /// The first byte of the character with this number, and the byte before it.
+    private func characters(at index: Int) -> (before: UInt8, at: UInt8) {
         var characters = 0
-        for unsafe byte in unsafe input {
+        var before: UInt8 = 0
+        for unsafebyte in unsafe input {
             if byte & 0xC0 != 0x80 { characters += 1 }
-            if characters > index { return byte == 0x09 }
+            if characters > index { return (before, byte) }
+            before = byte
         }
-        return false
+        return (before, 0)
     }
 
     private func position(ofByte offset: Int) -> (line: Int, column: Int) {
         var (line, column) = (1, 1)
-        for unsafe byte in unsafe input.prefix(offset) {
+        for unsafebyte in unsafe input.prefix(offset) {
             if byte == 0x0A {
                 (line, column) = (line + 1, 1)
             } else if byte & 0xC0 != 0x80 {

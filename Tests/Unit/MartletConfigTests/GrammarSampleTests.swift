@@ -70,9 +70,10 @@ let fullSample = """
         #expect(diagnostics.description == "")
         let configuration = try #require(decoded)
         let server = configuration.server
-        #expect(server.listeners.map(\.address.value) == [
-            .ip(host: "127.0.0.1", port: 8081), .ip(host: "::1", port: 8443), .unix(path: "/run/martlet.sock"),
-        ])
+        #expect(
+            server.listeners.map(\.address.value) == [
+                .ip(host: "127.0.0.1", port: 8081), .ip(host: "::1", port: 8443), .unix(path: "/run/martlet.sock"),
+            ])
         #expect(server.listeners.map(\.reusePort) == [true, false, false])
         #expect(server.workers == 3)
         #expect(server.trustedProxies.map(\.prefixLength) == [104, 8, 128])
@@ -94,17 +95,22 @@ let fullSample = """
     @Test func `has upstreams`() throws {
         let upstreams = try #require(load(fullSample).configuration).upstreams
         #expect(upstreams.map(\.name.value) == ["api", "fixed"])
-        #expect(upstreams[0].endpoints.map(\.value) == [
-            .http(host: "127.0.0.1", port: 9000), .http(host: "app.example.com", port: 80), .unix(path: "/run/app.sock"), .echo,
-            .http(host: "::1", port: 81),
-        ])
+        #expect(
+            upstreams[0].endpoints.map(\.value) == [
+                .http(host: "127.0.0.1", port: 9000), .http(host: "app.example.com", port: 80),
+                .unix(path: "/run/app.sock"), .echo,
+                .http(host: "::1", port: 81),
+            ])
         #expect(upstreams[0].host == .endpoint && upstreams[0].balance == .hash(header: "x-shard"))
         #expect(upstreams[1].host == .fixed("internal.example.com:8080") && upstreams[1].balance == .roundRobin)
     }
 
     @Test func `has routes`() throws {
         let routes = try #require(load(fullSample).configuration).routes
-        guard case .none = routes[0].authentication else { Issue.record("public is not public"); return }
+        guard case .none = routes[0].authentication else {
+            Issue.record("public is not public")
+            return
+        }
         let api = routes[1]
         #expect(api.hosts.map(\.value) == ["api.example.com", "*.example.org"])
         guard case .glob(let glob) = api.path, case .optional(providers: ["apple"]) = api.authentication else {
@@ -120,10 +126,13 @@ let fullSample = """
         }
         #expect(literals == [.number(1), .text("two"), .text("3")])
         #expect(api.setHeaders?.map(\.name.value) == ["X-User-Id", "X-User-Roles"])
-        #expect(api.setHeaders?[1].join == "," && api.setHeaders?[1].fallback == "" && api.setHeaders?[1].encoding == .ascii)
+        #expect(
+            api.setHeaders?[1].join == "," && api.setHeaders?[1].fallback == "" && api.setHeaders?[1].encoding == .ascii
+        )
         #expect(api.removeHeaders == ["x-internal-debug"])
         #expect(api.stripPrefix?.value == "/v1" && api.bodyLimit == .unlimited && api.forwardsCredentials)
-        guard case .required(providers: ["apple", "other"]) = routes[2].authentication, case .regex = routes[2].path else {
+        guard case .required(providers: ["apple", "other"]) = routes[2].authentication, case .regex = routes[2].path
+        else {
             Issue.record("\(routes[2])")
             return
         }

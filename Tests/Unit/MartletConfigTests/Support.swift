@@ -15,7 +15,8 @@ func load(
 }
 
 /// Parses a text as `test.yaml`.
-func parse(_ text: String, environment: [String: String] = [:]) -> (node: ConfigurationNode?, diagnostics: Diagnostics) {
+func parse(_ text: String, environment: [String: String] = [:]) -> (node: ConfigurationNode?, diagnostics: Diagnostics)
+{
     var diagnostics = Diagnostics()
     let node = ConfigurationNode.parse(
         Array(text.utf8), file: "test.yaml", environment: { environment[$0] }, into: &diagnostics)
