@@ -119,7 +119,7 @@ struct YAMLFailure: Error {
     private func characters(at index: Int) -> (before: UInt8, at: UInt8) {
         var characters = 0
         var before: UInt8 = 0
-        for unsafebyte in unsafe input {
+        for byte in unsafe Array(input) {
             if byte & 0xC0 != 0x80 { characters += 1 }
             if characters > index { return (before, byte) }
             before = byte
@@ -129,7 +129,7 @@ struct YAMLFailure: Error {
 
     private func position(ofByte offset: Int) -> (line: Int, column: Int) {
         var (line, column) = (1, 1)
-        for unsafebyte in unsafe input.prefix(offset) {
+        for byte in unsafe Array(input.prefix(offset)) {
             if byte == 0x0A {
                 (line, column) = (line + 1, 1)
             } else if byte & 0xC0 != 0x80 {
