@@ -1,3 +1,5 @@
+package import MartletHTTP
+
 /// One compiled route: what it takes, whom it lets in, what it sends on and where to.
 package struct Route: Sendable {
     /// Whether a caller must prove who they are.
@@ -22,8 +24,8 @@ package struct Route: Sendable {
     package let bodyLimit: Int?
     /// Whether the upstream sees the client's credential.
     package let forwardsCredentials: Bool
-    /// The names of `headers.remove`, lower case.
-    package let removeNames: [String]
+    /// The names of `headers.remove`.
+    package let removeNames: FieldNameSet
     package let policy: Policy
     /// The place of its header templates in ``RouteTable/injections``; routes that write the same headers share one.
     package let injection: Int

@@ -1,5 +1,6 @@
 import MartletConfig
 import MartletCore
+import MartletHTTP
 
 /// Compiles routes one by one and keeps what they share: methods, header templates, reserved names.
 struct RouteCompiler {
@@ -38,13 +39,15 @@ struct RouteCompiler {
             Route(
                 index: routes.count, name: route.name.value, upstream: upstream, mode: mode, providers: vouching,
                 bodyLimit: bodyLimit(of: route), forwardsCredentials: route.forwardsCredentials,
-                removeNames: route.removeHeaders.map { $0.lowercased() }, policy: policy, injection: injection,
+                removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), policy: policy, injection: injection,
                 pattern: pattern, stripPrefix: stripPrefix))
     }
 
     /// The table; only when there were no errors.
     func build() -> RouteTable {
-        RouteTable(routes: routes, injections: injections, reservedNames: reservedNames.sorted(), methods: methods)
+        RouteTable(
+            routes: routes, injections: injections,
+            reservedNames: FieldNameSet(reservedNames.sorted(), reservesAuthPrefix: true), methods: methods)
     }
 
     // MARK: Matching
@@ -185,7 +188,7 @@ struct RouteCompiler {
 
     private mutating func check(_ header: HeaderConfiguration, of route: RouteConfiguration) {
         let name = header.name.value
-        if let problem = ReservedNames.problem(with: name) {
+        if let problem = ReservedNames.problem(with: name, .set) {
             diagnostics.error(.configBadHeader, at: header.name.location, "header '\(name)' \(problem)")
         }
         if let join = header.join, let problem = HeaderEncoder(header.encoding).problem(withSeparator: join) {
@@ -197,7 +200,7 @@ struct RouteCompiler {
     }
 
     private mutating func check(removed name: String, of route: RouteConfiguration) {
-        if let problem = ReservedNames.problem(with: name) {
+        if let problem = ReservedNames.problem(with: name, .remove) {
             error(.configBadHeader, route, "removes header '\(name)', which \(problem)")
         }
     }

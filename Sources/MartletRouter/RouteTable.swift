@@ -1,3 +1,5 @@
+package import MartletHTTP
+
 /// The compiled routes of a configuration: immutable, so that every event loop may read it without a lock.
 ///
 /// Matching (design.md 3 and 5): the first route in file order whose hosts, path and methods all fit. A route that lists
@@ -6,13 +8,14 @@ package final class RouteTable: Sendable {
     package let routes: ContiguousArray<Route>
     /// The header templates that routes refer to by ``Route/injection``.
     package let injections: ContiguousArray<HeaderInjection>
-    /// Every name in any route's `headers.set`, lower case with `-` for `_` and `.`; `X-Auth-*` is reserved besides.
-    package let reservedNames: [String]
+    /// The names that only the gateway may write: `X-Auth-*` and every name in any route's `headers.set`. A client's copy,
+    /// in any case and with `_` or `.` for `-`, is removed on every route, from trailers too.
+    package let reservedNames: FieldNameSet
     let methods: MethodNames
     let index: RouteIndex
 
     init(
-        routes: ContiguousArray<Route>, injections: ContiguousArray<HeaderInjection>, reservedNames: [String],
+        routes: ContiguousArray<Route>, injections: ContiguousArray<HeaderInjection>, reservedNames: FieldNameSet,
         methods: MethodNames
     ) {
         self.routes = routes

@@ -9,19 +9,29 @@ enum ReservedNames {
         byte == UInt8(ascii: "_") || byte == .dot ? UInt8(ascii: "-") : byte.lowercased
     }
 
-    /// Fields that the gateway writes itself or that frame messages: a route can neither set nor remove them.
+    /// What a route wants with a header.
+    enum Use { case set, remove }
+
+    /// Fields that frame the message or that the gateway writes itself.
     private static let untouchable: Set<String> = [
-        "authorization", "connection", "content-encoding", "content-length", "content-type", "cookie", "date", "expect",
-        "forwarded", "host", "http2-settings", "keep-alive", "proxy-authenticate", "proxy-authorization",
-        "proxy-connection", "te", "trailer", "traceparent", "tracestate", "transfer-encoding", "upgrade", "via",
-        "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id",
+        "connection", "content-length", "expect", "forwarded", "host", "http2-settings", "keep-alive",
+        "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+        "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id",
+    ]
+
+    /// Fields of the client's own that setting would take away from every route, since what is set is reserved.
+    private static let clientsOwn: Set<String> = [
+        "accept", "authorization", "content-encoding", "content-type", "cookie", "date", "if-match", "if-none-match",
+        "origin", "range", "traceparent", "tracestate", "user-agent",
     ]
 
     /// Why a route may not set or remove a header, if it may not.
-    static func problem(with name: String) -> String? {
+    static func problem(with name: String, _ use: Use) -> String? {
         guard !name.isEmpty, name.utf8.allSatisfy(\.isTokenCharacter) else { return "is not a header name" }
         guard name.utf8.count <= 256 else { return "is longer than 256 bytes" }
-        if untouchable.contains(folded(name)) { return "is the gateway's own or part of the message's framing" }
+        let folded = folded(name)
+        if untouchable.contains(folded) { return "is the gateway's own or part of the message's framing" }
+        if use == .set, clientsOwn.contains(folded) { return "is the client's: setting it would remove it on every route" }
         return nil
     }
 }

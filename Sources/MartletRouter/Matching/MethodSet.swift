@@ -16,7 +16,7 @@ struct MethodNames: Sendable {
     static let maximumCount = 63
 
     private(set) var names: [String] = []
-    /// Names of up to 8 bytes, packed into one word; 0 for longer ones.
+    /// Names of up to 7 bytes, packed into one word with their length; 0 for longer ones.
     private var packed: [UInt64] = []
     private var long: [(bytes: [UInt8], bit: Int)] = []
 
@@ -34,7 +34,7 @@ struct MethodNames: Sendable {
         guard names.count < Self.maximumCount else { return nil }
         let bit = names.count
         names.append(name)
-        if bytes.count <= 8 {
+        if bytes.count < 8 {
             packed.append(Self.pack(bytes.span))
         } else {
             packed.append(0)
@@ -45,11 +45,11 @@ struct MethodNames: Sendable {
 
     /// The bit of a request's method, compared byte by byte: methods are case-sensitive (RFC 9110 §9.1).
     func set(of method: Span<UInt8>) -> MethodSet {
-        guard method.count <= 8 else { return longSet(of: method) }
+        guard method.count < 8 else { return longSet(of: method) }
         let word = Self.pack(method)
         var bit = 0
         while bit < packed.count {
-            if packed[bit] == word, word != 0 { return MethodSet(rawValue: 1 << UInt64(truncatingIfNeeded: bit)) }
+            if packed[bit] == word { return MethodSet(rawValue: 1 << UInt64(truncatingIfNeeded: bit)) }
             bit &+= 1
         }
         return .unnamed
@@ -63,7 +63,7 @@ struct MethodNames: Sendable {
     }
 
     private static func pack(_ method: Span<UInt8>) -> UInt64 {
-        var word: UInt64 = 0
+        var word = UInt64(method.count) + 1
         var index = 0
         while index < method.count {
             word = word << 8 | UInt64(method[index])

@@ -13,7 +13,7 @@ enum PathText {
     }
 
     /// - Returns: the pattern with percent-encodings of unreserved characters decoded, other triplets in upper case, and
-    ///   what a URL cannot hold as it is percent-encoded.
+    ///   spaces and non-ASCII percent-encoded, since no request has them as they are.
     static func normalized(_ text: String, _ form: Form, _ options: PathOptions) throws(PatternError) -> [UInt8] {
         let bytes = Array(text.utf8)
         guard bytes.first == .slash else { throw PatternError("must begin with '/'") }
@@ -33,7 +33,7 @@ enum PathText {
                 index += 3
             } else {
                 try check(plain: byte, form)
-                append(byte, to: &path, encoded: mustBeEncoded(byte))
+                append(byte, to: &path, encoded: byte == .space || byte >= 0x80)
                 decoded.append(byte)
                 index += 1
             }
@@ -46,14 +46,6 @@ enum PathText {
     private static func append(_ byte: UInt8, to path: inout [UInt8], encoded: Bool) {
         guard encoded else { return path.append(byte) }
         path += [.percent, (byte >> 4).hexadecimalDigit, byte.hexadecimalDigit]
-    }
-
-    /// Space, non-ASCII, and the few printable characters that RFC 3986 has no place for in a path.
-    private static func mustBeEncoded(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x20, 0x22, 0x3C, 0x3E, 0x5B, 0x5D, 0x5E, 0x60, 0x7C, 0x80...: true
-        default: false
-        }
     }
 
     private static func check(encoded byte: UInt8, _ options: PathOptions) throws(PatternError) {
@@ -74,6 +66,9 @@ enum PathText {
         case 0...0x1F, 0x7F: throw PatternError("has a control character")
         case 0x5C: throw PatternError("has a backslash, which is refused in requests")
         case UInt8(ascii: "{"), UInt8(ascii: "}"): throw PatternError("has a '{' or '}': a segment of any text is '*'")
+        // RFC 3986 has no place for these in a path; clients encode them, so the encoded form is the one to match.
+        case 0x22, 0x3C, 0x3E, 0x5B, 0x5D, 0x5E, 0x60, 0x7C:
+            throw PatternError("has a character that belongs percent-encoded: \(UnicodeScalar(byte))")
         case .star where form == .literal: throw PatternError("has a '*', which means nothing here")
         default: break
         }

@@ -1,0 +1,197 @@
+import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletProvider
+@testable import MartletRouter
+import Testing
+
+/// One test of one claim, as it is and inverted.
+struct ConditionCase: Sendable, CustomTestStringConvertible {
+    let test: ConditionConfiguration.Test
+    let claim: JSONValue?
+    /// `nil` when it holds.
+    let failure: ErrorCode?
+    let invertedFailure: ErrorCode?
+
+    /// Decided: it holds, and inverted it does not.
+    static func holds(_ test: ConditionConfiguration.Test, _ claim: JSONValue?) -> ConditionCase {
+        ConditionCase(test: test, claim: claim, failure: nil, invertedFailure: .policyClaimMismatch)
+    }
+
+    /// Decided: it does not hold, and inverted it does.
+    static func fails(_ test: ConditionConfiguration.Test, _ claim: JSONValue?) -> ConditionCase {
+        ConditionCase(test: test, claim: claim, failure: .policyClaimMismatch, invertedFailure: nil)
+    }
+
+    /// Undecided: it fails either way.
+    static func undecided(
+        _ test: ConditionConfiguration.Test, _ claim: JSONValue?, _ code: ErrorCode = .policyClaimType
+    ) -> ConditionCase {
+        ConditionCase(test: test, claim: claim, failure: code, invertedFailure: code)
+    }
+
+    var testDescription: String { "\(test) of \(claim.map { "\($0)" } ?? "nothing")" }
+}
+
+@Suite struct Policies {
+    private static let now = UnixTime(seconds: 2_000)
+    private static let forever = PolicyVerdict.allowed(until: UnixTime(seconds: .max))
+
+    private static func number(_ text: String) -> JSONValue {
+        (try? JSON.parse(Array(text.utf8), limits: JSONLimits(maximumDepth: 2, maximumBytes: 100))) ?? .null
+    }
+
+    private static let missing: [ConditionCase] = [
+        .equals(.bool(false)), .equals(.text("")), .isIn([.text("x"), .number(0)]), .contains(.text("x")),
+        .matches(located(".*")), .greaterThan(0), .lessThan(0),
+    ].flatMap { (test: ConditionConfiguration.Test) -> [ConditionCase] in
+        [.undecided(test, nil, .policyClaimMissing), .undecided(test, .null, .policyClaimMissing)]
+    }
+
+    static let cases: [ConditionCase] = missing + [
+        // equals
+        .holds(.equals(.bool(true)), true), .fails(.equals(.bool(true)), false), .undecided(.equals(.bool(true)), "true"),
+        .undecided(.equals(.bool(true)), 1), .undecided(.equals(.bool(true)), [true]), .undecided(.equals(.bool(true)), [:]),
+        .holds(.equals(.text("a")), "a"), .fails(.equals(.text("a")), "A"), .fails(.equals(.text("a")), "a "),
+        .undecided(.equals(.text("1")), 1), .undecided(.equals(.text("true")), true), .undecided(.equals(.text("a")), ["a"]),
+        .fails(.equals(.text("\u{e9}")), "e\u{301}"), .fails(.equals(.text("K")), "\u{212A}"),
+        .fails(.equals(.text("a")), "a\0"), .holds(.equals(.text("")), ""),
+        .holds(.equals(.number(3)), 3), .holds(.equals(.number(3)), number("3.0")), .holds(.equals(.number(3)), number("3e0")),
+        .fails(.equals(.number(3)), 4), .undecided(.equals(.number(3)), "3"), .undecided(.equals(.number(1)), true),
+        .holds(.equals(.number(0)), number("-0")), .holds(.equals(.number(0.5)), number("0.5")),
+        .fails(.equals(.number(9_007_199_254_740_991)), number("9007199254740992")),
+        .fails(.equals(.number(1)), number("9223372036854775807")), .undecided(.equals(.number(1)), number("1e999")),
+        // in
+        .holds(.isIn([.text("a"), .text("b")]), "b"), .fails(.isIn([.text("a"), .text("b")]), "c"),
+        .undecided(.isIn([.text("a"), .text("1")]), 1), .holds(.isIn([.text("a"), .number(1)]), 1),
+        .fails(.isIn([.text("a"), .number(1)]), 2), .undecided(.isIn([.text("a"), .number(1)]), true),
+        .holds(.isIn([.bool(false)]), false), .undecided(.isIn([.text("a")]), ["a"]), .undecided(.isIn([.text("a")]), [:]),
+        // contains
+        .holds(.contains(.text("admin")), ["user", "admin"]), .fails(.contains(.text("admin")), ["user", "nonadmin"]),
+        .fails(.contains(.text("admin")), []), .undecided(.contains(.text("1")), [1]),
+        .holds(.contains(.number(1)), [2, 1]), .fails(.contains(.number(1)), [2]), .undecided(.contains(.number(1)), ["1"]),
+        .holds(.contains(.text("a")), [1, "a"]), .undecided(.contains(.text("a")), [1, "b"]),
+        .undecided(.contains(.text("a")), [["a"]]), .undecided(.contains(.text("a")), [nil]),
+        .holds(.contains(.bool(true)), [true]), .holds(.contains(.text("@example.")), "a@example.com"),
+        .holds(.contains(.text("com")), "a@example.com"), .holds(.contains(.text("a@")), "a@example.com"),
+        .fails(.contains(.text("@Example.")), "a@example.com"), .fails(.contains(.text("longer than it")), "short"),
+        .fails(.contains(.text("\u{e9}")), "e\u{301}"), .holds(.contains(.text("e")), "e\u{301}"),
+        .undecided(.contains(.number(1)), "1"), .undecided(.contains(.text("1")), 1), .undecided(.contains(.text("a")), ["a": 1]),
+        .undecided(.contains(.bool(true)), true),
+        // matches
+        .holds(.matches(located("[^@]+@example\\.com")), "a@example.com"),
+        .fails(.matches(located("[^@]+@example\\.com")), "a@evil@example.com"),
+        .fails(.matches(located("[^@]+@example\\.com")), "a@example.com.evil.org"),
+        .fails(.matches(located("a|b")), "ab"), .fails(.matches(located("^a$")), "a\n"), .fails(.matches(located("a.c")), "a\nc"),
+        .holds(.matches(located(".")), "\u{1F600}"), .holds(.matches(located("")), ""), .fails(.matches(located("")), "a"),
+        .fails(.matches(located(".")), "e\u{301}"), .undecided(.matches(located("1")), 1),
+        .undecided(.matches(located("true")), true), .undecided(.matches(located("a")), ["a"]),
+        .undecided(.matches(located(".*")), [:]),
+        .undecided(
+            .matches(located("(a+)+b")), .string(String(repeating: "a", count: 2_000) + "bc"), .policyMatchLimit),
+        // exists
+        .holds(.exists(true), true), .holds(.exists(true), ""), .holds(.exists(true), []), .fails(.exists(true), nil),
+        .fails(.exists(true), .null), .holds(.exists(false), nil), .holds(.exists(false), .null), .fails(.exists(false), false),
+        // gt, lt
+        .holds(.greaterThan(1), 2), .fails(.greaterThan(1), 1), .fails(.greaterThan(1), 0), .holds(.greaterThan(1), number("1.5")),
+        .holds(.lessThan(1), 0), .fails(.lessThan(1), 1), .fails(.lessThan(1), 2), .holds(.lessThan(0.5), 0),
+        .fails(.greaterThan(1.5), 1), .holds(.greaterThan(0), number("9223372036854775807")),
+        .holds(.lessThan(0), number("-9223372036854775808")), .holds(.greaterThan(0), number("99999999999999999999")),
+        .undecided(.greaterThan(1), "2"), .undecided(.lessThan(1), "0"), .undecided(.greaterThan(0), true),
+        .undecided(.lessThan(1), [0]), .undecided(.greaterThan(0), [:]), .undecided(.greaterThan(0), number("1e999")),
+    ]
+
+    @Test(arguments: cases) func `decide by type and value, and fail where they cannot`(_ item: ConditionCase) throws {
+        let claims: JSONObject = item.claim.map { JSONObject([("other", true), ("c", $0)]) } ?? ["other": true]
+        for (inverted, failure) in [(false, item.failure), (true, item.invertedFailure)] {
+            let condition = ConditionConfiguration.claim(name: "c", test: item.test, inverted: inverted)
+            let policy = try policy([condition])
+            let expected = failure.map { PolicyVerdict.denied($0) } ?? Self.forever
+            #expect(policy.judge(principal(claims), now: Self.now) == expected)
+            let checks = policy.explain(principal(claims), now: Self.now)
+            #expect(checks.map(\.failure) == [failure])
+        }
+    }
+
+    private func policy(_ conditions: [ConditionConfiguration], maximumAge: Duration? = nil) throws -> Policy {
+        try compiled([route(authorize: conditions, maximumAge: maximumAge)]).routes[0].policy
+    }
+
+    private static func claim(_ name: String, _ test: ConditionConfiguration.Test) -> ConditionConfiguration {
+        .claim(name: name, test: test, inverted: false)
+    }
+
+    @Test func `hold when all conditions hold`() throws {
+        let policy = try policy([Self.claim("a", .equals(.bool(true))), Self.claim("b", .exists(true))])
+        #expect(policy.judge(principal(["a": true, "b": 1]), now: Self.now) == Self.forever)
+        #expect(policy.judge(principal(["a": true]), now: Self.now) == .denied(.policyClaimMismatch))
+        #expect(policy.judge(principal(["b": 1]), now: Self.now) == .denied(.policyClaimMissing))
+    }
+
+    @Test func `hold with any of a nested list`() throws {
+        let policy = try policy([
+            .any([Self.claim("a", .equals(.bool(true))), .any([Self.claim("b", .equals(.number(1))), Self.claim("c", .exists(true))])])
+        ])
+        #expect(policy.judge(principal(["a": true]), now: Self.now) == Self.forever)
+        #expect(policy.judge(principal(["b": 1]), now: Self.now) == Self.forever)
+        #expect(policy.judge(principal(["c": false]), now: Self.now) == Self.forever)
+        #expect(policy.judge(principal(["a": "true", "b": 2]), now: Self.now) == .denied(.policyClaimMismatch))
+    }
+
+    @Test(arguments: [
+        (1_000, 2_599, PolicyVerdict.allowed(until: UnixTime(seconds: 2_600))), (1_000, 2_600, .denied(.policyTooOld)),
+        (1_000, 9_000, .denied(.policyTooOld)), (3_000, 2_000, .allowed(until: UnixTime(seconds: 4_600))),
+        (.max, 2_000, .allowed(until: UnixTime(seconds: .max))), (.min, 2_000, .denied(.policyTooOld)),
+    ])
+    func `bound the age of the proof`(_ issuedAt: Int64, _ now: Int64, _ verdict: PolicyVerdict) throws {
+        let policy = try policy([], maximumAge: .seconds(1_600))
+        #expect(policy.judge(principal(issuedAt: issuedAt), now: UnixTime(seconds: now)) == verdict)
+    }
+
+    @Test func `demand somebody as soon as they demand anything`() throws {
+        #expect(try policy([]).judge(nil, now: Self.now) == Self.forever)
+        #expect(try policy([]).isEmpty)
+        #expect(try policy([], maximumAge: .seconds(1)).judge(nil, now: Self.now) == .denied(.policyNoPrincipal))
+        let absence = try policy([Self.claim("banned", .exists(false))])
+        #expect(absence.judge(nil, now: Self.now) == .denied(.policyNoPrincipal))
+        #expect(absence.explain(nil, now: Self.now).map(\.failure) == [.policyNoPrincipal])
+        #expect(try policy([]).explain(nil, now: Self.now).isEmpty)
+    }
+
+    @Test func `explain themselves in words`() throws {
+        let policy = try policy(
+            [
+                Self.claim("email_verified", .equals(.bool(true))),
+                .claim(name: "plan", test: .isIn([.text("pro"), .number(2)]), inverted: true),
+                .any([Self.claim("n", .greaterThan(1)), Self.claim("m", .matches(located("a+")))]),
+            ], maximumAge: .seconds(600))
+        let checks = policy.explain(principal(["email_verified": "true", "n": 1, "m": "\u{1b}b"]), now: Self.now)
+        #expect(
+            checks.map(\.check) == [
+                "claim 'email_verified' equals true", "claim 'plan' not: in ['pro', 2]",
+                "any of (claim 'n' gt 1; claim 'm' matches a+)", "the proof is younger than 600 s",
+            ])
+        #expect(
+            checks.map(\.failure) == [.policyClaimType, .policyClaimMissing, .policyClaimMismatch, .policyTooOld])
+        #expect(checks[0].detail == #"email_verified is "true""#)
+        #expect(checks[1].detail == "plan is absent")
+        #expect(checks.allSatisfy { $0.detail.utf8.allSatisfy { (0x20...0x7E).contains($0) } })
+    }
+
+    @Test(arguments: [
+        [ConditionConfiguration.any([])], [claim("a", .isIn([]))], [claim("a", .contains(.text("")))],
+        [claim("a", .matches(located("(")))], [claim("a", .equals(.number(9_007_199_254_740_992)))],
+        [claim("a", .greaterThan(.infinity))], [claim("a", .lessThan(.nan))], [claim("a", .isIn([.number(-1e300)]))],
+        [(0..<20).reduce(claim("a", .exists(true))) { inner, _ in .any([inner]) }],
+    ])
+    func `are refused where they could never mean anything`(_ conditions: [ConditionConfiguration]) {
+        #expect(Compilation([route(authorize: conditions)]).codes == [.configBadValue])
+    }
+
+    @Test func `are refused on routes that ask nobody`() {
+        let conditions = [Self.claim("a", .exists(true))]
+        #expect(Compilation([route(auth: .none, authorize: conditions)]).codes == [.configBadValue])
+        #expect(Compilation([route(auth: .none, maximumAge: .seconds(1))]).codes == [.configBadValue])
+        #expect(Compilation([route(auth: .optional(providers: []), authorize: conditions)]).codes == [])
+    }
+}

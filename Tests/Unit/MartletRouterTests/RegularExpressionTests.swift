@@ -1,0 +1,75 @@
+import MartletConfig
+import MartletCore
+@testable import MartletRouter
+import Testing
+
+@Suite struct PathExpressions {
+    @Test(arguments: [
+        ("/v[12]/users", "/v1/users", true), ("/v[12]/users", "/v1/users/", false), ("/v[12]/users", "/x/v1/users", false),
+        ("users", "/users", false), ("/a|/b", "/b", true), ("/a|/b", "/bc", false), ("/a|/b", "/xb", false),
+        ("^/a$", "/a", true), ("^/a$", "/ab", false), ("/a$", "/a\n", false), ("/A", "/a", false), ("(?i)/A", "/a", true),
+        ("/users/\\d+", "/users/12", true), ("/users/\\d+", "/users/", false), ("/users/?", "/users", true),
+        ("/users/?", "/users/", true), ("/us*ers/x", "/ersx", false), ("/us*ers/x", "/uers/x", true),
+        ("/ab?/c", "/a/c", true), ("/ab{0}/c", "/a/c", true), ("/a/b|/c/d", "/c/d", true), ("/a/(?=b).", "/a/b", true),
+        ("/a.b/c", "/axb/c", true), ("/a\\.b/c", "/a.b/c", true), ("/a\\.b/c", "/axb/c", false), ("", "/", false),
+        (".*", "/anything/at/all", true), ("/caf%C3%A9/.*", "/caf%C3%A9/x", true), ("(/x)+", "/x/x/x", true),
+    ])
+    func `match the whole path`(_ pattern: String, _ path: String, _ matches: Bool) throws {
+        let table = try compiled([route(path: regex(pattern))])
+        #expect((table.match("GET", path) == .route(0)) == matches)
+    }
+
+    @Test(arguments: ["(", "[", "a{2", "(?<x", "*a", "\\", "(*UTF)/.", "\\C", "(?P<n>a)(?P<n>b)", "(?<=a+)b"])
+    func `are checked when the table is made`(_ pattern: String) {
+        // `a{2` is plain text to PCRE2.
+        let codes = Compilation([route(path: regex(pattern))]).codes
+        #expect(codes == (pattern == "a{2" ? [] : [.configBadPattern]))
+    }
+
+    @Test(arguments: ["/(a+)+b", "/(a|aa)+b", "/(.*)*(.*)*(.*)*x"])
+    func `that need too many steps refuse the request instead of passing it on`(_ pattern: String) throws {
+        let table = try compiled([
+            route("before", path: glob("/ok")), route("slow", path: regex(pattern)), route("public", auth: .none),
+        ])
+        // The last letter the pattern needs is there, but not at the end: PCRE2 cannot see at once that nothing matches.
+        let path = "/" + String(repeating: "a", count: 4_000) + "bxy"
+        #expect(table.match("GET", path) == .failed(1))
+        #expect(table.match("GET", "/ok") == .route(0))
+        #expect(table.match("GET", "/b/c") == .route(2))
+    }
+
+    @Test func `that give up on a method of no interest do not matter`() throws {
+        let table = try compiled([
+            route("slow", path: regex("/(a+)+b"), methods: ["POST"]), route("other", path: glob("/**"), methods: ["GET"]),
+        ])
+        let path = "/" + String(repeating: "a", count: 4_000) + "bxy"
+        #expect(table.match("GET", path) == .route(1))
+        #expect(table.match("DELETE", path) == .methodNotAllowed(table.routes[1].pattern.methods))
+    }
+
+    @Test(arguments: [
+        ("/v1/users/.*", "/v1/users/"), ("^/v1/", "/v1/"), ("/v1/a?b", "/v1/"), ("/v1/a*b", "/v1/"), ("/v1/a{0,1}", "/v1/"),
+        ("/v1/a+", "/v1/"), ("/v1/a|/v2", ""), ("(?i)/v1", ""), ("/v1.x", "/v1"), ("/v1\\.x", "/v1"), ("/v1(x)", "/v1"),
+        ("[/]v1", ""), ("/v1/$", "/v1/"), ("", ""), ("/v1/(a|b)", ""),
+    ])
+    func `begin with their literal prefix`(_ pattern: String, _ prefix: String) {
+        #expect(RegularExpression.literalPrefix(of: pattern) == Array(prefix.utf8))
+    }
+
+    @Test func `may be asked by many threads at once`() async throws {
+        let table = try compiled([route(path: regex("/users/([a-z]+)/[0-9]{1,6}"))])
+        let wrong = await withTaskGroup(of: Int.self) { group in
+            for worker in 0..<8 {
+                group.addTask {
+                    (0..<500).count { round in
+                        let good = (round + worker).isMultiple(of: 2)
+                        let path = "/users/name/" + (good ? "\(round)" : "\(round)x")
+                        return (table.match("GET", path) == .route(0)) != good
+                    }
+                }
+            }
+            return await group.reduce(0, +)
+        }
+        #expect(wrong == 0)
+    }
+}

@@ -1,0 +1,95 @@
+import MartletConfig
+import MartletCore
+import MartletHTTP
+@testable import MartletRouter
+import Testing
+
+@Suite struct RouteTables {
+    @Test func `resolve what routes inherit and name`() throws {
+        let table = try compiled([
+            route("a", auth: .none, body: .unlimited, upstream: "web"),
+            route("b", auth: .required(providers: ["wechat"]), body: .bytes(7)), route("c", auth: .optional(providers: [])),
+        ])
+        let routes = table.routes
+        #expect(routes.map(\.name) == ["a", "b", "c"])
+        #expect(routes.map(\.upstream) == [0, 1, 1])
+        #expect(routes.map(\.bodyLimit) == [nil, 7, 10 * 1_024 * 1_024])
+        #expect(routes.map(\.mode) == [.none, .required, .optional])
+        #expect(routes.map(\.mayWithoutPrincipal) == [true, false, true])
+        #expect(routes.map(\.providers) == [[], [1], [0, 1]])
+        #expect(routes.map { $0.allows(provider: 0) } == [false, false, true])
+        #expect(routes.map { $0.allows(provider: 1) } == [false, true, true])
+    }
+
+    @Test func `report every mistake at once and are not made then`() {
+        let compilation = Compilation([
+            route("a", hosts: ["*"], path: glob("x"), upstream: "nowhere"), route("b", auth: .required(providers: ["appel"])),
+            route("c", path: regex("("), strip: "/../x"),
+        ])
+        #expect(compilation.table == nil)
+        #expect(
+            compilation.codes == [
+                .configBadPattern, .configBadPattern, .configUnknownUpstream, .configUnknownProvider, .configBadPattern,
+                .configBadPattern,
+            ])
+        #expect(compilation.diagnostics.all[3].text == "route 'b' names provider 'appel', which is not defined")
+    }
+
+    @Test func `without routes match nothing`() throws {
+        #expect(try compiled([]).match("GET", "/") == .none)
+    }
+
+    @Test(arguments: [
+        ("/v1", "/v1/users", "/users"), ("/v1", "/v1", "/"), ("/v1", "/v1/", "/"), ("/v1", "/v10", "/v10"),
+        ("/v1", "/v10/x", "/v10/x"), ("/v1", "/V1/x", "/V1/x"), ("/v1", "/x/v1/y", "/x/v1/y"), ("/v1/", "/v1/users", "/users"),
+        ("/v1/", "/v1", "/"), ("/a/b", "/a/b/c", "/c"), ("/a/b", "/a/bc", "/a/bc"), ("/a/b", "/a", "/a"), ("/", "/a", "/a"),
+        ("/caf\u{e9}", "/caf%C3%A9/x", "/x"), ("/v1", "/", "/"), ("/v1", "/v1/v1/x", "/v1/x"),
+    ])
+    func `strip whole leading segments`(_ prefix: String, _ path: String, _ expected: String) throws {
+        let table = try compiled([route(strip: prefix)])
+        let rewrite = table.routes[0].rewrite(path: Array(path.utf8).span)
+        #expect((rewrite.becomesRoot ? "/" : String(path.dropFirst(rewrite.strippedBytes))) == expected)
+    }
+
+    @Test(arguments: ["v1", "/v1/*", "/a//b", "/..", "/v1?x", "/%2e"])
+    func `refuse a prefix that is none`(_ prefix: String) {
+        #expect(Compilation([route(strip: prefix)]).codes == [.configBadPattern])
+    }
+
+    @Test(arguments: [
+        // What a client may write, and what the pattern beside it is for.
+        ("/caf%c3%a9", "/caf\u{e9}"), ("/%61dmin/%7e", "/admin/~"), ("/a%20b", "/a b"), ("/a;v=1", "/a;v=1"),
+        ("/a%2ab", "/a%2Ab"), ("/a@b:c", "/a@b:c"), ("/%E4%BD%A0", "/\u{4f60}"), ("/a%7bb", "/a%7Bb"),
+    ])
+    func `agree with the normal form of paths`(_ sent: String, _ pattern: String) throws {
+        let table = try compiled([route(path: glob(pattern))])
+        var normal = ByteBuffer()
+        let outcome = PathNormalizer.normalize(
+            Array(sent.utf8).span, keepsEncodedSlash: false, keepsEncodedPercent: false, into: &normal)
+        let path = outcome == .rewritten ? String(decoding: normal.array, as: UTF8.self) : sent
+        #expect(table.match("GET", path) == .route(0))
+    }
+
+    @Test(arguments: [
+        (route(path: glob("/**")), route(path: glob("/a")), true), (route(), route(path: glob("/a/**")), true),
+        (route(path: glob("/a/**")), route(path: glob("/a/b/*")), true), (route(path: glob("/a")), route(path: glob("/a")), true),
+        (route(path: glob("/*/**")), route(path: glob("/a/b")), true), (route(path: glob("/a/**")), route(path: glob("/a")), true),
+        (route(path: glob("/*/**")), route(path: glob("/")), false), (route(path: glob("/a/**")), route(path: glob("/*/b")), false),
+        (route(path: glob("/a/*")), route(path: glob("/a/b/c")), false),
+        (route(methods: ["GET"]), route(path: glob("/a")), false), (route(), route(path: glob("/a"), methods: ["GET"]), true),
+        (route(methods: ["GET", "POST"]), route(path: glob("/a"), methods: ["HEAD"]), true),
+        (route(hosts: ["a.test"]), route(path: glob("/a")), false), (route(), route(hosts: ["a.test"], path: glob("/a")), true),
+        (route(hosts: ["*.test"]), route(hosts: ["a.test", "b.c.test"], path: glob("/a")), true),
+        (route(hosts: ["*.test"]), route(hosts: ["a.test", "a.other"], path: glob("/a")), false),
+        (route(hosts: ["*.test"]), route(hosts: ["*.a.test"], path: glob("/a")), true),
+        (route(hosts: ["*.test"]), route(hosts: ["test"], path: glob("/a")), false),
+        (route(path: regex(".*")), route(path: glob("/a")), false),
+    ])
+    func `warn of a route that nothing can reach`(
+        _ first: RouteConfiguration, _ second: RouteConfiguration, _ isHidden: Bool
+    ) {
+        let compilation = Compilation([first, second])
+        #expect(compilation.table != nil)
+        #expect(compilation.codes == (isHidden ? [.configUnreachableRoute] : []))
+    }
+}
