@@ -9,6 +9,7 @@ enum ASCII {
     static var slash: SIMD16<Int8> { .init(repeating: 0x2F) }
     static var dot: SIMD16<Int8> { .init(repeating: 0x2E) }
     static var dash: SIMD16<Int8> { .init(repeating: 0x2D) }
+    static var zero: SIMD16<Int8> { .init(repeating: 0x30) }
     static var nine: SIMD16<Int8> { .init(repeating: 0x39) }
     static var a: SIMD16<Int8> { .init(repeating: 0x61) }
     static var z: SIMD16<Int8> { .init(repeating: 0x7A) }
@@ -17,6 +18,13 @@ enum ASCII {
     static var plus: SIMD16<Int8> { .init(repeating: 0x2B) }
     static var caseBit: SIMD16<Int8> { .init(repeating: 0x20) }
     static var lineFeed: SIMD16<Int8> { .init(repeating: 0x0A) }
+
+    /// Letters, digits and dashes: what nearly every field name and host label is made of.
+    @inline(__always)
+    static func areNameCharacters(_ block: SIMD16<Int8>) -> SIMDMask<SIMD16<Int8>> {
+        let lower = block | caseBit
+        return ((lower .>= a) .& (lower .<= z)) .| ((block .>= zero) .& (block .<= nine)) .| (block .== dash)
+    }
 
     static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
     static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }

@@ -1,25 +1,28 @@
 /// Where something stands in the bytes that were parsed: offsets, never a copy.
 ///
 /// A range is only meaningful together with the bytes of the call that made it.
+@usableFromInline
 package struct ByteRange: Sendable, Equatable {
-    private let low: UInt32
-    private let high: UInt32
+    @usableFromInline let low: UInt32
+    @usableFromInline let high: UInt32
 
     /// No bytes at all, at the beginning.
     package static let empty = ByteRange(from: 0, to: 0)
 
     /// The bytes from `start` up to but without `end`.
+    @inlinable
     package init(from start: Int, to end: Int) {
         low = UInt32(truncatingIfNeeded: start)
         high = UInt32(truncatingIfNeeded: max(start, end))
     }
 
+    @inlinable
     package init(start: Int, count: Int) { self.init(from: start, to: start &+ count) }
 
-    package var start: Int { Int(low) }
-    package var end: Int { Int(high) }
-    package var count: Int { Int(high &- low) }
-    package var isEmpty: Bool { low == high }
+    @inlinable package var start: Int { Int(low) }
+    @inlinable package var end: Int { Int(high) }
+    @inlinable package var count: Int { Int(high &- low) }
+    @inlinable package var isEmpty: Bool { low == high }
     /// For `Span.extracting(_:)`.
-    package var bounds: Range<Int> { start..<end }
+    @inlinable package var bounds: Range<Int> { Int(low)..<Int(max(low, high)) }
 }

@@ -19,10 +19,16 @@ extension Span where Element == UInt8 {
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt16.self)
     }
 
+    /// Whether sixteen bytes are there; the form that lets the compiler see one comparison where a loop asks and `block` checks.
+    @inline(__always)
+    func hasBlock(at index: Int) -> Bool {
+        count >= 16 && UInt(bitPattern: index) <= UInt(bitPattern: count &- 16)
+    }
+
     /// Sixteen bytes as signed numbers, so that one comparison finds control bytes and bytes over 0x7F.
     @inline(__always)
-    private func block(at index: Int) -> SIMD16<Int8> {
-        precondition(index >= 0 && index <= count &- 16)
+    func block(at index: Int) -> SIMD16<Int8> {
+        precondition(hasBlock(at: index))
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: SIMD16<Int8>.self)
     }
 
@@ -30,7 +36,7 @@ extension Span where Element == UInt8 {
     @inline(__always)
     func endOfText(from start: Int) -> Int {
         var index = start
-        while index &+ 16 <= count {
+        while hasBlock(at: index) {
             let block = block(at: index)
             let found = firstMatch((block .< ASCII.space) .| (block .== ASCII.delete))
             if found < 16 { return index &+ found }
@@ -44,7 +50,7 @@ extension Span where Element == UInt8 {
     @inline(__always)
     func endOfTargetPart(from start: Int) -> Int {
         var index = start
-        while index &+ 16 <= count {
+        while hasBlock(at: index) {
             let block = block(at: index)
             let stops = (block .<= ASCII.space) .| (block .== ASCII.delete) .| (block .== ASCII.hash) .| (block .== ASCII.question)
             let found = firstMatch(stops)
@@ -63,7 +69,7 @@ extension Span where Element == UInt8 {
     @inline(__always)
     func endOfPlainPath(from start: Int) -> Int {
         var index = start
-        while index &+ 16 <= count {
+        while hasBlock(at: index) {
             let block = block(at: index)
             let outside = (block .<= ASCII.space) .| (block .== ASCII.delete) .| (block .== ASCII.hash)
             let found = firstMatch(
@@ -79,7 +85,7 @@ extension Span where Element == UInt8 {
     @inline(__always)
     func nextSuspectSlash(from start: Int) -> Int {
         var index = start
-        while index &+ 17 <= count {
+        while hasBlock(at: index &+ 1) {
             let follower = block(at: index &+ 1)
             let suspect = (follower .== ASCII.slash) .| (follower .== ASCII.dot)
             let found = firstMatch((block(at: index) .== ASCII.slash) .& suspect)
@@ -94,11 +100,30 @@ extension Span where Element == UInt8 {
         return count
     }
 
+    /// The first byte from `start` on that is none of `A–Z a–z 0–9 - _ ~ .`, or the first of two dots, or `count`.
+    @inline(__always)
+    func endOfLabels(from start: Int) -> Int {
+        var index = start
+        while hasBlock(at: index &+ 1) {
+            let block = block(at: index)
+            let dot = block .== ASCII.dot
+            let member = ASCII.areNameCharacters(block) .| dot .| (block .== ASCII.underscore) .| (block .== ASCII.tilde)
+            let found = firstMatch(.!member .| (dot .& (self.block(at: index &+ 1) .== ASCII.dot)))
+            if found < 16 { return index &+ found }
+            index &+= 16
+        }
+        while index < count, PathByte.isUnreserved(self[index]) {
+            if self[index] == UInt8(ascii: "."), index &+ 1 < count, self[index &+ 1] == UInt8(ascii: ".") { break }
+            index &+= 1
+        }
+        return index
+    }
+
     /// The first byte from `start` on that is none of `A–Z a–z 0–9 - . _ ~ + /`, or `count`.
     @inline(__always)
     func endOfToken68(from start: Int) -> Int {
         var index = start
-        while index &+ 16 <= count {
+        while hasBlock(at: index) {
             let block = block(at: index)
             let lower = block | ASCII.caseBit
             let letter = (lower .>= ASCII.a) .& (lower .<= ASCII.z)
@@ -117,7 +142,7 @@ extension Span where Element == UInt8 {
     @inline(__always)
     func lineFeed(from start: Int) -> Int {
         var index = start
-        while index &+ 16 <= count {
+        while hasBlock(at: index) {
             let found = firstMatch(block(at: index) .== ASCII.lineFeed)
             if found < 16 { return index &+ found }
             index &+= 16
@@ -167,7 +192,7 @@ extension Span where Element == UInt8 {
 
 /// The index of the first lane that is set, or 16.
 @inline(__always)
-private func firstMatch(_ mask: SIMDMask<SIMD16<Int8>>) -> Int {
+func firstMatch(_ mask: SIMDMask<SIMD16<Int8>>) -> Int {
     let halves = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
     if halves[0] | halves[1] == 0 { return 16 }
     if halves[0] != 0 { return halves[0].trailingZeroBitCount >> 3 }

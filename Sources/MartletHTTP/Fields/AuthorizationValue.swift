@@ -44,3 +44,13 @@ package func bearerToken(_ bytes: Span<UInt8>, of value: ByteRange) -> ByteRange
     guard case .bearer(let token) = AuthorizationValue(bytes, value) else { return nil }
     return token
 }
+
+/// Where the token of a value that begins with `Bearer` and a space would be; nothing behind the scheme is checked.
+///
+/// For looking a token up among tokens that were checked once; a miss goes through `AuthorizationValue`.
+package func bearerCandidate(_ bytes: Span<UInt8>, of value: ByteRange) -> ByteRange? {
+    guard value.count > 7, bytes.spells("bearer", at: value.start), bytes[value.start &+ 6] == 0x20 else { return nil }
+    var start = value.start &+ 7
+    while start < value.end, bytes[start] == 0x20 { start &+= 1 }
+    return ByteRange(from: start, to: value.end)
+}

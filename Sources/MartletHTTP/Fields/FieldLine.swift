@@ -7,55 +7,40 @@ enum LineOutcome {
     case failure(HeadFailure)
 }
 
+/// A field name and what was found out about it on the way to its colon.
+private struct FieldName {
+    let range: ByteRange
+    let hash: UInt32
+    let alias: KnownField
+}
+
 /// Reads one field line (RFC 9112 §5), strictly: no folding, no space before the colon, CRLF only.
 enum FieldLine {
-    private static let caseBits: UInt64 = 0x2020_2020_2020_2020
-
     /// Reads the line that begins at `start`, which is not the empty line.
     @inline(__always)
     static func read(_ bytes: Span<UInt8>, at start: Int, into field: inout HeadField) -> LineOutcome {
         var hash = NameHash()
         var colon = start
-        var isPlain = false
-        while colon &+ 8 <= bytes.count {
-            let word = bytes.word(at: colon)
-            let stops = nameStops(word)
-            if stops == 0 {
-                hash.mix(word | caseBits)
-                colon &+= 8
-                continue
-            }
-            let length = stops.trailingZeroBitCount >> 3
-            if length > 0 {
-                hash.mix((word | caseBits) & (UInt64.max &>> (64 &- UInt64(truncatingIfNeeded: length) &* 8)))
-            }
+        while bytes.hasBlock(at: colon) {
+            let block = bytes.block(at: colon)
+            let length = firstMatch(.!ASCII.areNameCharacters(block))
+            // Setting the bit changes neither digits nor the dash: these are the folded bytes.
+            hash.mix(unsafe unsafeBitCast(block | ASCII.caseBit, to: SIMD2<UInt64>.self), count: length)
             colon &+= length
-            isPlain = bytes[colon] == UInt8(ascii: ":") && colon > start
-            break
+            if length < 16 { break }
         }
-        guard isPlain else { return readRare(bytes, at: start, into: &field) }
-        let name = ByteRange(from: start, to: colon)
-        let known = KnownField.named(bytes, name)
-        return readValue(bytes, name, hash: hash.value, known: known, alias: .other, into: &field)
+        var name = FieldName(range: ByteRange(from: start, to: colon), hash: hash.value, alias: .other)
+        if colon == start || colon >= bytes.count || bytes[colon] != UInt8(ascii: ":") {
+            var rare = FieldName(range: .empty, hash: 0, alias: .other)
+            if let stopped = readRareName(bytes, at: start, into: &rare) { return stopped }
+            name = rare
+        }
+        return readValue(bytes, name, into: &field)
     }
 
-    /// Bit 7 of every byte that is no letter, digit or dash.
-    @inline(__always)
-    private static func nameStops(_ word: UInt64) -> UInt64 {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let high: UInt64 = ones &* 0x80
-        let low = word & ~high
-        // Adding 0x80 − x to a seven-bit number sets bit 7 if the number is at least x, without a carry.
-        let lower = low | caseBits
-        let letters = (lower &+ ones &* 0x1F) & ~(lower &+ ones &* 0x05)
-        let digits = (low &+ ones &* 0x50) & ~(low &+ ones &* 0x46)
-        let dashes = ~((low ^ (ones &* 0x2D)) &+ ones &* 0x7F)
-        return ~((letters | digits | dashes) & ~word) & high
-    }
-
-    /// A name with other token characters, one at the very end of the bytes, or a line that is wrong.
+    /// A name with other token characters, one at the very end of the bytes, or a line that is wrong; nil for a good name.
     @inline(never)
-    private static func readRare(_ bytes: Span<UInt8>, at start: Int, into field: inout HeadField) -> LineOutcome {
+    private static func readRareName(_ bytes: Span<UInt8>, at start: Int, into name: inout FieldName) -> LineOutcome? {
         var hash = NameHash()
         var word: UInt64 = 0
         var colon = start
@@ -76,12 +61,9 @@ enum FieldLine {
         guard colon < bytes.count else { return .incomplete }
         guard bytes[colon] == UInt8(ascii: ":"), colon > start else { return .failure(fault(bytes, start, colon)) }
         if (colon &- start) & 7 != 0 { hash.mix(word) }
-        let name = ByteRange(from: start, to: colon)
-        return readValue(
-            bytes, name, hash: hash.value,
-            known: isFolded ? .other : KnownField.named(bytes, name),
-            alias: isFolded ? KnownField.folded(bytes, name) : .other,
-            into: &field)
+        let range = ByteRange(from: start, to: colon)
+        name = FieldName(range: range, hash: hash.value, alias: isFolded ? KnownField.folded(bytes, range) : .other)
+        return nil
     }
 
     /// What is wrong with a line whose name ends at `stop` without a colon, or is empty.
@@ -99,11 +81,8 @@ enum FieldLine {
     }
 
     @inline(__always)
-    private static func readValue(
-        _ bytes: Span<UInt8>, _ name: ByteRange, hash: UInt32, known: KnownField, alias: KnownField,
-        into field: inout HeadField
-    ) -> LineOutcome {
-        var start = name.end &+ 1
+    private static func readValue(_ bytes: Span<UInt8>, _ name: FieldName, into field: inout HeadField) -> LineOutcome {
+        var start = name.range.end &+ 1
         while start < bytes.count, ASCII.isBlank(bytes[start]) { start &+= 1 }
         var end = start
         var hasObsText = false
@@ -121,8 +100,9 @@ enum FieldLine {
         let next = end &+ 2
         while end > start, ASCII.isBlank(bytes[end &- 1]) { end &-= 1 }
         field = HeadField(
-            name: name, value: ByteRange(from: start, to: end), line: ByteRange(from: name.start, to: next),
-            nameHash: hash, known: known, alias: alias, hasObsText: hasObsText, isConnectionOption: false)
+            name: name.range, value: ByteRange(from: start, to: end), line: ByteRange(from: name.range.start, to: next),
+            nameHash: name.hash, known: KnownField.named(bytes, name.range), alias: name.alias, hasObsText: hasObsText,
+            isConnectionOption: false)
         return .next(next)
     }
 

@@ -1,9 +1,10 @@
 /// The field lines of one head. Its memory is allocated once and serves every head after that.
+@usableFromInline
 @safe package struct FieldList: ~Copyable {
-    private let base: UnsafeMutablePointer<HeadField>
+    @usableFromInline let base: UnsafeMutablePointer<HeadField>
     /// How many fields it can hold.
     package let capacity: Int
-    package private(set) var count = 0
+    @usableFromInline package private(set) var count = 0
 
     package init(capacity: Int) {
         self.capacity = max(capacity, 1)
@@ -13,7 +14,7 @@
     deinit { unsafe base.deallocate() }
 
     package subscript(index: Int) -> HeadField {
-        @inline(__always) get {
+        @inlinable @inline(__always) get {
             precondition(index >= 0 && index < count)
             return unsafe base[index]
         }

@@ -1,6 +1,7 @@
 /// Field names that mean something special, looked up under folding: letter case aside and `_` and `.` counted as `-`.
 ///
 /// Immutable; made when the configuration is read, asked once per field.
+@usableFromInline
 package struct FieldNameSet: Sendable {
     private struct Slot {
         var hash: UInt32
@@ -13,8 +14,8 @@ package struct FieldNameSet: Sendable {
     /// The folded names, one after the other.
     private let letters: [UInt8]
     /// One bit per name's hash: most fields of a request are told apart here.
-    private let filter: UInt64
-    private let reservesAuthPrefix: Bool
+    @usableFromInline let filter: UInt64
+    @usableFromInline let reservesAuthPrefix: Bool
 
     /// - Parameters:
     ///   - names: in any spelling; the empty name is left out.
@@ -41,13 +42,13 @@ package struct FieldNameSet: Sendable {
     }
 
     /// Whether a field of a head or trailer is in the set; `bytes` are those that it was parsed from.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func contains(_ field: HeadField, in bytes: Span<UInt8>) -> Bool {
         contains(bytes, field.name, hash: field.nameHash)
     }
 
     /// Whether the name at `range` is in the set; `hash` is its `HeadField.nameHash`.
-    @inline(__always)
+    @inlinable @inline(__always)
     package func contains(_ bytes: Span<UInt8>, _ range: ByteRange, hash: UInt32) -> Bool {
         if reservesAuthPrefix, range.count >= 7, bytes[range.start] | 0x20 == UInt8(ascii: "x"),
             FieldNameSet.hasAuthPrefix(bytes, range)
@@ -63,7 +64,8 @@ package struct FieldNameSet: Sendable {
         return contains(bytes.span, ByteRange(from: 0, to: bytes.count), hash: NameHash.of(bytes))
     }
 
-    private static func hasAuthPrefix(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+    @usableFromInline
+    static func hasAuthPrefix(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
         let prefix: StaticString = "x-auth-"
         for offset in 0..<prefix.utf8CodeUnitCount
         where Token.fold(bytes[range.start &+ offset]) != prefix.byte(at: offset) { return false }
@@ -71,7 +73,8 @@ package struct FieldNameSet: Sendable {
     }
 
     @inline(never)
-    private func find(_ bytes: Span<UInt8>, _ range: ByteRange, hash: UInt32) -> Bool {
+    @usableFromInline
+    func find(_ bytes: Span<UInt8>, _ range: ByteRange, hash: UInt32) -> Bool {
         let slots = slots.span
         let letters = letters.span
         var index = Int(hash) & (slots.count &- 1)

@@ -2,9 +2,9 @@ extension KnownField {
     /// The field that a name spells in any letter case; `range` holds token characters only.
     ///
     /// By length first: few names share one, and each comparison is a word or two.
-    @inline(__always)
+    @inline(never)
     static func named(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
-        func spells(_ field: KnownField) -> Bool { bytes.spells(field.name, at: range.start) }
+        @inline(__always) func spells(_ field: KnownField) -> Bool { bytes.spells(field.name, at: range.start) }
         switch range.count {
         case 2: return spells(.te) ? .te : .other
         case 3: return spells(.via) ? .via : .other
@@ -33,7 +33,7 @@ extension KnownField {
     /// The names of 16 and more bytes.
     @inline(never)
     private static func long(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
-        func spells(_ field: KnownField) -> Bool { bytes.spells(field.name, at: range.start) }
+        @inline(__always) func spells(_ field: KnownField) -> Bool { bytes.spells(field.name, at: range.start) }
         switch range.count {
         case 16:
             if spells(.xForwardedHost) { return .xForwardedHost }

@@ -13,6 +13,18 @@ struct NameHash {
         state = product ^ (product >> 32)
     }
 
+    /// Takes in the first `count` of sixteen bytes.
+    @inline(__always)
+    mutating func mix(_ words: SIMD2<UInt64>, count: Int) {
+        let unused = UInt64(truncatingIfNeeded: 16 &- count) &* 8
+        if count <= 8 {
+            if count > 0 { mix(words[0] & (UInt64.max &>> (unused &- 64))) }
+        } else {
+            mix(words[0])
+            mix(words[1] & (UInt64.max &>> unused))
+        }
+    }
+
     /// The hash of all that was mixed in.
     var value: UInt32 { UInt32(truncatingIfNeeded: state) }
 

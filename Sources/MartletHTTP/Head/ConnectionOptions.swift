@@ -9,13 +9,24 @@ struct ConnectionOptions {
     private var count = 0
 
     /// Reads them all and marks the fields that they name; `false` when one is malformed or there are too many.
-    mutating func read(_ bytes: Span<UInt8>, _ fields: inout FieldList) -> Bool {
+    mutating func read(_ bytes: Span<UInt8>, _ notes: FramingNotes, _ fields: inout FieldList) -> Bool {
+        if notes.connections == 1 { return takeUsual(bytes, notes.connection) || readList(bytes, notes.connection, &fields) }
         var index = 0
         while index < fields.count {
             let field = fields[index]
             if field.known == .connection, !readList(bytes, field.value, &fields) { return false }
             index &+= 1
         }
+        return true
+    }
+
+    /// The options that are about the connection itself; they mark nothing.
+    @inline(__always)
+    private mutating func takeUsual(_ bytes: Span<UInt8>, _ option: ByteRange) -> Bool {
+        if bytes.spells("keep-alive", option) { keepsAlive = true }
+        else if bytes.spells("close", option) { closes = true }
+        else if bytes.spells("upgrade", option) { upgrades = true }
+        else { return false }
         return true
     }
 
@@ -40,9 +51,7 @@ struct ConnectionOptions {
     }
 
     private mutating func take(_ option: ByteRange, _ bytes: Span<UInt8>, _ fields: inout FieldList) {
-        if bytes.spells("close", option) { closes = true }
-        else if bytes.spells("keep-alive", option) { keepsAlive = true }
-        else if bytes.spells("upgrade", option) { upgrades = true }
+        if takeUsual(bytes, option) { return }
         var index = 0
         while index < fields.count {
             let field = fields[index]

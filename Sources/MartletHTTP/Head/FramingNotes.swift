@@ -2,7 +2,9 @@
 struct FramingNotes {
     private(set) var contentLength = -1
     private(set) var isChunked = false
-    private(set) var hasConnection = false
+    private(set) var connections = 0
+    /// The value of the last `Connection` field.
+    private(set) var connection = ByteRange.empty
 
     /// Takes a `Content-Length`, `Transfer-Encoding` or `Connection` field into account (RFC 9112 §6); others are passed by.
     /// - Returns: why the message must be refused, if so.
@@ -19,7 +21,9 @@ struct FramingNotes {
             guard contentLength < 0 else { return .transferEncodingWithContentLength }
             guard !isChunked, bytes.spells("chunked", field.value) else { return .badTransferEncoding }
             isChunked = true
-        case .connection: hasConnection = true
+        case .connection:
+            connections &+= 1
+            connection = field.value
         default: break
         }
         return nil

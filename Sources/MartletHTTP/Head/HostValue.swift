@@ -12,32 +12,13 @@ enum HostValue {
             guard close < range.end, isIPv6(bytes, ByteRange(from: range.start &+ 1, to: close)) else { return false }
             end = close &+ 1
         } else {
-            guard let stop = endOfName(bytes, range) else { return false }
-            end = stop
+            guard bytes[range.start] != UInt8(ascii: ".") else { return false }
+            // Beyond the range come bytes that no name has, or the end; two dots stop short of it.
+            end = min(bytes.endOfLabels(from: range.start), range.end)
+            guard end > range.start else { return false }
         }
         if end == range.end { return !requiresPort }
         return bytes[end] == UInt8(ascii: ":") && isPort(bytes, ByteRange(from: end &+ 1, to: range.end))
-    }
-
-    /// Where a name of non-empty labels ends; nil if it is none. One dot may end it.
-    private static func endOfName(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int? {
-        var index = range.start
-        var label = 0
-        while index < range.end {
-            let byte = bytes[index]
-            if byte == UInt8(ascii: ".") {
-                guard label > 0 else { return nil }
-                label = 0
-            } else if ASCII.isLetter(byte) || ASCII.isDigit(byte) || byte == UInt8(ascii: "-")
-                || byte == UInt8(ascii: "_") || byte == UInt8(ascii: "~")
-            {
-                label &+= 1
-            } else {
-                break
-            }
-            index &+= 1
-        }
-        return index > range.start ? index : nil
     }
 
     private static func isPort(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {

@@ -44,9 +44,9 @@ struct RequestNotes {
         if head.isAbsoluteForm, !bytes.sameIgnoringCase(head.authority, host) { return .hostMismatch }
         head.authority = host
         head.keepsAlive = !isHTTP10
-        if framing.hasConnection {
+        if framing.connections > 0 {
             var options = ConnectionOptions()
-            guard options.read(bytes, &head.fields) else { return .badConnection }
+            guard options.read(bytes, framing, &head.fields) else { return .badConnection }
             head.keepsAlive = !options.closes && (!isHTTP10 || options.keepsAlive)
             // RFC 9110 §7.8: not from HTTP/1.0; two fields are no offer that we could answer.
             if options.upgrades, upgrades == 1, !isHTTP10 { head.upgrade = upgrade }

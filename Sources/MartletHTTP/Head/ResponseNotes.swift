@@ -20,9 +20,9 @@ struct ResponseNotes {
     mutating func finish(_ bytes: Span<UInt8>, _ method: Method, _ head: inout ResponseHead) -> HeadFailure? {
         head.upgrade = .empty
         head.keepsAlive = !isHTTP10
-        if framing.hasConnection {
+        if framing.connections > 0 {
             var options = ConnectionOptions()
-            guard options.read(bytes, &head.fields) else { return .badConnection }
+            guard options.read(bytes, framing, &head.fields) else { return .badConnection }
             head.keepsAlive = !options.closes && (!isHTTP10 || options.keepsAlive)
             if options.upgrades, upgrades == 1, !isHTTP10 { head.upgrade = upgrade }
         }
