@@ -159,13 +159,11 @@ import Testing
     }
 
     @Test func `a request body behind an early answer of the upstream is not read as a request`() throws {
-        try withOpenGateway(
-            readsBodies: false,
-            script: {
-                try $0.respond(413, body: "no")
-                $0.closes = true
-            }
-        ) { gateway, upstream throws in
+        let script: ScriptedUpstream.Script = {
+            try $0.respond(413, body: "no")
+            $0.closes = true
+        }
+        try withOpenGateway(readsBodies: false, script: script) { gateway, upstream throws in
             let client = try gateway.connect()
             let hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
             try client.send("POST /1 HTTP/1.1\r\nHost: a\r\nContent-Length: \(hidden.utf8.count + 1)\r\n\r\n" + hidden)

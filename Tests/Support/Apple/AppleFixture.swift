@@ -7,9 +7,9 @@ package final class AppleFixture: Sendable {
     private let keys: Box<[SigningKey]>
     private let override = Box<ScriptedUpstream.Script?>(nil)
 
-    /// Starts the server with one RSA key, `test-key-1`.
+    /// Starts the server with one RSA key, ``SigningKey/shared()``.
     package init() throws {
-        key = try SigningKey("test-key-1")
+        key = try SigningKey.shared()
         keys = Box([key])
         server = Box(try Self.serve(on: .loopback(0), keys, override))
     }

@@ -114,6 +114,13 @@ import Foundation
     }
 }
 
+extension SigningKey {
+    private static let common = Result { try SigningKey("test-key-1") }
+
+    /// An RSA key that every test of this process may use, because making one takes time: `test-key-1`.
+    package static func shared() throws -> SigningKey { try common.get() }
+}
+
 /// HMAC-SHA-256, for forged HS256 tokens.
 package func hmacSHA256(key: [UInt8], _ message: [UInt8]) -> [UInt8] {
     var digest = [UInt8](repeating: 0, count: 32)

@@ -1,0 +1,173 @@
+import MartletTesting
+import Testing
+
+/// What is typed at a prompt (section 4).
+@Suite struct `Command line` {
+    static func martlet(_ arguments: String..., input: String = "") throws -> CommandResult {
+        try run(try Executable.martlet(), arguments, input: input)
+    }
+
+    static let good = GatewayConfig(endpoints: ["http://127.0.0.1:9"]).text
+
+    /// Runs `check` over a text and answers what it said.
+    static func check(_ text: String, files: [String: String] = [:]) throws -> CommandResult {
+        let folder = try TemporaryFolder()
+        for (name, text) in files { try folder.write(text, to: name) }
+        return try martlet("check", "--config", try folder.write(text, to: "config.yaml"))
+    }
+
+    @Test func `wrong usage is exit 64`() throws {
+        let rows = [["fly"], ["run", "--nonsense"], ["check", "--config"], ["explain"], ["check", "extra", "words"]]
+        for arguments in rows {
+            let result = try run(try Executable.martlet(), arguments)
+            #expect(result.ending == .exited(64), "\(arguments): \(result)")
+            #expect(!result.errorOutput.isEmpty && result.output.isEmpty, "\(arguments)")
+        }
+    }
+
+    @Test func `version is one line`() throws {
+        let result = try Self.martlet("version")
+        #expect(result.ending == .exited(0) && result.output.contains("martlet"))
+        #expect(result.output.split(separator: "\n").count == 1)
+    }
+
+    @Test func `a good configuration passes`() throws {
+        let result = try Self.check(Self.good)
+        #expect(result.ending == .exited(0), "\(result)")
+    }
+
+    @Test func `a file that is not there is exit 78`() throws {
+        let result = try Self.martlet("check", "--config", "/nonexistent/config.yaml")
+        #expect(result.ending == .exited(78) && result.errorOutput.contains("/nonexistent/config.yaml"), "\(result)")
+        #expect(try Self.martlet("run", "--config", "/nonexistent/config.yaml").ending == .exited(78))
+    }
+
+    static let mistakes: [(String, String, String)] = [
+        ("unknown key", "limmits: {}\n", "unknown_key"),
+        ("a key twice", "version: 1\n", "duplicate_key"),
+        ("not YAML", "a: [\n", "config."),
+        ("tab", "\tb: 1\n", "config."),
+    ]
+
+    @Test func `a mistake is told with its place and its code`() throws {
+        for (what, text, code) in Self.mistakes {
+            let line = Self.good.split(separator: "\n", omittingEmptySubsequences: false).count
+            let result = try Self.check(Self.good + text)
+            #expect(result.ending == .exited(78), "\(what): \(result)")
+            let said = result.output + result.errorOutput
+            #expect(
+                said.contains("config.yaml:") && said.contains("error: ") && said.contains(code), "\(what): \(said)")
+            if code != "config." { #expect(said.contains("config.yaml:\(line):1: error:"), "\(what): \(said)") }
+        }
+    }
+
+    @Test func `every mistake is told at once, with what was probably meant`() throws {
+        let text = """
+            version: 1
+            server:
+              listen:
+                - address: 127.0.0.1:0
+              timeout: { idle: 1s }
+            upstreams:
+              api:
+                endpoints: [http://127.0.0.1:9]
+                timeouts: { conect: 1s }
+            routes:
+              - { name: a, match: { path: /a }, auth: none, upstream: appi }
+              - { name: b, match: { path: /b }, auth: { providers: [appel] }, upstream: api }
+            """
+        let result = try Self.check(text + "\n")
+        let said = result.output + result.errorOutput
+        #expect(result.ending == .exited(78), "\(result)")
+        for part in [
+            "'timeout'", "'timeouts'", "'conect'", "'connect'", "appi", "appel", ":5:3: error:", ":9:17: error:",
+        ] {
+            #expect(said.contains(part), "\(part) in \(said)")
+        }
+        #expect(said.split(separator: "\n").filter { $0.contains(": error: ") }.count >= 4, "\(said)")
+    }
+
+    static let insecure: [(String, String)] = [
+        ("no audiences", "apple:\n  kind: apple\n"),
+        ("empty audiences", "apple:\n  kind: apple\n  audiences: []\n"),
+        ("keys over clear text", "apple:\n  kind: apple\n  audiences: [a]\n  jwks_url: http://keys.example.com/\n"),
+        ("an algorithm that is none", "apple:\n  kind: apple\n  audiences: [a]\n  algorithms: [none]\n"),
+        ("a shared-secret algorithm", "apple:\n  kind: apple\n  audiences: [a]\n  algorithms: [HS256]\n"),
+        ("an unknown kind", "apple:\n  kind: pear\n"),
+        ("a negative leeway", "apple:\n  kind: apple\n  audiences: [a]\n  leeway: -5s\n"),
+        ("no kind", "apple:\n  audiences: [a]\n"),
+    ]
+
+    @Test func `a provider that could not prove anything is refused`() throws {
+        for (what, provider) in Self.insecure {
+            let result = try Self.check(GatewayConfig(endpoints: ["http://127.0.0.1:9"], providers: provider).text)
+            #expect(result.ending == .exited(78), "\(what): \(result)")
+        }
+    }
+
+    @Test func `schema is a JSON Schema that names the blocks`() throws {
+        let result = try Self.martlet("schema")
+        #expect(result.ending == .exited(0))
+        for part in ["$schema", "\"server\"", "\"upstreams\"", "\"routes\"", "\"providers\""] {
+            #expect(result.output.contains(part), "\(part)")
+        }
+    }
+
+    @Test func `explain tells the route, each check and the headers`() throws {
+        let apple = try AppleFixture()
+        let folder = try TemporaryFolder()
+        let config = GatewayConfig(
+            endpoints: ["http://127.0.0.1:9"], providers: apple.provider(), routes: GatewayConfig.closed)
+        let path = try folder.write(config.text, to: "config.yaml")
+        let token = try folder.write(try apple.token(), to: "token")
+        let good = try Self.martlet("explain", "--config", path, "--path", "/v1", "--token", token)
+        #expect(good.ending == .exited(0), "\(good)")
+        for part in ["closed", "apple", "X-Auth-Subject", `Identity headers`.subject] {
+            #expect(good.output.contains(part), "\(part) in \(good.output)")
+        }
+        #expect(!good.output.contains(try apple.token()))
+        let bad = try folder.write(try apple.token { $0.claims["aud"] = "\"other\"" }, to: "bad")
+        let refused = try Self.martlet("explain", "--config", path, "--path", "/v1", "--token", bad)
+        #expect(refused.output.contains("audience"), "\(refused)")
+        let open = try Self.martlet(
+            "explain", "--config", path, "--path", "/public/a", "--method", "POST", "--host", "a.test")
+        #expect(open.ending == .exited(0) && open.output.contains("public"), "\(open)")
+    }
+
+    @Test func `health asks a running gateway`() throws {
+        let upstream = try ScriptedUpstream()
+        try withMartlet(GatewayConfig(endpoints: [upstream.url]).text) { gateway throws in
+            var config = GatewayConfig(endpoints: [upstream.url])
+            config.admin = "address: \(gateway.admin)"
+            let path = try gateway.folder.write(config.text, to: "health.yaml")
+            let result = try Self.martlet("health", "--config", path)
+            #expect(result.ending == .exited(0), "\(result)")
+            config.admin = "address: 127.0.0.1:\(try refusedPort())"
+            let gone = try gateway.folder.write(config.text, to: "gone.yaml")
+            #expect(try Self.martlet("health", "--config", gone).ending == .exited(69))
+        }
+    }
+
+    @Test func `variables stand for values, a missing one is told`() throws {
+        let text = Self.good.replacing("127.0.0.1:9\"", with: "127.0.0.1:${MARTLET_TEST_PORT}\"")
+        let folder = try TemporaryFolder()
+        let path = try folder.write(text, to: "config.yaml")
+        let arguments = ["check", "--config", path]
+        #expect(
+            try run(try Executable.martlet(), arguments, environment: ["MARTLET_TEST_PORT": "9"]).ending == .exited(0))
+        let result = try run(try Executable.martlet(), arguments)
+        #expect(result.ending == .exited(78) && result.errorOutput.contains("MARTLET_TEST_PORT"), "\(result)")
+        let fallback = try folder.write(text.replacing("PORT}", with: "PORT:-9}"), to: "fallback.yaml")
+        #expect(try run(try Executable.martlet(), ["check", "--config", fallback]).ending == .exited(0))
+    }
+
+    @Test func `aliases that multiply are stopped`() throws {
+        var bomb = "x0: &x0 [a, a, a, a, a, a, a, a, a, a]\n"
+        for level in 1...12 {
+            let uses = Array(repeating: "*x\(level - 1)", count: 10).joined(separator: ", ")
+            bomb += "x\(level): &x\(level) [\(uses)]\n"
+        }
+        #expect(try Self.check(bomb + Self.good).ending == .exited(78))
+        #expect(try Self.check(String(repeating: "[", count: 100_000)).ending == .exited(78))
+    }
+}

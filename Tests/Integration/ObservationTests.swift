@@ -1,0 +1,88 @@
+import MartletTesting
+import Testing
+
+/// What operators see, and what they must not.
+@Suite struct `Observation` {
+    @Test func `the access log has one line per request, without token and query`() throws {
+        try withAppleGateway { gateway, _, apple throws in
+            let token = try apple.token()
+            let answers = try [
+                gateway.get("/closed/path?secret=query", bearer(token)), gateway.get("/closed/other?secret=query"),
+                gateway.get("/closed/bad?secret=query", bearer(token + "x")), gateway.get("/closed/../x?secret=query"),
+            ]
+            for answer in answers {
+                let identifier = answer["X-Request-Id"] ?? "none"
+                try waitUntil("a line about \(identifier)") { gateway.everything.contains(identifier) }
+            }
+            let parts = token.split(separator: ".").map(String.init)
+            #expect(!gateway.everything.contains("secret=query"))
+            for part in [token, parts[1], parts[2]] { #expect(!gateway.everything.contains(part)) }
+            let lines = gateway.everything.split(separator: "\n")
+            #expect(lines.count == gateway.log.count, "not every line is JSON: \(gateway.everything)")
+            let line = gateway.log.first { $0.text.contains(answers[0]["X-Request-Id"] ?? "none") }
+            #expect(line?.text.contains("200") == true && line?.text.contains("closed") == true)
+        }
+    }
+
+    @Test func `the fine reason of a refusal is in the log alone`() throws {
+        try withAppleGateway { gateway, _, apple throws in
+            let answer = try gateway.get("/closed", bearer(apple.token { $0.claims["aud"] = "\"other\"" }))
+            try waitUntil("the reason is logged") {
+                gateway.log.contains {
+                    $0.text.contains(answer["X-Request-Id"] ?? "none") && $0.text.contains("audience")
+                }
+            }
+            #expect(!answer.text.contains("audience") && !"\(answer.fields)".contains("audience"))
+        }
+    }
+
+    @Test func `bytes of a client cannot make log lines`() throws {
+        try withOpenGateway { gateway, _ throws in
+            for target in ["/%0a%7b%22event%22:1%7d", "/\"},{\"event\":\"forged\"}", "/%22quoted%22"] {
+                _ = try gateway.raw("GET \(target) HTTP/1.1\r\nHost: a\r\nUser-Agent: \"x\\\"\u{1b}[31m\r\n\r\n")
+            }
+            pause(.milliseconds(200))
+            #expect(!gateway.log.contains { $0["event"] == "forged" })
+            #expect(gateway.everything.split(separator: "\n").count == gateway.log.count, "\(gateway.everything)")
+            #expect(!gateway.everything.contains("\u{1b}"))
+        }
+    }
+
+    @Test func `the admin listener answers about health, the public one does not`() throws {
+        try withOpenGateway(routes: "- { name: a, match: { path: /a }, auth: none, upstream: api }") {
+            gateway, _ throws in
+            for path in ["/livez", "/readyz", "/healthz"] {
+                #expect(try gateway.askAdmin(path).status == 200, "\(path)")
+                expectRefusal(try gateway.get(path), 404, "no_route", path)
+            }
+            expectRefusal(try gateway.get("/metrics"), 404, "no_route")
+            #expect(try gateway.askAdmin("/a").status == 404)
+        }
+    }
+
+    @Test func `metrics count in Prometheus' words`() throws {
+        try withAppleGateway { gateway, _, apple throws in
+            for _ in 0..<3 { _ = try gateway.get("/closed", bearer(apple.token())) }
+            _ = try gateway.get("/closed")
+            let answer = try gateway.askAdmin("/metrics")
+            #expect(answer.status == 200 && answer["Content-Type"]?.hasPrefix("text/plain") == true)
+            let lines = answer.text.split(separator: "\n").map(String.init)
+            #expect(lines.contains { $0.hasPrefix("# TYPE martlet_") && $0.hasSuffix(" counter") })
+            for line in lines where !line.hasPrefix("#") {
+                let value = line.split(separator: " ").last.flatMap { Double($0) }
+                #expect(line.hasPrefix("martlet_") && value != nil, "\(line)")
+            }
+            #expect(lines.contains { !$0.hasPrefix("#") && $0.contains("401") }, "\(answer.text)")
+            #expect(!answer.text.contains(`Identity headers`.subject))
+        }
+    }
+
+    @Test func `readiness tells of a provider without keys`() throws {
+        let apple = try AppleFixture()
+        apple.stop()
+        try withAppleGateway(apple: apple) { gateway, _, _ throws in
+            let answer = try gateway.askAdmin("/readyz")
+            #expect(answer.text.contains("apple"), "\(answer)")
+        }
+    }
+}
