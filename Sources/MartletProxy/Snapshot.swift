@@ -43,8 +43,8 @@ package final class Snapshot: Sendable {
                 plans.append(plan)
             }
         }
-        reservedNames = FieldNameSet(routes.reservedNames, reservesAuthPrefix: true)
-        removals = routes.routes.map { FieldNameSet($0.removeNames, reservesAuthPrefix: false) }
+        reservedNames = routes.reservedNames
+        removals = routes.routes.map(\.removeNames)
         self.plans = plans
         self.planOfRoute = planOfRoute
     }

@@ -60,7 +60,7 @@ struct CompilationFailed: Error {
 }
 
 extension RouteTable {
-    func match(_ method: String = "GET", _ path: String, host: String = "") -> RouteMatch {
+    func match(_ method: String = "GET", _ path: String, host: String = "") -> MartletRouter.RouteMatch {
         let (method, host, path) = (Array(method.utf8), Array(host.utf8), Array(path.utf8))
         return match(method: method.span, authority: host.span, path: path.span)
     }
