@@ -55,7 +55,7 @@ import Testing
             #expect(find(&table, "token-\(number)") == number)
         }
         #expect(table.count < 1000)
-        let survivors = (0..<5000).count { find(&table, "token-\($0)") == $0 }
+        let survivors = (0..<5000).count { (number: Int) in find(&table, "token-\(number)") == number }
         #expect(survivors == table.count)
     }
 
