@@ -1,7 +1,10 @@
+private import AppleProvider
 public import MartletProvider
 
 /// The providers that are compiled in.
 public enum BundledProviders {
     /// Registers all of them.
-    public static func register(in registry: inout ProviderRegistry) {}
+    public static func register(in registry: inout ProviderRegistry) {
+        registry.register(AppleProvider.self)
+    }
 }

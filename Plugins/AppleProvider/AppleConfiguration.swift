@@ -1,0 +1,109 @@
+public import MartletConfig
+private import MartletCore
+public import MartletJOSE
+
+/// The block of a provider whose `kind` is `apple`.
+public struct AppleConfiguration: ConfigurationDecodable {
+    /// The client ids whose tokens are accepted: bundle ids and Services IDs.
+    ///
+    /// Never empty.
+    public let audiences: NonEmpty<Located<String>>
+    /// What `iss` may be, compared byte by byte.
+    public let issuers: NonEmpty<Located<String>>
+    /// Where Apple's keys are.
+    public let jwksURL: Located<URLText>
+    /// Where Apple's other endpoints are.
+    public let baseURL: Located<URLText>
+    public let algorithms: Set<SignatureAlgorithm>
+    /// How long after `exp` a token still counts.
+    public let leeway: Duration
+    /// Of one call to Apple.
+    public let timeout: Duration
+    /// How long after `iat` a token may be used.
+    public let maximumAge: Duration
+
+    public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let here = reader.location
+        issuers = reader.optional("issuers", default: NonEmpty(Located(Defaults.issuer, at: here)))
+        let base = reader.optional("base_url", default: Located(Defaults.baseURL, at: here))
+        baseURL = base
+        jwksURL = reader.optional("jwks_url", default: Self.keys(below: base))
+        algorithms = Set(reader.optional("algorithms", default: NonEmpty(Algorithm.rs256)).map(\.value))
+        leeway = reader.optional("leeway", default: Defaults.leeway, in: .zero ... .seconds(300))
+        timeout = reader.optional("timeout", default: Defaults.timeout, in: .milliseconds(100) ... .seconds(60))
+        maximumAge = reader.optional("max_age", default: Defaults.maximumAge, in: .seconds(1) ... .seconds(30 * 86_400))
+        for key in Self.laterKeys { reader.unsupported(key) }
+        audiences = try reader.required("audiences")
+    }
+
+    private enum Defaults {
+        static let issuer = "https://appleid.apple.com"
+        static let baseURL: URLText = "https://appleid.apple.com"
+        static let leeway = Duration.zero
+        static let timeout = Duration.seconds(5)
+        static let maximumAge = Duration.seconds(86_400)
+    }
+
+    private static let keysPath = "/auth/keys"
+
+    /// Keys for login and for exchanging codes.
+    private static let laterKeys = [
+        "nonce", "nonce_form", "login_max_age", "team_id", "key_id", "private_key", "private_key_file",
+    ]
+
+    private static func keys(below base: Located<URLText>) -> Located<URLText> {
+        let text = base.value.text.hasSuffix("/") ? String(base.value.text.dropLast()) : base.value.text
+        return Located(URLText(text + keysPath) ?? base.value, at: base.location)
+    }
+
+    /// The algorithms as the file spells them.
+    private enum Algorithm: String, CaseIterable, ConfigurationValue {
+        case rs256 = "RS256"
+        case es256 = "ES256"
+
+        var value: SignatureAlgorithm {
+            switch self {
+            case .rs256: .rs256
+            case .es256: .es256
+            }
+        }
+    }
+}
+
+// MARK: - Grammar and validation
+
+extension AppleConfiguration {
+    public static var grammar: ConfigurationGrammar? {
+        ConfigurationGrammar([
+            .required(
+                "audiences", .list(.text, nonEmpty: true),
+                "The client ids whose tokens are accepted; a token's `aud` must be one."),
+            .optional(
+                "issuers", .list(.text, nonEmpty: true), default: "[\(Defaults.issuer)]", "What a token's `iss` may be."
+            ),
+            .optional("base_url", .url, default: Defaults.baseURL.text, "Where Apple's endpoints are."),
+            .optional(
+                "jwks_url", .url, default: Defaults.baseURL.text + keysPath,
+                "Where Apple's keys are; https, or a loopback address."),
+            .optional(
+                "algorithms", .list(.choice(Algorithm.allCases.map(\.rawValue)), nonEmpty: true), default: "[RS256]",
+                "The signature algorithms that are accepted."),
+            .optional("leeway", .duration, default: "0s", "How long after its `exp` a token still counts."),
+            .optional("timeout", .duration, default: "5s", "How long one call to Apple may take."),
+            .optional("max_age", .duration, default: "24h", "How long after its `iat` a token may be used."),
+        ])
+    }
+
+    /// What no single field can show.
+    func validate(into diagnostics: inout Diagnostics) {
+        for (key, url) in [("jwks_url", jwksURL), ("base_url", baseURL)] where !url.value.isTrustworthy {
+            diagnostics.error(
+                .configBadURL, at: url.location, "\(key): must be https, unless the host is a loopback address")
+        }
+        for (key, list) in [("audiences", audiences), ("issuers", issuers)] {
+            for entry in list where entry.value.isEmpty {
+                diagnostics.error(.configBadValue, at: entry.location, "\(key): an empty text matches nothing")
+            }
+        }
+    }
+}

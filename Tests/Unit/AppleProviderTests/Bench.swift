@@ -1,0 +1,135 @@
+import AppleProvider
+import MartletConfig
+import MartletCore
+import MartletJOSE
+import MartletProvider
+import MartletTesting
+import Synchronization
+
+/// A provider in front of a pretended Apple that lives in memory.
+struct Bench {
+    static let now: Int64 = 1_800_000_000
+    static let key = Result { try SigningKey("RSAKEY1") }
+    static let otherKey = Result { try SigningKey("RSAKEY2") }
+    static let ellipticKey = Result { try SigningKey("ECKEY1", .p256) }
+
+    let provider: AppleProvider
+    let issuer: IssuerInMemory
+
+    /// - Parameters:
+    ///   - lines: more of the provider's block, `key: value` each.
+    ///   - document: what Apple answers; by default the three keys.
+    init(_ lines: [(String, Value)] = [], document: [UInt8]? = nil) throws {
+        var entries: [(String, Value)] = [("audiences", .list(["com.example.app", "com.example.web"]))]
+        entries.removeAll { entry in lines.contains { $0.0 == entry.0 } }
+        var diagnostics = Diagnostics()
+        let block = Self.block(entries + lines)
+        guard let configuration = block.decode(AppleConfiguration.self, title: "provider 'apple'", into: &diagnostics)
+        else {
+            throw Refused(codes: diagnostics.errors.map(\.code), text: diagnostics.description)
+        }
+        AppleProvider.validate(configuration, into: &diagnostics)
+        guard !diagnostics.hasErrors else {
+            throw Refused(codes: diagnostics.errors.map(\.code), text: diagnostics.description)
+        }
+        let issuer = IssuerInMemory(try document ?? Self.document())
+        self.issuer = issuer
+        provider = try AppleProvider(configuration, context: Self.context(issuer))
+    }
+
+    static func document(_ keys: [SigningKey]? = nil) throws -> [UInt8] {
+        try AppleFixture.document(try keys ?? [key.get(), otherKey.get(), ellipticKey.get()])
+    }
+
+    private static func context(_ issuer: IssuerInMemory) -> ProviderContext {
+        let policy = IssuerKeysPolicy(
+            ttl: .seconds(3600), maximumStale: .seconds(86_400), unknownKeyCooldown: .seconds(60),
+            negativeTTL: .seconds(300),
+            fetchTimeout: .seconds(3))
+        let clock = Clock(unixTime: { UnixTime(seconds: now) }, monotonicTime: { MonotonicTime(nanoseconds: 1) })
+        return ProviderContext(
+            name: "apple", clock: clock, logger: .silent,
+            makeIssuerKeys: { url, algorithms, removed in
+                IssuerKeys(
+                    url: url, policy: policy, allowing: algorithms, fetcher: issuer, store: nil,
+                    storeKeyPrefix: "test:",
+                    clock: clock, logger: .silent, onKeysRemoved: removed)
+            }, forget: {})
+    }
+
+    // MARK: - Tokens
+
+    /// A token that is good at `now`, changed, and signed by the first key.
+    static func token(_ change: (inout Token) -> Void = { _ in }) throws -> String { try token(by: key.get(), change) }
+
+    static func token(by key: SigningKey, _ change: (inout Token) -> Void = { _ in }) throws -> String {
+        var token = Token(kid: key.identifier)
+        token.claims["iat"] = JSONText(Int(now) - 100)
+        token.claims["auth_time"] = JSONText(Int(now) - 101)
+        token.claims["exp"] = JSONText(Int(now) + 3600)
+        change(&token)
+        return try token.signed(by: key)
+    }
+
+    static let context = AuthenticationContext(now: UnixTime(seconds: now), deadline: .never)
+
+    /// What judging a token came to: its code, or `nil` when it proves an identity.
+    func verdict(_ token: String) async -> ErrorCode? {
+        do { _ = try await identity(token) } catch { return error.code }
+        return nil
+    }
+
+    func identity(_ token: String) async throws(AuthenticationError) -> Identity {
+        try await provider.authenticate(Credential(bearer: Array(token.utf8)), in: Self.context)
+    }
+
+    // MARK: - Configuration
+
+    enum Value {
+        case text(String)
+        case list([String])
+    }
+
+    struct Refused: Error, CustomStringConvertible {
+        let codes: [ErrorCode]
+        let text: String
+
+        var description: String { text }
+    }
+
+    private static func block(_ entries: [(String, Value)]) -> ConfigurationNode {
+        let here = SourceLocation(file: "config.yaml", line: 1, column: 1)
+        func scalar(_ text: String) -> ConfigurationNode {
+            ConfigurationNode(.scalar(.init(text, isPlain: !text.isEmpty)), at: here)
+        }
+        return ConfigurationNode(
+            .mapping(
+                entries.map { name, value in
+                    let node =
+                        switch value {
+                        case .text(let text): scalar(text)
+                        case .list(let texts): ConfigurationNode(.sequence(texts.map(scalar)), at: here)
+                        }
+                    return ConfigurationNode.Entry(key: Located(name, at: here), value: node)
+                }), at: here)
+    }
+}
+
+/// Answers with one document and counts how often.
+final class IssuerInMemory: KeyFetching {
+    private let document: Mutex<[UInt8]?>
+    private let count = Mutex(0)
+
+    init(_ document: [UInt8]) { self.document = Mutex(document) }
+
+    var fetches: Int { count.withLock { $0 } }
+
+    /// Answers with another document from now on; `nil` fails.
+    func answer(with document: [UInt8]?) { self.document.withLock { $0 = document } }
+
+    func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
+        count.withLock { $0 += 1 }
+        guard let document = document.withLock({ $0 }) else { throw FetchError(code: "fetch.status", message: "503") }
+        return document
+    }
+}
