@@ -59,7 +59,9 @@ public enum ConstantTime {
     public static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         return unsafe left.withUnsafeBytes { left in
-            unsafe right.withUnsafeBytes { right in unsafe CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0 }
+            unsafe right.withUnsafeBytes { right in
+                unsafe CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
+            }
         }
     }
 }

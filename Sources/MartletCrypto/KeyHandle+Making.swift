@@ -18,7 +18,9 @@ extension KeyHandle {
             throw .draining(.cryptoFailure, "no key context")
         }
         defer { unsafe EVP_PKEY_CTX_free(context) }
-        guard unsafe EVP_PKEY_public_check(context) == 1 else { throw .draining(.cryptoBadKey, "the point is not on P-256") }
+        guard unsafe EVP_PKEY_public_check(context) == 1 else {
+            throw .draining(.cryptoBadKey, "the point is not on P-256")
+        }
     }
 
     private convenience init(point: [UInt8]) throws(CryptoError) {

@@ -1,7 +1,9 @@
 private import COpenSSL
 public import MartletCore
 
-/// A private key that signs: RS256 with RSA, ES256 with P-256. Usable by any number of threads at once.
+/// A private key that signs: RS256 with RSA, ES256 with P-256.
+///
+/// Usable by any number of threads at once.
 public final class PrivateKey: Sendable {
     /// The kinds that can be made.
     public enum Kind: Sendable { case rsa2048, p256 }
@@ -28,7 +30,9 @@ public final class PrivateKey: Sendable {
         var read: OpaquePointer? = nil
         pem.withBytes { bytes in
             unsafe bytes.withUnsafeBytes { bytes in
-                guard let source = unsafe BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else { return }
+                guard let source = unsafe BIO_new_mem_buf(bytes.baseAddress, Int32(clamping: bytes.count)) else {
+                    return
+                }
                 defer { unsafe BIO_free(source) }
                 // Without a callback of ours, OpenSSL would ask for a passphrase on the terminal.
                 unsafe read = PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil)

@@ -1,6 +1,8 @@
 private import COpenSSL
 
-/// A public key that verifies signatures: RS256 with RSA, ES256 with P-256 (RFC 7518 §3.3, §3.4). Usable by any number of threads at once.
+/// A public key that verifies signatures: RS256 with RSA, ES256 with P-256 (RFC 7518 §3.3, §3.4).
+///
+/// Usable by any number of threads at once.
 public final class PublicKey: Sendable {
     /// The largest modulus: verification time grows with its square.
     private static let rsaBits = 2048...8192
@@ -36,13 +38,17 @@ public final class PublicKey: Sendable {
     }
 
     private static func check(modulus: [UInt8], exponent: [UInt8]) throws(CryptoError) {
-        guard let first = modulus.first, let last = modulus.last else { throw CryptoError(.cryptoBadKey, "the modulus is empty") }
+        guard let first = modulus.first, let last = modulus.last else {
+            throw CryptoError(.cryptoBadKey, "the modulus is empty")
+        }
         let bits = modulus.count * 8 - first.leadingZeroBitCount
         guard rsaBits.contains(bits) else { throw CryptoError(.cryptoWeakKey, "the modulus has \(bits) bits") }
         guard last & 1 == 1 else { throw CryptoError(.cryptoBadKey, "the modulus is even") }
         guard exponent.count <= exponentBytes else { throw CryptoError(.cryptoWeakKey, "the exponent is too large") }
         let value = exponent.reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
-        guard value >= 65537, value & 1 == 1 else { throw CryptoError(.cryptoWeakKey, "the exponent is below 65537 or even") }
+        guard value >= 65537, value & 1 == 1 else {
+            throw CryptoError(.cryptoWeakKey, "the exponent is below 65537 or even")
+        }
     }
 
     /// Whether `signature` was made by this key's owner over `message`.
@@ -87,7 +93,8 @@ public final class PublicKey: Sendable {
         }
         let valid = unsafe signature.withUnsafeBufferPointer { signature in
             unsafe message.withUnsafeBufferPointer { message in
-                unsafe EVP_DigestVerify(copy, signature.baseAddress, signature.count, message.baseAddress, message.count) == 1
+                unsafe EVP_DigestVerify(
+                    copy, signature.baseAddress, signature.count, message.baseAddress, message.count) == 1
             }
         }
         if !valid { ERR_clear_error() }

@@ -5,12 +5,16 @@ extension CompactJWS {
     /// Fields that bring a key, name one elsewhere, or change how the token is to be read (RFC 7515 §4.1, RFC 7516, RFC 7797).
     private static let forbiddenFields = ["crit", "b64", "zip", "enc", "jwk", "jku", "x5u", "x5c", "x5t", "x5t#S256"]
 
-    /// The algorithm that the header claims, if it is one of those allowed. What verifies is the key's own.
+    /// The algorithm that the header claims, if it is one of those allowed.
+    ///
+    /// What verifies is the key's own.
     /// - Throws: `alg_not_allowed`.
     public func algorithm(among allowed: Set<SignatureAlgorithm>) throws(JOSEError) -> SignatureAlgorithm {
-        guard let name = header["alg"]?.string, let algorithm = SignatureAlgorithm.allCases.first(where: {
-            $0.rawValue.hasSameBytes(as: name)
-        }), allowed.contains(algorithm) else { throw JOSEError(.algorithmNotAllowed, "the algorithm is not allowed") }
+        guard let name = header["alg"]?.string,
+            let algorithm = SignatureAlgorithm.allCases.first(where: {
+                $0.rawValue.hasSameBytes(as: name)
+            }), allowed.contains(algorithm)
+        else { throw JOSEError(.algorithmNotAllowed, "the algorithm is not allowed") }
         return algorithm
     }
 

@@ -21,7 +21,9 @@ public struct CompactJWS: Sendable {
     ///   empty or not strict base64url, or a header (1 KiB, depth 4) or payload (depth 8) that is no strict JSON object.
     public init(_ token: [UInt8]) throws(JOSEError) {
         guard !token.isEmpty else { throw JOSEError(.tokenMissing, "there is no token") }
-        guard token.count <= Self.maximumLength else { throw JOSEError(.tokenTooLarge, "the token has \(token.count) bytes") }
+        guard token.count <= Self.maximumLength else {
+            throw JOSEError(.tokenTooLarge, "the token has \(token.count) bytes")
+        }
         let parts = token.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3 else { throw JOSEError(.malformed, "the token has not three parts") }
         header = try Self.object(parts[0], limits: Self.headerLimits, name: "header")
@@ -40,7 +42,9 @@ public struct CompactJWS: Sendable {
     private static func object(
         _ part: ArraySlice<UInt8>, limits: JSONLimits, name: String
     ) throws(JOSEError) -> JSONObject {
-        guard part.count / 4 &* 3 <= limits.maximumBytes else { throw JOSEError(.malformed, "the \(name) is too large") }
+        guard part.count / 4 &* 3 <= limits.maximumBytes else {
+            throw JOSEError(.malformed, "the \(name) is too large")
+        }
         do {
             guard case .object(let object) = try JSON.parse(try bytes(part, name: name), limits: limits) else {
                 throw JOSEError(.malformed, "the \(name) is not an object")

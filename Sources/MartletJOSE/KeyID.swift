@@ -1,4 +1,6 @@
-/// The name of a key, `kid`: 1 to 64 of `A-Z a-z 0-9 _ -`. It only ever looks up a table.
+/// The name of a key, `kid`: 1 to 64 of `A-Z a-z 0-9 _ -`.
+///
+/// It only ever looks up a table.
 public struct KeyID: Hashable, Sendable, CustomStringConvertible {
     private static let maximumLength = 64
 
@@ -6,7 +8,9 @@ public struct KeyID: Hashable, Sendable, CustomStringConvertible {
 
     /// - Returns: `nil` for a text that cannot be a key's name.
     public init?(_ text: String) {
-        guard (1...Self.maximumLength).contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed) else { return nil }
+        guard (1...Self.maximumLength).contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed) else {
+            return nil
+        }
         self.text = text
     }
 

@@ -20,7 +20,9 @@ public struct KeySet: Sendable {
     public let keys: [KeyID: VerificationKey]
     public let skipped: [Skipped]
 
-    /// Reads a document. A key that cannot be used is left out and the others stand.
+    /// Reads a document.
+    ///
+    /// A key that cannot be used is left out and the others stand.
     ///
     /// - Parameter allowed: the algorithms whose keys are wanted.
     /// - Throws: `bad_key_set` for a document over 64 KiB or 20 keys, that is no key set, or that has no usable key.
@@ -48,8 +50,12 @@ public struct KeySet: Sendable {
         do { value = try JSON.parse(document, limits: JSONLimits(maximumDepth: 8, maximumBytes: maximumBytes)) } catch {
             throw JOSEError(.badKeySet, "the document is not JSON: \(error)")
         }
-        guard let entries = value.object?["keys"]?.array else { throw JOSEError(.badKeySet, "the document has no list of keys") }
-        guard entries.count <= maximumKeys else { throw JOSEError(.badKeySet, "the document has \(entries.count) keys") }
+        guard let entries = value.object?["keys"]?.array else {
+            throw JOSEError(.badKeySet, "the document has no list of keys")
+        }
+        guard entries.count <= maximumKeys else {
+            throw JOSEError(.badKeySet, "the document has \(entries.count) keys")
+        }
         return entries
     }
 

@@ -1,6 +1,8 @@
 public import MartletCrypto
 
-/// An issuer's public key, bound to its one algorithm. Usable by any number of threads at once.
+/// An issuer's public key, bound to its one algorithm.
+///
+/// Usable by any number of threads at once.
 public final class VerificationKey: Sendable {
     public let id: KeyID
     public let algorithm: SignatureAlgorithm

@@ -3,7 +3,9 @@ public struct JSONLimits: Sendable, Equatable {
     /// The deepest nesting that any caller can ask for: the parser recurses, so input must never choose its stack.
     static let deepest = 64
 
-    /// How many arrays and objects may stand within each other; 1 is a flat object. Never more than 64.
+    /// How many arrays and objects may stand within each other; 1 is a flat object.
+    ///
+    /// Never more than 64.
     public let maximumDepth: Int
     public let maximumBytes: Int
 

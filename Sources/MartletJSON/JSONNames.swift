@@ -1,6 +1,8 @@
 private import MartletCore
 
-/// The member names that one object has had so far. Few are compared one by one, many are hashed.
+/// The member names that one object has had so far.
+///
+/// Few are compared one by one, many are hashed.
 struct JSONNames {
     private static let few = 16
     private var hashed: Set<Name> = []

@@ -14,7 +14,9 @@ public struct JSONNumber: Sendable, Equatable, CustomStringConvertible {
         text = value.description
     }
 
-    /// The value of an integer literal: no fraction, no exponent, within 64 bits. `1.0` and `1e3` are not integers.
+    /// The value of an integer literal: no fraction, no exponent, within 64 bits.
+    ///
+    /// `1.0` and `1e3` are not integers.
     public var int64: Int64? { Int64(text) }
 
     /// The nearest double, unless that would be infinite.

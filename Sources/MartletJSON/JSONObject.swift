@@ -1,6 +1,8 @@
 private import MartletCore
 
-/// An object whose members keep the order in which they came. Names are told apart by their bytes.
+/// An object whose members keep the order in which they came.
+///
+/// Names are told apart by their bytes.
 public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
     public private(set) var members: [(name: String, value: JSONValue)]
 

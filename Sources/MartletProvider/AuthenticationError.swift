@@ -5,7 +5,9 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
     /// A bad credential (401) is one thing, not being able to tell (503) another: an outage is never "anonymous".
     public enum Disposition: Sendable { case rejected, unavailable }
 
-    /// The fine reason, for logs, metrics and tests: `apple.bad_audience`. Clients never see it.
+    /// The fine reason, for logs, metrics and tests: `apple.bad_audience`.
+    ///
+    /// Clients never see it.
     public let code: ErrorCode
     public let disposition: Disposition
     public let cause: (any Error)?

@@ -8,7 +8,9 @@ public enum CredentialSource: Sendable, Hashable {
     case bearerPrefix(String)
 }
 
-/// What a client presents to prove who it is: the token without its scheme. Wiped with its last owner, printed as `<redacted>`.
+/// What a client presents to prove who it is: the token without its scheme.
+///
+/// Wiped with its last owner, printed as `<redacted>`.
 public final class Credential: Sendable, CustomStringConvertible {
     private let secret: Secret
 
@@ -16,7 +18,8 @@ public final class Credential: Sendable, CustomStringConvertible {
     public init(bearer token: consuming [UInt8]) { secret = Secret(token) }
 
     /// Lends the token's bytes for the length of a call; they must not be kept.
-    public func withBytes<Result, Failure: Error>(_ body: ([UInt8]) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBytes<Result, Failure: Error>(_ body: ([UInt8]) throws(Failure) -> Result) throws(Failure) -> Result
+    {
         try secret.withBytes(body)
     }
 

@@ -7,7 +7,9 @@ public struct Identity: Sendable {
     public let providerSubject: String
     /// Who vouches, such as `https://appleid.apple.com`.
     public let issuer: String
-    /// Everything a rule or a header may use, by claim name. Booleans are real booleans here, whatever the wire had.
+    /// Everything a rule or a header may use, by claim name.
+    ///
+    /// Booleans are real booleans here, whatever the wire had.
     public let claims: JSONObject
     /// When the person authenticated, as far as the provider knows.
     public let authTime: UnixTime
@@ -17,7 +19,8 @@ public struct Identity: Sendable {
     public let expiresAt: UnixTime
 
     public init(
-        providerSubject: String, issuer: String, claims: JSONObject, authTime: UnixTime, issuedAt: UnixTime, expiresAt: UnixTime
+        providerSubject: String, issuer: String, claims: JSONObject, authTime: UnixTime, issuedAt: UnixTime,
+        expiresAt: UnixTime
     ) {
         self.providerSubject = providerSubject
         self.issuer = issuer

@@ -11,7 +11,9 @@ public struct ProviderKind: RawRepresentable, Hashable, Sendable, ExpressibleByS
     public var description: String { rawValue }
 }
 
-/// A way to prove identity. What every plugin is; what it can do, it says by the capabilities below.
+/// A way to prove identity.
+///
+/// What every plugin is; what it can do, it says by the capabilities below.
 ///
 /// Life: the configuration block is decoded strictly, ``validate(_:into:)`` looks across fields, ``init(_:context:)`` builds
 /// without I/O (`martlet check` stops here), then ``Running`` providers are started, used, and shut down after the last request.
@@ -70,7 +72,7 @@ public protocol Explaining: Authenticating {
 
 /// One line of an explanation.
 public struct CheckVerdict: Sendable {
-    /// What is checked: `signature`, `audience`, …
+    /// What is checked, such as `signature` or `audience`.
     public let check: String
     /// `nil` when it held, else the reason.
     public let failure: ErrorCode?
@@ -91,10 +93,12 @@ public protocol Reporting: Provider {
 
 /// How a provider's outside dependency is.
 public struct ProviderHealth: Sendable {
+    /// Whether the provider can do its work.
     public enum State: String, Sendable { case ready, degraded, unavailable }
 
     /// One number for `/metrics`: `martlet_provider_<name>{provider="…"}`.
     public struct Gauge: Sendable {
+        /// How the number moves.
         public enum Kind: Sendable { case gauge, counter }
 
         /// Snake case with its unit last: `jwks_age_seconds`.

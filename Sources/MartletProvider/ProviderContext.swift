@@ -11,7 +11,8 @@ public struct ProviderContext: Sendable {
     /// Carries the provider's name on every line.
     public let logger: Logger
 
-    private let makeIssuerKeys: @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys
+    private let makeIssuerKeys:
+        @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys
     private let forget: @Sendable () -> Void
 
     /// - Parameters:
@@ -19,7 +20,8 @@ public struct ProviderContext: Sendable {
     ///   - forget: drops every verdict of this provider that loops have cached.
     public init(
         name: String, clock: Clock, logger: Logger,
-        makeIssuerKeys: @escaping @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys,
+        makeIssuerKeys:
+            @escaping @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys,
         forget: @escaping @Sendable () -> Void
     ) {
         self.name = name
@@ -29,8 +31,9 @@ public struct ProviderContext: Sendable {
         self.forget = forget
     }
 
-    /// The keys of an issuer, cached and shared as design.md 8 says. When keys leave the set, this provider's cached
-    /// verdicts are forgotten.
+    /// The keys of an issuer, cached and shared as design.md 8 says.
+    ///
+    /// When keys leave the set, this provider's cached verdicts are forgotten.
     public func issuerKeys(at url: String, allowing algorithms: Set<SignatureAlgorithm>) -> IssuerKeys {
         makeIssuerKeys(url, algorithms) { [forget] _ in forget() }
     }

@@ -12,7 +12,9 @@ package struct ProviderFactory: Sendable {
         grammar = Plugin.Configuration.grammar
         prepareBlock = { block, name, diagnostics in
             let title = "provider '\(name)'"
-            guard let configuration = block.decode(Plugin.Configuration.self, title: title, into: &diagnostics) else { return nil }
+            guard let configuration = block.decode(Plugin.Configuration.self, title: title, into: &diagnostics) else {
+                return nil
+            }
             var found = Diagnostics()
             Plugin.validate(configuration, into: &found)
             diagnostics.add(found)
@@ -20,7 +22,9 @@ package struct ProviderFactory: Sendable {
         }
     }
 
-    /// Decodes a block strictly and checks it across its fields. Pure: no I/O.
+    /// Decodes a block strictly and checks it across its fields.
+    ///
+    /// Pure: no I/O.
     ///
     /// - Parameters:
     ///   - block: what stands under the provider's name, without `kind`.
@@ -46,7 +50,9 @@ package struct PreparedProvider: Sendable {
         }
     }
 
-    /// Builds the provider. No I/O; it is not started.
+    /// Builds the provider.
+    ///
+    /// No I/O; it is not started.
     package func build(_ context: ProviderContext) throws(ConfigurationError) -> ProviderHandle {
         try buildProvider(context)
     }

@@ -4,7 +4,9 @@ public struct ProviderRegistry: Sendable {
 
     public init() {}
 
-    /// Adds a plugin. Two of the same kind are a mistake of whoever wrote the list, and trap.
+    /// Adds a plugin.
+    ///
+    /// Two of the same kind are a mistake of whoever wrote the list, and trap.
     public mutating func register<Plugin: Provider>(_ plugin: Plugin.Type) {
         precondition(factories[Plugin.kind] == nil, "two providers of the kind '\(Plugin.kind)'")
         factories[Plugin.kind] = ProviderFactory(plugin)

@@ -14,7 +14,8 @@ struct HeldKeys: Sendable {
     /// - Parameter fetchedAt: not after now.
     /// - Throws: `bad_key_set`.
     init(
-        document: [UInt8], fetchedAt: UnixTime, source: IssuerKeysStatus.Source, allowing allowed: Set<SignatureAlgorithm>, clock: Clock
+        document: [UInt8], fetchedAt: UnixTime, source: IssuerKeysStatus.Source,
+        allowing allowed: Set<SignatureAlgorithm>, clock: Clock
     ) throws(JOSEError) {
         set = try KeySet(document: document, allowing: allowed)
         self.document = document

@@ -28,7 +28,8 @@ extension IssuerKeys {
         guard let shared else { return await fetch(until: deadline) }
         if await takeOver(from: shared, for: cause) { return .shared }
         let holder = (try? RandomBytes.make(16)) ?? Array(url.utf8)
-        if case .unknownKey = cause, await shared.claimCooldown(holder, lifetime: policy.unknownKeyCooldown) == .theirs {
+        if case .unknownKey = cause, await shared.claimCooldown(holder, lifetime: policy.unknownKeyCooldown) == .theirs
+        {
             // Another instance asks, or has asked, for a key that nobody knew: what it got is all there is to know.
             let end = min(deadline, clock.monotonicTime + Self.cooldownWait)
             while clock.monotonicTime < end, await pause() {
@@ -38,7 +39,8 @@ extension IssuerKeys {
         }
         while await shared.claimLease(holder, lifetime: policy.fetchTimeout + Self.leaseMargin) == .theirs {
             guard clock.monotonicTime < deadline, await pause() else {
-                return .failed(FetchError(code: "jwks.lease_timeout", message: "another instance fetches and brings nothing"))
+                return .failed(
+                    FetchError(code: "jwks.lease_timeout", message: "another instance fetches and brings nothing"))
             }
             if await takeOver(from: shared, for: cause) { return .shared }
         }
@@ -94,7 +96,8 @@ extension IssuerKeys {
 
     private func heldKeys(_ document: [UInt8], fetchedAt: UnixTime) throws(FetchError) -> HeldKeys {
         do {
-            return try HeldKeys(document: document, fetchedAt: fetchedAt, source: .issuer, allowing: allowed, clock: clock)
+            return try HeldKeys(
+                document: document, fetchedAt: fetchedAt, source: .issuer, allowing: allowed, clock: clock)
         } catch {
             throw FetchError(code: "jwks.bad_document", message: error.message)
         }

@@ -49,7 +49,8 @@ public final class IssuerKeys: Sendable {
         onKeysRemoved: @escaping @Sendable ([KeyID]) -> Void
     ) {
         self.init(
-            url: url, policy: policy, allowing: allowing, fetcher: fetcher, store: store, storeKeyPrefix: storeKeyPrefix,
+            url: url, policy: policy, allowing: allowing, fetcher: fetcher, store: store,
+            storeKeyPrefix: storeKeyPrefix,
             clock: clock, logger: logger, sleep: { try await Task.sleep(for: $0) }, onKeysRemoved: onKeysRemoved)
     }
 
@@ -167,7 +168,9 @@ extension IssuerKeys {
         let now = clock.monotonicTime
         guard let ended = state.withLock({ $0.end(number, result, now: now) }) else { return }
         if case .failed(let error) = result {
-            logger.warning("an issuer's keys cannot be refreshed", ("url", url), ("code", "\(error.code)"), ("reason", error.message))
+            logger.warning(
+                "an issuer's keys cannot be refreshed", ("url", url), ("code", "\(error.code)"),
+                ("reason", error.message))
         }
         for task in ended.tasks { task.cancel() }
         for waiter in ended.waiters { waiter.resume(returning: result) }
@@ -184,7 +187,8 @@ extension IssuerKeys {
             let names = keys.set.keys.keys.map(\.text).sorted().joined(separator: " ")
             logger.info("an issuer's keys are in use", ("url", url), ("source", keys.source.rawValue), ("kids", names))
             for key in keys.set.skipped {
-                logger.warning("an issuer's key is left out", ("url", url), ("kid", key.id?.text ?? ""), ("reason", key.reason))
+                logger.warning(
+                    "an issuer's key is left out", ("url", url), ("kid", key.id?.text ?? ""), ("reason", key.reason))
             }
         }
         report(removed: removed)
@@ -210,7 +214,9 @@ extension IssuerKeys {
         }
     }
 
-    /// Ends the background work; whoever waits gets an answer. Keys in hand can still be looked up.
+    /// Ends the background work; whoever waits gets an answer.
+    ///
+    /// Keys in hand can still be looked up.
     public func stop() async {
         let (background, flight) = state.withLock { state in
             state.stop()

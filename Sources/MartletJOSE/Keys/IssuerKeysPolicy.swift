@@ -15,7 +15,8 @@ public struct IssuerKeysPolicy: Sendable, Equatable {
     public let fetchTimeout: Duration
 
     public init(
-        ttl: Duration, maximumStale: Duration, unknownKeyCooldown: Duration, negativeTTL: Duration, fetchTimeout: Duration
+        ttl: Duration, maximumStale: Duration, unknownKeyCooldown: Duration, negativeTTL: Duration,
+        fetchTimeout: Duration
     ) {
         self.ttl = max(ttl, Self.shortestTTL)
         self.maximumStale = max(self.ttl, maximumStale)

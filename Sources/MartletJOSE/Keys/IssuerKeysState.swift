@@ -1,6 +1,8 @@
 internal import MartletCore
 
-/// What is known about an issuer's keys and what is under way to know more. No I/O, no clock of its own.
+/// What is known about an issuer's keys and what is under way to know more.
+///
+/// No I/O, no clock of its own.
 struct IssuerKeysState {
     /// How many ids without a key are remembered; a flood of more changes nothing, because the cooldown bounds fetches anyway.
     static let maximumAbsent = 256
@@ -82,7 +84,9 @@ extension IssuerKeysState {
 // MARK: - Refreshing
 
 extension IssuerKeysState {
-    /// Begins a refresh; the caller runs it. `nil` when one is under way or nothing may begin any more.
+    /// Begins a refresh; the caller runs it.
+    ///
+    /// `nil` when one is under way or nothing may begin any more.
     mutating func begin(_ cause: Cause, now: MonotonicTime) -> Int? {
         guard flight == nil, !isStopped else { return nil }
         if case .unknownKey = cause { cooldownEnds = now + policy.unknownKeyCooldown }

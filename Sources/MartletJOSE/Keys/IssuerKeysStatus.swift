@@ -22,7 +22,8 @@ public struct IssuerKeysStatus: Sendable {
     public let nextRefresh: Duration?
 
     package init(
-        keyIDs: [KeyID], source: Source, age: Duration?, isStale: Bool, fetches: Int, failures: Int, lastError: ErrorCode?,
+        keyIDs: [KeyID], source: Source, age: Duration?, isStale: Bool, fetches: Int, failures: Int,
+        lastError: ErrorCode?,
         nextRefresh: Duration?
     ) {
         self.keyIDs = keyIDs

@@ -1,6 +1,8 @@
 public import MartletCore
 
-/// Gets an issuer's key document. A redirect, a status other than 200 and a body over the limit are errors.
+/// Gets an issuer's key document.
+///
+/// A redirect, a status other than 200 and a body over the limit are errors.
 public protocol KeyFetching: Sendable {
     /// - Parameters:
     ///   - url: https, or http to a loopback address.

@@ -19,7 +19,8 @@ struct KeyRecord: Sendable {
     init?(_ bytes: [UInt8]) {
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let words = bytes[..<end].split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
-        guard words.count == 2, words[0].elementsEqual(Self.version.utf8), (1...Self.maximumTimeDigits).contains(words[1].count),
+        guard words.count == 2, words[0].elementsEqual(Self.version.utf8),
+            (1...Self.maximumTimeDigits).contains(words[1].count),
             words[1].allSatisfy({ $0 &- 48 < 10 }), let seconds = Int64(String(decoding: words[1], as: UTF8.self))
         else { return nil }
         fetchedAt = UnixTime(seconds: seconds)

@@ -52,7 +52,9 @@ struct SharedKeys: Sendable {
     }
 
     /// Asks to be the instance that fetches because of an unknown key id; the mark stays for the cooldown.
-    func claimCooldown(_ holder: [UInt8], lifetime: Duration) async -> Claim { await claim(cooldownKey, holder, lifetime) }
+    func claimCooldown(_ holder: [UInt8], lifetime: Duration) async -> Claim {
+        await claim(cooldownKey, holder, lifetime)
+    }
 
     private func claim(_ key: String, _ holder: [UInt8], _ lifetime: Duration) async -> Claim {
         do { return try await store.setIfAbsent(holder, for: key, lifetime: lifetime) ? .ours : .theirs } catch {

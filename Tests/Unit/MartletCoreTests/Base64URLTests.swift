@@ -20,7 +20,10 @@ import Testing
         }
     }
 
-    @Test(arguments: ["A", "AAAAA", "Zg==", "Zm8=", "Zm9v\n", " Zm9v", "Zm+v", "Zm/v", "Zm9\u{0}", "Zm9é", "Zh", "Zm9vZ", "Zm9", "__9="])
+    @Test(arguments: [
+        "A", "AAAAA", "Zg==", "Zm8=", "Zm9v\n", " Zm9v", "Zm+v", "Zm/v", "Zm9\u{0}", "Zm9é", "Zh", "Zm9vZ", "Zm9",
+        "__9=",
+    ])
     func `refuses every second spelling`(text: String) {
         #expect(Base64URL.decode(text) == nil)
     }

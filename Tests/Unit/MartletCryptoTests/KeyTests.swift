@@ -79,9 +79,15 @@ import Testing
         ("even exponent", .rsa(modulus: modulus, exponent: [1, 0, 2]), .cryptoWeakKey),
         ("long exponent", .rsa(modulus: modulus, exponent: [1, 0, 0, 0, 0, 0, 0, 0, 1]), .cryptoWeakKey),
         ("short coordinate", .p256(x: [1], y: [UInt8](repeating: 1, count: 32)), .cryptoBadKey),
-        ("off the curve", .p256(x: [UInt8](repeating: 1, count: 32), y: [UInt8](repeating: 1, count: 32)), .cryptoBadKey),
+        (
+            "off the curve", .p256(x: [UInt8](repeating: 1, count: 32), y: [UInt8](repeating: 1, count: 32)),
+            .cryptoBadKey
+        ),
         ("zero point", .p256(x: [UInt8](repeating: 0, count: 32), y: [UInt8](repeating: 0, count: 32)), .cryptoBadKey),
-        ("above the field", .p256(x: [UInt8](repeating: 0xFF, count: 32), y: [UInt8](repeating: 1, count: 32)), .cryptoBadKey),
+        (
+            "above the field", .p256(x: [UInt8](repeating: 0xFF, count: 32), y: [UInt8](repeating: 1, count: 32)),
+            .cryptoBadKey
+        ),
     ]
 
     @Test(arguments: badKeys)

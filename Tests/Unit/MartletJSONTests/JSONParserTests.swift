@@ -5,7 +5,9 @@ import Testing
 @Suite struct JSONParserTests {
     static let limits = JSONLimits(maximumDepth: 8, maximumBytes: 4096)
 
-    static func parse(_ text: String) throws(JSONError) -> JSONValue { try JSON.parse(Array(text.utf8), limits: limits) }
+    static func parse(_ text: String) throws(JSONError) -> JSONValue {
+        try JSON.parse(Array(text.utf8), limits: limits)
+    }
 
     static let accepted: [(String, JSONValue)] = [
         ("null", nil), ("true", true), (" false\n", false), ("\"\"", ""), ("[]", []), ("{}", [:]),
@@ -22,19 +24,30 @@ import Testing
 
     static let refused: [(String, ErrorCode)] = [
         ("", .jsonUnexpectedEnd), (" ", .jsonUnexpectedEnd), ("{", .jsonUnexpectedEnd), ("[1,", .jsonUnexpectedEnd),
-        ("\"a", .jsonUnexpectedEnd), ("\"a\\", .jsonUnexpectedEnd), ("\"\\u00", .jsonUnexpectedEnd), ("tru", .jsonUnexpectedEnd),
+        ("\"a", .jsonUnexpectedEnd), ("\"a\\", .jsonUnexpectedEnd), ("\"\\u00", .jsonUnexpectedEnd),
+        ("tru", .jsonUnexpectedEnd),
         ("-", .jsonUnexpectedEnd), ("1.", .jsonUnexpectedEnd), ("1e+", .jsonUnexpectedEnd),
-        ("[1,]", .jsonUnexpectedByte), ("{\"a\":1,}", .jsonUnexpectedByte), ("{a:1}", .jsonUnexpectedByte), ("[1 2]", .jsonUnexpectedByte),
-        ("{\"a\" 1}", .jsonUnexpectedByte), ("'a'", .jsonUnexpectedByte), ("True", .jsonUnexpectedByte), ("NaN", .jsonUnexpectedByte),
-        ("Infinity", .jsonUnexpectedByte), ("+1", .jsonUnexpectedByte), (".5", .jsonUnexpectedByte), ("[1}", .jsonUnexpectedByte),
-        ("nul1", .jsonUnexpectedByte), ("/**/1", .jsonUnexpectedByte), ("\u{A0}1", .jsonUnexpectedByte), ("{1:1}", .jsonUnexpectedByte),
-        ("1 1", .jsonTrailingBytes), ("{}x", .jsonTrailingBytes), ("{}\u{0}", .jsonTrailingBytes), ("1x", .jsonTrailingBytes),
-        ("01", .jsonBadNumber), ("-01", .jsonBadNumber), ("1.e1", .jsonBadNumber), ("-a", .jsonBadNumber), ("1ee1", .jsonBadNumber),
-        (#""\x""#, .jsonBadEscape), (#""\u12G4""#, .jsonBadEscape), (#""\u+123""#, .jsonBadEscape), (#""\U0041""#, .jsonBadEscape),
-        (#""\ud800""#, .jsonLoneSurrogate), (#""\udc00""#, .jsonLoneSurrogate), (#""\ud800\u0041""#, .jsonLoneSurrogate),
+        ("[1,]", .jsonUnexpectedByte), ("{\"a\":1,}", .jsonUnexpectedByte), ("{a:1}", .jsonUnexpectedByte),
+        ("[1 2]", .jsonUnexpectedByte),
+        ("{\"a\" 1}", .jsonUnexpectedByte), ("'a'", .jsonUnexpectedByte), ("True", .jsonUnexpectedByte),
+        ("NaN", .jsonUnexpectedByte),
+        ("Infinity", .jsonUnexpectedByte), ("+1", .jsonUnexpectedByte), (".5", .jsonUnexpectedByte),
+        ("[1}", .jsonUnexpectedByte),
+        ("nul1", .jsonUnexpectedByte), ("/**/1", .jsonUnexpectedByte), ("\u{A0}1", .jsonUnexpectedByte),
+        ("{1:1}", .jsonUnexpectedByte),
+        ("1 1", .jsonTrailingBytes), ("{}x", .jsonTrailingBytes), ("{}\u{0}", .jsonTrailingBytes),
+        ("1x", .jsonTrailingBytes),
+        ("01", .jsonBadNumber), ("-01", .jsonBadNumber), ("1.e1", .jsonBadNumber), ("-a", .jsonBadNumber),
+        ("1ee1", .jsonBadNumber),
+        (#""\x""#, .jsonBadEscape), (#""\u12G4""#, .jsonBadEscape), (#""\u+123""#, .jsonBadEscape),
+        (#""\U0041""#, .jsonBadEscape),
+        (#""\ud800""#, .jsonLoneSurrogate), (#""\udc00""#, .jsonLoneSurrogate),
+        (#""\ud800\u0041""#, .jsonLoneSurrogate),
         (#""\ud800\ud800""#, .jsonLoneSurrogate), (#""\ud800x""#, .jsonLoneSurrogate),
-        ("\"a\nb\"", .jsonControlCharacter), ("\"\u{0}\"", .jsonControlCharacter), ("\"\\n\u{1F}\"", .jsonControlCharacter),
-        ("\u{FEFF}{}", .jsonByteOrderMark), ("{\"a\":1,\"a\":2}", .jsonDuplicateName), (#"{"sub":1,"\u0073ub":2}"#, .jsonDuplicateName),
+        ("\"a\nb\"", .jsonControlCharacter), ("\"\u{0}\"", .jsonControlCharacter),
+        ("\"\\n\u{1F}\"", .jsonControlCharacter),
+        ("\u{FEFF}{}", .jsonByteOrderMark), ("{\"a\":1,\"a\":2}", .jsonDuplicateName),
+        (#"{"sub":1,"\u0073ub":2}"#, .jsonDuplicateName),
         ("[[[[[[[[[]]]]]]]]]", .jsonTooDeep), ("{\"a\":[[[[[[[{}]]]]]]]}", .jsonTooDeep),
     ]
 
@@ -44,14 +57,17 @@ import Testing
     }
 
     static let notUTF8: [[UInt8]] = [
-        [0x80], [0xC0, 0x80], [0xC3], [0xE0, 0x80, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80], [0xFF],
+        [0x80], [0xC0, 0x80], [0xC3], [0xE0, 0x80, 0xAF], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80],
+        [0xF8, 0x88, 0x80, 0x80, 0x80], [0xFF],
     ]
 
     @Test(arguments: notUTF8)
     func `refuses strings that are not UTF-8`(bytes: [UInt8]) {
         for escape in ["", "\\n"] {
             let document = [0x22] + Array(escape.utf8) + bytes + [0x22]
-            #expect { try JSON.parse(document, limits: Self.limits) } throws: { ($0 as? JSONError)?.code == .jsonInvalidUTF8 }
+            #expect { try JSON.parse(document, limits: Self.limits) } throws: {
+                ($0 as? JSONError)?.code == .jsonInvalidUTF8
+            }
         }
     }
 
@@ -81,12 +97,14 @@ import Testing
         #expect(object.object?["n499"]?.int64 == 499)
         for twin in ["n0", "n15", "n16", "n499"] {
             let text = "{\(names.joined(separator: ",")),\"\(twin)\":1}"
-            #expect { try JSON.parse(Array(text.utf8), limits: limits) } throws: { ($0 as? JSONError)?.code == .jsonDuplicateName }
+            #expect { try JSON.parse(Array(text.utf8), limits: limits) } throws: {
+                ($0 as? JSONError)?.code == .jsonDuplicateName
+            }
         }
     }
 
     @Test func `says where`() {
-        #expect(throws: JSONError(.jsonUnexpectedByte, at: 5)) { try Self.parse("[1, 2x") .array }
+        #expect(throws: JSONError(.jsonUnexpectedByte, at: 5)) { try Self.parse("[1, 2x").array }
         #expect(throws: JSONError(.jsonDuplicateName, at: 7)) { try Self.parse("{\"a\":1,\"a\":2}") }
     }
 }

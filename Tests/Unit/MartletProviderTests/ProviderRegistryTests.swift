@@ -11,7 +11,9 @@ import Testing
         ConfigurationNode(
             .mapping(
                 entries.map {
-                    .init(key: Located($0.0, at: here), value: ConfigurationNode(.scalar(.init($0.1, isPlain: false)), at: here))
+                    .init(
+                        key: Located($0.0, at: here),
+                        value: ConfigurationNode(.scalar(.init($0.1, isPlain: false)), at: here))
                 }),
             at: here)
     }
@@ -80,7 +82,9 @@ private struct Greeting: Authenticating {
     static let kind: ProviderKind = "greeting"
 
     static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {
-        if configuration.word == "HELLO" { diagnostics.error(.configInsecure, at: ProviderRegistryTests.here, "too loud") }
+        if configuration.word == "HELLO" {
+            diagnostics.error(.configInsecure, at: ProviderRegistryTests.here, "too loud")
+        }
     }
 
     let accepts: [CredentialSource]
