@@ -1,0 +1,109 @@
+import MartletCore
+import Synchronization
+import Testing
+
+@Suite struct MemoryStoreTests {
+    /// A clock that stands still until it is moved.
+    private final class HandClock: Sendable {
+        private let now = Mutex<Int64>(1_000_000_000)
+
+        func advance(by span: Duration) { now.withLock { $0 += span.wholeNanoseconds } }
+
+        var clock: Clock {
+            Clock(
+                unixTime: { UnixTime(seconds: 0) },
+                monotonicTime: { MonotonicTime(nanoseconds: self.now.withLock { $0 }) })
+        }
+    }
+
+    private let time = HandClock()
+
+    private func stored(_ store: MemoryStore, _ key: String) async -> [UInt8]? {
+        if case .answer(let value) = await store.value(for: key) { value } else { nil }
+    }
+
+    private func code(_ body: () async throws(StoreError) -> Void) async -> ErrorCode? {
+        do {
+            try await body()
+            return nil
+        } catch {
+            return error.code
+        }
+    }
+
+    @Test func `a value is there until its lifetime ends`() async throws {
+        let store = MemoryStore(clock: time.clock)
+        #expect(await stored(store, "a") == nil)
+        try await store.set([1], for: "a", lifetime: .seconds(10))
+        time.advance(by: .milliseconds(9999))
+        #expect(await stored(store, "a") == [1])
+        time.advance(by: .milliseconds(1))
+        #expect(await stored(store, "a") == nil)
+        #expect(store.count == 0)
+    }
+
+    @Test func `a later write replaces value and lifetime`() async throws {
+        let store = MemoryStore(clock: time.clock)
+        try await store.set([1], for: "a", lifetime: .seconds(1))
+        try await store.set([2], for: "a", lifetime: .seconds(60))
+        time.advance(by: .seconds(2))
+        #expect(await stored(store, "a") == [2])
+    }
+
+    @Test func `a lease has one holder, who alone lets go of it`() async throws {
+        let store = MemoryStore(clock: time.clock)
+        #expect(try await store.setIfAbsent([1], for: "lease", lifetime: .seconds(5)))
+        #expect(try await !store.setIfAbsent([2], for: "lease", lifetime: .seconds(5)))
+        try await store.remove("lease", ifEqualTo: [2])
+        #expect(await stored(store, "lease") == [1])
+        try await store.remove("lease", ifEqualTo: [1])
+        #expect(try await store.setIfAbsent([2], for: "lease", lifetime: .seconds(5)))
+        time.advance(by: .seconds(5))
+        #expect(try await store.setIfAbsent([3], for: "lease", lifetime: .seconds(5)))
+    }
+
+    @Test func `a full store refuses new values until old ones expire`() async throws {
+        let store = MemoryStore(clock: time.clock, maximumEntries: 3)
+        for key in ["a", "b", "c"] { try await store.set([1], for: key, lifetime: .seconds(key == "b" ? 1 : 10)) }
+        #expect(
+            await code { () async throws(StoreError) in
+                try await store.set([1], for: "d", lifetime: .seconds(1))
+            } == "store.full")
+        try await store.set([2], for: "a", lifetime: .seconds(10))
+        #expect(await stored(store, "a") == [2])
+        time.advance(by: .seconds(1))
+        try await store.set([1], for: "d", lifetime: .seconds(1))
+        #expect(
+            await code { () async throws(StoreError) in
+                try await store.set([1], for: "e", lifetime: .seconds(1))
+            } == "store.full")
+        #expect(await stored(store, "c") == [1])
+    }
+
+    @Test func `the bound on bytes counts keys and values`() async throws {
+        let store = MemoryStore(clock: time.clock, maximumEntries: 100, maximumBytes: 1000)
+        try await store.set([UInt8](repeating: 0, count: 600), for: "a", lifetime: .seconds(10))
+        #expect(
+            await code { () async throws(StoreError) in
+                try await store.set([UInt8](repeating: 0, count: 600), for: "b", lifetime: .seconds(10))
+            } == "store.full")
+        try await store.remove("a", ifEqualTo: [UInt8](repeating: 0, count: 600))
+        try await store.set([UInt8](repeating: 0, count: 600), for: "b", lifetime: .seconds(10))
+    }
+
+    @Test func `values that nobody asks for again do not pile up`() async throws {
+        let store = MemoryStore(clock: time.clock)
+        for number in 0..<20_000 {
+            try await store.set([1], for: "k\(number)", lifetime: .milliseconds(5))
+            time.advance(by: .milliseconds(1))
+        }
+        #expect(store.count < 3000)
+    }
+
+    @Test(arguments: [Duration.zero, .seconds(-5)])
+    func `a lifetime that is over is no value`(lifetime: Duration) async throws {
+        let store = MemoryStore(clock: time.clock)
+        try await store.set([1], for: "a", lifetime: lifetime)
+        #expect(await stored(store, "a") == nil)
+    }
+}
