@@ -1,26 +1,30 @@
-internal import MartletCore
+package import MartletCore
 
 /// One connection to Redis as a value: bytes and times in, actions out; no socket and no clock inside.
 ///
 /// Replies belong to commands by their order alone, so whatever puts that order in doubt ends the connection: a
 /// deadline that has passed, bytes that are not RESP, a reply nobody waits for or of a type its command cannot have.
-struct RedisConnectionState: ~Copyable {
-    struct Settings: Sendable {
-        var user: String?
-        var password: Secret?
-        var database = 0
-        var clientName = "martlet"
-        var limits = RESPReader.Limits()
+package struct RedisConnectionState: ~Copyable {
+    /// Who we are to the server, and the bounds we keep.
+    package struct Settings: Sendable {
+        package var user: String?
+        package var password: Secret?
+        package var database = 0
+        package var clientName = "martlet"
+        package var limits = RESPReader.Limits()
         /// Commands that may wait for their replies at once.
-        var maximumInFlight = 1024
+        package var maximumInFlight = 1024
         /// Bytes that may wait to be sent.
-        var maximumUnsent = 4 * 1024 * 1024
+        package var maximumUnsent = 4 * 1024 * 1024
+
+        package init() {}
     }
 
     /// A command of a caller, as the caller knows it.
-    typealias Ticket = UInt64
+    package typealias Ticket = UInt64
 
-    enum Action: Sendable {
+    /// What the owner of the transport has to do, in order.
+    package enum Action: Sendable {
         /// The handshake is through: commands may come.
         case ready
         case reply(Ticket, RedisReply, latency: Duration)
@@ -43,7 +47,7 @@ struct RedisConnectionState: ~Copyable {
     private enum Phase { case greeting, ready, closed }
 
     /// What is to be written to the transport, in order.
-    private(set) var output = ByteBuffer()
+    package private(set) var output = ByteBuffer()
 
     private let settings: Settings
     private var reader: RESPReader
@@ -52,18 +56,21 @@ struct RedisConnectionState: ~Copyable {
     /// Why the handshake cannot succeed, from its first refused step.
     private var refusal: StoreError?
 
-    init(_ settings: Settings) throws(StoreError) {
+    /// A connection that has just been opened; `begin` comes first.
+    package init(_ settings: Settings) throws(StoreError) {
         self.settings = settings
         reader = try RESPReader(limits: settings.limits)
     }
 
-    var isReady: Bool { phase == .ready }
-    var inFlight: Int { waiting.count }
+    /// The handshake is through.
+    package var isReady: Bool { phase == .ready }
+    /// Commands that wait for replies.
+    package var inFlight: Int { waiting.count }
     /// When `expire` has something to do, unless replies come first.
-    var nextDeadline: MonotonicTime? { waiting.first?.deadline }
+    package var nextDeadline: MonotonicTime? { waiting.first?.deadline }
 
     /// Writes the whole handshake: one round trip.
-    mutating func begin(at now: MonotonicTime, deadline: MonotonicTime) throws(StoreError) {
+    package mutating func begin(at now: MonotonicTime, deadline: MonotonicTime) throws(StoreError) {
         if let password = settings.password {
             let user = settings.user.map { [Array($0.utf8)] } ?? []
             let command = password.withBytes { [Array("AUTH".utf8)] + user + [$0] }
@@ -78,7 +85,7 @@ struct RedisConnectionState: ~Copyable {
 
     /// Writes a caller's command.
     /// - Throws: when it was not written: `redis.not_connected`, `redis.overloaded`, `redis.command_invalid`.
-    mutating func submit(
+    package mutating func submit(
         _ ticket: Ticket, _ arguments: [[UInt8]], expecting expectation: RedisExpectation, at now: MonotonicTime,
         deadline: MonotonicTime
     ) throws(StoreError) {
@@ -88,19 +95,19 @@ struct RedisConnectionState: ~Copyable {
     }
 
     /// Asks for a sign of life when nothing else is under way.
-    mutating func heartbeat(at now: MonotonicTime, deadline: MonotonicTime) throws(StoreError) {
+    package mutating func heartbeat(at now: MonotonicTime, deadline: MonotonicTime) throws(StoreError) {
         guard phase == .ready, waiting.count == 0 else { return }
         try write(["PING"], .heartbeat, at: now, deadline: deadline)
     }
 
     /// Hands out what is to be written to the transport.
-    mutating func takeOutput(into wire: inout ByteBuffer) {
+    package mutating func takeOutput(into wire: inout ByteBuffer) {
         unsafe wire.append(output.bytes)
         output.removeAll()
     }
 
     /// Takes what came from the transport.
-    mutating func received(_ bytes: UnsafeBufferPointer<UInt8>, at now: MonotonicTime) -> [Action] {
+    package mutating func received(_ bytes: UnsafeBufferPointer<UInt8>, at now: MonotonicTime) -> [Action] {
         var actions: [Action] = []
         var rest = unsafe bytes[...]
         do {
@@ -117,7 +124,7 @@ struct RedisConnectionState: ~Copyable {
     }
 
     /// Ends the connection when the oldest command has waited too long: its reply could be taken for another's.
-    mutating func expire(at now: MonotonicTime) -> [Action] {
+    package mutating func expire(at now: MonotonicTime) -> [Action] {
         guard let oldest = waiting.first, oldest.deadline <= now else { return [] }
         var actions: [Action] = []
         if case .command(let ticket, _) = oldest.purpose {
@@ -131,7 +138,7 @@ struct RedisConnectionState: ~Copyable {
     /// The transport is gone: answers everyone who waits.
     ///
     /// What became of their commands is unknown.
-    mutating func lost(_ error: StoreError) -> [Action] {
+    package mutating func lost(_ error: StoreError) -> [Action] {
         var actions: [Action] = []
         end(error, into: &actions)
         return actions

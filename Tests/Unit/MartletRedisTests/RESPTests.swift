@@ -1,0 +1,99 @@
+import MartletCore
+import Testing
+
+@testable import MartletRedis
+
+/// Feeds the bytes in pieces of the given size and collects what comes out.
+private func read(
+    _ text: String, piece: Int, limits: RESPReader.Limits = RESPReader.Limits()
+) throws(StoreError) -> [RedisReply] {
+    var reader = try RESPReader(limits: limits)
+    var replies: [RedisReply] = []
+    let bytes = Array(text.utf8)
+    var start = 0
+    while start < bytes.count {
+        let part = Array(bytes[start..<min(start + piece, bytes.count)])
+        try unsafe part.withUnsafeBufferPointer { part throws(StoreError) in try unsafe reader.feed(part) }
+        while let reply = try reader.next() { replies.append(reply) }
+        start += piece
+    }
+    return replies
+}
+
+@Suite struct RESPTests {
+    static let stream =
+        "+OK\r\n:42\r\n:-7\r\n$5\r\nhello\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n*3\r\n:1\r\n$1\r\na\r\n*1\r\n+x\r\n"
+        + "-WRONGTYPE Operation against a key\r\n-lower case\r\n-\r\n$4\r\n\r\n\r\n\r\n"
+    static let replies: [RedisReply] = [
+        .status("OK"), .integer(42), .integer(-7), .bytes(Array("hello".utf8)), .bytes([]), .nothing, .nothing,
+        .array([]), .array([.integer(1), .bytes([97]), .array([.status("x")])]), .error(kind: "WRONGTYPE"),
+        .error(kind: "ERR"), .error(kind: "ERR"), .bytes([13, 10, 13, 10]),
+    ]
+
+    @Test func `reads the same replies from any pieces`() throws {
+        for piece in 1...Self.stream.utf8.count { #expect(try read(Self.stream, piece: piece) == Self.replies) }
+    }
+
+    @Test func `reads the same replies when cut in two at each byte`() throws {
+        let bytes = Array(Self.stream.utf8)
+        for cut in 0...bytes.count {
+            var reader = try RESPReader(limits: RESPReader.Limits())
+            var replies: [RedisReply] = []
+            for part in [Array(bytes[..<cut]), Array(bytes[cut...])] {
+                try unsafe part.withUnsafeBufferPointer { part throws(StoreError) in try unsafe reader.feed(part) }
+                while let reply = try reader.next() { replies.append(reply) }
+            }
+            #expect(replies == Self.replies)
+        }
+    }
+
+    @Test(arguments: [
+        "HTTP/1.1 200 OK\r\n", "\r\n", "PONG\r\n", ":\r\n", ":1a\r\n", ":99999999999999999999\r\n", "$x\r\n", "$-2\r\n",
+        "$99999999999999999999\r\n", "*-2\r\n", "*2147483648\r\n", "*2147483647\r\n", "*65537\r\n",
+        "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", "%1\r\n", "_\r\n", "#t\r\n", ">1\r\n",
+    ])
+    func `refuses what is not RESP2 or beyond its bounds`(text: String) {
+        for piece in [1, 2, 1000] {
+            let error = #expect(throws: StoreError.self) { try read(text, piece: piece) }
+            #expect(error?.code == .redisReplyMalformed)
+        }
+    }
+
+    @Test(arguments: ["$100\r\n", "+", "*10\r\n$20\r\n12345678901234567890\r\n$600\r\n"])
+    func `refuses a reply of too many bytes before it is complete`(start: String) {
+        var limits = RESPReader.Limits()
+        limits.bytes = 64
+        let text = start + String(repeating: "x", count: 65)
+        for piece in [1, 7, 1000] {
+            let error = #expect(throws: StoreError.self) { try read(text, piece: piece, limits: limits) }
+            #expect(error?.code == .redisReplyTooLarge)
+        }
+    }
+
+    @Test func `counts the bytes of each reply by themselves`() throws {
+        var limits = RESPReader.Limits()
+        limits.bytes = 64
+        let text = String(repeating: "$40\r\n" + String(repeating: "x", count: 40) + "\r\n", count: 50)
+        for piece in [1, 13, 50, 1000] { #expect(try read(text, piece: piece, limits: limits).count == 50) }
+    }
+
+    @Test func `writes commands as arrays of bulk strings`() throws {
+        var output = ByteBuffer()
+        try RESPCommand.append([Array("SET".utf8), [], [0, 13, 10]], to: &output)
+        #expect(output.array == Array("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$3\r\n\0\r\n\r\n".utf8))
+    }
+
+    @Test func `writes no command that is empty or beyond its bounds`() {
+        let beyond: [[[UInt8]]] = [
+            [], [[UInt8](repeating: 0, count: RESPCommand.maximumBytes + 1)],
+            [[UInt8]](repeating: [1], count: RESPCommand.maximumArguments + 1),
+        ]
+        for arguments in beyond {
+            var output = ByteBuffer()
+            let error = #expect(throws: StoreError.self) { try RESPCommand.append(arguments, to: &output) }
+            #expect(error?.code == .redisCommandInvalid)
+            let written = output.count
+            #expect(written == 0)
+        }
+    }
+}
