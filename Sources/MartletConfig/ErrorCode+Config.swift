@@ -36,7 +36,7 @@ extension ErrorCode {
     public static let configBadPattern: ErrorCode = "config.bad_pattern"
     /// A header that cannot or must not be set or removed.
     public static let configBadHeader: ErrorCode = "config.bad_header"
-    /// A secret is given both as `x` and as `x_file`.
+    /// Keys that exclude each other: a secret both as `x` and as `x_file`, `path` beside `path_regex`, and so on.
     public static let configConflictingKeys: ErrorCode = "config.conflicting_keys"
     /// Two routes, listeners or other named things have the same name.
     public static let configDuplicateName: ErrorCode = "config.duplicate_name"

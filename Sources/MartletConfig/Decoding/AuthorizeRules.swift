@@ -43,7 +43,7 @@ private enum AuthorizeEntry: ConfigurationDecodable {
 }
 
 extension ConditionConfiguration: ConfigurationDecodable {
-    private static let tests = ["equals", "in", "contains", "matches", "exists", "gt", "lt"]
+    static let tests = ["equals", "in", "contains", "matches", "exists", "gt", "lt"]
 
     package static var grammar: ConfigurationGrammar? {
         .init([
@@ -56,7 +56,7 @@ extension ConditionConfiguration: ConfigurationDecodable {
             .optional("gt", .number, "The claim is a number greater than this."),
             .optional("lt", .number, "The claim is a number less than this."),
             .optional("not", .boolean, default: "false", "Turns the test round."),
-            .optional("any", .list(.anything, nonEmpty: true), "Conditions of which one must hold; stands alone."),
+            .optional("any", .list(.condition, nonEmpty: true), "Conditions of which one must hold; stands alone."),
         ])
     }
 
@@ -67,8 +67,6 @@ extension ConditionConfiguration: ConfigurationDecodable {
                 .optional("max_age", .duration, "The greatest age of the credential's proof; stands alone.")
             ])
     }
-
-    static var shape: ConfigurationGrammar.Shape { .conditions }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         if reader.has("any") {

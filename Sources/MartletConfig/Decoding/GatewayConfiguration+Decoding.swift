@@ -12,13 +12,13 @@ extension GatewayConfiguration {
             .optional(
                 "store", .block(of: StoreConfiguration.self),
                 "What instances share: issuers' keys and, later, sessions."),
-            .optional("accounts", .anything, "Not supported yet."),
-            .optional("sessions", .anything, "Not supported yet."),
+            .optional("accounts", .unsupported, "Not supported yet."),
+            .optional("sessions", .unsupported, "Not supported yet."),
             .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and kept."),
-            .optional("assertion", .anything, "Not supported yet."),
+            .optional("assertion", .unsupported, "Not supported yet."),
             .optional("providers", .map(.provider), "Ways to prove identity, by name."),
             .optional(
-                "plugins", .list(.anything, nonEmpty: false), default: "[]", "Only an empty list is supported yet."),
+                "plugins", .list(.unsupported, nonEmpty: false), default: "[]", "Only an empty list is supported yet."),
             .required("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "Where requests go, by name."),
             .required(
                 "routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true),

@@ -7,7 +7,7 @@ extension RouteConfiguration: ConfigurationDecodable {
                 "auth", .either([.choice(["none"]), .block(of: RouteAuthentication.self)]),
                 "`none`, or who vouches and how; any configured provider without it."),
             .optional(
-                "authorize", .list(ConditionConfiguration.shape, nonEmpty: false), default: "[]",
+                "authorize", .list(.authorize, nonEmpty: false), default: "[]",
                 "Conditions on the caller's claims; all must hold."),
             .optional("headers", .block(of: RouteHeaders.self), "Headers that the upstream gets or does not get."),
             .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path."),
@@ -59,7 +59,7 @@ struct RouteMatch: ConfigurationDecodable {
                 "hosts", .list(.text, nonEmpty: true),
                 "`api.example.com`, or `*.example.com` for all below it; any host without it."),
             .optional(
-                "path", .pattern("^/|\\$\\{"),
+                "path", .pattern("^/"),
                 "`*` is one segment or a part of one, `**` any number of segments; any path without it."),
             .optional("path_regex", .text, "Instead of `path`: a regular expression for the whole path."),
             .optional("methods", .list(.text, nonEmpty: true), "Any method without it."),

@@ -15,7 +15,7 @@ extension ServerConfiguration: ConfigurationDecodable {
                 "paths", .block(of: PathOptions.self),
                 "What happens to percent-encodings that could be read in two ways."),
             .optional("timeouts", .block(of: ServerTimeouts.self), "Deadlines of the client side."),
-            .optional("http2", .anything, "Not supported yet."),
+            .optional("http2", .unsupported, "Not supported yet."),
         ])
     }
 
@@ -69,8 +69,8 @@ extension ListenerConfiguration: ConfigurationDecodable {
                 "address", .text,
                 "`127.0.0.1:8080`, `[::]:8443` or `unix:/run/martlet.sock`; port 0 lets the system choose."),
             .optional("reuse_port", .boolean, default: "false", "Lets a second process listen on the same address."),
-            .optional("tls", .anything, "Not supported yet."),
-            .optional("http2", .boolean, default: "false", "`true` is not supported yet."),
+            .optional("tls", .unsupported, "Not supported yet."),
+            .optional("http2", .boolean, "`true` is not supported yet."),
             .optional("proxy_protocol", .boolean, default: "false", "`true` is not supported yet."),
         ])
     }

@@ -58,13 +58,14 @@ extension StoreConfiguration.OnError: ConfigurationValue {}
 
 extension StoreConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
-        ConfigurationGrammar([
-            .optional("key_prefix", .text, default: "martlet:", "What every key in the store begins with."),
-            .optional(
-                "on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached",
-                "While the store is down: go on with what is cached, or `deny`."),
-        ])
-        .withSecret("url", required: false, "`memory:` (the default), `redis://`, `rediss://` or `redis+unix://`.")
+        ConfigurationGrammar()
+            .withSecret("url", required: false, "`memory:` (the default), `redis://`, `rediss://` or `redis+unix://`.")
+            .adding([
+                .optional("key_prefix", .text, default: "martlet:", "What every key in the store begins with."),
+                .optional(
+                    "on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached",
+                    "While the store is down: go on with what is cached, or `deny`."),
+            ])
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {

@@ -18,11 +18,11 @@ extension UpstreamConfiguration {
                 .optional(
                     "balance", .pattern("^(least_requests|round_robin|hash:.+)$"), default: "least_requests",
                     "How an endpoint is chosen; `hash:<header>` sends equal values to the same one."),
-                .optional("protocol", .anything, "Not supported yet."),
-                .optional("tls", .anything, "Not supported yet."),
-                .optional("health_check", .anything, "Not supported yet."),
-                .optional("outlier", .anything, "Not supported yet."),
-                .optional("retries", .anything, "Not supported yet."),
+                .optional("protocol", .unsupported, "Not supported yet."),
+                .optional("tls", .unsupported, "Not supported yet."),
+                .optional("health_check", .unsupported, "Not supported yet."),
+                .optional("outlier", .unsupported, "Not supported yet."),
+                .optional("retries", .unsupported, "Not supported yet."),
             ])
         }
 

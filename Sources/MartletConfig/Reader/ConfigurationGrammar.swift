@@ -27,8 +27,14 @@ public struct ConfigurationGrammar: Sendable {
         /// A text, a number or a boolean.
         case literal
         case number
-        /// A condition of `authorize`, which may hold others.
-        case conditions
+        /// An entry of `authorize`.
+        case authorize
+        /// An entry of `any` inside `authorize`.
+        case condition
+        /// Exactly this text.
+        case constant(String)
+        /// Nothing: the key belongs to the grammar, but not yet to this version.
+        case unsupported
         /// Any value whatever, judged elsewhere.
         case anything
     }
@@ -47,8 +53,10 @@ public struct ConfigurationGrammar: Sendable {
     public private(set) var keys: [Key]
     /// Groups of keys of which exactly one must be there, such as `x` and `x_file`.
     public private(set) var oneOf: [[String]] = []
+    /// Pairs of keys that may not both be there.
+    public private(set) var exclusive: [[String]] = []
 
-    public init(_ keys: [Key]) { self.keys = keys }
+    public init(_ keys: [Key] = []) { self.keys = keys }
 
     /// The names of all keys.
     public var keyNames: [String] { keys.map(\.name) }
@@ -57,8 +65,17 @@ public struct ConfigurationGrammar: Sendable {
     public func withSecret(_ name: String, required: Bool, _ summary: String) -> ConfigurationGrammar {
         var grammar = self
         grammar.keys.append(.optional(name, .text, summary))
-        grammar.keys.append(.optional("\(name)_file", .path, "\(summary) In a file; its last line break is dropped."))
-        return required ? grammar.withOneOf([name, "\(name)_file"]) : grammar
+        grammar.keys.append(.optional("\(name)_file", .path, "A file with `\(name)`; its last line break is dropped."))
+        if required { return grammar.withOneOf([name, "\(name)_file"]) }
+        grammar.exclusive.append([name, "\(name)_file"])
+        return grammar
+    }
+
+    /// This grammar with more keys, behind its own.
+    public func adding(_ more: [Key]) -> ConfigurationGrammar {
+        var grammar = self
+        grammar.keys += more
+        return grammar
     }
 
     /// This grammar with keys of which exactly one must be there.

@@ -1,0 +1,133 @@
+package import MartletJSON
+
+/// The grammar of `config.yaml` as a JSON Schema (draft 2020-12), for editors and for checks before a file is shipped.
+///
+/// It is made from the same tables that the reader judges unknown keys by. What a schema cannot say (references,
+/// addresses, patterns) only `martlet check` does.
+package enum ConfigurationSchema {
+    /// The schema of a whole file.
+    ///
+    /// - Parameter providers: the kinds of the plugins that are there; one without a grammar is left open.
+    package static func document(providers: [(kind: String, grammar: ConfigurationGrammar?)]) -> JSONValue {
+        var members: [(String, JSONValue)] = [
+            ("$schema", "https://json-schema.org/draft/2020-12/schema"),
+            ("title", "Martlet configuration"),
+        ]
+        members += block(GatewayConfiguration.grammar)
+        members.append(
+            (
+                "$defs",
+                [
+                    "provider": provider(providers),
+                    "authorize": .object(JSONObject(condition(ConditionConfiguration.entryGrammar))),
+                    "condition": .object(JSONObject(condition(ConditionConfiguration.grammar))),
+                ]
+            ))
+        return .object(JSONObject(members))
+    }
+
+    private static func schema(_ shape: ConfigurationGrammar.Shape) -> [(String, JSONValue)] {
+        switch shape {
+        case .text, .literal: [("type", ["string", "number", "boolean"])]
+        case .constant(let text): [("const", .string(text))]
+        case .path: [("type", "string"), ("minLength", 1)]
+        case .url: [("type", "string"), ("pattern", .string(orVariable("^https?://[^@#]+$")))]
+        case .pattern(let pattern): [("type", "string"), ("pattern", .string(orVariable(pattern)))]
+        case .duration: [("type", "string"), ("pattern", .string(orVariable("^[0-9]+(ms|s|m|h|d)$")))]
+        case .size: [("type", "string"), ("pattern", .string(orVariable("^[0-9]+(B|KiB|MiB|GiB)$")))]
+        case .choice(let names):
+            [("anyOf", [["enum": .array(names.map { .string($0) })], variable])]
+        case .boolean: [("anyOf", [["type": "boolean"], variable])]
+        case .number: [("anyOf", [["type": "number"], variable])]
+        case .integer(let range):
+            [
+                (
+                    "anyOf",
+                    [
+                        [
+                            "type": "integer", "minimum": .integer(Int64(range.lowerBound)),
+                            "maximum": .integer(Int64(range.upperBound)),
+                        ],
+                        variable,
+                    ]
+                )
+            ]
+        case .list(let element, let nonEmpty):
+            [("type", "array"), ("items", object(element))] + (nonEmpty ? [("minItems", 1)] : [])
+        case .map(let element): [("type", "object"), ("additionalProperties", object(element))]
+        case .block(let grammar): block(grammar)
+        case .either(let shapes): [("anyOf", .array(shapes.map(object)))]
+        case .provider: [("$ref", "#/$defs/provider")]
+        case .condition: [("$ref", "#/$defs/condition")]
+        case .authorize: [("$ref", "#/$defs/authorize")]
+        case .unsupported: [("not", [:])]
+        case .anything: []
+        }
+    }
+
+    private static func object(_ shape: ConfigurationGrammar.Shape) -> JSONValue { .object(JSONObject(schema(shape))) }
+
+    private static func block(_ grammar: ConfigurationGrammar) -> [(String, JSONValue)] {
+        var members: [(String, JSONValue)] = [("type", "object")]
+        members.append(("properties", .object(JSONObject(grammar.keys.map { ($0.name, property($0)) }))))
+        let required = grammar.keys.filter(\.isRequired).map { JSONValue.string($0.name) }
+        if !required.isEmpty { members.append(("required", .array(required))) }
+        members.append(("additionalProperties", false))
+        let groups = grammar.oneOf.map(exactlyOne) + grammar.exclusive.map(notTogether)
+        if !groups.isEmpty { members.append(("allOf", .array(groups))) }
+        return members
+    }
+
+    private static func property(_ key: ConfigurationGrammar.Key) -> JSONValue {
+        var members: [(String, JSONValue)] = [("description", .string(key.summary))]
+        if let fallback = key.fallback { members.append(("default", literal(fallback))) }
+        return .object(JSONObject(members + schema(key.shape)))
+    }
+
+    private static func literal(_ text: String) -> JSONValue {
+        switch text {
+        case "true": true
+        case "false": false
+        default:
+            if text.hasPrefix("[") {
+                .array(text.dropFirst().dropLast().split(separator: ", ").map { .string(String($0)) })
+            } else {
+                Int64(text).map { .integer($0) } ?? .string(text)
+            }
+        }
+    }
+
+    private static func exactlyOne(of names: [String]) -> JSONValue {
+        ["oneOf": .array(names.map { ["required": [.string($0)]] })]
+    }
+
+    private static func notTogether(_ names: [String]) -> JSONValue {
+        ["not": ["required": .array(names.map { .string($0) })]]
+    }
+
+    /// Blocks by `kind`, each with the keys of its plugin.
+    private static func provider(_ providers: [(kind: String, grammar: ConfigurationGrammar?)]) -> JSONValue {
+        let kinds = providers.map { kind, grammar -> JSONValue in
+            guard let grammar else {
+                return ["type": "object", "properties": ["kind": ["const": .string(kind)]], "required": ["kind"]]
+            }
+            let kindKey = ConfigurationGrammar.Key.required("kind", .constant(kind), "Which plugin it is.")
+            return .object(JSONObject(block(grammar.adding([kindKey]))))
+        }
+        return kinds.isEmpty ? ["not": [:]] : ["oneOf": .array(kinds)]
+    }
+
+    /// A condition has a claim with one test, or stands alone.
+    private static func condition(_ grammar: ConfigurationGrammar?) -> [(String, JSONValue)] {
+        guard let grammar else { return [] }
+        let alone = ["any", "max_age"].filter(grammar.keyNames.contains)
+        let forms = alone.map { name -> JSONValue in ["required": [.string(name)], "maxProperties": 1] }
+        let tests = ConditionConfiguration.tests.map { name -> JSONValue in ["required": [.string(name)]] }
+        return block(grammar) + [("anyOf", .array(forms + [["required": ["claim"], "oneOf": .array(tests)]]))]
+    }
+
+    /// What a variable will stand for is not known yet.
+    private static let variable: JSONValue = ["type": "string", "pattern": "\\$\\{"]
+
+    private static func orVariable(_ pattern: String) -> String { "\(pattern)|\\$\\{" }
+}
