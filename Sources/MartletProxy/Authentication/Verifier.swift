@@ -33,13 +33,11 @@ package final class Verifier: Sendable {
 
     private let state = Mutex(State())
     private let signal: Int32
-    private let clock: Clock
 
     /// - Parameter threads: how many credentials are judged at once.
-    package init(threads: Int, clock: Clock) {
-        self.clock = clock
+    package init(threads: Int) throws(SystemThreadError) {
         signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_SEMAPHORE))
-        for _ in 0..<max(threads, 1) { startThread(named: "martlet-verify") { [self] in work() } }
+        for _ in 0..<max(threads, 1) { _ = try SystemThread(name: "martlet-verify") { [self] in work() } }
     }
 
     deinit { close(signal) }

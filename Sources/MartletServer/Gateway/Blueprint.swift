@@ -1,0 +1,95 @@
+package import MartletConfig
+package import MartletProvider
+internal import MartletProxy
+internal import MartletRedis
+package import MartletRouter
+
+/// A configuration that was read, decoded, cross-checked and compiled: everything that can be wrong without I/O has been found.
+///
+/// `martlet check` makes one; `run` makes one and builds the gateway from it.
+package struct Blueprint: Sendable {
+    package let configuration: GatewayConfiguration
+    package let routes: RouteTable
+    package let providers: [PreparedProvider]
+    let store: StorePlan
+
+    /// Where shared values are kept.
+    enum StorePlan: Sendable {
+        case memory
+        case redis(RedisURL)
+    }
+
+    /// Reads a file.
+    /// - Parameters:
+    ///   - path: the configuration file.
+    ///   - registry: the plugins that there are.
+    ///   - environment: looks up `${VAR}`.
+    /// - Returns: the blueprint unless there is an error, and every diagnostic.
+    package static func read(
+        _ path: String, registry: ProviderRegistry, environment: @escaping (String) -> String?
+    ) -> (Blueprint?, Diagnostics) {
+        make(
+            from: GatewayConfiguration.load(
+                path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue)),
+            registry)
+    }
+
+    /// Reads a text; for configurations that the program writes itself.
+    package static func read(
+        text: String, name: String, registry: ProviderRegistry, environment: @escaping (String) -> String?
+    ) -> (Blueprint?, Diagnostics) {
+        make(
+            from: GatewayConfiguration.decode(
+                text: Array(text.utf8), file: name, environment: environment, knownKinds: registry.kinds.map(\.rawValue)),
+            registry)
+    }
+
+    private static func make(
+        from loaded: (configuration: GatewayConfiguration?, diagnostics: Diagnostics), _ registry: ProviderRegistry
+    ) -> (Blueprint?, Diagnostics) {
+        var diagnostics = loaded.diagnostics
+        guard let configuration = loaded.configuration else { return (nil, diagnostics) }
+        let providers = prepare(configuration.providers, registry, &diagnostics)
+        let routes = RouteTable.compile(
+            configuration.routes, upstreams: configuration.upstreams.map(\.name.value),
+            providers: configuration.providers.map(\.name.value), paths: configuration.server.paths,
+            limits: configuration.server.limits, into: &diagnostics)
+        let store = plan(configuration.store, &diagnostics)
+        guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }
+        return (Blueprint(configuration: configuration, routes: routes, providers: providers, store: store), diagnostics)
+    }
+
+    private static func prepare(
+        _ configurations: [ProviderConfiguration], _ registry: ProviderRegistry, _ diagnostics: inout Diagnostics
+    ) -> [PreparedProvider] {
+        configurations.compactMap { configuration in
+            registry.factory(for: ProviderKind(rawValue: configuration.kind.value))?
+                .prepare(configuration.block, name: configuration.name.value, into: &diagnostics)
+        }
+    }
+
+    private static func plan(_ store: StoreConfiguration, _ diagnostics: inout Diagnostics) -> StorePlan? {
+        if store.url.value == "memory:" { return .memory }
+        do {
+            return .redis(try RedisURL(store.url.value))
+        } catch {
+            diagnostics.error(error.code, at: store.url.location, error.message)
+            return nil
+        }
+    }
+}
+
+extension Blueprint {
+    /// The same with `server.listen` replaced by one address, as `--listen` asks.
+    func listening(on text: String, _ diagnostics: Diagnostics) -> (Blueprint?, Diagnostics) {
+        var diagnostics = diagnostics
+        let place = SourceLocation(file: "--listen", line: 1, column: 1)
+        guard let address = SocketAddress(text) else {
+            diagnostics.error("config.bad_address", at: place, "'\(text)' is not an address to listen on")
+            return (nil, diagnostics)
+        }
+        var changed = configuration
+        changed.server.listeners = [ListenerConfiguration(address: Located(address, at: place), reusePort: false)]
+        return (Blueprint(configuration: changed, routes: routes, providers: providers, store: store), diagnostics)
+    }
+}

@@ -1,0 +1,180 @@
+internal import MartletConfig
+package import MartletCore
+internal import MartletIO
+internal import MartletProvider
+internal import MartletProxy
+private import Synchronization
+
+/// The composition root: builds the graph of a configuration, starts it, replaces it on reload, and ends it.
+///
+/// Reload is `build → start → swap → end the old`: whatever fails before the swap leaves everything as it was.
+package final class Gateway: Sendable {
+    private struct State {
+        var graph: Graph
+        var listeners: Listeners
+        var loops: LoopGroup?
+        var admin: LoopGroup?
+        var adminAddress: SocketEndpoint?
+        var resolving: Task<Void, Never>?
+        var isDraining = false
+    }
+
+    /// How often upstream host names are looked up again.
+    private static let resolveInterval = Duration.seconds(30)
+
+    let services: Services
+    private let shelf: KeyShelf
+    private let forgetting: ForgetSwitch
+    private let state: Mutex<State>
+
+    /// Builds everything; nothing is started.
+    package convenience init(_ blueprint: Blueprint, sink: LogSink) throws(StartError) {
+        try self.init(blueprint, services: Services(sink: sink, level: blueprint.configuration.log.level))
+    }
+
+    private init(_ blueprint: Blueprint, services: Services) throws(StartError) {
+        self.services = services
+        let shelf = KeyShelf()
+        let forgetting = ForgetSwitch()
+        let graph = try Graph.build(blueprint, services, previous: nil, keys: shelf) { forgetting.forget() }
+        self.shelf = shelf
+        self.forgetting = forgetting
+        state = Mutex(State(graph: graph, listeners: Listeners()))
+    }
+
+    var graph: Graph { state.withLock { $0.graph } }
+    var isDraining: Bool { state.withLock { $0.isDraining } }
+
+    /// Where clients connect to, ports filled in.
+    package var addresses: [String] { state.withLock { $0.listeners.addresses.map(\.description) } }
+    /// Where operators connect to.
+    package var adminAddress: String? { state.withLock { $0.adminAddress?.description } }
+
+    /// Starts providers, loops and listeners.
+    package func start() async throws(StartError) {
+        let graph = graph
+        let configuration = graph.blueprint.configuration
+        await Gateway.start(graph.providers)
+        let resolved = await NameResolution.resolve(graph.snapshot, services)
+        let count = configuration.server.workers ?? Services.coreCount
+        var listeners = Listeners()
+        let sockets = try listeners.open(configuration.server.listeners, loops: count, role: .gateway)
+        let loops = try LoopGroup("martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services)
+        forgetting.aim(at: loops)
+        try startAdmin(configuration, graph.snapshot)
+        state.withLock { state in
+            state.listeners = listeners
+            state.loops = loops
+            state.resolving = Task { [weak self] in await self?.keepResolving() }
+        }
+        for address in addresses { announce(address, "public") }
+        if let adminAddress { announce(adminAddress, "admin") }
+    }
+
+    private func announce(_ address: String, _ listener: String) {
+        services.logger.info("listening", ("address", address), ("listener", listener))
+    }
+
+    private func startAdmin(_ configuration: GatewayConfiguration, _ snapshot: Snapshot) throws(StartError) {
+        guard let admin = configuration.admin else { return }
+        var places = Listeners()
+        let handler = AdminEndpoints(self)
+        let sockets = try places.open(
+            [ListenerConfiguration(address: admin.address, reusePort: false)], loops: 1,
+            role: .local { await handler.answer($0) })
+        let loops = try LoopGroup("martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services)
+        let address = places.addresses.first
+        state.withLock { state in
+            state.admin = loops
+            state.adminAddress = address
+        }
+    }
+
+    /// Providers start together; one that cannot reach its issuer starts all the same.
+    private static func start(_ providers: [ProviderHandle]) async {
+        await withTaskGroup(of: Void.self) { group in
+            for provider in providers { group.addTask { await provider.running?.start() } }
+        }
+    }
+
+    private static func shutdown(_ providers: [ProviderHandle]) async {
+        for provider in providers { await provider.running?.shutdown() }
+    }
+
+    // MARK: Reload
+
+    /// Goes over to a new configuration without dropping a request.
+    package func reload(_ blueprint: Blueprint) async throws(StartError) {
+        let old = graph
+        let forgetting = forgetting
+        let next = try Graph.build(blueprint, services, previous: old, keys: shelf) { forgetting.forget() }
+        await Gateway.start(next.providers)
+        let resolved = await NameResolution.resolve(next.snapshot, services)
+        guard let loops = state.withLock({ $0.loops }) else { return }
+        var listeners = state.withLock { $0.listeners }
+        let sockets: [[ListenerSocket]]
+        do {
+            sockets = try listeners.open(blueprint.configuration.server.listeners, loops: loops.count, role: .gateway)
+        } catch {
+            await Gateway.shutdown(next.providers)
+            throw error
+        }
+        let opened = listeners
+        state.withLock { state in
+            state.graph = next
+            state.listeners = opened
+        }
+        loops.adopt(next.snapshot, sockets: sockets)
+        loops.resolved(resolved)
+        await Gateway.shutdown(old.providers)
+        if old.store.url != next.store.url { old.store.redis?.shutdown() }
+        warnOfRestart(old.blueprint.configuration, blueprint.configuration)
+    }
+
+    private func warnOfRestart(_ old: GatewayConfiguration, _ new: GatewayConfiguration) {
+        if old.server.workers != new.server.workers {
+            services.logger.warning("a changed setting needs a restart", ("setting", "server.workers"))
+        }
+        if old.admin?.address.value != new.admin?.address.value {
+            services.logger.warning("a changed setting needs a restart", ("setting", "admin"))
+        }
+    }
+
+    private func keepResolving() async {
+        while !Task.isCancelled {
+            do { try await Task.sleep(for: Gateway.resolveInterval) } catch { return }
+            let resolved = await NameResolution.resolve(graph.snapshot, services)
+            state.withLock { $0.loops }?.resolved(resolved)
+        }
+    }
+
+    // MARK: End
+
+    /// Accepts no more, lets what is under way finish, and ends everything.
+    package func drain() async {
+        let patience = graph.blueprint.configuration.server.timeouts.drain
+        let (loops, admin, resolving) = state.withLock { state in
+            state.isDraining = true
+            return (state.loops, state.admin, state.resolving)
+        }
+        resolving?.cancel()
+        loops?.drain(until: services.clock.monotonicTime + patience)
+        await loops?.join()
+        admin?.drain(until: services.clock.monotonicTime + .milliseconds(300))
+        await admin?.join()
+        await Gateway.shutdown(graph.providers)
+        graph.store.redis?.shutdown()
+        services.shutdown()
+    }
+
+    /// The counters of every loop that serves clients.
+    func reports() async -> [LoopReport] { await state.withLock { $0.loops }?.reports() ?? [] }
+}
+
+/// Where "forget every verdict" goes: to the loops, once there are any.
+final class ForgetSwitch: Sendable {
+    private let target = Mutex<LoopGroup?>(nil)
+
+    func aim(at loops: LoopGroup) { target.withLock { $0 = loops } }
+    func forget() { target.withLock { $0 }?.forget() }
+}

@@ -1,0 +1,99 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletIO
+internal import MartletProxy
+
+/// The addresses the process listens on, and one socket of each for every loop.
+struct Listeners: Sendable {
+    /// One address.
+    private struct Place: Sendable {
+        let id: Int32
+        let configured: SocketAddress
+        /// With the port that the system chose.
+        let actual: SocketEndpoint
+    }
+
+    private static let backlog: Int32 = 4096
+
+    private var places: [Place] = []
+    private var nextID: Int32 = 1
+
+    /// The addresses in use, ports filled in.
+    var addresses: [SocketEndpoint] { places.map(\.actual) }
+
+    /// Opens what is new and keeps what stays.
+    /// - Parameters:
+    ///   - configurations: the listeners there shall be.
+    ///   - loops: how many loops accept.
+    ///   - role: what is done with requests.
+    /// - Returns: for every loop its sockets; −1 stands for one that the loop has already.
+    /// - Throws: `server.address_in_use` and the like; then nothing has changed.
+    mutating func open(
+        _ configurations: [ListenerConfiguration], loops: Int, role: ListenerSocket.Role
+    ) throws(StartError) -> [[ListenerSocket]] {
+        var sockets = [[ListenerSocket]](repeating: [], count: loops)
+        var next: [Place] = []
+        for configuration in configurations {
+            if let kept = places.first(where: { $0.configured == configuration.address.value }) {
+                next.append(kept)
+                for loop in 0..<loops {
+                    sockets[loop].append(ListenerSocket(id: kept.id, fd: -1, isUnix: kept.actual.isUnix, role: role))
+                }
+                continue
+            }
+            do {
+                let (place, descriptors) = try open(configuration, loops: loops)
+                next.append(place)
+                for loop in 0..<loops {
+                    sockets[loop].append(
+                        ListenerSocket(id: place.id, fd: descriptors[loop], isUnix: place.actual.isUnix, role: role))
+                }
+            } catch {
+                for socket in sockets.joined() where socket.fd >= 0 { close(socket.fd) }
+                throw error
+            }
+        }
+        places = next
+        return sockets
+    }
+
+    private mutating func open(
+        _ configuration: ListenerConfiguration, loops: Int
+    ) throws(StartError) -> (Place, [Int32]) {
+        let address = try Listeners.endpoint(configuration.address.value)
+        var descriptors: [Int32] = []
+        do {
+            if !address.isUnix, !configuration.reusePort, address.port != 0 {
+                // Every loop's socket shares the port; this one does not, so it fails where another process listens.
+                close(try Socket.listen(on: address, sharesPort: false, backlog: 1))
+            }
+            let first = try Socket.listen(on: address, sharesPort: true, backlog: Listeners.backlog)
+            descriptors.append(first)
+            let actual = address.isUnix ? address : Socket.localAddress(first) ?? address
+            for _ in 1..<max(loops, 1) {
+                descriptors.append(
+                    address.isUnix
+                        ? dup(first) : try Socket.listen(on: actual, sharesPort: true, backlog: Listeners.backlog))
+            }
+            nextID += 1
+            return (Place(id: nextID, configured: configuration.address.value, actual: actual), descriptors)
+        } catch {
+            for descriptor in descriptors { close(descriptor) }
+            let code: ErrorCode = error.errno == EADDRINUSE ? "server.address_in_use" : "server.cannot_listen"
+            throw StartError(code: code, message: "cannot listen on \(address): \(error)", exit: .unavailable)
+        }
+    }
+
+    private static func endpoint(_ address: SocketAddress) throws(StartError) -> SocketEndpoint {
+        let endpoint: SocketEndpoint? =
+            switch address {
+            case .ip(let host, let port): SocketEndpoint(literal: host, port: port)
+            case .unix(let path): SocketEndpoint(path: path)
+            }
+        guard let endpoint else {
+            throw StartError(code: "server.bad_address", message: "'\(address)' is not an address", exit: .configuration)
+        }
+        return endpoint
+    }
+}

@@ -1,0 +1,90 @@
+internal import MartletCore
+internal import MartletIO
+internal import MartletProxy
+private import Synchronization
+
+/// The event loops that serve one kind of listener, each on its thread.
+final class LoopGroup: Sendable {
+    private let mailboxes: [Mailbox]
+    private let running: Mutex<[SystemThread]>
+    private let names: String
+
+    /// Builds the loops and starts their threads.
+    /// - Parameters:
+    ///   - name: what their threads are called.
+    ///   - sockets: for every loop, what it accepts from.
+    init(
+        _ name: String, snapshot: Snapshot, sockets: [[ListenerSocket]], resolved: [ResolvedName], services: Services
+    ) throws(StartError) {
+        names = name
+        running = Mutex([])
+        var mailboxes: [Mailbox] = []
+        var threads: [SystemThread] = []
+        do {
+            for (index, listeners) in sockets.enumerated() {
+                let mailbox = try Mailbox()
+                mailboxes.append(mailbox)
+                let setup = Worker.Setup(
+                    id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
+                    verifier: services.verifier, connections: services.connections, log: services.sink, clock: services.clock)
+                threads.append(
+                    try SystemThread(name: "\(name)-\(index)") {
+                        guard var worker = try? Worker(setup) else { return }
+                        worker.run()
+                    })
+            }
+        } catch {
+            throw StartError(code: "server.loop_not_started", message: "\(error)", exit: .internalFault)
+        }
+        self.mailboxes = mailboxes
+        running.withLock { $0 = threads }
+    }
+
+    var count: Int { mailboxes.count }
+
+    /// Gives every loop a new configuration.
+    func adopt(_ snapshot: Snapshot, sockets: [[ListenerSocket]]) {
+        for (mailbox, listeners) in zip(mailboxes, sockets) { mailbox.adopt(snapshot, listeners: listeners) }
+    }
+
+    /// Tells every loop the addresses of host names.
+    func resolved(_ names: [ResolvedName]) {
+        for mailbox in mailboxes { mailbox.resolved(names) }
+    }
+
+    /// Has every loop forget its verdicts.
+    func forget() {
+        for mailbox in mailboxes { mailbox.forget() }
+    }
+
+    /// Ends every loop once its clients are served, at the deadline at the latest.
+    func drain(until deadline: MonotonicTime) {
+        for mailbox in mailboxes { mailbox.drain(until: deadline) }
+    }
+
+    /// Waits until every loop has ended.
+    func join() async {
+        let threads = running.withLock { threads in
+            let all = threads
+            threads = []
+            return all
+        }
+        await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
+            let waiter = try? SystemThread(name: "martlet-join") {
+                for thread in threads { thread.join() }
+                done.resume()
+            }
+            if waiter == nil { done.resume() }
+        }
+    }
+
+    /// The counters of the loops that answer within a second.
+    func reports() async -> [LoopReport] {
+        await withTaskGroup(of: LoopReport?.self) { group in
+            for mailbox in mailboxes { group.addTask { await mailbox.report(within: .seconds(1)) } }
+            var reports: [LoopReport] = []
+            for await report in group { if let report { reports.append(report) } }
+            return reports.sorted { $0.loop < $1.loop }
+        }
+    }
+}

@@ -1,0 +1,67 @@
+internal import MartletCore
+internal import MartletFetch
+internal import MartletIO
+internal import MartletJOSE
+internal import MartletProxy
+
+/// What the process has once, whatever the configuration: threads, clients of the outside, the log.
+struct Services: Sendable {
+    let clock: Clock
+    let sink: LogSink
+    let logger: Logger
+    /// Redis and other cold I/O.
+    let loop: EventLoop
+    let resolver: Resolver
+    let fetcher: HTTPFetcher
+    let verifier: Verifier
+    let connections: ConnectionLimit
+
+    /// Starts the threads.
+    /// - Throws: `StartError` when the system refuses.
+    init(sink: LogSink, level: LogLevel) throws(StartError) {
+        clock = .system
+        self.sink = sink
+        logger = Logger(sink, minimum: level)
+        connections = ConnectionLimit()
+        do {
+            loop = try EventLoop(name: "martlet-io")
+            resolver = try Resolver()
+            fetcher = try HTTPFetcher()
+            verifier = try Verifier(threads: Services.coreCount)
+        } catch {
+            throw StartError(code: "server.threads_unavailable", message: "\(error)", exit: .internalFault)
+        }
+    }
+
+    /// Processors that this process may use.
+    static var coreCount: Int { max(SystemInformation.usableProcessors, 1) }
+
+    /// Ends the threads.
+    func shutdown() {
+        verifier.stop()
+        fetcher.shutdown()
+        resolver.shutdown()
+        loop.shutdown()
+    }
+}
+
+/// libcurl as the way to an issuer's keys.
+struct KeyFetcher: KeyFetching {
+    let fetcher: HTTPFetcher
+
+    func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
+        do {
+            let response = try await fetcher.get(url, timeout: timeout, maximumBytes: maximumBytes)
+            guard response.status == 200 else {
+                throw FetchError(code: "fetch.status", message: "the answer's status is \(response.status)")
+            }
+            return response.body
+        } catch let failure as FetchFailure {
+            throw FetchError(code: failure.code, message: failure.message)
+        } catch let error as FetchError {
+            throw error
+        } catch {
+            throw FetchError(code: "fetch.failed", message: "\(error)")
+        }
+    }
+}

@@ -1,0 +1,145 @@
+private import CLinux
+package import MartletConfig
+package import MartletCore
+package import MartletProxy
+private import Synchronization
+
+/// Where every log line of the process goes: standard output, by one thread, so that nobody who logs ever waits.
+///
+/// When the reader of the log is slow, lines beyond a bound are dropped and counted.
+package final class LogSink: AccessLogging, LogWriting {
+    private struct State {
+        var pending: [UInt8] = []
+        var isWriting = false
+        var isStopped = false
+    }
+
+    private static let bound = 4 * 1024 * 1024
+
+    package let format: AccessFormat
+    private let descriptor: Int32
+    private let state = Mutex(State())
+    private let dropped = Atomic<Int>(0)
+    private let wake: Int32
+
+    /// - Parameters:
+    ///   - format: `auto` is text on a terminal, JSON lines elsewhere.
+    ///   - descriptor: where to write.
+    package init(_ format: LogConfiguration.Format, descriptor: Int32) throws(SystemThreadError) {
+        self.descriptor = descriptor
+        self.format =
+            switch format {
+            case .text: .text
+            case .json: .json
+            case .auto: isatty(descriptor) == 1 ? .text : .json
+            }
+        wake = eventfd(0, Int32(EFD_CLOEXEC))
+        _ = try SystemThread(name: "martlet-log") { [self] in work() }
+    }
+
+    deinit { close(wake) }
+
+    /// Lines that were dropped because the reader was slow.
+    package var droppedBatches: Int { dropped.load(ordering: .relaxed) }
+
+    package func write(_ lines: [UInt8]) {
+        let isFirst = state.withLock { state in
+            guard state.pending.count + lines.count <= LogSink.bound else {
+                dropped.add(1, ordering: .relaxed)
+                return false
+            }
+            state.pending += lines
+            return state.pending.count == lines.count
+        }
+        if isFirst { signal() }
+    }
+
+    package func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
+        let time = Clock.system.unixTime.seconds
+        var line = ByteBuffer(capacity: 256)
+        switch format {
+        case .json:
+            line.append("{\"time\":\(time),\"level\":\"\(level.name)\",\"event\":\"\(LogSink.escape(event))\"")
+            for (name, value) in fields { line.append(",\"\(name)\":\"\(LogSink.escape(value))\"") }
+            line.append("}\n")
+        case .text:
+            line.append("\(time) \(level.name) \(event)")
+            for (name, value) in fields { line.append(" \(name)=\(LogSink.escape(value))") }
+            line.append("\n")
+        }
+        write(line.array)
+    }
+
+    /// Waits until everything handed over so far is written, at most a second; for the end of the process.
+    package func flush() {
+        signal()
+        for _ in 0..<100 {
+            if state.withLock({ $0.pending.isEmpty && !$0.isWriting }) { return }
+            usleep(10_000)
+        }
+    }
+
+    private func signal() {
+        var one: UInt64 = 1
+        _ = unsafe CLinux.write(wake, &one, 8)
+    }
+
+    private func work() {
+        while true {
+            var count: UInt64 = 0
+            _ = unsafe read(wake, &count, 8)
+            let batch = state.withLock { state in
+                let taken = state.pending
+                state.pending = []
+                state.isWriting = true
+                return taken
+            }
+            put(batch)
+            state.withLock { $0.isWriting = false }
+        }
+    }
+
+    private func put(_ bytes: [UInt8]) {
+        var offset = 0
+        while offset < bytes.count {
+            let written = unsafe bytes.withUnsafeBytes { raw in
+                guard let base = raw.baseAddress else { return 0 }
+                return unsafe CLinux.write(descriptor, base + offset, bytes.count - offset)
+            }
+            if written > 0 {
+                offset += written
+            } else if martlet_errno() == EAGAIN {
+                usleep(1000)
+            } else if martlet_errno() != EINTR {
+                return
+            }
+        }
+    }
+
+    /// Makes a text safe inside a JSON string and on one line.
+    private static func escape(_ text: String) -> String {
+        guard text.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 < 0x20 }) else { return text }
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"", "\\": escaped += "\\\(scalar)"
+            case _ where scalar.value < 0x20:
+                let digits = String(scalar.value, radix: 16)
+                escaped += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
+    }
+}
+
+extension LogSink {
+    /// A sink for commands whose output is something else.
+    static func standardError() throws(StartError) -> LogSink {
+        do {
+            return try LogSink(.text, descriptor: 2)
+        } catch {
+            throw StartError(code: error.code, message: error.description, exit: .internalFault)
+        }
+    }
+}

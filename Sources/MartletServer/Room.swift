@@ -1,1 +1,0 @@
-// The room is built up file by file.
