@@ -9,8 +9,8 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -22,6 +22,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -86,8 +87,11 @@ static inline int martlet_notify(const char *path, const char *state) {
     return sent < 0 ? -1 : 0;
 }
 static inline int martlet_usable_processors(void) {
-    cpu_set_t set;
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+    unsigned long mask[64] = {0};
+    int count = 0;
+    if (syscall(SYS_sched_getaffinity, 0, sizeof mask, mask) < 0) return 1;
+    for (size_t word = 0; word < sizeof mask / sizeof *mask; word++) count += __builtin_popcountl(mask[word]);
+    return count;
 }
 static inline int martlet_errno(void) { return errno; }
 static inline int64_t martlet_monotonic_nanoseconds(void) {

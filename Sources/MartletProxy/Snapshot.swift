@@ -1,6 +1,5 @@
 package import MartletConfig
 internal import MartletCore
-internal import MartletHTTP
 package import MartletIO
 package import MartletProvider
 package import MartletRouter
@@ -17,10 +16,6 @@ package final class Snapshot: Sendable {
     /// For each route, which set of providers judges its credentials; equal sets share a number.
     let plans: [AuthenticationPlan]
     let planOfRoute: [Int32]
-    /// Names that only the gateway may say to an upstream.
-    let reservedNames: FieldNameSet
-    /// For each route, the names it takes out on top.
-    let removals: [FieldNameSet]
 
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration
@@ -43,8 +38,6 @@ package final class Snapshot: Sendable {
                 plans.append(plan)
             }
         }
-        reservedNames = routes.reservedNames
-        removals = routes.routes.map(\.removeNames)
         self.plans = plans
         self.planOfRoute = planOfRoute
     }

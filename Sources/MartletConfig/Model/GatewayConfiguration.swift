@@ -27,6 +27,11 @@ package struct ServerConfiguration: Sendable {
 package struct ListenerConfiguration: Sendable {
     package var address: Located<SocketAddress>
     package var reusePort: Bool
+
+    package init(address: Located<SocketAddress>, reusePort: Bool) {
+        self.address = address
+        self.reusePort = reusePort
+    }
 }
 
 /// `server.limits`.

@@ -1,5 +1,5 @@
 /// How an issuer's keys are fetched and kept: the `jwks:` block of the configuration.
-public struct IssuerKeysPolicy: Sendable, Equatable {
+public struct IssuerKeysPolicy: Sendable, Hashable {
     /// Whatever is configured, an issuer is not asked without a pause.
     private static let shortestTTL = Duration.seconds(1)
 

@@ -48,7 +48,7 @@ extension Worker {
         let forwarding = RequestRewriter.Forwarding(
             address: clients[client].address.text, isTrusted: clients[client].address.isTrusted)
         let removal = RequestRewriter.Removal(
-            reserved: snapshot.reservedNames, route: snapshot.removals[route],
+            reserved: snapshot.routes.reservedNames, route: snapshot.routes.routes[route].removeNames,
             dropsAuthorization: request.consumedCredential && !snapshot.routes.routes[route].forwardsCredentials)
         var rewriter = RequestRewriter()
         unsafe rewriter.copyFields(

@@ -3,6 +3,7 @@ internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletProxy
+internal import MartletRedis
 
 /// Whether requests should be sent here, and which dependency is to blame if not.
 ///

@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletProvider
+internal import MartletRouter
 
 /// `martlet check`: everything that `run` does short of I/O, and every mistake at once.
 struct CheckCommand {

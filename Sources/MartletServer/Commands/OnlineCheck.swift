@@ -3,6 +3,7 @@ internal import MartletCore
 internal import MartletIO
 internal import MartletProvider
 internal import MartletProxy
+internal import MartletRedis
 
 /// `martlet check --online`: asks the store, the issuers and the upstreams whether they are there.
 struct OnlineCheck {

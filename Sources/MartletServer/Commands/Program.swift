@@ -1,5 +1,4 @@
 private import CLinux
-package import MartletConfig
 package import MartletProvider
 
 /// The `martlet` command: one method per word of design.md 4.

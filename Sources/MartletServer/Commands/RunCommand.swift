@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
+internal import MartletRouter
 
 /// `martlet run`: serves until a signal ends it.
 struct RunCommand {

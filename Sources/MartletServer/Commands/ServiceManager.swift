@@ -5,6 +5,6 @@ enum ServiceManager {
     /// Sends a state such as `READY=1` to `$NOTIFY_SOCKET`; without one, nothing happens.
     static func notify(_ state: String) {
         guard let path = SystemInformation.environment("NOTIFY_SOCKET"), path.utf8.count > 1 else { return }
-        _ = martlet_notify(path, state)
+        _ = unsafe martlet_notify(path, state)
     }
 }

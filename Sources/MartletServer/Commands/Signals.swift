@@ -13,9 +13,9 @@ package enum Signals {
     /// Blocks the steering signals, and SIGPIPE for good. To be called before any thread is started: threads inherit it.
     package static func block() {
         var set = sigset_t()
-        sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGHUP, SIGPIPE] { sigaddset(&set, number) }
-        pthread_sigmask(SIG_BLOCK, &set, nil)
+        unsafe sigemptyset(&set)
+        for number in [SIGTERM, SIGINT, SIGHUP, SIGPIPE] { unsafe sigaddset(&set, number) }
+        unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
     /// Waits for signals on a thread of its own.
@@ -23,11 +23,11 @@ package enum Signals {
         let (stream, continuation) = AsyncStream.makeStream(of: Signal.self)
         _ = try SystemThread(name: "martlet-signal") {
             var set = sigset_t()
-            sigemptyset(&set)
-            for number in [SIGTERM, SIGINT, SIGHUP] { sigaddset(&set, number) }
+            unsafe sigemptyset(&set)
+            for number in [SIGTERM, SIGINT, SIGHUP] { unsafe sigaddset(&set, number) }
             while true {
                 var number: Int32 = 0
-                guard sigwait(&set, &number) == 0 else { continue }
+                guard unsafe sigwait(&set, &number) == 0 else { continue }
                 continuation.yield(number == SIGHUP ? .reload : .end(number))
             }
         }

@@ -1,4 +1,5 @@
 package import MartletConfig
+internal import MartletCore
 package import MartletProvider
 internal import MartletProxy
 internal import MartletRedis

@@ -1,8 +1,9 @@
 internal import MartletConfig
-package import MartletCore
+internal import MartletCore
 internal import MartletIO
 internal import MartletProvider
 internal import MartletProxy
+internal import MartletRedis
 private import Synchronization
 
 /// The composition root: builds the graph of a configuration, starts it, replaces it on reload, and ends it.
