@@ -1,0 +1,168 @@
+import MartletCore
+import MartletJOSE
+import MartletTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(1))) struct IssuerKeysTests {
+    @Test func `has nothing until it is asked or started`() async throws {
+        let instance = try Instance()
+        #expect(try instance.lookup("ONE") == "undecided")
+        #expect(instance.issuer.fetches == 0)
+        #expect(try await instance.settle("ONE") == "ONE")
+        #expect(try instance.lookup("ONE") == "ONE")
+        #expect(try instance.lookup("TWO") == "TWO")
+        #expect(instance.issuer.fetches == 1)
+    }
+
+    @Test func `starts with keys in hand`() async throws {
+        let instance = try Instance()
+        await instance.keys.start()
+        #expect(try instance.lookup("TWO") == "TWO")
+        let status = instance.keys.status
+        #expect(status.keyIDs.map(\.text) == ["ONE", "TWO"])
+        #expect(status.source == .issuer)
+        #expect(status.age == .zero)
+        #expect(!status.isStale)
+        #expect(status.lastError == nil)
+        #expect(try #require(status.nextRefresh) <= Instance.ttl)
+        await instance.keys.stop()
+    }
+
+    @Test func `starts without keys when the issuer fails`() async throws {
+        let instance = try Instance()
+        instance.issuer.fail()
+        await instance.keys.start()
+        #expect(try instance.lookup("ONE") == "unavailable")
+        #expect(instance.keys.status.source == .none)
+        #expect(instance.keys.status.lastError == "fetch.status")
+        instance.issuer.answer(try Instance.document([0]))
+        try await eventually("asleep") { instance.time.sleepers == 1 }
+        instance.time.advance(by: .seconds(5))
+        try await eventually("recovered") { (try? instance.lookup("ONE")) == "ONE" }
+        #expect(instance.keys.status.lastError == nil)
+        await instance.keys.stop()
+    }
+
+    @Test func `all who wait share one request`() async throws {
+        let instance = try Instance()
+        instance.issuer.hold()
+        try await withThrowingTaskGroup(of: String.self) { group in
+            for number in 0..<100 { group.addTask { try await instance.settle(number % 2 == 0 ? "ONE" : "TWO") } }
+            try await eventually("asked") { instance.issuer.fetches == 1 }
+            instance.issuer.release()
+            for try await word in group { #expect(["ONE", "TWO"].contains(word)) }
+        }
+        #expect(instance.issuer.fetches == 1)
+    }
+
+    @Test func `refreshes in the background before the ttl`() async throws {
+        let instance = try Instance()
+        await instance.keys.start()
+        try await eventually("asleep") { instance.time.sleepers == 1 }
+        instance.time.advance(by: Instance.ttl * 0.79)
+        #expect(instance.time.sleepers == 1)
+        #expect(instance.issuer.fetches == 1)
+        instance.time.advance(by: Instance.ttl * 0.11)
+        try await eventually("refreshed and asleep") { instance.issuer.fetches == 2 && instance.time.sleepers == 1 }
+        #expect(instance.keys.status.age == .zero)
+        await instance.keys.stop()
+    }
+
+    @Test func `keeps old keys while the issuer fails and no longer than allowed`() async throws {
+        let instance = try Instance()
+        await instance.keys.start()
+        instance.issuer.fail()
+        for _ in 0..<23 {
+            try await eventually("asleep") { instance.time.sleepers == 1 }
+            instance.time.advance(by: .seconds(3600))
+            #expect(try instance.lookup("ONE") == "ONE")
+        }
+        #expect(instance.keys.status.isStale)
+        #expect(instance.keys.status.source == .issuer)
+        #expect(instance.removed.value.isEmpty)
+        try await eventually("asleep") { instance.time.sleepers == 1 }
+        instance.time.advance(by: .seconds(3600))
+        #expect(["unavailable", "undecided"].contains(try instance.lookup("ONE")))
+        try await eventually("reported") { instance.removed.value.map(\.text) == ["ONE", "TWO"] }
+        try await eventually("asleep") { instance.time.sleepers == 1 }
+        #expect(try instance.lookup("ONE") == "unavailable")
+        await instance.keys.stop()
+    }
+
+    @Test func `failures are retried ever more slowly`() async throws {
+        let instance = try Instance()
+        instance.issuer.fail()
+        await instance.keys.start()
+        for _ in 0..<3600 {
+            try await eventually("asleep") { instance.time.sleepers == 1 }
+            instance.time.advance(by: .seconds(1))
+        }
+        // Never faster than every 4 seconds once the back-off has grown, four attempts or so before that.
+        #expect(instance.issuer.fetches > 600)
+        #expect(instance.issuer.fetches < 3600 / 4 + 10)
+        await instance.keys.stop()
+    }
+
+    @Test func `requests during a back-off are answered at once`() async throws {
+        let instance = try Instance()
+        instance.issuer.fail()
+        for _ in 0..<1000 { #expect(try await instance.settle("ONE") == "unavailable") }
+        #expect(instance.issuer.fetches == 1)
+        instance.time.advance(by: .seconds(1))
+        #expect(try instance.lookup("ONE") == "undecided")
+        instance.issuer.answer(try Instance.document([0]))
+        #expect(try await instance.settle("ONE") == "ONE")
+        #expect(instance.issuer.fetches == 2)
+    }
+
+    @Test func `a request that is never answered ends by itself`() async throws {
+        let instance = try Instance()
+        instance.issuer.hold()
+        async let word = instance.settle("ONE")
+        try await eventually("asked") { instance.issuer.fetches == 1 && instance.time.sleepers == 1 }
+        instance.time.advance(by: .seconds(4))
+        #expect(try await word == "unavailable")
+        #expect(instance.keys.status.lastError == "jwks.timeout")
+        instance.issuer.release()
+    }
+
+    static let badDocuments: [(String, [UInt8])] = [
+        ("nothing", []), ("no JSON", Array("<html>".utf8)), ("no keys", Array("{}".utf8)),
+        ("empty", Array("{\"keys\":[]}".utf8)),
+        ("too large", [UInt8](repeating: 0x20, count: 65_537)),
+    ]
+
+    @Test(arguments: badDocuments)
+    func `a bad document is a failed fetch and changes nothing`(name: String, document: [UInt8]) async throws {
+        let instance = try Instance()
+        _ = try await instance.settle("ONE")
+        instance.issuer.answer(document)
+        #expect(try await instance.settle("THREE") == "unknown")
+        #expect(instance.keys.status.lastError == "jwks.bad_document")
+        #expect(try instance.lookup("ONE") == "ONE")
+        #expect(instance.removed.value.isEmpty)
+    }
+
+    @Test func `nothing begins after the end`() async throws {
+        let instance = try Instance()
+        instance.issuer.hold()
+        async let word = instance.settle("ONE")
+        try await eventually("asked") { instance.issuer.fetches == 1 }
+        await instance.keys.stop()
+        #expect(try await word == "unavailable")
+        #expect(try await instance.settle("ONE") == "unavailable")
+        await instance.keys.start()
+        #expect(instance.issuer.fetches == 1)
+        instance.issuer.release()
+    }
+
+    @Test func `steps of the wall clock do not age keys`() async throws {
+        let instance = try Instance()
+        _ = try await instance.settle("ONE")
+        instance.time.stepWallClock(by: 10 * 86_400)
+        #expect(try instance.lookup("ONE") == "ONE")
+        instance.time.stepWallClock(by: -20 * 86_400)
+        #expect(try instance.lookup("ONE") == "ONE")
+        #expect(instance.keys.status.age == .zero)
+    }
+}

@@ -1,0 +1,58 @@
+import MartletCore
+import Synchronization
+
+/// A shared store that lives in memory, forgets by a test's clock and can be broken.
+final class StoreInMemory: KeyValueStoring {
+    private struct Entry {
+        let value: [UInt8]
+        let end: MonotonicTime
+    }
+
+    private let entries = Mutex<[String: Entry]>([:])
+    private let broken = Mutex(false)
+    private let clock: Clock
+
+    init(clock: Clock) { self.clock = clock }
+
+    /// Every call fails while this is set.
+    var isBroken: Bool {
+        get { broken.withLock { $0 } }
+        set { broken.withLock { $0 = newValue } }
+    }
+
+    /// What is in it now.
+    var keys: [String] {
+        let now = clock.monotonicTime
+        return entries.withLock { $0.filter { now < $0.value.end }.keys.sorted() }
+    }
+
+    private static let outage = StoreError(code: "store.unavailable", message: "the store is broken")
+
+    func value(for key: String) async -> StoreAnswer<[UInt8]> {
+        if isBroken { return .unavailable(Self.outage) }
+        let now = clock.monotonicTime
+        guard let entry = entries.withLock({ $0[key] }), now < entry.end else { return .miss }
+        return .answer(entry.value)
+    }
+
+    func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
+        if isBroken { throw Self.outage }
+        let end = clock.monotonicTime + lifetime
+        entries.withLock { $0[key] = Entry(value: value, end: end) }
+    }
+
+    func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
+        if isBroken { throw Self.outage }
+        let now = clock.monotonicTime
+        return entries.withLock { entries in
+            if let entry = entries[key], now < entry.end { return false }
+            entries[key] = Entry(value: value, end: now + lifetime)
+            return true
+        }
+    }
+
+    func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
+        if isBroken { throw Self.outage }
+        entries.withLock { if $0[key]?.value == value { $0[key] = nil } }
+    }
+}

@@ -1,0 +1,73 @@
+import MartletCore
+import MartletTesting
+import Synchronization
+
+/// A clock that stands still until a test moves it, and the sleepers that wait for it.
+final class VirtualTime: Sendable {
+    private struct State {
+        var now: Int64 = 1_000_000_000_000
+        var unixOffset: Int64 = 1_800_000_000
+        var nextID = 0
+        var sleepers: [Int: (deadline: Int64, continuation: CheckedContinuation<Void, any Error>)] = [:]
+    }
+
+    private static let start: Int64 = 1_000_000_000_000
+    private let state = Mutex(State())
+
+    init() {}
+
+    /// The clock that goes with it.
+    var clock: Clock {
+        Clock(
+            unixTime: { [self] in
+                state.withLock { UnixTime(seconds: $0.unixOffset + ($0.now - Self.start) / 1_000_000_000) }
+            },
+            monotonicTime: { [self] in state.withLock { MonotonicTime(nanoseconds: $0.now) } })
+    }
+
+    /// How many wait now.
+    var sleepers: Int { state.withLock { $0.sleepers.count } }
+
+    /// Waits until a test has moved the clock so far, or until cancelled.
+    func sleep(_ span: Duration) async throws {
+        let id = state.withLock { state in
+            state.nextID += 1
+            return state.nextID
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                let isCancelled = state.withLock { state in
+                    guard !Task.isCancelled else { return true }
+                    state.sleepers[id] = (state.now + span.wholeNanoseconds, continuation)
+                    return false
+                }
+                if isCancelled { continuation.resume(throwing: CancellationError()) }
+            }
+        } onCancel: {
+            state.withLock { $0.sleepers.removeValue(forKey: id) }?.continuation.resume(throwing: CancellationError())
+        }
+    }
+
+    /// Moves the clock and wakes whoever waited for that.
+    func advance(by span: Duration) {
+        let due = state.withLock { state in
+            state.now += span.wholeNanoseconds
+            let due = state.sleepers.filter { $0.value.deadline <= state.now }
+            for id in due.keys { state.sleepers.removeValue(forKey: id) }
+            return due.values.sorted { $0.deadline < $1.deadline }.map(\.continuation)
+        }
+        for continuation in due { continuation.resume() }
+    }
+
+    /// Steps the wall clock alone, as an operator may.
+    func stepWallClock(by seconds: Int64) { state.withLock { $0.unixOffset += seconds } }
+}
+
+/// Lets other tasks run until the condition holds; gives up after a while that no healthy run needs.
+func eventually(_ what: String, _ condition: () -> Bool) async throws {
+    let giveUp = ContinuousClock.now + .seconds(30)
+    while !condition() {
+        guard ContinuousClock.now < giveUp else { throw TestFailure("still not: \(what)") }
+        await Task.yield()
+    }
+}
