@@ -15,7 +15,6 @@ enum ASCII {
     static var z: SIMD16<Int8> { .init(repeating: 0x7A) }
     static var underscore: SIMD16<Int8> { .init(repeating: 0x5F) }
     static var tilde: SIMD16<Int8> { .init(repeating: 0x7E) }
-    static var plus: SIMD16<Int8> { .init(repeating: 0x2B) }
     static var caseBit: SIMD16<Int8> { .init(repeating: 0x20) }
     static var lineFeed: SIMD16<Int8> { .init(repeating: 0x0A) }
 

@@ -19,7 +19,8 @@ extension Span where Element == UInt8 {
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt16.self)
     }
 
-    /// Whether sixteen bytes are there; the form that lets the compiler see one comparison where a loop asks and `block` checks.
+    /// Whether sixteen bytes are there; the form that lets the compiler see one comparison where a loop asks and
+    /// `block` checks.
     @inline(__always)
     func hasBlock(at index: Int) -> Bool {
         count >= 16 && UInt(bitPattern: index) <= UInt(bitPattern: count &- 16)
@@ -52,7 +53,9 @@ extension Span where Element == UInt8 {
         var index = start
         while hasBlock(at: index) {
             let block = block(at: index)
-            let stops = (block .<= ASCII.space) .| (block .== ASCII.delete) .| (block .== ASCII.hash) .| (block .== ASCII.question)
+            let stops =
+                (block .<= ASCII.space) .| (block .== ASCII.delete) .| (block .== ASCII.hash)
+                .| (block .== ASCII.question)
             let found = firstMatch(stops)
             if found < 16 { return index &+ found }
             index &+= 16
@@ -65,7 +68,8 @@ extension Span where Element == UInt8 {
         return index
     }
 
-    /// The first byte from `start` on that a path cannot have as it stands: `%`, `\`, or what no target may hold; or `count`.
+    /// The first byte from `start` on that a path cannot have as it stands: `%`, `\`, or what no target may hold; or
+    /// `count`.
     @inline(__always)
     func endOfPlainPath(from start: Int) -> Int {
         var index = start
@@ -94,7 +98,9 @@ extension Span where Element == UInt8 {
         }
         while index &+ 1 < count {
             let follower = self[index &+ 1]
-            if self[index] == UInt8(ascii: "/"), follower == UInt8(ascii: "/") || follower == UInt8(ascii: ".") { return index }
+            if self[index] == UInt8(ascii: "/"), follower == UInt8(ascii: "/") || follower == UInt8(ascii: ".") {
+                return index
+            }
             index &+= 1
         }
         return count
@@ -107,7 +113,8 @@ extension Span where Element == UInt8 {
         while hasBlock(at: index &+ 1) {
             let block = block(at: index)
             let dot = block .== ASCII.dot
-            let member = ASCII.areNameCharacters(block) .| dot .| (block .== ASCII.underscore) .| (block .== ASCII.tilde)
+            let member =
+                ASCII.areNameCharacters(block) .| dot .| (block .== ASCII.underscore) .| (block .== ASCII.tilde)
             let found = firstMatch(.!member .| (dot .& (self.block(at: index &+ 1) .== ASCII.dot)))
             if found < 16 { return index &+ found }
             index &+= 16
@@ -123,18 +130,34 @@ extension Span where Element == UInt8 {
     @inline(__always)
     func endOfToken68(from start: Int) -> Int {
         var index = start
+        while true {
+            index = endOfTokenText(from: index)
+            // Tokens hardly ever hold these two.
+            guard index < count, self[index] == UInt8(ascii: "+") || self[index] == UInt8(ascii: "~") else {
+                return index
+            }
+            index &+= 1
+        }
+    }
+
+    /// The first byte from `start` on that is none of `A–Z a–z 0–9 - . _ /`, or `count`.
+    @inline(__always)
+    private func endOfTokenText(from start: Int) -> Int {
+        var index = start
         while hasBlock(at: index) {
             let block = block(at: index)
             let lower = block | ASCII.caseBit
             let letter = (lower .>= ASCII.a) .& (lower .<= ASCII.z)
             // `-`, `.`, `/` and the digits are neighbours.
             let number = (block .>= ASCII.dash) .& (block .<= ASCII.nine)
-            let other = (block .== ASCII.underscore) .| (block .== ASCII.tilde) .| (block .== ASCII.plus)
-            let found = firstMatch(.!(letter .| number .| other))
+            let found = firstMatch(.!(letter .| number .| (block .== ASCII.underscore)))
             if found < 16 { return index &+ found }
             index &+= 16
         }
-        while index < count, Token68.isMember(self[index]) { index &+= 1 }
+        while index < count, PathByte.isUnreserved(self[index]) || self[index] == UInt8(ascii: "/") {
+            if self[index] == UInt8(ascii: "~") { break }
+            index &+= 1
+        }
         return index
     }
 

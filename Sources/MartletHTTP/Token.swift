@@ -1,7 +1,7 @@
 /// RFC 9110 §5.6.2 tokens, and the folding under which field names are compared.
 ///
-/// Folding makes letters lower case and turns `_` and `.` into `-`: upstreams that put fields into environment variables
-/// or request objects cannot tell these spellings apart, so neither may a list of reserved names.
+/// Folding makes letters lower case and turns `_` and `.` into `-`: upstreams that put fields into environment
+/// variables or request objects cannot tell these spellings apart, so neither may a list of reserved names.
 enum Token {
     /// For every ASCII byte its folded form, or NUL where the byte is no token character.
     private static var folded: StaticString {

@@ -74,7 +74,8 @@ package struct ChunkedDecoder: Sendable {
         guard end &- index <= maximumExtensionBytes else { return .failure(.badChunk) }
         guard case .next(let next) = FieldLine.readEnd(bytes, at: end, otherwise: .badChunk) else {
             let isCut = end == bytes.count || (end &+ 1 == bytes.count && bytes[end] == 0x0D)
-            return isCut && beginsExtension(bytes, ByteRange(from: index, to: end), isCut: true) ? .incomplete : .failure(.badChunk)
+            return isCut && beginsExtension(bytes, ByteRange(from: index, to: end), isCut: true)
+                ? .incomplete : .failure(.badChunk)
         }
         guard beginsExtension(bytes, ByteRange(from: index, to: end), isCut: false) else { return .failure(.badChunk) }
         excess = max(0, excess &+ (end &- index) &- 16 &- 2 &* min(length, 1 << 20))

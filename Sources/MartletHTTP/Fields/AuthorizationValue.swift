@@ -31,11 +31,12 @@ package enum AuthorizationValue: Sendable, Equatable {
 
     /// RFC 9110 §11.2: at least one character of the alphabet, then `=` only.
     private static func isToken68(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
-        let text = bytes.extracting(range.bounds)
-        var index = text.endOfToken68(from: 0)
-        guard index > 0 else { return false }
-        while index < text.count, text[index] == UInt8(ascii: "=") { index &+= 1 }
-        return index == text.count
+        // What follows a value ends the search, so that it need not stop at the range's last few bytes to go one by
+        // one.
+        var index = min(bytes.endOfToken68(from: range.start), range.end)
+        guard index > range.start else { return false }
+        while index < range.end, bytes[index] == UInt8(ascii: "=") { index &+= 1 }
+        return index == range.end
     }
 }
 

@@ -38,7 +38,8 @@ enum FieldLine {
         return readValue(bytes, name, into: &field)
     }
 
-    /// A name with other token characters, one at the very end of the bytes, or a line that is wrong; nil for a good name.
+    /// A name with other token characters, one at the very end of the bytes, or a line that is wrong; nil for a good
+    /// name.
     @inline(never)
     private static func readRareName(_ bytes: Span<UInt8>, at start: Int, into name: inout FieldName) -> LineOutcome? {
         var hash = NameHash()

@@ -1,4 +1,6 @@
-/// The field lines of one head. Its memory is allocated once and serves every head after that.
+/// The field lines of one head.
+///
+/// Its memory is allocated once and serves every head after that.
 @usableFromInline
 @safe package struct FieldList: ~Copyable {
     @usableFromInline let base: UnsafeMutablePointer<HeadField>

@@ -83,7 +83,8 @@ package struct FieldNameSet: Sendable {
             if slot.hash == hash, Int(slot.count) == range.count {
                 var offset = 0
                 while offset < range.count,
-                    Token.fold(bytes[range.start &+ offset]) == letters[Int(slot.start) &+ offset] { offset &+= 1 }
+                    Token.fold(bytes[range.start &+ offset]) == letters[Int(slot.start) &+ offset]
+                { offset &+= 1 }
                 if offset == range.count { return true }
             }
             index = (index &+ 1) & (slots.count &- 1)

@@ -15,7 +15,9 @@ package struct HeadField: Sendable {
     package let alias: KnownField
     /// Whether the value holds bytes over 0x7F (RFC 9110 `obs-text`).
     package let hasObsText: Bool
-    /// Whether a `Connection` field names it. Never set for `Host`, `Content-Length` and `Transfer-Encoding`, nor for what is
+    /// Whether a `Connection` field names it.
+    ///
+    /// Never set for `Host`, `Content-Length` and `Transfer-Encoding`, nor for what is
     /// about the connection anyway: `Keep-Alive`, `Upgrade`.
     package var isConnectionOption: Bool
 

@@ -46,7 +46,8 @@ extension KnownField {
             return spells(.secWebSocketKey) ? .secWebSocketKey : spells(.originalMethod) ? .originalMethod : .other
         case 18:
             if spells(.xForwardedMethod) { return .xForwardedMethod }
-            return spells(.xForwardedPrefix) ? .xForwardedPrefix : spells(.proxyAuthenticate) ? .proxyAuthenticate : .other
+            return spells(.xForwardedPrefix)
+                ? .xForwardedPrefix : spells(.proxyAuthenticate) ? .proxyAuthenticate : .other
         case 19: return spells(.proxyAuthorization) ? .proxyAuthorization : .other
         case 20: return spells(.secWebSocketAccept) ? .secWebSocketAccept : .other
         case 21: return spells(.secWebSocketVersion) ? .secWebSocketVersion : .other
@@ -61,7 +62,9 @@ extension KnownField {
     static func folded(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
         for field in KnownField.allCases where field.name.utf8CodeUnitCount == range.count {
             var offset = 0
-            while offset < range.count, Token.fold(bytes[range.start &+ offset]) == field.name.byte(at: offset) { offset &+= 1 }
+            while offset < range.count, Token.fold(bytes[range.start &+ offset]) == field.name.byte(at: offset) {
+                offset &+= 1
+            }
             if offset == range.count { return field }
         }
         return .other

@@ -6,7 +6,8 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
     case forwarded, xForwardedFor, xForwardedProto, xForwardedHost, xForwardedURI, xForwardedMethod, xForwardedPort
     case xForwardedPrefix, xRealIP, xRequestID
     case originalURI, originalMethod, originalHost
-    case cookie, setCookie, contentType, contentEncoding, cacheControl, date, server, via, maxForwards, retryAfter, location
+    case cookie, setCookie, contentType, contentEncoding, cacheControl, date, server, via, maxForwards, retryAfter,
+        location
     case traceparent, tracestate
     case secWebSocketKey, secWebSocketAccept, secWebSocketVersion, secWebSocketProtocol, secWebSocketExtensions
 

@@ -10,7 +10,9 @@ struct ConnectionOptions {
 
     /// Reads them all and marks the fields that they name; `false` when one is malformed or there are too many.
     mutating func read(_ bytes: Span<UInt8>, _ notes: FramingNotes, _ fields: inout FieldList) -> Bool {
-        if notes.connections == 1 { return takeUsual(bytes, notes.connection) || readList(bytes, notes.connection, &fields) }
+        if notes.connections == 1 {
+            return takeUsual(bytes, notes.connection) || readList(bytes, notes.connection, &fields)
+        }
         var index = 0
         while index < fields.count {
             let field = fields[index]
@@ -23,10 +25,15 @@ struct ConnectionOptions {
     /// The options that are about the connection itself; they mark nothing.
     @inline(__always)
     private mutating func takeUsual(_ bytes: Span<UInt8>, _ option: ByteRange) -> Bool {
-        if bytes.spells("keep-alive", option) { keepsAlive = true }
-        else if bytes.spells("close", option) { closes = true }
-        else if bytes.spells("upgrade", option) { upgrades = true }
-        else { return false }
+        if bytes.spells("keep-alive", option) {
+            keepsAlive = true
+        } else if bytes.spells("close", option) {
+            closes = true
+        } else if bytes.spells("upgrade", option) {
+            upgrades = true
+        } else {
+            return false
+        }
         return true
     }
 

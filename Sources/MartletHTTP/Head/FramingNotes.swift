@@ -6,7 +6,8 @@ struct FramingNotes {
     /// The value of the last `Connection` field.
     private(set) var connection = ByteRange.empty
 
-    /// Takes a `Content-Length`, `Transfer-Encoding` or `Connection` field into account (RFC 9112 §6); others are passed by.
+    /// Takes a `Content-Length`, `Transfer-Encoding` or `Connection` field into account (RFC 9112 §6); others are
+    /// passed by.
     /// - Returns: why the message must be refused, if so.
     @inline(__always)
     mutating func note(_ field: HeadField, _ bytes: Span<UInt8>, isHTTP10: Bool) -> HeadFailure? {

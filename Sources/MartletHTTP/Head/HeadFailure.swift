@@ -1,6 +1,8 @@
 package import MartletCore
 
-/// Why a message is refused. After any of these the connection cannot be used further.
+/// Why a message is refused.
+///
+/// After any of these the connection cannot be used further.
 ///
 /// The reasons that an upstream's answer shares with a request have a twin at `rawValue | 64`.
 package enum HeadFailure: UInt8, Error, Sendable, CaseIterable {

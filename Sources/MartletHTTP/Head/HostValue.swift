@@ -1,7 +1,7 @@
 /// The value of a `Host` field or the authority of a target: a name or address and perhaps a port (RFC 9110 §7.2).
 ///
-/// Narrower than the grammar of RFC 3986: no user information, no percent-encoding, no empty label, no empty port, so that
-/// nothing behind us can read another host out of it.
+/// Narrower than the grammar of RFC 3986: no user information, no percent-encoding, no empty label, no empty port, so
+/// that nothing behind us can read another host out of it.
 enum HostValue {
     static func isValid(_ bytes: Span<UInt8>, _ range: ByteRange, requiresPort: Bool = false) -> Bool {
         guard !range.isEmpty, range.count <= 261 else { return false }
@@ -26,7 +26,7 @@ enum HostValue {
         return port <= 65535
     }
 
-    /// RFC 4291 §2.2: groups of up to four hexadecimal digits, one `::`, perhaps an IPv4 address at the end. No zone.
+    /// RFC 4291 §2.2: groups of up to four hexadecimal digits, one `::`, perhaps an IPv4 address at the end; no zone.
     private static func isIPv6(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
         var index = range.start
         var groups = 0

@@ -1,4 +1,6 @@
-/// The request method. Methods are case-sensitive (RFC 9110 §9.1): `get` is `other`.
+/// The request method.
+///
+/// Methods are case-sensitive (RFC 9110 §9.1): `get` is `other`.
 package enum Method: UInt8, Sendable, CaseIterable {
     case get, head, post, put, delete, patch, options, trace, connect, other
 

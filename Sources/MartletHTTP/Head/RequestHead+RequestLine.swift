@@ -5,7 +5,9 @@ extension RequestHead {
     /// Reads the request line at `start` (RFC 9112 §3): token, one space, target, one space, version, CRLF.
     mutating func readRequestLine(_ bytes: Span<UInt8>, at start: Int, maximumTargetBytes: Int) -> LineOutcome {
         var index = start
-        while index < bytes.count, Token.isMember(bytes[index]), index &- start <= RequestHead.maximumMethodBytes { index &+= 1 }
+        while index < bytes.count, Token.isMember(bytes[index]), index &- start <= RequestHead.maximumMethodBytes {
+            index &+= 1
+        }
         guard index < bytes.count else { return .incomplete }
         methodText = ByteRange(from: start, to: index)
         guard bytes[index] == 0x20, !methodText.isEmpty, methodText.count <= RequestHead.maximumMethodBytes else {
@@ -62,9 +64,13 @@ extension RequestHead {
     @inline(never)
     private mutating func splitAbsoluteTarget(_ bytes: Span<UInt8>, end: Int) -> HeadFailure? {
         let start: Int
-        if target.count >= 7, isScheme("http://", bytes) { start = target.start &+ 7 }
-        else if target.count >= 8, isScheme("https://", bytes) { start = target.start &+ 8 }
-        else { return .badRequestLine }
+        if target.count >= 7, isScheme("http://", bytes) {
+            start = target.start &+ 7
+        } else if target.count >= 8, isScheme("https://", bytes) {
+            start = target.start &+ 8
+        } else {
+            return .badRequestLine
+        }
         var slash = start
         while slash < end, bytes[slash] != UInt8(ascii: "/") { slash &+= 1 }
         authority = ByteRange(from: start, to: slash)
@@ -110,6 +116,7 @@ enum HTTPVersion {
     static func isVersion(_ bytes: Span<UInt8>, at start: Int) -> Bool {
         let prefix: StaticString = "HTTP/"
         for offset in 0..<5 where bytes[start &+ offset] != prefix.byte(at: offset) { return false }
-        return ASCII.isDigit(bytes[start &+ 5]) && bytes[start &+ 6] == UInt8(ascii: ".") && ASCII.isDigit(bytes[start &+ 7])
+        return ASCII.isDigit(bytes[start &+ 5]) && bytes[start &+ 6] == UInt8(ascii: ".")
+            && ASCII.isDigit(bytes[start &+ 7])
     }
 }

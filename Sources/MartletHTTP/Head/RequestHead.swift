@@ -1,4 +1,6 @@
-/// A request head as offsets into the bytes that it was parsed from. Its memory serves one head after the other.
+/// A request head as offsets into the bytes that it was parsed from.
+///
+/// Its memory serves one head after the other.
 ///
 /// It is only meaningful after a parser said `complete`, and only together with those bytes.
 package struct RequestHead: ~Copyable {

@@ -1,7 +1,7 @@
 /// Parses request heads, strictly (RFC 9112; RFC 9110 for what the fields mean).
 ///
-/// A line is judged once its end is there, so that the outcome does not depend on how the bytes were cut. The caller keeps
-/// the bytes of an incomplete head; a call that brings no line end costs no more than a search for it.
+/// A line is judged once its end is there, so that the outcome does not depend on how the bytes were cut. The caller
+/// keeps the bytes of an incomplete head; a call that brings no line end costs no more than a search for it.
 package struct RequestParser: Sendable {
     private static let maximumEmptyLines = 2
 
@@ -24,7 +24,8 @@ package struct RequestParser: Sendable {
 
     /// Looks for one head at the beginning of `bytes`.
     ///
-    /// After `complete` or `failure` the parser is as new; after `needMore` it expects the same bytes with more behind them.
+    /// After `complete` or `failure` the parser is as new; after `needMore` it expects the same bytes with more behind
+    /// them.
     package mutating func parse(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
         let window = bytes.extracting(first: min(bytes.count, maximumHeadBytes))
         var outcome = HeadOutcome.needMore
@@ -46,7 +47,8 @@ package struct RequestParser: Sendable {
     private func hasNews(_ window: Span<UInt8>) -> Bool {
         if searched == 0 { return true }
         guard searched <= window.count else { return true }
-        return window.lineFeed(from: searched) < window.count || (!isPastRequestLine && window.count > longestRequestLine)
+        return window.lineFeed(from: searched) < window.count
+            || (!isPastRequestLine && window.count > longestRequestLine)
     }
 
     private mutating func parseAll(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
@@ -54,13 +56,17 @@ package struct RequestParser: Sendable {
         var index = 0
         var emptyLines = 0
         // RFC 9112 §2.2: empty lines before a request line are left over from the request before.
-        while index &+ 1 < bytes.count, bytes[index] == 0x0D, bytes[index &+ 1] == 0x0A, emptyLines < RequestParser.maximumEmptyLines {
+        while index &+ 1 < bytes.count, bytes[index] == 0x0D, bytes[index &+ 1] == 0x0A,
+            emptyLines < RequestParser.maximumEmptyLines
+        {
             index &+= 2
             emptyLines &+= 1
         }
         guard index < bytes.count else { return .needMore }
         // Something that cannot be HTTP, such as a TLS handshake, has no line end to wait for.
-        if index == 0, bytes[0] != 0x0D, bytes[0] != 0x0A, !Token.isMember(bytes[0]) { return .failure(.badRequestLine) }
+        if index == 0, bytes[0] != 0x0D, bytes[0] != 0x0A, !Token.isMember(bytes[0]) {
+            return .failure(.badRequestLine)
+        }
         switch head.readRequestLine(bytes, at: index, maximumTargetBytes: maximumTargetBytes) {
         case .next(let next): index = next
         case .incomplete:

@@ -1,4 +1,6 @@
-/// A response head as offsets into the bytes that it was parsed from. Its memory serves one head after the other.
+/// A response head as offsets into the bytes that it was parsed from.
+///
+/// Its memory serves one head after the other.
 package struct ResponseHead: ~Copyable {
     /// 100–599.
     package internal(set) var status = 0
@@ -16,7 +18,9 @@ package struct ResponseHead: ~Copyable {
 
     package init(maximumFields: Int) { fields = FieldList(capacity: maximumFields) }
 
-    /// Reads the status line at `start` (RFC 9112 §4). The space before an empty reason may be missing.
+    /// Reads the status line at `start` (RFC 9112 §4).
+    ///
+    /// The space before an empty reason may be missing.
     mutating func readStatusLine(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {
         guard start &+ 12 < bytes.count else {
             return bytes.lineFeed(from: start) < bytes.count ? .failure(.upstreamBadStatusLine) : .incomplete

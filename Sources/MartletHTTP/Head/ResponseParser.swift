@@ -1,4 +1,6 @@
-/// Parses response heads of upstreams as strictly as requests are parsed. Its failures are the upstream's (`upstream.…`).
+/// Parses response heads of upstreams as strictly as requests are parsed.
+///
+/// Its failures are the upstream's (`upstream.…`).
 package struct ResponseParser: Sendable {
     private let maximumHeadBytes: Int
     private var searched = 0
@@ -10,7 +12,8 @@ package struct ResponseParser: Sendable {
 
     /// Looks for one head at the beginning of `bytes`; `requestMethod` decides whether a body follows.
     ///
-    /// After `complete` or `failure` the parser is as new; after `needMore` it expects the same bytes with more behind them.
+    /// After `complete` or `failure` the parser is as new; after `needMore` it expects the same bytes with more behind
+    /// them.
     package mutating func parse(
         _ bytes: Span<UInt8>, requestMethod: Method, into head: inout ResponseHead
     ) -> HeadOutcome {

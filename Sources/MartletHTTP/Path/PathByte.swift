@@ -18,10 +18,3 @@ enum PathByte {
         }
     }
 }
-
-/// RFC 7235 §2.1 `token68`, without the padding.
-enum Token68 {
-    static func isMember(_ byte: UInt8) -> Bool {
-        PathByte.isUnreserved(byte) || byte == UInt8(ascii: "+") || byte == UInt8(ascii: "/")
-    }
-}

@@ -22,7 +22,9 @@ struct PathCheck {
             let byte = path[index]
             if byte == UInt8(ascii: "%") {
                 guard let value = PathCheck.triplet(path, at: index), takeEncoded(value) else { return false }
-                if PathByte.isUnreserved(value) || isLower(path[index &+ 1]) || isLower(path[index &+ 2]) { needsRewrite = true }
+                if PathByte.isUnreserved(value) || isLower(path[index &+ 1]) || isLower(path[index &+ 2]) {
+                    needsRewrite = true
+                }
                 index &+= 3
                 continue
             }
@@ -75,7 +77,8 @@ struct PathCheck {
 
     /// The byte that a `%` at `index` and two hexadecimal digits stand for.
     static func triplet(_ path: Span<UInt8>, at index: Int) -> UInt8? {
-        guard index &+ 2 < path.count, let high = ASCII.hexValue(path[index &+ 1]), let low = ASCII.hexValue(path[index &+ 2])
+        guard index &+ 2 < path.count, let high = ASCII.hexValue(path[index &+ 1]),
+            let low = ASCII.hexValue(path[index &+ 2])
         else { return nil }
         return high << 4 | low
     }

@@ -2,8 +2,9 @@ package import MartletCore
 
 /// Brings a path into the one form that is matched and forwarded, and refuses what an upstream could read differently.
 ///
-/// Encoded unreserved characters are decoded, the triplets that stay have upper-case digits. Dot segments however spelt, empty
-/// segments, backslashes, encoded slashes, backslashes, percent signs and control bytes, broken triplets and bad UTF-8 are refused.
+/// Encoded unreserved characters are decoded, the triplets that stay have upper-case digits. Dot segments however
+/// spelt, empty segments, backslashes, encoded slashes, backslashes, percent signs and control bytes, broken triplets
+/// and bad UTF-8 are refused.
 package enum PathNormalizer {
     /// - Parameters:
     ///   - path: without the query.
@@ -14,7 +15,9 @@ package enum PathNormalizer {
         _ path: Span<UInt8>, keepsEncodedSlash: Bool, keepsEncodedPercent: Bool, into out: inout ByteBuffer
     ) -> PathOutcome {
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .failure(.pathAmbiguous) }
-        if path.endOfPlainPath(from: 0) == path.count, path.nextSuspectSlash(from: 0) == path.count { return .unchanged }
+        if path.endOfPlainPath(from: 0) == path.count, path.nextSuspectSlash(from: 0) == path.count {
+            return .unchanged
+        }
         var check = PathCheck(keepsEncodedSlash: keepsEncodedSlash, keepsEncodedPercent: keepsEncodedPercent)
         guard check.accepts(path) else { return .failure(.pathAmbiguous) }
         guard check.needsRewrite else { return .unchanged }

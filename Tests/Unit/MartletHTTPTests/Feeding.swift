@@ -41,8 +41,10 @@ func slice(_ bytes: [UInt8], _ range: ByteRange) -> String {
     String(decoding: bytes[range.bounds], as: UTF8.self)
 }
 
-/// Gives a parser the bytes in growing pieces that end at `cuts` and then whole; answers with the first outcome that decides.
-func parseRequest(_ bytes: [UInt8], cuts: [Int] = [], maximumHeadBytes: Int = 16384, maximumFields: Int = 100) -> String {
+/// Gives a parser the bytes in growing pieces that end at `cuts` and then whole; answers with the first outcome that
+/// decides.
+func parseRequest(_ bytes: [UInt8], cuts: [Int] = [], maximumHeadBytes: Int = 16384, maximumFields: Int = 100) -> String
+{
     var parser = RequestParser(maximumHeadBytes: maximumHeadBytes)
     var head = RequestHead(maximumFields: maximumFields)
     for cut in cuts + [bytes.count] {
@@ -64,9 +66,13 @@ func parseResponse(
     return "incomplete"
 }
 
-/// What a chunked body decodes to. The bytes arrive in pieces that end at `cuts`; between the calls only what the decoder
+/// What a chunked body decodes to.
+///
+/// The bytes arrive in pieces that end at `cuts`; between the calls only what the decoder
 /// left unread is kept, as a connection would.
-func decodeChunked(_ bytes: [UInt8], cuts: [Int] = [], maximumTrailerBytes: Int = 8192, isUpstream: Bool = false) -> String {
+func decodeChunked(
+    _ bytes: [UInt8], cuts: [Int] = [], maximumTrailerBytes: Int = 8192, isUpstream: Bool = false
+) -> String {
     var decoder = ChunkedDecoder(
         maximumExtensionBytes: 256, maximumTrailerBytes: maximumTrailerBytes, isUpstream: isUpstream)
     var waiting: [UInt8] = []

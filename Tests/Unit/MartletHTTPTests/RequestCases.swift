@@ -46,7 +46,8 @@ private func raw(_ name: String, _ before: String, _ byte: UInt8, _ after: Strin
 }
 
 enum RequestCases {
-    static let all = lines + forms + hosts + lineEnds + names + values + lengths + encodings + connections + others + limits
+    static let all =
+        lines + forms + hosts + lineEnds + names + values + lengths + encodings + connections + others + limits
 
     static let lines: [MessageCase] = [
         line("GET / HTTP/1.1", plain),
@@ -71,7 +72,9 @@ enum RequestCases {
         line("G(T / HTTP/1.1", "request.bad_request_line"),
         line("G:T / HTTP/1.1", "request.bad_request_line"),
         line("\u{16}\u{3}\u{1} / HTTP/1.1", "request.bad_request_line"),
-        line("\(String(repeating: "M", count: 32)) / HTTP/1.1", "\(String(repeating: "M", count: 32)) path=/ host=a none"),
+        line(
+            "\(String(repeating: "M", count: 32)) / HTTP/1.1", "\(String(repeating: "M", count: 32)) path=/ host=a none"
+        ),
         line("\(String(repeating: "M", count: 33)) / HTTP/1.1", "request.bad_request_line"),
         line("GET / HTTP/1.2", "request.bad_version"),
         line("GET / HTTP/2.0", "request.bad_version"),
@@ -93,11 +96,14 @@ enum RequestCases {
         raw("NUL in the method", "GE", 0, "T / HTTP/1.1\r\nHost: a\r\n\r\n", "request.bad_request_line"),
         MessageCase("an empty line first", "\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", plain),
         MessageCase("two empty lines first", "\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", plain),
-        MessageCase("three empty lines first", "\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "request.bad_request_line"),
+        MessageCase(
+            "three empty lines first", "\r\n\r\n\r\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "request.bad_request_line"),
         MessageCase("a bare line feed first", "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n", "request.bare_lf"),
         MessageCase("a bare carriage return first", "\rGET / HTTP/1.1\r\nHost: a\r\n\r\n", "request.bad_request_line"),
         MessageCase("another request behind it", "GET / HTTP/1.1\r\nHost: a\r\n\r\nGET /2", plain + " rest=6"),
-        MessageCase("a body behind it", "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi", "PUT path=/ host=a length(2) rest=2"),
+        MessageCase(
+            "a body behind it", "PUT / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi",
+            "PUT path=/ host=a length(2) rest=2"),
         MessageCase("nothing", "", "incomplete"),
         MessageCase("half a line", "GET / HT", "incomplete"),
         MessageCase("no empty line", "GET / HTTP/1.1\r\nHost: a\r\n", "incomplete"),
@@ -227,7 +233,9 @@ enum RequestCases {
         field("X\\y: z", "request.bad_field_name"),
         field("Xé: z", "request.bad_field_name"),
         raw("NUL in a name", "GET / HTTP/1.1\r\nHost: a\r\nX", 0, "y: z\r\n\r\n", "request.bad_field_name"),
-        raw("a digit's control twin in a name", "GET / HTTP/1.1\r\nHost: a\r\nLongName", 0x11, "y: z\r\n\r\n", "request.bad_field_name"),
+        raw(
+            "a digit's control twin in a name", "GET / HTTP/1.1\r\nHost: a\r\nLongName", 0x11, "y: z\r\n\r\n",
+            "request.bad_field_name"),
         raw("DEL in a name", "GET / HTTP/1.1\r\nHost: a\r\nX", 0x7F, "y: z\r\n\r\n", "request.bad_field_name"),
         raw("0x80 in a name", "GET / HTTP/1.1\r\nHost: a\r\nX", 0x80, "y: z\r\n\r\n", "request.bad_field_name"),
         field("!#$%&'*+-.^_`|~09azAZ: z", plain),
@@ -296,7 +304,9 @@ enum RequestCases {
         field("Transfer-Encoding: xchunked", "request.bad_transfer_encoding"),
         field("Transfer-Encoding: chunkedx", "request.bad_transfer_encoding"),
         field("Transfer-Encoding: chun\u{212A}ed", "request.bad_transfer_encoding"),
-        raw("VT before chunked", "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ", 11, "chunked\r\n\r\n", "request.bad_field_value"),
+        raw(
+            "VT before chunked", "GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: ", 11, "chunked\r\n\r\n",
+            "request.bad_field_value"),
         field("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", "request.bad_transfer_encoding"),
         field("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity", "request.bad_transfer_encoding"),
         field("Transfer-Encoding: chunked\r\nContent-Length: 5", "request.transfer_encoding_with_content_length"),
@@ -327,7 +337,8 @@ enum RequestCases {
         field("Upgrade: websocket", plain),
         field("Connection: upgrade", plain),
         field("Connection: upgrade\r\nUpgrade: websocket\r\nUpgrade: h2c", plain),
-        MessageCase("keep-alive in HTTP/1.0", "GET / HTTP/1.0\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n", plain + " 1.0"),
+        MessageCase(
+            "keep-alive in HTTP/1.0", "GET / HTTP/1.0\r\nHost: a\r\nConnection: Keep-Alive\r\n\r\n", plain + " 1.0"),
         MessageCase(
             "keep-alive and close in HTTP/1.0", "GET / HTTP/1.0\r\nHost: a\r\nConnection: keep-alive, close\r\n\r\n",
             plain + " 1.0 close"),
@@ -356,16 +367,21 @@ enum RequestCases {
     ]
 
     static let limits: [MessageCase] = [
-        line("GET /\(String(repeating: "x", count: 8191)) HTTP/1.1", "GET path=/\(String(repeating: "x", count: 8191)) host=a none"),
+        line(
+            "GET /\(String(repeating: "x", count: 8191)) HTTP/1.1",
+            "GET path=/\(String(repeating: "x", count: 8191)) host=a none"),
         line("GET /\(String(repeating: "x", count: 8192)) HTTP/1.1", "request.uri_too_long"),
         line("GET /?\(String(repeating: "x", count: 8191)) HTTP/1.1", "request.uri_too_long"),
         MessageCase("an endless target", "GET /\(String(repeating: "x", count: 9000))", "request.uri_too_long"),
         MessageCase("an endless method", String(repeating: "x", count: 9000), "request.bad_request_line"),
-        MessageCase("an endless version", "GET / HTTP/1.1\(String(repeating: "x", count: 9000))", "request.bad_request_line"),
-        MessageCase("an endless field", "GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 17000))", "request.head_too_large"),
+        MessageCase(
+            "an endless version", "GET / HTTP/1.1\(String(repeating: "x", count: 9000))", "request.bad_request_line"),
+        MessageCase(
+            "an endless field", "GET / HTTP/1.1\r\nX: \(String(repeating: "x", count: 17000))", "request.head_too_large"
+        ),
         MessageCase(
             "a complete head over the limit",
-            "GET / HTTP/1.1\r\nHost: a\r\nX: \(String(repeating: "x", count: 16384))\r\n\r\n", "request.head_too_large"),
+            "GET / HTTP/1.1\r\nHost: a\r\nX:\(String(repeating: "x", count: 16384))\r\n\r\n", "request.head_too_large"),
         fields("100 fields", "Host: a\r\n" + String(repeating: "X: y\r\n", count: 99), plain),
         fields("101 fields", "Host: a\r\n" + String(repeating: "X: y\r\n", count: 100), "request.too_many_fields"),
     ]

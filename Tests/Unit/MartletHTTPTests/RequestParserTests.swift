@@ -39,7 +39,8 @@ import Testing
     @Test func `parses one head after the other into the same memory`() {
         var parser = RequestParser(maximumHeadBytes: 1024)
         var head = RequestHead(maximumFields: 10)
-        let first = Array("POST http://a/x?y HTTP/1.0\r\nHost: a\r\nAuthorization: z\r\nContent-Length: 1\r\nTrailer: x\r\n\r\n".utf8)
+        let first = Array(
+            "POST http://a/x?y HTTP/1.0\r\nHost: a\r\nAuthorization: z\r\nContent-Length: 1\r\nTrailer: x\r\n\r\n".utf8)
         let second = Array("GET / HTTP/1.1\r\nHost: b\r\n\r\n".utf8)
         #expect(parser.parse(first.span, into: &head) == .complete(first.count))
         #expect(parser.parse(second.span, into: &head) == .complete(second.count))
@@ -64,7 +65,8 @@ import Testing
 
     @Test func `marks the fields that Connection names, but no framing and no Host`() {
         let text = """
-            GET / HTTP/1.1\r\nHost: a\r\nX-A: 1\r\nConnection: x-A, host, content-length\r\nContent-Length: 3\r\nx-a: 2\r
+            GET / HTTP/1.1\r\nHost: a\r\nX-A: 1\r\nConnection: x-A, host, content-length\r
+            Content-Length: 3\r\nx-a: 2\r
             X-AB: 3\r\nConnection: Keep-Alive\r\nKeep-Alive: 5\r\n\r\n
             """
         let bytes = Array(text.utf8)
@@ -100,7 +102,9 @@ import Testing
         let bytes = Array("HTTP/1.1 200 OK\r\n\(name): \(value)\r\n\r\n".utf8)
         var parser = ResponseParser(maximumHeadBytes: 1024)
         var head = ResponseHead(maximumFields: 10)
-        guard case .complete = parser.parse(bytes.span, requestMethod: .get, into: &head) else { return (.other, .other, 0) }
+        guard case .complete = parser.parse(bytes.span, requestMethod: .get, into: &head) else {
+            return (.other, .other, 0)
+        }
         return (head.fields[0].known, head.fields[0].alias, head.fields[0].nameHash)
     }
 

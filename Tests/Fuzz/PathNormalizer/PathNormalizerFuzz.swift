@@ -1,0 +1,29 @@
+import MartletCore
+import MartletHTTP
+
+/// Normalises the input: the normal form is its own normal form and has no segment that anyone could walk up with.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
+    guard size > 1 else { return 0 }
+    let (slash, percent) = (data[0] & 1 != 0, data[0] & 2 != 0)
+    let path = Array(UnsafeBufferPointer(start: data + 1, count: size - 1))
+    var out = ByteBuffer()
+    var normal = path
+    switch PathNormalizer.normalize(path.span, keepsEncodedSlash: slash, keepsEncodedPercent: percent, into: &out) {
+    case .failure: return 0
+    case .unchanged: precondition(out.isEmpty)
+    case .rewritten: normal = out.array
+    }
+    var unused = ByteBuffer()
+    let again = PathNormalizer.normalize(
+        normal.span, keepsEncodedSlash: slash, keepsEncodedPercent: percent, into: &unused)
+    precondition(again == .unchanged)
+    let segments = normal.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    for segment in segments.dropFirst().dropLast() { precondition(!segment.isEmpty) }
+    for segment in segments {
+        let plain = segment.prefix { $0 != UInt8(ascii: ";") }
+        precondition(!plain.elementsEqual(".".utf8) && !plain.elementsEqual("..".utf8))
+    }
+    precondition(normal.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") && $0 != UInt8(ascii: "#") })
+    return 0
+}

@@ -1,0 +1,30 @@
+import MartletCore
+import MartletHTTP
+
+/// Parses the input as a response head, whole and in two pieces: both come to the same, and every range lies in the
+/// bytes.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
+    guard size > 3 else { return 0 }
+    let cut = (Int(data[0]) << 8 | Int(data[1])) % (size - 2)
+    let method = Method(rawValue: data[2] % 10) ?? .get
+    let bytes = Array(UnsafeBufferPointer(start: data + 3, count: size - 3))
+    var parser = ResponseParser(maximumHeadBytes: 4096)
+    var head = ResponseHead(maximumFields: 16)
+    let outcome = parser.parse(bytes.span, requestMethod: method, into: &head)
+    parser.reset()
+    var again = ResponseHead(maximumFields: 16)
+    var other = parser.parse(bytes.span.extracting(first: min(cut, bytes.count)), requestMethod: method, into: &again)
+    if other == .needMore { other = parser.parse(bytes.span, requestMethod: method, into: &again) }
+    precondition(other == outcome)
+    if case .failure(let failure) = outcome { precondition(failure.source == .upstream) }
+    guard case .complete(let consumed) = outcome else { return 0 }
+    precondition(consumed <= bytes.count && head.fields.count == again.fields.count)
+    precondition(head.framing == again.framing && head.keepsAlive == again.keepsAlive && head.status == again.status)
+    precondition((100...599).contains(head.status) && head.reason.end < consumed)
+    for index in 0..<head.fields.count {
+        let field = head.fields[index]
+        precondition(field.line.end <= consumed && field.value.end + 2 <= field.line.end)
+    }
+    return 0
+}

@@ -1,0 +1,43 @@
+import MartletHTTP
+import Testing
+
+@Suite struct AuthorizationValueTests {
+    private static let token = String(repeating: "abcXYZ019-._", count: 70)
+
+    private func read(_ value: String) -> String {
+        let bytes = Array("Authorization: \(value)\r\n\r\n".utf8)
+        let range = ByteRange(start: 15, count: value.utf8.count)
+        let token = bearerToken(bytes.span, of: range)
+        switch AuthorizationValue(bytes.span, range) {
+        case .bearer(let credential):
+            #expect(token == credential)
+            #expect(bearerCandidate(bytes.span, of: range) == credential)
+            return "bearer \(slice(bytes, credential))"
+        case .basic(let credential):
+            #expect(token == nil)
+            return "basic \(slice(bytes, credential))"
+        case .other:
+            #expect(token == nil)
+            return "other"
+        case .malformed:
+            #expect(token == nil)
+            return "malformed"
+        }
+    }
+
+    @Test(arguments: [
+        ("Bearer abc", "bearer abc"), ("bearer abc", "bearer abc"), ("BEARER   abc", "bearer abc"),
+        ("Bearer a.b-c_d~e+f/g==", "bearer a.b-c_d~e+f/g=="),
+        ("Bearer \(token)", "bearer \(token)"), ("Basic dTpw", "basic dTpw"), ("basic dTpw=", "basic dTpw="),
+        ("Digest username=\"x\"", "other"), ("Negotiate", "other"), ("Bearerx abc", "other"), ("abc", "other"),
+        ("Bearer", "malformed"), ("Bearer ", "malformed"), ("Bearer a b", "malformed"), ("Bearer a,b", "malformed"),
+        ("Bearer =", "malformed"),
+        ("Bearer a=b", "malformed"), ("Bearer\tabc", "malformed"), ("Bearer \u{e9}", "malformed"),
+        ("Bearer \(token) x", "malformed"),
+        ("Bearer \(token)\"", "malformed"), ("Basic", "malformed"), ("", "malformed"), (",Bearer a", "malformed"),
+        ("Bearer,a", "malformed"), ("Be\u{e9}rer a", "malformed"),
+    ])
+    func `tells schemes and malformed values apart`(_ value: String, _ expected: String) {
+        #expect(read(value) == expected)
+    }
+}
