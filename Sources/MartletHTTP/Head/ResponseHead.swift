@@ -22,13 +22,12 @@ package struct ResponseHead: ~Copyable {
     ///
     /// The space before an empty reason may be missing.
     mutating func readStatusLine(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {
-        guard start &+ 12 < bytes.count else {
-            return bytes.lineFeed(from: start) < bytes.count ? .failure(.upstreamBadStatusLine) : .incomplete
-        }
+        guard start &+ 8 <= bytes.count else { return cutShort(bytes, from: start) }
         guard let isOld = HTTPVersion.isHTTP10(bytes, at: start) else {
             return .failure(HTTPVersion.isVersion(bytes, at: start) ? .upstreamBadVersion : .upstreamBadStatusLine)
         }
         isHTTP10 = isOld
+        guard start &+ 12 < bytes.count else { return cutShort(bytes, from: start) }
         let digits = ByteRange(start: start &+ 9, count: 3)
         guard bytes[start &+ 8] == 0x20, let number = FramingNotes.decimal(bytes, digits), (100...599).contains(number)
         else { return .failure(.upstreamBadStatusLine) }
@@ -47,5 +46,10 @@ package struct ResponseHead: ~Copyable {
         }
         reason = ByteRange(from: text, to: index)
         return FieldLine.readEnd(bytes, at: index, otherwise: .upstreamBadStatusLine)
+    }
+
+    /// A line that ends before all that it must have, or that is not all there yet.
+    private func cutShort(_ bytes: Span<UInt8>, from start: Int) -> LineOutcome {
+        bytes.lineFeed(from: start) < bytes.count ? .failure(.upstreamBadStatusLine) : .incomplete
     }
 }

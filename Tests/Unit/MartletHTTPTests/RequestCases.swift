@@ -79,6 +79,8 @@ enum RequestCases {
         line("GET / HTTP/1.2", "request.bad_version"),
         line("GET / HTTP/2.0", "request.bad_version"),
         line("GET / HTTP/0.9", "request.bad_version"),
+        MessageCase("a line of another version and nothing else", "GET / HTTP/1.4\r\n", "request.bad_version"),
+        MessageCase("a line that is cut off before the version", "GET / HTTP\r\n", "request.bad_request_line"),
         line("GET / HTTP/1.10", "request.bad_request_line"),
         line("GET / HTTP/11", "request.bad_request_line"),
         line("GET / HTTP/1", "request.bad_request_line"),
