@@ -39,7 +39,8 @@ struct RouteCompiler {
             Route(
                 index: routes.count, name: route.name.value, upstream: upstream, mode: mode, providers: vouching,
                 bodyLimit: bodyLimit(of: route), forwardsCredentials: route.forwardsCredentials,
-                removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), policy: policy, injection: injection,
+                removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), policy: policy,
+                injection: injection,
                 pattern: pattern, stripPrefix: stripPrefix))
     }
 
@@ -92,7 +93,8 @@ struct RouteCompiler {
                 continue
             }
             guard let bit = methods.bit(of: name) else {
-                error(.configBadValue, route, "brings the methods of all routes to more than \(MethodNames.maximumCount)")
+                error(
+                    .configBadValue, route, "brings the methods of all routes to more than \(MethodNames.maximumCount)")
                 continue
             }
             set.formUnion(bit)
@@ -175,7 +177,8 @@ struct RouteCompiler {
                 if !seen.insert(folded).inserted {
                     diagnostics.error(
                         .configBadHeader, at: header.name.location,
-                        "header '\(header.name.value)' is set twice: names are the same in any case and with '_' for '-'")
+                        "header '\(header.name.value)' is set twice: names are the same in any case and with '_' for '-'"
+                    )
                 }
             }
         }
@@ -194,7 +197,9 @@ struct RouteCompiler {
         if let join = header.join, let problem = HeaderEncoder(header.encoding).problem(withSeparator: join) {
             diagnostics.error(.configBadHeader, at: header.name.location, "join of header '\(name)' \(problem)")
         }
-        if let fallback = header.fallback, let problem = HeaderTemplate(header, route: "").problem(withDefault: fallback) {
+        if let fallback = header.fallback,
+            let problem = HeaderTemplate(header, route: "").problem(withDefault: fallback)
+        {
             diagnostics.error(.configBadHeader, at: header.name.location, "default of header '\(name)' \(problem)")
         }
     }
@@ -207,17 +212,5 @@ struct RouteCompiler {
 
     private mutating func error(_ code: ErrorCode, _ route: RouteConfiguration, _ text: String) {
         diagnostics.error(code, at: route.name.location, "route '\(route.name.value)' \(text)")
-    }
-
-    // MARK: Order
-
-    /// Warns of routes behind one that takes every request of theirs.
-    mutating func warnOfUnreachable(_ sources: [RouteConfiguration], in table: RouteTable) {
-        for (route, source) in zip(table.routes, sources) {
-            guard let earlier = table.routeHiding(route) else { continue }
-            diagnostics.warning(
-                .configUnreachableRoute, at: source.name.location,
-                "route '\(route.name)' is never reached: route '\(earlier.name)' before it takes all its requests")
-        }
     }
 }

@@ -13,6 +13,7 @@ package enum RouteMatch: Sendable, Equatable {
 
 /// Why a route that comes before the matching one did not take a request; for `martlet explain`.
 package struct RouteMiss: Sendable, Equatable {
+    /// What a request can fail at, in the order in which it is asked.
     package enum Reason: String, Sendable { case host, path, method }
 
     /// The route's index.

@@ -19,7 +19,6 @@ extension RouteTable {
         for route in routes { compiler.add(route) }
         let hasErrors = compiler.diagnostics.hasErrors
         let table = hasErrors ? nil : compiler.build()
-        if let table { compiler.warnOfUnreachable(routes, in: table) }
         diagnostics.add(compiler.diagnostics)
         return table
     }

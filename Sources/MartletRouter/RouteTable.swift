@@ -8,8 +8,9 @@ package final class RouteTable: Sendable {
     package let routes: ContiguousArray<Route>
     /// The header templates that routes refer to by ``Route/injection``.
     package let injections: ContiguousArray<HeaderInjection>
-    /// The names that only the gateway may write: `X-Auth-*` and every name in any route's `headers.set`. A client's copy,
-    /// in any case and with `_` or `.` for `-`, is removed on every route, from trailers too.
+    /// The names that only the gateway may write: `X-Auth-*` and every name in any route's `headers.set`.
+    ///
+    /// A client's copy, in any case and with `_` or `.` for `-`, is removed on every route, from trailers too.
     package let reservedNames: FieldNameSet
     let methods: MethodNames
     let index: RouteIndex

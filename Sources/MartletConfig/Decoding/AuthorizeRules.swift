@@ -50,7 +50,7 @@ extension ConditionConfiguration: ConfigurationDecodable {
             .optional("claim", .text, "The claim that is judged."),
             .optional("equals", .literal, "The claim is this."),
             .optional("in", .list(.literal, nonEmpty: true), "The claim is one of these."),
-            .optional("contains", .literal, "The claim is a list with this element."),
+            .optional("contains", .literal, "The claim is a list with this element, or a text with this text in it."),
             .optional("matches", .text, "The claim is a text that the regular expression matches as a whole."),
             .optional("exists", .boolean, "Whether the claim is there."),
             .optional("gt", .number, "The claim is a number greater than this."),

@@ -15,7 +15,8 @@ enum ReservedNames {
     /// Fields that frame the message or that the gateway writes itself.
     private static let untouchable: Set<String> = [
         "connection", "content-length", "expect", "forwarded", "host", "http2-settings", "keep-alive",
-        "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+        "proxy-authenticate", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding",
+        "upgrade",
         "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id",
     ]
 
@@ -31,7 +32,9 @@ enum ReservedNames {
         guard name.utf8.count <= 256 else { return "is longer than 256 bytes" }
         let folded = folded(name)
         if untouchable.contains(folded) { return "is the gateway's own or part of the message's framing" }
-        if use == .set, clientsOwn.contains(folded) { return "is the client's: setting it would remove it on every route" }
+        if use == .set, clientsOwn.contains(folded) {
+            return "is the client's: setting it would remove it on every route"
+        }
         return nil
     }
 }

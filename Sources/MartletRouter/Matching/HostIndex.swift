@@ -96,8 +96,9 @@ struct HostIndex: Sendable {
     }
 }
 
-/// FNV-1a with a final mix. The tables that use it hold only what the operator wrote, so clients cannot fill them with
-/// colliding keys.
+/// FNV-1a with a final mix.
+///
+/// The tables that use it hold only what the operator wrote, so clients cannot fill them with colliding keys.
 struct ByteHash {
     private var state: UInt64 = 0xcbf2_9ce4_8422_2325
 

@@ -39,7 +39,7 @@ enum HostPattern: Sendable, Hashable {
         guard isName else { throw PatternError("has a character that no host name has") }
     }
 
-    /// Whether the host of a request matches; the plain way, for explanations. ``HostIndex`` is the quick one.
+    /// Whether the host of a request matches: the plain way, for explanations, where ``HostIndex`` is the quick one.
     func matches(_ authority: Span<UInt8>) -> Bool {
         guard let host = HostName(in: authority) else { return false }
         switch self {
@@ -57,17 +57,5 @@ enum HostPattern: Sendable, Hashable {
     private static func equal(_ name: [UInt8], _ authority: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
         guard name.count == end - start else { return false }
         return name.indices.allSatisfy { name[$0] == authority[start + $0].lowercased }
-    }
-
-    /// Whether every host that matches another pattern matches this one.
-    func covers(_ other: HostPattern) -> Bool {
-        if self == other { return true }
-        guard case .below(let suffix) = self else { return false }
-        switch other {
-        case .exact(let name), .below(let name):
-            return name.count > suffix.count + 1 && name.suffix(suffix.count + 1).elementsEqual([.dot] + suffix)
-        case .address:
-            return false
-        }
     }
 }

@@ -36,7 +36,9 @@ private import Glibc
         guard source.utf8.count <= Self.maximumPatternBytes else {
             throw PatternError("is longer than \(Self.maximumPatternBytes) bytes")
         }
-        guard let limits = unsafe pcre2_match_context_create_8(nil) else { throw PatternError("does not fit in memory") }
+        guard let limits = unsafe pcre2_match_context_create_8(nil) else {
+            throw PatternError("does not fit in memory")
+        }
         unsafe pcre2_set_match_limit_8(limits, Self.matchLimit)
         unsafe pcre2_set_depth_limit_8(limits, Self.depthLimit)
         unsafe pcre2_set_heap_limit_8(limits, Self.heapLimitKiB)

@@ -80,8 +80,9 @@ struct RouteIndex: Sendable {
         walk(anyHost, from: 1, path, &search)
     }
 
-    /// Tries what hangs on a node, then goes on with the segment at `cursor`. Recursion is as deep as the tree, which
-    /// ``RouteIndexBuilder`` bounds.
+    /// Tries what hangs on a node, then goes on with the segment at `cursor`.
+    ///
+    /// Recursion is as deep as the tree, which ``RouteIndexBuilder`` bounds.
     private func walk(_ node: Int, from cursor: Int, _ path: Span<UInt8>, _ search: inout Search) {
         let here = nodes[node]
         guard here.lowest < search.best else { return }

@@ -113,7 +113,9 @@ struct RouteIndexBuilder {
         }
         // Children come after their parents, so one pass from the end carries the lowest index up.
         for index in nodes.indices.reversed() {
-            for child in nodes[index].literals.values { flat[index].lowest = min(flat[index].lowest, flat[child].lowest) }
+            for child in nodes[index].literals.values {
+                flat[index].lowest = min(flat[index].lowest, flat[child].lowest)
+            }
             if nodes[index].anyChild >= 0 {
                 flat[index].lowest = min(flat[index].lowest, flat[nodes[index].anyChild].lowest)
             }

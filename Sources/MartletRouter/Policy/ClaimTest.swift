@@ -118,7 +118,9 @@ extension ClaimTest {
         switch test {
         case .equals(let literal): self = .equals(try Self.checked(literal))
         case .isIn(let literals):
-            guard !literals.isEmpty else { throw ConditionError(text: "has an empty 'in', which never holds", location: nil) }
+            guard !literals.isEmpty else {
+                throw ConditionError(text: "has an empty 'in', which never holds", location: nil)
+            }
             for literal in literals { _ = try Self.checked(literal) }
             self = .isIn(literals)
         case .contains(let literal):

@@ -69,7 +69,9 @@ extension Condition {
         case .claim(let name, let test, let inverted):
             self = .claim(name: name, test: try ClaimTest(test), inverted: inverted)
         case .any(let list):
-            guard !list.isEmpty else { throw ConditionError(text: "has an empty 'any', which never holds", location: nil) }
+            guard !list.isEmpty else {
+                throw ConditionError(text: "has an empty 'any', which never holds", location: nil)
+            }
             guard depth < Self.maximumDepth else {
                 throw ConditionError(text: "nests 'any' more than \(Self.maximumDepth) deep", location: nil)
             }

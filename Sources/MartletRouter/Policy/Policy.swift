@@ -17,7 +17,7 @@ package struct Policy: Sendable {
     /// Whether it allows everybody, so that there is nothing to judge.
     package var isEmpty: Bool { conditions.isEmpty && maximumAge == nil }
 
-    /// Judges a caller. All conditions must hold, and the proof must be younger than `max_age`.
+    /// Judges a caller: all conditions must hold, and the proof must be younger than `max_age`.
     ///
     /// Without a principal only a policy that demands nothing allows: conditions speak about somebody
     /// (``MartletCore/ErrorCode/policyNoPrincipal``; the answer to that is to ask for a credential).
@@ -44,7 +44,8 @@ package struct Policy: Sendable {
         let claims = principal.identity.claims
         var checks = conditions.map { condition in
             CheckVerdict(
-                check: condition.description, failure: condition.failure(for: claims), detail: condition.seen(in: claims))
+                check: condition.description, failure: condition.failure(for: claims),
+                detail: condition.seen(in: claims))
         }
         if let maximumAge, let end = end(for: principal) {
             checks.append(

@@ -1,7 +1,8 @@
-@testable import MartletConfig
 import MartletCore
 import MartletJSON
 import MartletProvider
+
+@testable import MartletConfig
 @testable import MartletRouter
 
 /// A place for everything that a test writes "into the file".
@@ -14,12 +15,14 @@ func route(
     _ name: String = "r", hosts: [String] = [], path: RouteConfiguration.PathPattern = .any, methods: [String] = [],
     auth: RouteConfiguration.Authentication = .required(providers: ["apple"]),
     authorize: [ConditionConfiguration] = [], maximumAge: Duration? = nil, set: [HeaderConfiguration]? = nil,
-    remove: [String] = [], strip: String? = nil, body: RouteConfiguration.BodyLimit = .inherited, upstream: String = "api"
+    remove: [String] = [], strip: String? = nil, body: RouteConfiguration.BodyLimit = .inherited,
+    upstream: String = "api"
 ) -> RouteConfiguration {
     RouteConfiguration(
         name: located(name), hosts: hosts.map { located($0) }, path: path, methods: methods, authentication: auth,
         authorize: authorize, maximumAge: maximumAge, setHeaders: set, removeHeaders: remove,
-        stripPrefix: strip.map { located($0) }, bodyLimit: body, forwardsCredentials: false, upstream: located(upstream))
+        stripPrefix: strip.map { located($0) }, bodyLimit: body, forwardsCredentials: false, upstream: located(upstream)
+    )
 }
 
 func glob(_ pattern: String) -> RouteConfiguration.PathPattern { .glob(located(pattern)) }

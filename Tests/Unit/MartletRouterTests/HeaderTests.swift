@@ -3,8 +3,9 @@ import MartletCore
 import MartletHTTP
 import MartletJSON
 import MartletProvider
-@testable import MartletRouter
 import Testing
+
+@testable import MartletRouter
 
 /// One claim written as one header.
 struct EncodingCase: Sendable, CustomTestStringConvertible {
@@ -35,48 +36,66 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
 
     static let cases: [EncodingCase] = [
         // percent
-        .init(.percent, "plain", "plain"), .init(.percent, "a b\"c,;=(d)", "a b\"c,;=(d)"), .init(.percent, "100%", "100%25"),
+        .init(.percent, "plain", "plain"), .init(.percent, "a b\"c,;=(d)", "a b\"c,;=(d)"),
+        .init(.percent, "100%", "100%25"),
         .init(.percent, "%41", "%2541"), .init(.percent, "J\u{fc}rgen", "J%C3%BCrgen"),
         .init(.percent, "\u{738b}\u{5c0f}\u{660e}", "%E7%8E%8B%E5%B0%8F%E6%98%8E"),
         .init(.percent, "\u{1F468}\u{200D}\u{1F4BB}", "%F0%9F%91%A8%E2%80%8D%F0%9F%92%BB"),
-        .init(.percent, "\u{301}", "%CC%81"), .init(.percent, "e\u{301}", "e%CC%81"), .init(.percent, "\u{e9}", "%C3%A9"),
+        .init(.percent, "\u{301}", "%CC%81"), .init(.percent, "e\u{301}", "e%CC%81"),
+        .init(.percent, "\u{e9}", "%C3%A9"),
         .init(.percent, "a\r\nX-Auth-Subject: root", "a%0D%0AX-Auth-Subject: root"), .init(.percent, "\0", "%00"),
-        .init(.percent, "\u{7f}\u{80}\t", "%7F%C2%80%09"), .init(.percent, "~ !", "~ !"), .init(.percent, " a ", "%20a%20"),
+        .init(.percent, "\u{7f}\u{80}\t", "%7F%C2%80%09"), .init(.percent, "~ !", "~ !"),
+        .init(.percent, " a ", "%20a%20"),
         .init(.percent, " ", "%20"), .init(.percent, "", ""), .init(.percent, "\u{FEFF}a", "%EF%BB%BFa"),
         .init(.percent, "\u{2028}", "%E2%80%A8"),
         // base64url
-        .init(.base64url, "", ""), .init(.base64url, "f", "Zg"), .init(.base64url, "fo", "Zm8"), .init(.base64url, "foo", "Zm9v"),
-        .init(.base64url, "foob", "Zm9vYg"), .init(.base64url, "\u{ff}?>~", "w78_Pn4"), .init(.base64url, "a\r\nb", "YQ0KYg"),
+        .init(.base64url, "", ""), .init(.base64url, "f", "Zg"), .init(.base64url, "fo", "Zm8"),
+        .init(.base64url, "foo", "Zm9v"),
+        .init(.base64url, "foob", "Zm9vYg"), .init(.base64url, "\u{ff}?>~", "w78_Pn4"),
+        .init(.base64url, "a\r\nb", "YQ0KYg"),
         .init(.base64url, true, "dHJ1ZQ"), .init(.base64url, 12, "MTI"),
         // rfc8187
-        .init(.rfc8187, "\u{a3} and \u{20ac} rates", "UTF-8''%C2%A3%20and%20%E2%82%AC%20rates"), .init(.rfc8187, "", "UTF-8''"),
-        .init(.rfc8187, "a!#$&+-.^_`|~z", "UTF-8''a!#$&+-.^_`|~z"), .init(.rfc8187, "*'%();\"\\,/", "UTF-8''%2A%27%25%28%29%3B%22%5C%2C%2F"),
+        .init(.rfc8187, "\u{a3} and \u{20ac} rates", "UTF-8''%C2%A3%20and%20%E2%82%AC%20rates"),
+        .init(.rfc8187, "", "UTF-8''"),
+        .init(.rfc8187, "a!#$&+-.^_`|~z", "UTF-8''a!#$&+-.^_`|~z"),
+        .init(.rfc8187, "*'%();\"\\,/", "UTF-8''%2A%27%25%28%29%3B%22%5C%2C%2F"),
         .init(.rfc8187, "a\r\nb\0", "UTF-8''a%0D%0Ab%00"),
         // ascii
-        .init(.ascii, "a b%~", "a b%~"), .init(.ascii, "", ""), .init(.ascii, "\u{fc}", nil, reason: .headerNotPrintable),
-        .init(.ascii, "a\r\nb", nil, reason: .headerNotPrintable), .init(.ascii, "a\0", nil, reason: .headerNotPrintable),
-        .init(.ascii, "a\tb", nil, reason: .headerNotPrintable), .init(.ascii, "\u{7f}", nil, reason: .headerNotPrintable),
-        .init(.ascii, "\u{1F600}", nil, reason: .headerNotPrintable), .init(.ascii, "\u{301}", nil, reason: .headerNotPrintable),
+        .init(.ascii, "a b%~", "a b%~"), .init(.ascii, "", ""),
+        .init(.ascii, "\u{fc}", nil, reason: .headerNotPrintable),
+        .init(.ascii, "a\r\nb", nil, reason: .headerNotPrintable),
+        .init(.ascii, "a\0", nil, reason: .headerNotPrintable),
+        .init(.ascii, "a\tb", nil, reason: .headerNotPrintable),
+        .init(.ascii, "\u{7f}", nil, reason: .headerNotPrintable),
+        .init(.ascii, "\u{1F600}", nil, reason: .headerNotPrintable),
+        .init(.ascii, "\u{301}", nil, reason: .headerNotPrintable),
         .init(.ascii, " a", nil, reason: .headerNotPrintable), .init(.ascii, "a ", nil, reason: .headerNotPrintable),
         // Types.
-        .init(.percent, true, "true"), .init(.percent, false, "false"), .init(.percent, 42, "42"), .init(.percent, -1, "-1"),
+        .init(.percent, true, "true"), .init(.percent, false, "false"), .init(.percent, 42, "42"),
+        .init(.percent, -1, "-1"),
         .init(.percent, .number(JSONNumber(9_223_372_036_854_775_807)), "9223372036854775807"),
         .init(.percent, ["a": 1], nil, reason: .headerNotScalar), .init(.percent, ["a"], nil, reason: .headerNotScalar),
         .init(.percent, ["a": 1], nil, join: ",", fallback: "x", reason: .headerNotScalar),
         .init(.percent, nil, nil), .init(.percent, .null, nil), .init(.percent, nil, "none", fallback: "none"),
         .init(.percent, .null, "", fallback: ""), .init(.percent, nil, "%C3%BC", fallback: "\u{fc}"),
-        .init(.base64url, nil, "YQ", fallback: "a"), .init(.percent, "", "", fallback: "x"), .init(.percent, false, "false", fallback: "x"),
+        .init(.base64url, nil, "YQ", fallback: "a"), .init(.percent, "", "", fallback: "x"),
+        .init(.percent, false, "false", fallback: "x"),
         // Arrays.
-        .init(.percent, ["a", "b"], "a,b", join: ","), .init(.percent, [], "", join: ","), .init(.percent, ["a,b", "c"], "a%2Cb,c", join: ","),
+        .init(.percent, ["a", "b"], "a,b", join: ","), .init(.percent, [], "", join: ","),
+        .init(.percent, ["a,b", "c"], "a%2Cb,c", join: ","),
         .init(.percent, ["a, b", "c"], "a%2C b, c", join: ", "), .init(.percent, ["a b", "c"], "a%20b c", join: " "),
-        .init(.percent, [" a ", "\u{fc}"], "%20a%20;%C3%BC", join: ";"), .init(.percent, ["a\r\n,b"], "a%0D%0A%2Cb", join: ","),
+        .init(.percent, [" a ", "\u{fc}"], "%20a%20;%C3%BC", join: ";"),
+        .init(.percent, ["a\r\n,b"], "a%0D%0A%2Cb", join: ","),
         .init(.percent, [true, 1, "x"], "true,1,x", join: ","), .init(.percent, ["", ""], ",", join: ","),
         .init(.percent, ["", "a"], nil, join: " ", reason: .headerNotPrintable),
         .init(.percent, ["a", nil], nil, join: ",", reason: .headerNotScalar),
         .init(.percent, ["a", ["b"]], nil, join: ",", reason: .headerNotScalar),
-        .init(.percent, ["a", ["b": 1]], nil, join: ",", reason: .headerNotScalar), .init(.percent, "a,b", "a,b", join: ","),
-        .init(.base64url, ["a,", "b"], "YSw,Yg", join: ","), .init(.rfc8187, ["a,", "\u{fc}"], "UTF-8''a%2C,UTF-8''%C3%BC", join: ","),
-        .init(.ascii, ["a", "b c"], "a,b c", join: ","), .init(.ascii, ["a,b"], nil, join: ",", reason: .headerSeparatorInside),
+        .init(.percent, ["a", ["b": 1]], nil, join: ",", reason: .headerNotScalar),
+        .init(.percent, "a,b", "a,b", join: ","),
+        .init(.base64url, ["a,", "b"], "YSw,Yg", join: ","),
+        .init(.rfc8187, ["a,", "\u{fc}"], "UTF-8''a%2C,UTF-8''%C3%BC", join: ","),
+        .init(.ascii, ["a", "b c"], "a,b c", join: ","),
+        .init(.ascii, ["a,b"], nil, join: ",", reason: .headerSeparatorInside),
         .init(.ascii, ["a", "\u{fc}"], nil, join: ",", reason: .headerNotPrintable),
         // Length.
         .init(.percent, .string(long), long), .init(.percent, .string(long + "a"), nil, reason: .headerTooLong),
@@ -86,7 +105,9 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         .init(.percent, .string(long + "a"), nil, fallback: "x", reason: .headerTooLong),
     ]
 
-    private func render(_ headers: [HeaderConfiguration]?, _ principal: Principal?, name: String = "r") throws -> (String, [DroppedHeader]) {
+    private func render(
+        _ headers: [HeaderConfiguration]?, _ principal: Principal?, name: String = "r"
+    ) throws -> (String, [DroppedHeader]) {
         let auth = RouteConfiguration.Authentication.optional(providers: [])
         let table = try compiled([route(name, auth: auth, set: headers)])
         var buffer = ByteBuffer()
@@ -109,7 +130,9 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: HeaderConfiguration.Encoding.allCases)
-    func `never hold a byte that could end them, whatever a claim holds`(_ encoding: HeaderConfiguration.Encoding) throws {
+    func `never hold a byte that could end them, whatever a claim holds`(
+        _ encoding: HeaderConfiguration.Encoding
+    ) throws {
         var random = SeededGenerator(seed: 7)
         let table = try compiled([
             route(set: [header("X-A", .claim("c"), encoding), header("X-B", .claim("l"), encoding, join: ",")])
@@ -135,10 +158,13 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         #expect(try render(nil, principal()).0 == "X-Auth-Subject: apple:001.abc\r\nX-Auth-Provider: apple\r\n")
         let base = "X-Auth-Subject: apple:001.abc\r\nX-Auth-Provider: apple\r\n"
         #expect(
-            try render(nil, principal(["email": "a@b.c", "email_verified": true])).0 == base + "X-Auth-Email: a@b.c\r\n")
+            try render(nil, principal(["email": "a@b.c", "email_verified": true])).0 == base + "X-Auth-Email: a@b.c\r\n"
+        )
         for claims: JSONObject in [
-            ["email": "a@b.c"], ["email": "a@b.c", "email_verified": false], ["email": "a@b.c", "email_verified": "true"],
-            ["email": "a@b.c", "email_verified": 1], ["email_verified": true], ["email": .null, "email_verified": true],
+            ["email": "a@b.c"], ["email": "a@b.c", "email_verified": false],
+            ["email": "a@b.c", "email_verified": "true"],
+            ["email": "a@b.c", "email_verified": 1], ["email_verified": true],
+            ["email": .null, "email_verified": true],
         ] {
             #expect(try render(nil, principal(claims)).0 == base)
         }
@@ -146,11 +172,14 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test func `come from attributes`() throws {
-        let set = PrincipalAttribute.allCases.map { header("X-\($0.rawValue.replacing("_", with: "-"))", .attribute($0)) }
+        let set = PrincipalAttribute.allCases.map {
+            header("X-\($0.rawValue.replacing("_", with: "-"))", .attribute($0))
+        }
         let (text, dropped) = try render(set, principal(sessionID: "sid"), name: "orders")
         #expect(
             Set(text.split(separator: "\r\n").map(String.init)) == [
-                "X-subject: apple:001.abc", "X-provider: apple", "X-issuer: https://appleid.apple.com", "X-route: orders",
+                "X-subject: apple:001.abc", "X-provider: apple", "X-issuer: https://appleid.apple.com",
+                "X-route: orders",
                 "X-provider-subject: 001.abc", "X-session-id: sid", "X-auth-time: 900", "X-expires-at: 5000",
             ])
         #expect(dropped.isEmpty)
@@ -171,7 +200,8 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
             route("a", path: glob("/a")), route("b", path: glob("/b")), route("c", path: glob("/c"), set: same),
             route("d", path: glob("/d"), set: same), route("e", path: glob("/e"), set: [header("X-A", .claim("a"))]),
             route("f", path: glob("/f"), set: [header("X-R", .attribute(.route))]),
-            route("g", path: glob("/g"), set: [header("X-R", .attribute(.route))]), route("h", path: glob("/h"), set: []),
+            route("g", path: glob("/g"), set: [header("X-R", .attribute(.route))]),
+            route("h", path: glob("/h"), set: []),
         ])
         #expect(table.routes.map(\.injection) == [0, 0, 1, 1, 2, 3, 4, 5])
         #expect(table.injections.map(\.id) == [0, 1, 2, 3, 4, 5])
@@ -182,7 +212,9 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
             route("a", path: glob("/a"), set: [header("X-User_Id", .attribute(.subject))]),
             route("b", path: glob("/b"), auth: .none, remove: ["X-Internal.Debug"]),
         ])
-        for name in ["x-user-id", "X-USER-ID", "x_user_id", "X.User_Id", "X-Auth-Subject", "x_auth_anything", "X-Auth-"] {
+        for name in [
+            "x-user-id", "X-USER-ID", "x_user_id", "X.User_Id", "X-Auth-Subject", "x_auth_anything", "X-Auth-",
+        ] {
             #expect(table.reservedNames.contains(name))
         }
         for name in ["x-user-ids", "x-user", "x-auth", "x-authority", "authorization", ""] {
@@ -194,7 +226,8 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: [
-        "", "X A", "X:A", "X-\u{fc}", "X\r\nY", "Host", "connection", "Transfer_Encoding", "content.length", "Authorization",
+        "", "X A", "X:A", "X-\u{fc}", "X\r\nY", "Host", "connection", "Transfer_Encoding", "content.length",
+        "Authorization",
         "Cookie", "X-Forwarded-For", "X-Request-Id",
     ])
     func `are refused under names that they must not have`(_ name: String) {
@@ -208,9 +241,11 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: [
         [header("X-A", .claim("a")), header("x_a", .claim("b"))], [header("X-A", .claim("a"), join: "")],
-        [header("X-A", .claim("a"), join: "\n")], [header("X-A", .claim("a"), join: "%")], [header("X-A", .claim("a"), join: "and")],
+        [header("X-A", .claim("a"), join: "\n")], [header("X-A", .claim("a"), join: "%")],
+        [header("X-A", .claim("a"), join: "and")],
         [header("X-A", .claim("a"), .base64url, join: "-")], [header("X-A", .claim("a"), .rfc8187, join: "|")],
-        [header("X-A", .claim("a"), .ascii, fallback: "\u{fc}")], [header("X-A", .claim("a"), .ascii, fallback: "a\r\nb")],
+        [header("X-A", .claim("a"), .ascii, fallback: "\u{fc}")],
+        [header("X-A", .claim("a"), .ascii, fallback: "a\r\nb")],
         [header("X-A", .claim("a"), fallback: String(repeating: "a", count: 9_000))],
     ])
     func `are refused where upstreams could misread them`(_ set: [HeaderConfiguration]) {

@@ -1,7 +1,8 @@
 import MartletConfig
 import MartletCore
-@testable import MartletRouter
 import Testing
+
+@testable import MartletRouter
 
 @Suite struct Methods {
     @Test(arguments: [
@@ -20,7 +21,8 @@ import Testing
 
     @Test func `are listed together when none of a path's routes takes the request's`() throws {
         let table = try compiled([
-            route("a", path: glob("/x/**"), methods: ["DELETE", "GET"]), route("b", path: glob("/x/y"), methods: ["BREW"]),
+            route("a", path: glob("/x/**"), methods: ["DELETE", "GET"]),
+            route("b", path: glob("/x/y"), methods: ["BREW"]),
             route("c", path: glob("/z"), methods: ["PATCH"]),
             route("d", hosts: ["h.test"], path: glob("/x/y"), methods: ["PUT"]),
             route("e", path: regex("/r/[a-z]+"), methods: ["POST"]),

@@ -2,8 +2,9 @@ import MartletConfig
 import MartletCore
 import MartletJSON
 import MartletProvider
-@testable import MartletRouter
 import Testing
+
+@testable import MartletRouter
 
 /// One test of one claim, as it is and inverted.
 struct ConditionCase: Sendable, CustomTestStringConvertible {
@@ -48,58 +49,75 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
         [.undecided(test, nil, .policyClaimMissing), .undecided(test, .null, .policyClaimMissing)]
     }
 
-    static let cases: [ConditionCase] = missing + [
-        // equals
-        .holds(.equals(.bool(true)), true), .fails(.equals(.bool(true)), false), .undecided(.equals(.bool(true)), "true"),
-        .undecided(.equals(.bool(true)), 1), .undecided(.equals(.bool(true)), [true]), .undecided(.equals(.bool(true)), [:]),
-        .holds(.equals(.text("a")), "a"), .fails(.equals(.text("a")), "A"), .fails(.equals(.text("a")), "a "),
-        .undecided(.equals(.text("1")), 1), .undecided(.equals(.text("true")), true), .undecided(.equals(.text("a")), ["a"]),
-        .fails(.equals(.text("\u{e9}")), "e\u{301}"), .fails(.equals(.text("K")), "\u{212A}"),
-        .fails(.equals(.text("a")), "a\0"), .holds(.equals(.text("")), ""),
-        .holds(.equals(.number(3)), 3), .holds(.equals(.number(3)), number("3.0")), .holds(.equals(.number(3)), number("3e0")),
-        .fails(.equals(.number(3)), 4), .undecided(.equals(.number(3)), "3"), .undecided(.equals(.number(1)), true),
-        .holds(.equals(.number(0)), number("-0")), .holds(.equals(.number(0.5)), number("0.5")),
-        .fails(.equals(.number(9_007_199_254_740_991)), number("9007199254740992")),
-        .fails(.equals(.number(1)), number("9223372036854775807")), .undecided(.equals(.number(1)), number("1e999")),
-        // in
-        .holds(.isIn([.text("a"), .text("b")]), "b"), .fails(.isIn([.text("a"), .text("b")]), "c"),
-        .undecided(.isIn([.text("a"), .text("1")]), 1), .holds(.isIn([.text("a"), .number(1)]), 1),
-        .fails(.isIn([.text("a"), .number(1)]), 2), .undecided(.isIn([.text("a"), .number(1)]), true),
-        .holds(.isIn([.bool(false)]), false), .undecided(.isIn([.text("a")]), ["a"]), .undecided(.isIn([.text("a")]), [:]),
-        // contains
-        .holds(.contains(.text("admin")), ["user", "admin"]), .fails(.contains(.text("admin")), ["user", "nonadmin"]),
-        .fails(.contains(.text("admin")), []), .undecided(.contains(.text("1")), [1]),
-        .holds(.contains(.number(1)), [2, 1]), .fails(.contains(.number(1)), [2]), .undecided(.contains(.number(1)), ["1"]),
-        .holds(.contains(.text("a")), [1, "a"]), .undecided(.contains(.text("a")), [1, "b"]),
-        .undecided(.contains(.text("a")), [["a"]]), .undecided(.contains(.text("a")), [nil]),
-        .holds(.contains(.bool(true)), [true]), .holds(.contains(.text("@example.")), "a@example.com"),
-        .holds(.contains(.text("com")), "a@example.com"), .holds(.contains(.text("a@")), "a@example.com"),
-        .fails(.contains(.text("@Example.")), "a@example.com"), .fails(.contains(.text("longer than it")), "short"),
-        .fails(.contains(.text("\u{e9}")), "e\u{301}"), .holds(.contains(.text("e")), "e\u{301}"),
-        .undecided(.contains(.number(1)), "1"), .undecided(.contains(.text("1")), 1), .undecided(.contains(.text("a")), ["a": 1]),
-        .undecided(.contains(.bool(true)), true),
-        // matches
-        .holds(.matches(located("[^@]+@example\\.com")), "a@example.com"),
-        .fails(.matches(located("[^@]+@example\\.com")), "a@evil@example.com"),
-        .fails(.matches(located("[^@]+@example\\.com")), "a@example.com.evil.org"),
-        .fails(.matches(located("a|b")), "ab"), .fails(.matches(located("^a$")), "a\n"), .fails(.matches(located("a.c")), "a\nc"),
-        .holds(.matches(located(".")), "\u{1F600}"), .holds(.matches(located("")), ""), .fails(.matches(located("")), "a"),
-        .fails(.matches(located(".")), "e\u{301}"), .undecided(.matches(located("1")), 1),
-        .undecided(.matches(located("true")), true), .undecided(.matches(located("a")), ["a"]),
-        .undecided(.matches(located(".*")), [:]),
-        .undecided(
-            .matches(located("(a+)+b")), .string(String(repeating: "a", count: 2_000) + "bc"), .policyMatchLimit),
-        // exists
-        .holds(.exists(true), true), .holds(.exists(true), ""), .holds(.exists(true), []), .fails(.exists(true), nil),
-        .fails(.exists(true), .null), .holds(.exists(false), nil), .holds(.exists(false), .null), .fails(.exists(false), false),
-        // gt, lt
-        .holds(.greaterThan(1), 2), .fails(.greaterThan(1), 1), .fails(.greaterThan(1), 0), .holds(.greaterThan(1), number("1.5")),
-        .holds(.lessThan(1), 0), .fails(.lessThan(1), 1), .fails(.lessThan(1), 2), .holds(.lessThan(0.5), 0),
-        .fails(.greaterThan(1.5), 1), .holds(.greaterThan(0), number("9223372036854775807")),
-        .holds(.lessThan(0), number("-9223372036854775808")), .holds(.greaterThan(0), number("99999999999999999999")),
-        .undecided(.greaterThan(1), "2"), .undecided(.lessThan(1), "0"), .undecided(.greaterThan(0), true),
-        .undecided(.lessThan(1), [0]), .undecided(.greaterThan(0), [:]), .undecided(.greaterThan(0), number("1e999")),
-    ]
+    static let cases: [ConditionCase] =
+        missing + [
+            // equals
+            .holds(.equals(.bool(true)), true), .fails(.equals(.bool(true)), false),
+            .undecided(.equals(.bool(true)), "true"),
+            .undecided(.equals(.bool(true)), 1), .undecided(.equals(.bool(true)), [true]),
+            .undecided(.equals(.bool(true)), [:]),
+            .holds(.equals(.text("a")), "a"), .fails(.equals(.text("a")), "A"), .fails(.equals(.text("a")), "a "),
+            .undecided(.equals(.text("1")), 1), .undecided(.equals(.text("true")), true),
+            .undecided(.equals(.text("a")), ["a"]),
+            .fails(.equals(.text("\u{e9}")), "e\u{301}"), .fails(.equals(.text("K")), "\u{212A}"),
+            .fails(.equals(.text("a")), "a\0"), .holds(.equals(.text("")), ""),
+            .holds(.equals(.number(3)), 3), .holds(.equals(.number(3)), number("3.0")),
+            .holds(.equals(.number(3)), number("3e0")),
+            .fails(.equals(.number(3)), 4), .undecided(.equals(.number(3)), "3"), .undecided(.equals(.number(1)), true),
+            .holds(.equals(.number(0)), number("-0")), .holds(.equals(.number(0.5)), number("0.5")),
+            .fails(.equals(.number(9_007_199_254_740_991)), number("9007199254740992")),
+            .fails(.equals(.number(1)), number("9223372036854775807")),
+            .undecided(.equals(.number(1)), number("1e999")),
+            // in
+            .holds(.isIn([.text("a"), .text("b")]), "b"), .fails(.isIn([.text("a"), .text("b")]), "c"),
+            .undecided(.isIn([.text("a"), .text("1")]), 1), .holds(.isIn([.text("a"), .number(1)]), 1),
+            .fails(.isIn([.text("a"), .number(1)]), 2), .undecided(.isIn([.text("a"), .number(1)]), true),
+            .holds(.isIn([.bool(false)]), false), .undecided(.isIn([.text("a")]), ["a"]),
+            .undecided(.isIn([.text("a")]), [:]),
+            // contains
+            .holds(.contains(.text("admin")), ["user", "admin"]),
+            .fails(.contains(.text("admin")), ["user", "nonadmin"]),
+            .fails(.contains(.text("admin")), []), .undecided(.contains(.text("1")), [1]),
+            .holds(.contains(.number(1)), [2, 1]), .fails(.contains(.number(1)), [2]),
+            .undecided(.contains(.number(1)), ["1"]),
+            .holds(.contains(.text("a")), [1, "a"]), .undecided(.contains(.text("a")), [1, "b"]),
+            .undecided(.contains(.text("a")), [["a"]]), .undecided(.contains(.text("a")), [nil]),
+            .holds(.contains(.bool(true)), [true]), .holds(.contains(.text("@example.")), "a@example.com"),
+            .holds(.contains(.text("com")), "a@example.com"), .holds(.contains(.text("a@")), "a@example.com"),
+            .fails(.contains(.text("@Example.")), "a@example.com"), .fails(.contains(.text("longer than it")), "short"),
+            .fails(.contains(.text("\u{e9}")), "e\u{301}"), .holds(.contains(.text("e")), "e\u{301}"),
+            .undecided(.contains(.number(1)), "1"), .undecided(.contains(.text("1")), 1),
+            .undecided(.contains(.text("a")), ["a": 1]),
+            .undecided(.contains(.bool(true)), true),
+            // matches
+            .holds(.matches(located("[^@]+@example\\.com")), "a@example.com"),
+            .fails(.matches(located("[^@]+@example\\.com")), "a@evil@example.com"),
+            .fails(.matches(located("[^@]+@example\\.com")), "a@example.com.evil.org"),
+            .fails(.matches(located("a|b")), "ab"), .fails(.matches(located("^a$")), "a\n"),
+            .fails(.matches(located("a.c")), "a\nc"),
+            .holds(.matches(located(".")), "\u{1F600}"), .holds(.matches(located("")), ""),
+            .fails(.matches(located("")), "a"),
+            .fails(.matches(located(".")), "e\u{301}"), .undecided(.matches(located("1")), 1),
+            .undecided(.matches(located("true")), true), .undecided(.matches(located("a")), ["a"]),
+            .undecided(.matches(located(".*")), [:]),
+            .undecided(
+                .matches(located("(a+)+b")), .string(String(repeating: "a", count: 2_000) + "bc"), .policyMatchLimit),
+            // exists
+            .holds(.exists(true), true), .holds(.exists(true), ""), .holds(.exists(true), []),
+            .fails(.exists(true), nil),
+            .fails(.exists(true), .null), .holds(.exists(false), nil), .holds(.exists(false), .null),
+            .fails(.exists(false), false),
+            // gt, lt
+            .holds(.greaterThan(1), 2), .fails(.greaterThan(1), 1), .fails(.greaterThan(1), 0),
+            .holds(.greaterThan(1), number("1.5")),
+            .holds(.lessThan(1), 0), .fails(.lessThan(1), 1), .fails(.lessThan(1), 2), .holds(.lessThan(0.5), 0),
+            .fails(.greaterThan(1.5), 1), .holds(.greaterThan(0), number("9223372036854775807")),
+            .holds(.lessThan(0), number("-9223372036854775808")),
+            .holds(.greaterThan(0), number("99999999999999999999")),
+            .undecided(.greaterThan(1), "2"), .undecided(.lessThan(1), "0"), .undecided(.greaterThan(0), true),
+            .undecided(.lessThan(1), [0]), .undecided(.greaterThan(0), [:]),
+            .undecided(.greaterThan(0), number("1e999")),
+        ]
 
     @Test(arguments: cases) func `decide by type and value, and fail where they cannot`(_ item: ConditionCase) throws {
         let claims: JSONObject = item.claim.map { JSONObject([("other", true), ("c", $0)]) } ?? ["other": true]
@@ -130,7 +148,10 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
 
     @Test func `hold with any of a nested list`() throws {
         let policy = try policy([
-            .any([Self.claim("a", .equals(.bool(true))), .any([Self.claim("b", .equals(.number(1))), Self.claim("c", .exists(true))])])
+            .any([
+                Self.claim("a", .equals(.bool(true))),
+                .any([Self.claim("b", .equals(.number(1))), Self.claim("c", .exists(true))]),
+            ])
         ])
         #expect(policy.judge(principal(["a": true]), now: Self.now) == Self.forever)
         #expect(policy.judge(principal(["b": 1]), now: Self.now) == Self.forever)

@@ -1,13 +1,16 @@
 import MartletConfig
 import MartletCore
-@testable import MartletRouter
 import Testing
+
+@testable import MartletRouter
 
 @Suite struct PathExpressions {
     @Test(arguments: [
-        ("/v[12]/users", "/v1/users", true), ("/v[12]/users", "/v1/users/", false), ("/v[12]/users", "/x/v1/users", false),
+        ("/v[12]/users", "/v1/users", true), ("/v[12]/users", "/v1/users/", false),
+        ("/v[12]/users", "/x/v1/users", false),
         ("users", "/users", false), ("/a|/b", "/b", true), ("/a|/b", "/bc", false), ("/a|/b", "/xb", false),
-        ("^/a$", "/a", true), ("^/a$", "/ab", false), ("/a$", "/a\n", false), ("/A", "/a", false), ("(?i)/A", "/a", true),
+        ("^/a$", "/a", true), ("^/a$", "/ab", false), ("/a$", "/a\n", false), ("/A", "/a", false),
+        ("(?i)/A", "/a", true),
         ("/users/\\d+", "/users/12", true), ("/users/\\d+", "/users/", false), ("/users/?", "/users", true),
         ("/users/?", "/users/", true), ("/us*ers/x", "/ersx", false), ("/us*ers/x", "/uers/x", true),
         ("/ab?/c", "/a/c", true), ("/ab{0}/c", "/a/c", true), ("/a/b|/c/d", "/c/d", true), ("/a/(?=b).", "/a/b", true),
@@ -40,7 +43,8 @@ import Testing
 
     @Test func `that give up on a method of no interest do not matter`() throws {
         let table = try compiled([
-            route("slow", path: regex("/(a+)+b"), methods: ["POST"]), route("other", path: glob("/**"), methods: ["GET"]),
+            route("slow", path: regex("/(a+)+b"), methods: ["POST"]),
+            route("other", path: glob("/**"), methods: ["GET"]),
         ])
         let path = "/" + String(repeating: "a", count: 4_000) + "bxy"
         #expect(table.match("GET", path) == .route(1))
@@ -48,7 +52,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/v1/users/.*", "/v1/users/"), ("^/v1/", "/v1/"), ("/v1/a?b", "/v1/"), ("/v1/a*b", "/v1/"), ("/v1/a{0,1}", "/v1/"),
+        ("/v1/users/.*", "/v1/users/"), ("^/v1/", "/v1/"), ("/v1/a?b", "/v1/"), ("/v1/a*b", "/v1/"),
+        ("/v1/a{0,1}", "/v1/"),
         ("/v1/a+", "/v1/"), ("/v1/a|/v2", ""), ("(?i)/v1", ""), ("/v1.x", "/v1"), ("/v1\\.x", "/v1"), ("/v1(x)", "/v1"),
         ("[/]v1", ""), ("/v1/$", "/v1/"), ("", ""), ("/v1/(a|b)", ""),
     ])

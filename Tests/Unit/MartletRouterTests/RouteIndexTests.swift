@@ -1,6 +1,7 @@
 import MartletConfig
-@testable import MartletRouter
 import Testing
+
+@testable import MartletRouter
 
 /// SplitMix64: the same numbers in every run.
 struct SeededGenerator: RandomNumberGenerator {
@@ -97,7 +98,8 @@ struct ReferenceTable {
             if segment == "**" {
                 for _ in 0..<Int.random(in: 0...2, using: &random) { segments.append(word(&random)) }
             } else if segment.contains("*") {
-                segments.append(segment.split(separator: "*", omittingEmptySubsequences: false).joined(separator: word(&random)))
+                segments.append(
+                    segment.split(separator: "*", omittingEmptySubsequences: false).joined(separator: word(&random)))
             } else {
                 segments.append(Int.random(in: 0..<12, using: &random) == 0 ? word(&random) : segment)
             }
@@ -118,7 +120,8 @@ struct ReferenceTable {
         let reference = ReferenceTable(entries: [])
         for index in 0..<count {
             let pattern = randomPattern(&random, index)
-            let hosts = Self.hostPatterns.shuffled(using: &random).prefix([0, 0, 1, 1, 2].randomElement(using: &random) ?? 0)
+            let hosts = Self.hostPatterns.shuffled(using: &random).prefix(
+                [0, 0, 1, 1, 2].randomElement(using: &random) ?? 0)
             let methods = Self.methods.shuffled(using: &random).prefix([0, 0, 1, 2].randomElement(using: &random) ?? 0)
             patterns.append(pattern)
             sources.append(route("r\(index)", hosts: Array(hosts), path: glob(pattern), methods: Array(methods)))
