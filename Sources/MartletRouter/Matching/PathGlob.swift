@@ -46,31 +46,38 @@ struct PathGlob: Sendable {
 
     /// Whether a normalised path, which begins with a slash, matches.
     func matches(_ path: Span<UInt8>) -> Bool {
-        let pattern = segments.span
-        let text = self.text.span
+        Self.matches(path, segments.span, from: 0, to: segments.count, of: text.span)
+    }
+
+    /// Whether a path matches the segments of a range; their offsets are into `text`.
+    ///
+    /// On spans, so that an index of many globs can keep them all in two arrays.
+    static func matches(
+        _ path: Span<UInt8>, _ pattern: Span<Segment>, from first: Int, to last: Int, of text: Span<UInt8>
+    ) -> Bool {
         // A cursor is where a path segment begins; behind the last segment it is `path.count + 1`.
         var cursor = 1
-        var index = 0
+        var index = first
         var retryIndex = -1
         var retryCursor = 0
         while true {
-            if index < pattern.count, pattern[index].kind == .deep {
+            if index < last, pattern[index].kind == .deep {
                 index &+= 1
-                if index == pattern.count { return true }
+                if index == last { return true }
                 retryIndex = index
                 retryCursor = cursor
                 continue
             }
             if cursor <= path.count {
-                if index < pattern.count {
+                if index < last {
                     let end = path.segmentEnd(from: cursor)
-                    if Self.matches(pattern[index], of: text, path, cursor, end) {
+                    if matches(pattern[index], of: text, path, cursor, end) {
                         cursor = end &+ 1
                         index &+= 1
                         continue
                     }
                 }
-            } else if index == pattern.count {
+            } else if index == last {
                 return true
             }
             if retryIndex < 0 || retryCursor > path.count { return false }

@@ -8,8 +8,8 @@ struct RouteIndex: Sendable {
     enum Remainder: Sendable {
         /// Nothing: the route takes everything below its node.
         case everything
-        /// The whole glob, at this place of ``RouteIndex/globs``.
-        case glob(Int32)
+        /// The whole glob: a range of ``RouteIndex/globSegments``.
+        case glob(Int32, Int32)
         /// The whole expression, at this place of ``RouteIndex/expressions``.
         case expression(Int32)
     }
@@ -67,8 +67,10 @@ struct RouteIndex: Sendable {
     /// Open addressing; its count is a power of two.
     let edges: [Edge]
     let text: [UInt8]
-    let globs: [PathGlob]
-    let expressions: [RegularExpression]
+    /// The segments of all globs, with offsets into ``globText``; flat, so that matching touches no reference count.
+    let globSegments: [PathGlob.Segment]
+    let globText: [UInt8]
+    let expressions: ExpressionList
     let hosts: HostIndex
     /// The tree of the routes for any host.
     let anyHost: Int
@@ -131,8 +133,10 @@ struct RouteIndex: Sendable {
     private func test(_ remainder: Remainder, _ path: Span<UInt8>) -> RegularExpression.Outcome {
         switch remainder {
         case .everything: .matched
-        case .glob(let index): globs[Int(index)].matches(path) ? .matched : .unmatched
-        case .expression(let index): expressions[Int(index)].match(path)
+        case .glob(let start, let end):
+            PathGlob.matches(path, globSegments.span, from: Int(start), to: Int(end), of: globText.span)
+                ? .matched : .unmatched
+        case .expression(let index): expressions.match(path, with: Int(index))
         }
     }
 

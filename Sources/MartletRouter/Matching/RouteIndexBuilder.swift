@@ -12,7 +12,8 @@ struct RouteIndexBuilder {
 
     private var nodes: [Node] = [Node()]
     private var roots: [HostPattern: Int] = [:]
-    private var globs: [PathGlob] = []
+    private var globSegments: [PathGlob.Segment] = []
+    private var globText: [UInt8] = []
     private var expressions: [RegularExpression] = []
 
     /// Adds a route; must be called in file order.
@@ -22,13 +23,24 @@ struct RouteIndexBuilder {
         case .any:
             for root in hosts { addOpen(.everything, at: root, pattern, route) }
         case .glob(let glob):
-            globs.append(glob)
-            for root in hosts { add(glob, at: root, pattern, route) }
+            let remainder = store(glob)
+            for root in hosts { add(glob, remainder, at: root, pattern, route) }
         case .expression(let expression):
             expressions.append(expression)
             let remainder = RouteIndex.Remainder.expression(Int32(expressions.count - 1))
             for root in hosts { addOpen(remainder, at: node(for: expression, below: root), pattern, route) }
         }
+    }
+
+    /// Keeps the segments of a glob.
+    private mutating func store(_ glob: PathGlob) -> RouteIndex.Remainder {
+        let first = globSegments.count
+        let offset = globText.count
+        globText += glob.text
+        globSegments += glob.segments.map {
+            PathGlob.Segment(kind: $0.kind, start: $0.start + offset, end: $0.end + offset)
+        }
+        return .glob(Int32(first), Int32(globSegments.count))
     }
 
     private mutating func root(of host: HostPattern) -> Int {
@@ -45,7 +57,9 @@ struct RouteIndexBuilder {
             RouteIndex.Entry(route: Int32(route), remainder: remainder, methods: pattern.methods))
     }
 
-    private mutating func add(_ glob: PathGlob, at root: Int, _ pattern: RoutePattern, _ route: Int) {
+    private mutating func add(
+        _ glob: PathGlob, _ remainder: RouteIndex.Remainder, at root: Int, _ pattern: RoutePattern, _ route: Int
+    ) {
         var node = root
         var depth = 0
         for segment in glob.segments {
@@ -55,12 +69,12 @@ struct RouteIndexBuilder {
             case .any: node = anyChild(of: node)
             case .partial, .deep:
                 let takesAll = segment.kind == .deep && depth == glob.segments.count - 1
-                return addOpen(takesAll ? .everything : .glob(Int32(globs.count - 1)), at: node, pattern, route)
+                return addOpen(takesAll ? .everything : remainder, at: node, pattern, route)
             }
             depth += 1
         }
         guard depth == glob.segments.count else {
-            return addOpen(.glob(Int32(globs.count - 1)), at: node, pattern, route)
+            return addOpen(remainder, at: node, pattern, route)
         }
         nodes[node].exact.append(
             RouteIndex.Entry(route: Int32(route), remainder: .everything, methods: pattern.methods))
@@ -122,7 +136,8 @@ struct RouteIndexBuilder {
         }
         let (edges, text) = layOutEdges()
         return RouteIndex(
-            nodes: flat, entries: entries, edges: edges, text: text, globs: globs, expressions: expressions,
+            nodes: flat, entries: entries, edges: edges, text: text, globSegments: globSegments, globText: globText,
+            expressions: ExpressionList(expressions),
             hosts: HostIndex(roots), anyHost: 0)
     }
 
