@@ -2,4 +2,40 @@
 #ifndef MARTLET_CCURL_SHIM_H
 #define MARTLET_CCURL_SHIM_H
 #include <curl/curl.h>
+
+typedef size_t (*martlet_curl_sink)(char *, size_t, size_t, void *);
+
+static inline CURLcode martlet_curl_start(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
+static inline CURLcode martlet_curl_set_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode martlet_curl_set_size(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode martlet_curl_set_text(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode martlet_curl_set_bytes(CURL *easy, CURLoption option, const void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode martlet_curl_set_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+static inline CURLcode martlet_curl_set_body_sink(CURL *easy, martlet_curl_sink sink, void *context) {
+    CURLcode status = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, sink);
+    return status != CURLE_OK ? status : curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
+}
+static inline CURLcode martlet_curl_set_head_sink(CURL *easy, martlet_curl_sink sink, void *context) {
+    CURLcode status = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, sink);
+    return status != CURLE_OK ? status : curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+}
+static inline long martlet_curl_status(CURL *easy) {
+    long status = 0;
+    return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK ? status : 0;
+}
+static inline CURLMcode martlet_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+// The result of a finished transfer stands in a union.
+static inline CURLcode martlet_curl_result(const CURLMsg *message) { return message->data.result; }
 #endif

@@ -1,0 +1,52 @@
+private import Synchronization
+
+/// A request and who waits for it, on its way between the caller and the fetcher's thread.
+final class FetchTicket: Sendable {
+    typealias Outcome = Result<FetchResponse, FetchFailure>
+
+    let request: FetchRequest
+    private let isCancelled = Atomic(false)
+    private let completion: Mutex<(@Sendable (Outcome) -> Void)?>
+
+    init(_ request: FetchRequest, completion: @escaping @Sendable (Outcome) -> Void) {
+        self.request = request
+        self.completion = Mutex(completion)
+    }
+
+    var wasCancelled: Bool { isCancelled.load(ordering: .acquiring) }
+
+    func cancel() { isCancelled.store(true, ordering: .releasing) }
+
+    /// Answers the caller; only the first call counts.
+    func finish(_ outcome: Outcome) {
+        let completion = completion.withLock { completion in
+            defer { completion = nil }
+            return completion
+        }
+        completion?(outcome)
+    }
+}
+
+/// The ticket of a task, for the cancellation that may come before it.
+final class PendingTicket: Sendable {
+    private struct State {
+        var ticket: FetchTicket?
+        var isCancelled = false
+    }
+
+    private let state = Mutex(State())
+
+    func start(_ ticket: FetchTicket) {
+        state.withLock { state in
+            state.ticket = ticket
+            if state.isCancelled { ticket.cancel() }
+        }
+    }
+
+    func cancel() {
+        state.withLock { state in
+            state.isCancelled = true
+            state.ticket?.cancel()
+        }
+    }
+}

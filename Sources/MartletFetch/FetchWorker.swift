@@ -1,0 +1,128 @@
+private import CCurl
+private import Synchronization
+
+/// The fetcher's thread: libcurl's multi handle, and the mailbox through which others reach it.
+// nonisolated(unsafe): others only wake the handle, which libcurl allows from any thread, and only under the mailbox's
+// lock before it is closed; everything else happens on the thread.
+@safe final class FetchWorker: Sendable {
+    private struct Mailbox {
+        var tickets: [FetchTicket] = []
+        var underWay = 0
+        var isStopping = false
+        /// The thread has gone and the handle with it.
+        var isClosed = false
+    }
+
+    private static let capacity = 256
+    private static let pollMilliseconds: Int32 = 60_000
+
+    private let options: FetchOptions
+    private let mailbox = Mutex(Mailbox())
+    private nonisolated(unsafe) let multi: UnsafeMutableRawPointer
+
+    init(_ options: FetchOptions) throws(FetchFailure) {
+        guard let multi = unsafe curl_multi_init() else { throw .setUpFailed }
+        unsafe self.multi = multi
+        self.options = options
+        let limits: [(CURLMoption, Int)] = [
+            (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX)), (CURLMOPT_MAX_TOTAL_CONNECTIONS, 64),
+            (CURLMOPT_MAX_HOST_CONNECTIONS, 16), (CURLMOPT_MAXCONNECTS, 16),
+        ]
+        for (option, value) in limits { _ = unsafe martlet_curl_multi_set_long(multi, option, value) }
+    }
+
+    /// Hands a request over.
+    /// - Returns: why it was not taken.
+    func add(_ ticket: FetchTicket) -> FetchFailure? {
+        mailbox.withLock { mailbox in
+            guard !mailbox.isStopping else { return .stopped }
+            guard mailbox.underWay < FetchWorker.capacity else { return .overloaded }
+            mailbox.underWay += 1
+            mailbox.tickets.append(ticket)
+            wake(mailbox)
+            return nil
+        }
+    }
+
+    /// Has the thread look at who was cancelled.
+    func noteCancellation() { mailbox.withLock { wake($0) } }
+
+    /// Ends the thread, which answers everyone first.
+    func stop() {
+        mailbox.withLock { mailbox in
+            mailbox.isStopping = true
+            wake(mailbox)
+        }
+    }
+
+    private func wake(_ mailbox: Mailbox) {
+        if !mailbox.isClosed { _ = unsafe curl_multi_wakeup(multi) }
+    }
+}
+
+// MARK: - The thread
+
+extension FetchWorker {
+    /// The whole life of the thread.
+    func run() {
+        var transfers: [UInt: FetchTransfer] = [:]
+        while true {
+            let (tickets, isStopping) = mailbox.withLock { mailbox in
+                let tickets = mailbox.tickets
+                mailbox.tickets = []
+                return (tickets, mailbox.isStopping)
+            }
+            for ticket in tickets { begin(ticket, &transfers) }
+            if isStopping { break }
+            dropCancelled(&transfers)
+            var running: Int32 = 0
+            _ = unsafe curl_multi_perform(multi, &running)
+            collect(&transfers)
+            _ = unsafe curl_multi_poll(multi, nil, 0, FetchWorker.pollMilliseconds, nil)
+        }
+        for transfer in Array(transfers.values) { end(transfer, .failure(.stopped)) }
+        transfers.removeAll()
+        mailbox.withLock { $0.isClosed = true }
+        _ = unsafe curl_multi_cleanup(multi)
+    }
+
+    private func begin(_ ticket: FetchTicket, _ transfers: inout [UInt: FetchTransfer]) {
+        do throws(FetchFailure) {
+            guard !ticket.wasCancelled else { throw FetchFailure.cancelled }
+            let transfer = try FetchTransfer(ticket, options: options)
+            guard unsafe curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else {
+                throw FetchFailure.setUpFailed
+            }
+            transfers[transfer.identity] = transfer
+        } catch {
+            answer(ticket, .failure(error))
+        }
+    }
+
+    private func dropCancelled(_ transfers: inout [UInt: FetchTransfer]) {
+        for (identity, transfer) in transfers where transfer.ticket.wasCancelled {
+            transfers[identity] = nil
+            end(transfer, .failure(.cancelled))
+        }
+    }
+
+    private func collect(_ transfers: inout [UInt: FetchTransfer]) {
+        var left: Int32 = 0
+        while let message = unsafe curl_multi_info_read(multi, &left) {
+            guard unsafe message.pointee.msg == CURLMSG_DONE, let handle = unsafe message.pointee.easy_handle,
+                let transfer = transfers.removeValue(forKey: UInt(bitPattern: handle))
+            else { continue }
+            end(transfer, transfer.outcome(unsafe martlet_curl_result(message)))
+        }
+    }
+
+    private func end(_ transfer: FetchTransfer, _ outcome: FetchTicket.Outcome) {
+        _ = unsafe curl_multi_remove_handle(multi, transfer.handle)
+        answer(transfer.ticket, outcome)
+    }
+
+    private func answer(_ ticket: FetchTicket, _ outcome: FetchTicket.Outcome) {
+        mailbox.withLock { $0.underWay -= 1 }
+        ticket.finish(outcome)
+    }
+}
