@@ -5,7 +5,7 @@ import Synchronization
 /// A connected stream socket that blocks, with a deadline on every wait; closed with its owner at the latest.
 package final class RawSocket: Sendable {
     private let descriptor: Int32
-    private let closed = Atomic<Bool>(false)
+    private let closed = Mutex(false)
 
     init(descriptor: Int32) { self.descriptor = descriptor }
 
@@ -101,15 +101,23 @@ package final class RawSocket: Sendable {
 
     /// Wakes whoever is blocked on the socket and ends the connection.
     package func close() {
-        guard !closed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        _ = Glibc.close(descriptor)
+        closed.withLock { isClosed in
+            guard !isClosed else { return }
+            isClosed = true
+            _ = Glibc.close(descriptor)
+        }
     }
 
     /// Ends the connection both ways but keeps the descriptor, so that a thread blocked on it returns.
-    package func abort() { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
+    package func abort() {
+        // Under the lock: a descriptor that is closed may already be somebody else's.
+        closed.withLock { isClosed in
+            if !isClosed { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
+        }
+    }
 
     private func wait(for event: Int32, until deadline: Deadline, _ what: String) throws {
-        guard !closed.load(ordering: .acquiring) else { throw TestFailure("\(what): closed here") }
+        guard !closed.withLock({ $0 }) else { throw TestFailure("\(what): closed here") }
         guard ready(event, until: deadline) else { throw TestFailure("\(what): timed out") }
     }
 
