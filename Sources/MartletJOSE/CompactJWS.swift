@@ -45,17 +45,12 @@ public struct CompactJWS: Sendable {
         guard part.count / 4 &* 3 <= limits.maximumBytes else {
             throw JOSEError(.malformed, "the \(name) is too large")
         }
-        do {
-            guard case .object(let object) = try JSON.parse(try bytes(part, name: name), limits: limits) else {
-                throw JOSEError(.malformed, "the \(name) is not an object")
-            }
-            return object
-        } catch let error as JSONError {
-            throw JOSEError(.malformed, "the \(name) is not JSON: \(error)")
-        } catch let error as JOSEError {
-            throw error
+        let bytes = try bytes(part, name: name)
+        do throws(JSONError) {
+            if case .object(let object) = try JSON.parse(bytes, limits: limits) { return object }
         } catch {
-            throw JOSEError(.malformed, "the \(name) is not JSON")
+            throw JOSEError(.malformed, "the \(name) is not JSON: \(error)")
         }
+        throw JOSEError(.malformed, "the \(name) is not an object")
     }
 }

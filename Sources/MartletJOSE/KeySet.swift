@@ -68,12 +68,9 @@ public struct KeySet: Sendable {
     private static func key(
         _ entry: JSONObject, id: KeyID, allowed: Set<SignatureAlgorithm>
     ) throws(SkippedKey) -> VerificationKey {
+        let parts = try parts(of: entry)
         let key: VerificationKey
-        do { key = try VerificationKey(id: id, parts: try parts(of: entry)) } catch let error as CryptoError {
-            throw SkippedKey("\(error)")
-        } catch let error as SkippedKey {
-            throw error
-        } catch {
+        do throws(CryptoError) { key = try VerificationKey(id: id, parts: parts) } catch {
             throw SkippedKey("\(error)")
         }
         if let use = entry["use"], use != "sig" { throw SkippedKey("it is not for signatures") }
