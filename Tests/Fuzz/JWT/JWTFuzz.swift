@@ -1,0 +1,119 @@
+import AppleProvider
+import Dispatch
+import MartletConfig
+import MartletCore
+import MartletCrypto
+import MartletJOSE
+import MartletJSON
+import MartletProvider
+
+/// The first byte chooses: the rest is a token as a client would send it, or claims that a good key signs.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    guard count > 0 else { return 0 }
+    let bytes = unsafe Array(UnsafeBufferPointer(start: start + 1, count: count - 1))
+    if unsafe start[0] & 1 == 0 {
+        readToken(bytes)
+    } else {
+        judgeClaims(bytes)
+    }
+    return 0
+}
+
+private func readToken(_ token: [UInt8]) {
+    guard let jws = try? CompactJWS(token) else { return }
+    precondition(token.count <= CompactJWS.maximumLength)
+    precondition(token.starts(with: jws.signingInput) && token[jws.signingInput.count] == UInt8(ascii: "."))
+    precondition(Base64URL.encode(jws.signature).utf8.elementsEqual(token[(jws.signingInput.count + 1)...]))
+    let algorithm = try? jws.algorithm(among: [.rs256])
+    precondition(algorithm == nil || jws.header["alg"] == "RS256")
+    _ = try? jws.checkHeaderFields()
+    _ = try? jws.keyID()
+    precondition(verdict(token) == nil, "nobody signed this")
+}
+
+private func judgeClaims(_ payload: [UInt8]) {
+    let input = Array("\(bench.header).\(Base64URL.encode(payload))".utf8)
+    guard let signature = try? bench.key.sign(input) else { preconditionFailure("cannot sign") }
+    guard let identity = verdict(input + Array(".\(Base64URL.encode(signature))".utf8)) else { return }
+    precondition((1...255).contains(identity.providerSubject.utf8.count))
+    precondition(identity.issuer == "https://appleid.apple.com")
+    precondition(identity.expiresAt > bench.now && identity.issuedAt < identity.expiresAt)
+    for name in ["email_verified", "is_private_email", "nonce_supported"] {
+        precondition(identity.claims[name].map { $0.bool != nil } ?? true)
+    }
+}
+
+private func verdict(_ token: [UInt8]) -> Identity? {
+    let context = AuthenticationContext(now: bench.now, deadline: .never)
+    guard case .authenticated(let identity) = try? bench.provider.verify(Credential(bearer: token), in: context) else {
+        return nil
+    }
+    return identity
+}
+
+/// A provider that has its one key in hand.
+private struct Bench: KeyFetching {
+    let now = UnixTime(seconds: 1_800_000_000)
+    let key: PrivateKey
+    let header = Base64URL.encode(Array(#"{"alg":"ES256","kid":"fuzz"}"#.utf8))
+    private(set) var provider: AppleProvider!
+
+    init() throws {
+        key = try PrivateKey(generating: .p256)
+        let here = SourceLocation(file: "fuzz", line: 1, column: 1)
+        func list(_ text: String) -> ConfigurationNode {
+            ConfigurationNode(.sequence([ConfigurationNode(.scalar(.init(text, isPlain: true)), at: here)]), at: here)
+        }
+        let block = ConfigurationNode(
+            .mapping([
+                .init(key: Located("audiences", at: here), value: list("com.example.app")),
+                .init(key: Located("algorithms", at: here), value: list("ES256")),
+            ]), at: here)
+        var diagnostics = Diagnostics()
+        guard let configuration = block.decode(AppleConfiguration.self, title: "fuzz", into: &diagnostics) else {
+            return
+        }
+        let clock = Clock(unixTime: { [now] in now }, monotonicTime: { MonotonicTime(nanoseconds: 1) })
+        let policy = IssuerKeysPolicy(
+            ttl: .seconds(3600), maximumStale: .seconds(3600), unknownKeyCooldown: .seconds(60),
+            negativeTTL: .seconds(60),
+            fetchTimeout: .seconds(1))
+        let fetcher = self
+        provider = try AppleProvider(
+            configuration,
+            context: ProviderContext(
+                name: "fuzz", clock: clock, logger: .silent,
+                makeIssuerKeys: { url, algorithms, removed in
+                    IssuerKeys(
+                        url: url, policy: policy, allowing: algorithms, fetcher: fetcher, store: nil,
+                        storeKeyPrefix: "", clock: clock,
+                        logger: .silent, onKeysRemoved: removed)
+                }, forget: {}))
+    }
+
+    func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
+        guard case .p256(let x, let y) = key.publicKey.parts else { return [] }
+        let entry: JSONObject = [
+            "kty": "EC", "crv": "P-256", "kid": "fuzz", "x": .string(Base64URL.encode(x)),
+            "y": .string(Base64URL.encode(y)),
+        ]
+        return JSON.write(["keys": [.object(entry)]] as JSONObject)
+    }
+
+    /// Gets the key, so that verdicts need no wait.
+    func ready() -> Bench {
+        let done = DispatchSemaphore(value: 0)
+        let provider = self.provider
+        Task.detached {
+            await provider?.start()
+            done.signal()
+        }
+        done.wait()
+        return self
+    }
+}
+
+nonisolated(unsafe) private let bench: Bench = {
+    do { return try Bench().ready() } catch { preconditionFailure("\(error)") }
+}()
