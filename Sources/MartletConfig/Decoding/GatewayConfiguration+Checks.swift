@@ -42,11 +42,13 @@ extension GatewayConfiguration {
 extension RouteConfiguration {
     /// Whether every request that `other` matches is matched here too, as far as the patterns' texts show.
     fileprivate func takesAll(of other: RouteConfiguration) -> Bool {
-        let hostNames = Set(hosts.map(\.value))
-        let takesHosts =
-            hosts.isEmpty || (!other.hosts.isEmpty && other.hosts.allSatisfy { hostNames.contains($0.value) })
-        let takesMethods = methods.isEmpty || (!other.methods.isEmpty && Set(other.methods).isSubset(of: methods))
-        return takesHosts && takesMethods && path.takesAll(of: other.path)
+        guard path.takesAll(of: other.path) else { return false }
+        guard methods.isEmpty || (!other.methods.isEmpty && Set(other.methods).isSubset(of: methods)) else {
+            return false
+        }
+        if hosts.isEmpty { return true }
+        let names = Set(hosts.map(\.value))
+        return !other.hosts.isEmpty && other.hosts.allSatisfy { names.contains($0.value) }
     }
 }
 

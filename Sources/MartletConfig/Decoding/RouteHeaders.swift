@@ -19,12 +19,13 @@ struct RouteHeaders: ConfigurationDecodable {
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let removed = reader.optional("remove", as: [Located<HeaderName>].self) ?? []
         remove = removed.map(\.value.lowercased)
+        let removedNames = Dictionary(removed.map { ($0.value.folded, $0) }) { first, _ in first }
         guard reader.has("set") else { return }
         var names: [String: String] = [:]
         var headers: [HeaderConfiguration] = []
         for (name, block) in reader.namedBlocks("set", noun: "header", as: HeaderConfiguration.Block.self) {
             guard let header = Self.checked(name, &names, &reader) else { continue }
-            if let twice = removed.first(where: { $0.value.folded == header.folded }) {
+            if let twice = removedNames[header.folded] {
                 reader.error(
                     .configConflictingKeys, at: twice.location,
                     "header \(quoted(twice.value.text)) is both set and removed")

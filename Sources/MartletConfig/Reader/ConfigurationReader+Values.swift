@@ -48,7 +48,7 @@ extension ConfigurationReader {
     mutating func requiredNode(_ key: String) throws(ConfigurationError) -> ConfigurationNode {
         if let node = node(key) { return node }
         // A misspelt key is the mistake to show, not the key that is missing because of it.
-        for entry in entries where !isKnown(entry.key.value) {
+        for entry in entries.prefix(Suggestion.mostCandidates) where !isKnown(entry.key.value) {
             guard Suggestion.nearest(to: entry.key.value, among: [key]) != nil else { continue }
             reportedKeys.insert(entry.key.value)
             throw ConfigurationError(

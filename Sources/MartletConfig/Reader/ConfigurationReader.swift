@@ -57,11 +57,13 @@ public struct ConfigurationReader {
 
     /// Reports every key that does not belong to the block; whoever decodes a block calls it once, when all is read.
     public mutating func finish() {
-        for entry in entries where !isKnown(entry.key.value) && !reportedKeys.contains(entry.key.value) {
-            let name = entry.key.value
+        var count = 0
+        for key in keys where !isKnown(key.value) && !reportedKeys.contains(key.value) {
+            count += 1
+            let hint =
+                count <= Suggestion.mostPhrases ? Suggestion.phrase(for: key.value, among: vocabulary ?? asked) : ""
             diagnostics.error(
-                .configUnknownKey, at: entry.key.location,
-                "unknown key \(quoted(name)) in \(title)\(Suggestion.phrase(for: name, among: vocabulary ?? asked))")
+                .configUnknownKey, at: key.location, "unknown key \(quoted(key.value)) in \(title)\(hint)")
         }
     }
 

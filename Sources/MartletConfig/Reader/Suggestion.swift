@@ -5,12 +5,17 @@ enum Suggestion {
         nearest(to: name, among: candidates).map { " (did you mean '\($0)'?)" } ?? ""
     }
 
+    /// Names looked at for one suggestion; more would only cost time.
+    static let mostCandidates = 256
+    /// Mistakes of one kind that get a suggestion; a file with more of them has another problem.
+    static let mostPhrases = 100
+
     /// The candidate with the fewest typing mistakes between it and `name`; a third of the letters may differ.
     static func nearest(to name: String, among candidates: [String]) -> String? {
         let wanted = folded(name)
         guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
         var best: (name: String, distance: Int)?
-        for candidate in candidates where candidate != name {
+        for candidate in candidates.prefix(mostCandidates) where candidate != name {
             let letters = folded(candidate)
             let allowed = max(1, min(3, max(wanted.count, letters.count) / 3))
             guard abs(wanted.count - letters.count) <= allowed else { continue }

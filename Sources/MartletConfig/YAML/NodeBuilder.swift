@@ -76,7 +76,8 @@ struct NodeBuilder: ~Copyable {
         case .sequenceStart: built = try sequence(event, depth: depth)
         case .mappingStart: built = try mapping(event, depth: depth)
         case .scalar(let scalar):
-            let text = try variables.expand(scalar, at: place(event), into: &diagnostics)
+            let isVerbatim = scalar.isPlain && event.line == event.endLine
+            let text = try variables.expand(scalar, at: place(event), isVerbatim: isVerbatim, into: &diagnostics)
             built = Built(node: ConfigurationNode(.scalar(text), at: place(event)))
         default: throw syntaxError(event, "a value is missing")
         }

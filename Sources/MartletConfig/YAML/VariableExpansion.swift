@@ -15,38 +15,50 @@ struct VariableExpansion {
     init(environment: @escaping (String) -> String?) { self.environment = environment }
 
     /// The scalar with its variables replaced; what cannot be replaced is recorded.
+    ///
+    /// - Parameter isVerbatim: the scalar's text stands in the file as it is, on one line, so that places in it are known.
     /// - Throws: `config.too_large` when variables add more text than a configuration can need.
     mutating func expand(
-        _ scalar: ConfigurationNode.Scalar, at location: SourceLocation, into diagnostics: inout Diagnostics
+        _ scalar: ConfigurationNode.Scalar, at location: SourceLocation, isVerbatim: Bool,
+        into diagnostics: inout Diagnostics
     ) throws(ConfigurationError) -> ConfigurationNode.Scalar {
-        let bytes = Array(scalar.text.utf8)
-        guard bytes.contains(0x24) else { return scalar }
+        var rest = Array(scalar.text.utf8)[...]
+        guard rest.contains(0x24) else { return scalar }
         var result: [UInt8] = []
         var hadVariable = false
-        var index = 0
-        while index < bytes.count {
-            let rest = bytes[index...]
+        var column = location.column
+        while !rest.isEmpty {
+            let piece: ArraySlice<UInt8>
             if rest.starts(with: "$${".utf8) {
+                piece = rest.prefix(3)
                 result += "${".utf8
-                index += 3
             } else if rest.starts(with: "${".utf8) {
-                let place = scalar.isPlain ? advance(location, over: bytes[..<index]) : location
-                let (value, length) = replacement(for: rest, at: place, into: &diagnostics)
-                if value == nil { brokenScalars.insert(location) }
                 hadVariable = true
-                result += value ?? []
-                added += value?.count ?? 0
-                guard added <= Self.budget else {
-                    throw ConfigurationError(
-                        .configTooLarge, at: location, "variables expand to more than a configuration can need")
-                }
-                index += length
+                let place = SourceLocation(
+                    file: location.file, line: location.line, column: isVerbatim ? column : location.column)
+                let (value, length) = replacement(for: rest, at: place, into: &diagnostics)
+                piece = rest.prefix(length)
+                if value == nil { brokenScalars.insert(location) }
+                try add(value ?? [], to: &result, at: location)
             } else {
-                result.append(bytes[index])
-                index += 1
+                piece = rest.prefix(1)
+                result += piece
             }
+            column += piece.count { $0 & 0xC0 != 0x80 }
+            rest = rest.dropFirst(piece.count)
         }
         return .init(String(decoding: result, as: UTF8.self), isPlain: scalar.isPlain, hadVariable: hadVariable)
+    }
+
+    private mutating func add(
+        _ value: [UInt8], to result: inout [UInt8], at location: SourceLocation
+    ) throws(ConfigurationError) {
+        added += value.count
+        guard added <= Self.budget else {
+            throw ConfigurationError(
+                .configTooLarge, at: location, "variables expand to more than a configuration can need")
+        }
+        result += value
     }
 
     /// What a text that begins with `${` stands for, and how long the reference is.
@@ -84,11 +96,5 @@ struct VariableExpansion {
         case 0x30...0x39, 0x41...0x5A, 0x5F, 0x61...0x7A: true
         default: false
         }
-    }
-
-    /// A place further on in a plain scalar; on another line there is no telling, and the scalar's own place has to do.
-    private func advance(_ location: SourceLocation, over bytes: ArraySlice<UInt8>) -> SourceLocation {
-        let characters = bytes.count { $0 & 0xC0 != 0x80 }
-        return SourceLocation(file: location.file, line: location.line, column: location.column + characters)
     }
 }

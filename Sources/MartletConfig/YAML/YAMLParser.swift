@@ -19,6 +19,8 @@ struct YAMLEvent {
     var line: Int
     /// From 1, in characters.
     var column: Int
+    /// The line on which it ends.
+    var endLine: Int
     var anchor: String?
     var hasTag = false
 }
@@ -61,8 +63,10 @@ struct YAMLFailure: Error {
         guard unsafe yaml_parser_parse(parser, &event) == 1 else { throw failure() }
         defer { unsafe yaml_event_delete(&event) }
         let mark = unsafe event.start_mark
+        let endLine = unsafe Int(clamping: event.end_mark.line) + 1
         var result = YAMLEvent(
-            content: .other, line: Int(clamping: mark.line) + 1, column: Int(clamping: mark.column) + 1)
+            content: .other, line: Int(clamping: mark.line) + 1, column: Int(clamping: mark.column) + 1,
+            endLine: endLine)
         switch unsafe event.type {
         case YAML_STREAM_END_EVENT: result.content = .streamEnd
         case YAML_DOCUMENT_START_EVENT: result.content = .documentStart
