@@ -1,0 +1,221 @@
+import COpenSSL
+import MartletCore
+import MartletTesting
+import Testing
+
+@testable import MartletTLS
+
+/// A client engine with its buffers.
+private struct ClientSide: ~Copyable {
+    var engine: TLSEngine
+    var plaintext = ByteBuffer()
+
+    init(_ engine: consuming TLSEngine) throws(TLSError) {
+        var engine = engine
+        try engine.start()
+        self.engine = engine
+    }
+
+    mutating func output() -> [UInt8] {
+        var wire = ByteBuffer()
+        engine.takeCiphertext(into: &wire)
+        return wire.array
+    }
+
+    mutating func take(_ bytes: [UInt8], pieces: Int = .max) throws(TLSError) {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let piece = Array(rest.prefix(pieces))
+            rest = rest.dropFirst(pieces)
+            try unsafe piece.withUnsafeBufferPointer { piece throws(TLSError) in
+                try unsafe engine.receive(piece, plaintext: &plaintext)
+            }
+        }
+    }
+
+    mutating func say(_ bytes: [UInt8]) throws(TLSError) {
+        try unsafe bytes.withUnsafeBufferPointer { bytes throws(TLSError) in try unsafe engine.send(bytes) }
+    }
+
+    /// Passes bytes to and fro until neither side has more to say.
+    mutating func talk(with server: ServerSide, pieces: Int = .max) throws(TLSError) {
+        while true {
+            let sent = output()
+            server.take(sent)
+            let answer = server.output()
+            if sent.isEmpty, answer.isEmpty { return }
+            try take(answer, pieces: pieces)
+        }
+    }
+
+    var isEstablished: Bool { engine.isEstablished }
+    var isPeerClosed: Bool { engine.isPeerClosed }
+}
+
+/// One authority and its certificates for all tests: making them takes longer than using them.
+private struct Certificates: Sendable {
+    let authority: CertificateAuthority
+    let stranger: CertificateAuthority
+    let good: CertificateAuthority.Issued
+    let client: CertificateAuthority.Issued
+
+    init() throws {
+        authority = try CertificateAuthority()
+        stranger = try CertificateAuthority(name: "Stranger")
+        good = try authority.issue(
+            "good", ["DNS:redis.example.com", "DNS:*.wild.example.com", "IP:127.0.0.1", "IP:::1"])
+        client = try authority.issue("client", ["DNS:client"])
+    }
+
+    static let shared = Result { try Certificates() }
+
+    func context(_ identity: TLSClientOptions.Identity? = nil) throws -> TLSClientContext {
+        try TLSClientContext(TLSClientOptions(trust: .file(authority.certificateFile), identity: identity))
+    }
+}
+
+@Suite struct TLSEngineTests {
+    private let certificates: Certificates
+
+    init() throws { certificates = try Certificates.shared.get() }
+
+    @Test(arguments: [1, 7, 500, Int.max], [TLS1_2_VERSION, TLS1_3_VERSION])
+    func `shakes hands and speaks both ways, whatever the pieces`(pieces: Int, version: Int32) throws {
+        let server = try ServerSide(certificates.good, maximumVersion: version)
+        var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
+        try client.say(Array("before ".utf8))
+        try client.talk(with: server, pieces: pieces)
+        let isEstablished = client.isEstablished
+        #expect(isEstablished && server.isEstablished && server.serverName == "redis.example.com")
+        let long = [UInt8](repeating: 65, count: 100_000)
+        try client.say(long)
+        server.say(long)
+        try client.talk(with: server, pieces: pieces)
+        #expect(server.received == Array("before ".utf8) + long)
+        #expect(client.plaintext.array == long)
+        server.sayGoodbye()
+        try client.talk(with: server, pieces: pieces)
+        let isClosed = client.isPeerClosed
+        #expect(isClosed)
+        #expect(client.engine.version == (version == TLS1_3_VERSION ? "TLSv1.3" : "TLSv1.2"))
+    }
+
+    @Test(arguments: ["redis.example.com", "REDIS.example.com", "a.wild.example.com", "127.0.0.1", "::1"])
+    func `accepts a certificate that names the server`(name: String) throws {
+        let server = try ServerSide(certificates.good)
+        var client = try ClientSide(try certificates.context().makeEngine(serverName: name))
+        try client.talk(with: server)
+        let isEstablished = client.isEstablished
+        #expect(isEstablished)
+        let isAddress = name.contains(":") || name == "127.0.0.1"
+        #expect(server.serverName == (isAddress ? nil : name))
+    }
+
+    @Test(arguments: [
+        "example.com", "other.example.com", "a.b.wild.example.com", "wild.example.com", "127.0.0.2", "::2",
+        "good", "redis.example.com.evil.org",
+    ])
+    func `refuses a certificate for another name`(name: String) throws {
+        let server = try ServerSide(certificates.good)
+        var client = try ClientSide(try certificates.context().makeEngine(serverName: name))
+        #expect(code { () throws(TLSError) in try client.talk(with: server) } == .tlsNameMismatch)
+        // The alert that says why is still to be taken, and nothing else works any more.
+        let alert = client.output()
+        #expect(!alert.isEmpty)
+        #expect(code { () throws(TLSError) in try client.say([1]) } == .tlsProtocolError)
+        let isEstablished = client.isEstablished
+        #expect(!isEstablished)
+    }
+
+    @Test func `refuses strangers, expired certificates and old versions`() throws {
+        let names = ["DNS:redis.example.com"]
+        let cases: [(ServerSide, ErrorCode)] = [
+            (try ServerSide(try certificates.stranger.issue("s", names)), .tlsCertificateUntrusted),
+            (try ServerSide(try certificates.authority.issue("old", names, days: -1)), .tlsCertificateExpired),
+            (try ServerSide(certificates.good, maximumVersion: TLS1_1_VERSION), .tlsHandshakeFailed),
+        ]
+        for (server, expected) in cases {
+            var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
+            #expect(code { () throws(TLSError) in try client.talk(with: server) } == expected)
+        }
+    }
+
+    @Test func `trusts nobody but the system's authorities when told so, or anyone when told so`() throws {
+        let server = try ServerSide(certificates.good)
+        var client = try ClientSide(
+            try TLSClientContext(TLSClientOptions(trust: .system)).makeEngine(serverName: "redis.example.com"))
+        #expect(code { () throws(TLSError) in try client.talk(with: server) } == .tlsCertificateUntrusted)
+        let second = try ServerSide(certificates.good)
+        var blind = try ClientSide(
+            try TLSClientContext(TLSClientOptions(trust: .anyone)).makeEngine(serverName: "nobody.example.com"))
+        try blind.talk(with: second)
+        let isEstablished = blind.isEstablished
+        #expect(isEstablished)
+    }
+
+    @Test func `shows its own certificate to a server that asks`() throws {
+        let identity = TLSClientOptions.Identity(
+            certificateFile: certificates.client.certificateFile, keyFile: certificates.client.keyFile)
+        let server = try ServerSide(certificates.good, clientAuthority: certificates.authority.certificateFile)
+        var client = try ClientSide(try certificates.context(identity).makeEngine(serverName: "redis.example.com"))
+        try client.talk(with: server)
+        #expect(server.isEstablished && server.clientHasCertificate)
+    }
+
+    @Test(arguments: [
+        "+OK\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n", "\u{16}\u{3}\u{3}\u{7F}\u{7F}", "\u{0}\u{0}\u{0}\u{0}\u{0}",
+    ])
+    func `refuses what is not TLS`(text: String) throws {
+        var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
+        _ = client.output()
+        #expect(code { () throws(TLSError) in try client.take(Array(text.utf8)) } == .tlsHandshakeFailed)
+    }
+
+    @Test func `a record that was changed ends the connection`() throws {
+        let server = try ServerSide(certificates.good)
+        var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
+        try client.talk(with: server)
+        server.say(Array("hello".utf8))
+        var record = server.output()
+        record[record.count - 1] ^= 1
+        #expect(code { () throws(TLSError) in try client.take(record) } == .tlsProtocolError)
+        #expect(client.plaintext.array == [])
+    }
+
+    @Test func `names the file that is not as it should be`() throws {
+        let folder = try TemporaryFolder()
+        let empty = try folder.write("nothing", to: "empty.pem")
+        let good = certificates.good
+        let identities: [(String, String, ErrorCode)] = [
+            ("/nowhere.pem", good.keyFile, .tlsCertificateUnreadable), (empty, good.keyFile, .tlsCertificateUnreadable),
+            (good.certificateFile, "/nowhere.key", .tlsKeyUnreadable), (good.certificateFile, empty, .tlsKeyUnreadable),
+            (good.certificateFile, certificates.client.keyFile, .tlsKeyMismatch),
+        ]
+        for (certificate, key, expected) in identities {
+            let identity = TLSClientOptions.Identity(certificateFile: certificate, keyFile: key)
+            let error = #expect(throws: TLSError.self) {
+                try TLSClientContext(TLSClientOptions(trust: .system, identity: identity))
+            }
+            #expect(error?.code == expected)
+        }
+        for file in ["/nowhere.pem", empty] {
+            let error = #expect(throws: TLSError.self) { try TLSClientContext(TLSClientOptions(trust: .file(file))) }
+            #expect(error?.code == .tlsTrustUnreadable && error?.message.contains(file) == true)
+        }
+    }
+
+    @Test(arguments: ["", "a\u{0}b", String(repeating: "a", count: 300)])
+    func `refuses names that no server can have`(name: String) throws {
+        let context = try certificates.context()
+        #expect(code { () throws(TLSError) in _ = try context.makeEngine(serverName: name) } == .tlsServerNameInvalid)
+    }
+}
+
+private func code(_ body: () throws(TLSError) -> Void) -> ErrorCode? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error.code
+    }
+}
