@@ -1,84 +1,105 @@
 /// Finds the trees of routes that a request's host selects, without looking at each pattern.
-///
-/// A name is hashed from its last byte to its first, so that one pass yields the hash of every suffix that a
-/// `*.example.com` could stand for.
 struct HostIndex: Sendable {
     private struct Slot {
         let hash: UInt64
-        /// Where the name is in ``text``.
+        /// Where the name is in ``names``.
         let start: Int32
         let count: Int32
-        let isWild: Bool
+        let kind: Kind
         /// The root of the tree, or -1 for an empty slot.
         let root: Int32
 
-        static let empty = Slot(hash: 0, start: 0, count: 0, isWild: false, root: -1)
+        static let empty = Slot(hash: 0, start: 0, count: 0, kind: .exact, root: -1)
+    }
+
+    /// What a name in the table stands for; it goes into the hash, so that one table serves for both.
+    private enum Kind: UInt8 {
+        case exact, wild
     }
 
     private var slots: [Slot]
-    private var text: [UInt8] = []
+    private var names = WordPool()
     private var addresses: [IPv6Address: Int] = [:]
-    private var hasWild = false
+    /// One bit for each length of a name behind `*.`, modulo 64: most suffixes of a host need not be hashed.
+    private var wildLengths: UInt64 = 0
     private let mask: Int
+    private let isEmpty: Bool
 
     init(_ roots: [HostPattern: Int]) {
         var size = 8
         while size < roots.count * 2 { size *= 2 }
         mask = size - 1
+        isEmpty = roots.isEmpty
         slots = Array(repeating: .empty, count: size)
         for (pattern, root) in roots {
             switch pattern {
-            case .exact(let name): insert(name, isWild: false, root)
-            case .below(let name): insert(name, isWild: true, root)
+            case .exact(let name): insert(name, .exact, root)
+            case .below(let name):
+                insert(name, .wild, root)
+                wildLengths |= 1 << UInt64(name.count % 64)
             case .address(let address): addresses[address] = root
             }
         }
     }
 
-    private mutating func insert(_ name: [UInt8], isWild: Bool, _ root: Int) {
-        var hash = ByteHash()
-        for byte in name.reversed() { hash.add(byte) }
-        var index = Int(truncatingIfNeeded: hash.value) & mask
+    private mutating func insert(_ name: [UInt8], _ kind: Kind, _ root: Int) {
+        let hash = WordHash(seed: Self.seed(kind, name.count), of: WordPool.words(of: name)).value
+        var index = Int(truncatingIfNeeded: hash) & mask
         while slots[index].root >= 0 { index = (index + 1) & mask }
         slots[index] = Slot(
-            hash: hash.value, start: Int32(text.count), count: Int32(name.count), isWild: isWild, root: Int32(root))
-        text += name
-        if isWild { hasWild = true }
+            hash: hash, start: Int32(names.add(name)), count: Int32(name.count), kind: kind, root: Int32(root))
+    }
+
+    @inline(__always)
+    private static func seed(_ kind: Kind, _ count: Int) -> UInt64 {
+        UInt64(kind.rawValue) &<< 32 | UInt64(truncatingIfNeeded: count)
     }
 
     /// Calls `body` with the root of each tree whose host pattern matches.
     @inline(__always)
     func forEachRoot(of authority: Span<UInt8>, _ body: (Int) -> Void) {
-        guard let host = HostName(in: authority) else { return }
+        guard !isEmpty, let host = HostName(in: authority) else { return }
         if host.isBracketed {
-            guard !addresses.isEmpty, let address = IPv6Address(authority, from: host.start, to: host.end),
-                let root = addresses[address]
-            else { return }
-            return body(root)
+            let root = rootOfAddress(authority, host)
+            if root >= 0 { body(root) }
+            return
         }
-        var hash = ByteHash()
-        var index = host.end
-        while index > host.start {
-            index &-= 1
-            let byte = authority[index].lowercased
-            // HostName refuses empty labels, so at least one label stands before this dot.
-            if byte == .dot, hasWild {
-                let root = root(hash.value, isWild: true, authority, index &+ 1, host.end)
+        let root = root(.exact, authority, from: host.start, to: host.end)
+        if root >= 0 { body(root) }
+        guard wildLengths != 0 else { return }
+        // HostName refuses empty labels, so at least one label stands before each dot.
+        var index = host.start
+        while index < host.end {
+            if authority[index] == .dot, wildLengths &>> UInt64((host.end &- index &- 1) & 63) & 1 != 0 {
+                let root = self.root(.wild, authority, from: index &+ 1, to: host.end)
                 if root >= 0 { body(root) }
             }
-            hash.add(byte)
+            index &+= 1
         }
-        let root = root(hash.value, isWild: false, authority, host.start, host.end)
-        if root >= 0 { body(root) }
     }
 
-    private func root(_ hash: UInt64, isWild: Bool, _ authority: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
-        var index = Int(truncatingIfNeeded: hash) & mask
+    @inline(never)
+    private func rootOfAddress(_ authority: Span<UInt8>, _ host: HostName) -> Int {
+        guard !addresses.isEmpty, let address = IPv6Address(authority, from: host.start, to: host.end) else {
+            return -1
+        }
+        return addresses[address] ?? -1
+    }
+
+    private func root(_ kind: Kind, _ authority: Span<UInt8>, from start: Int, to end: Int) -> Int {
+        var hash = WordHash(seed: Self.seed(kind, end &- start))
+        var offset = start
+        while offset < end {
+            hash.add(ByteWord.lowercased(ByteWord.prefix(authority.word(at: offset), end &- offset)))
+            offset &+= 8
+        }
+        var index = Int(truncatingIfNeeded: hash.value) & mask
         while true {
             let slot = slots[index]
             if slot.root < 0 { return -1 }
-            if slot.hash == hash, slot.isWild == isWild, Int(slot.count) == end &- start,
-                equal(slot, authority, start)
+            // The hash covers the kind and the length; equality is decided on the bytes.
+            if slot.hash == hash.value, slot.kind == kind, Int(slot.count) == end &- start,
+                equal(slot, authority, start, end)
             {
                 return Int(slot.root)
             }
@@ -86,28 +107,15 @@ struct HostIndex: Sendable {
         }
     }
 
-    private func equal(_ slot: Slot, _ authority: Span<UInt8>, _ start: Int) -> Bool {
-        var offset = 0
-        while offset < Int(slot.count) {
-            if text[Int(slot.start) &+ offset] != authority[start &+ offset].lowercased { return false }
-            offset &+= 1
+    private func equal(_ slot: Slot, _ authority: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
+        var place = Int(slot.start)
+        var offset = start
+        while offset < end {
+            let word = ByteWord.lowercased(ByteWord.prefix(authority.word(at: offset), end &- offset))
+            if names.words[place] != word { return false }
+            place &+= 1
+            offset &+= 8
         }
         return true
-    }
-}
-
-/// FNV-1a with a final mix.
-///
-/// The tables that use it hold only what the operator wrote, so clients cannot fill them with colliding keys.
-struct ByteHash {
-    private var state: UInt64 = 0xcbf2_9ce4_8422_2325
-
-    @inline(__always)
-    mutating func add(_ byte: UInt8) { state = (state ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
-
-    /// The hash so far, mixed so that its low bits can choose a slot.
-    var value: UInt64 {
-        let mixed = (state ^ (state >> 32)) &* 0x9e37_79b9_7f4a_7c15
-        return mixed ^ (mixed >> 29)
     }
 }

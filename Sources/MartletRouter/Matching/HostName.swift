@@ -17,22 +17,34 @@ struct HostName {
             self.end = end
             self.isBracketed = true
         } else {
-            var end = 0
-            var labelStart = 0
-            while end < authority.count, authority[end] != .colon {
-                if authority[end] == .dot {
-                    guard end > labelStart else { return nil }
-                    labelStart = end &+ 1
-                }
-                end &+= 1
-            }
-            guard Self.isPort(authority, from: end) else { return nil }
-            if end > 0, labelStart == end { end &-= 1 }
+            guard var end = Self.endOfName(authority), Self.isPort(authority, from: end) else { return nil }
+            if end > 0, authority[end &- 1] == .dot { end &-= 1 }
             guard end > 0 else { return nil }
             self.start = 0
             self.end = end
             self.isBracketed = false
         }
+    }
+
+    /// Where the first colon is, or the end.
+    /// - Returns: `nil` if a label before it is empty.
+    @inline(__always)
+    private static func endOfName(_ authority: Span<UInt8>) -> Int? {
+        var offset = 0
+        // The place before the first byte counts as a dot, so that a dot at the start is one too many.
+        var before: UInt64 = 0x80
+        while offset < authority.count {
+            let word = authority.word(at: offset)
+            let colons = ByteWord.places(of: .colon, in: word)
+            let dots = ByteWord.places(of: .dot, in: word)
+            // Dots behind the colon do not matter: the port is checked on its own.
+            let relevant = colons == 0 ? dots : dots & ((colons & (0 &- colons)) &- 1)
+            guard relevant & (relevant &<< 8 | before) == 0 else { return nil }
+            if colons != 0 { return offset &+ colons.trailingZeroBitCount / 8 }
+            before = dots &>> 56
+            offset &+= 8
+        }
+        return authority.count
     }
 
     /// Whether what stands from `start` on is nothing, or a colon and digits only (RFC 3986 §3.2.3 allows none).

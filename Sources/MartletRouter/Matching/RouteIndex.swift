@@ -42,7 +42,7 @@ struct RouteIndex: Sendable {
         let parent: Int32
         /// -1 for an empty slot.
         let child: Int32
-        /// Where the segment is in ``RouteIndex/text``.
+        /// Where the segment is in ``RouteIndex/labels``.
         let start: Int32
         let count: Int32
 
@@ -66,7 +66,7 @@ struct RouteIndex: Sendable {
     let entries: [Entry]
     /// Open addressing; its count is a power of two.
     let edges: [Edge]
-    let text: [UInt8]
+    let labels: WordPool
     /// The segments of all globs, with offsets into ``globText``; flat, so that matching touches no reference count.
     let globSegments: [PathGlob.Segment]
     let globText: [UInt8]
@@ -91,19 +91,28 @@ struct RouteIndex: Sendable {
         scan(here.openStart, here.openEnd, path, &search)
         guard cursor <= path.count else { return scan(here.exactStart, here.exactEnd, path, &search) }
         guard here.hasLiteralChildren || here.anyChild >= 0 else { return }
-        var hash = ByteHash()
-        var end = cursor
-        while end < path.count {
-            let byte = path[end]
-            if byte == .slash { break }
-            hash.add(byte)
-            end &+= 1
-        }
+        var hash = WordHash(seed: UInt64(truncatingIfNeeded: node))
+        let end = segment(of: path, from: cursor, &hash)
         if here.hasLiteralChildren {
-            let child = child(of: node, hash.value, path, cursor, end)
+            let child = child(of: node, hash, path, cursor, end)
             if child >= 0 { walk(child, from: end &+ 1, path, &search) }
         }
         if here.anyChild >= 0, end > cursor { walk(Int(here.anyChild), from: end &+ 1, path, &search) }
+    }
+
+    /// Finds where a path segment ends and adds its bytes to a hash.
+    @inline(__always)
+    private func segment(of path: Span<UInt8>, from start: Int, _ hash: inout WordHash) -> Int {
+        var offset = start
+        while offset < path.count {
+            let word = path.word(at: offset)
+            let slashes = ByteWord.places(of: .slash, in: word)
+            let count = min(slashes == 0 ? 8 : slashes.trailingZeroBitCount / 8, path.count &- offset)
+            if count > 0 { hash.add(ByteWord.prefix(word, count)) }
+            offset &+= count
+            if count < 8 { break }
+        }
+        return offset
     }
 
     private func scan(_ start: Int32, _ end: Int32, _ path: Span<UInt8>, _ search: inout Search) {
@@ -140,30 +149,28 @@ struct RouteIndex: Sendable {
         }
     }
 
-    private func child(of node: Int, _ hash: UInt64, _ path: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
+    private func child(of node: Int, _ hash: WordHash, _ path: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
         let mask = edges.count &- 1
-        var slot = Self.slot(hash, node) & mask
+        var slot = Int(truncatingIfNeeded: hash.value) & mask
         while true {
             let edge = edges[slot]
             if edge.child < 0 { return -1 }
-            if edge.hash == hash, Int(edge.parent) == node, Int(edge.count) == end &- start, equal(edge, path, start) {
+            if edge.hash == hash.value, Int(edge.parent) == node, Int(edge.count) == end &- start,
+                equal(edge, path, start, end)
+            {
                 return Int(edge.child)
             }
             slot = (slot &+ 1) & mask
         }
     }
 
-    /// Where the search for an edge begins.
-    static func slot(_ hash: UInt64, _ parent: Int) -> Int {
-        let mixed = (hash ^ UInt64(truncatingIfNeeded: parent)) &* 0xd6e8_feb8_6659_fd93
-        return Int(truncatingIfNeeded: mixed >> 24)
-    }
-
-    private func equal(_ edge: Edge, _ path: Span<UInt8>, _ start: Int) -> Bool {
-        var offset = 0
-        while offset < Int(edge.count) {
-            if text[Int(edge.start) &+ offset] != path[start &+ offset] { return false }
-            offset &+= 1
+    private func equal(_ edge: Edge, _ path: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
+        var place = Int(edge.start)
+        var offset = start
+        while offset < end {
+            if labels.words[place] != ByteWord.prefix(path.word(at: offset), end &- offset) { return false }
+            place &+= 1
+            offset &+= 8
         }
         return true
     }

@@ -134,30 +134,28 @@ struct RouteIndexBuilder {
                 flat[index].lowest = min(flat[index].lowest, flat[nodes[index].anyChild].lowest)
             }
         }
-        let (edges, text) = layOutEdges()
+        let (edges, labels) = layOutEdges()
         return RouteIndex(
-            nodes: flat, entries: entries, edges: edges, text: text, globSegments: globSegments, globText: globText,
+            nodes: flat, entries: entries, edges: edges, labels: labels, globSegments: globSegments, globText: globText,
             expressions: ExpressionList(expressions),
             hosts: HostIndex(roots), anyHost: 0)
     }
 
-    private func layOutEdges() -> ([RouteIndex.Edge], [UInt8]) {
+    private func layOutEdges() -> ([RouteIndex.Edge], WordPool) {
         var size = 8
         while size < nodes.count * 2 { size *= 2 }
         var edges = Array(repeating: RouteIndex.Edge.empty, count: size)
-        var text: [UInt8] = []
+        var labels = WordPool()
         for parent in nodes.indices {
             for (segment, child) in nodes[parent].literals {
-                var hash = ByteHash()
-                for byte in segment { hash.add(byte) }
-                var slot = RouteIndex.slot(hash.value, parent) & (size - 1)
+                let hash = WordHash(seed: UInt64(parent), of: WordPool.words(of: segment)).value
+                var slot = Int(truncatingIfNeeded: hash) & (size - 1)
                 while edges[slot].child >= 0 { slot = (slot + 1) & (size - 1) }
                 edges[slot] = RouteIndex.Edge(
-                    hash: hash.value, parent: Int32(parent), child: Int32(child), start: Int32(text.count),
+                    hash: hash, parent: Int32(parent), child: Int32(child), start: Int32(labels.add(segment)),
                     count: Int32(segment.count))
-                text += segment
             }
         }
-        return (edges, text)
+        return (edges, labels)
     }
 }

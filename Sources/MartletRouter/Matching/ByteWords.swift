@@ -1,0 +1,97 @@
+/// Eight bytes at a time: the first byte is the lowest of the word.
+enum ByteWord {
+    private static let ones: UInt64 = 0x0101_0101_0101_0101
+    private static let highBits: UInt64 = 0x8080_8080_8080_8080
+
+    /// The high bit of each byte that equals one byte; exact for every byte.
+    @inline(__always)
+    static func places(of byte: UInt8, in word: UInt64) -> UInt64 {
+        let rest = word ^ (ones &* UInt64(byte))
+        return ~(((rest & ~highBits) &+ ~highBits) | rest | ~highBits)
+    }
+
+    /// The word with A–Z made a–z.
+    @inline(__always)
+    static func lowercased(_ word: UInt64) -> UInt64 {
+        let low = word & ~highBits
+        let fromA = low &+ ones &* (0x80 - 0x41)
+        let beyondZ = low &+ ones &* (0x80 - 0x5B)
+        let isUpper = fromA & ~beyondZ & ~word & highBits
+        return word | isUpper &>> 2
+    }
+
+    /// The first `count` bytes of the word, the others zero.
+    @inline(__always)
+    static func prefix(_ word: UInt64, _ count: Int) -> UInt64 {
+        count >= 8 ? word : word & (1 &<< UInt64(truncatingIfNeeded: count &* 8) &- 1)
+    }
+}
+
+extension Span<UInt8> {
+    /// The eight bytes from `offset` on, zeros behind the end; `offset` must not be negative.
+    @inline(__always)
+    func word(at offset: Int) -> UInt64 {
+        unsafe withUnsafeBufferPointer { bytes in
+            guard let base = bytes.baseAddress, offset < bytes.count else { return 0 }
+            let raw = unsafe UnsafeRawPointer(base)
+            if bytes.count &- offset >= 8 {
+                return unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: offset, as: UInt64.self))
+            }
+            return unsafe Self.lastWord(raw, offset, bytes.count)
+        }
+    }
+
+    /// Like `word(at:)` where fewer than eight bytes are left; never reads outside the span.
+    @inline(__always)
+    private static func lastWord(_ raw: UnsafeRawPointer, _ offset: Int, _ count: Int) -> UInt64 {
+        if count >= 8 {
+            let word = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self))
+            return word &>> UInt64(truncatingIfNeeded: (offset &+ 8 &- count) &* 8)
+        }
+        var word: UInt64 = 0
+        var index = count
+        while index > offset {
+            index &-= 1
+            word = word &<< 8 | UInt64(unsafe raw.load(fromByteOffset: index, as: UInt8.self))
+        }
+        return word
+    }
+}
+
+/// A hash of words for tables that hold only what the operator wrote, so that clients cannot fill them with colliding keys.
+struct WordHash {
+    private(set) var value: UInt64
+
+    init(seed: UInt64) { value = seed &* 0x9e37_79b9_7f4a_7c15 }
+
+    @inline(__always)
+    mutating func add(_ word: UInt64) {
+        let product = (value ^ word) &* 0xd6e8_feb8_6659_fd93
+        value = product ^ (product &>> 32)
+    }
+
+    /// The hash of a text in a table's own words.
+    init(seed: UInt64, of words: some Sequence<UInt64>) {
+        self.init(seed: seed)
+        for word in words { add(word) }
+    }
+}
+
+/// Texts laid end to end as words, each padded with zeros, for comparing without a loop over bytes.
+struct WordPool: Sendable {
+    private(set) var words: [UInt64] = []
+
+    /// Keeps a text.
+    /// - Returns: the place of its first word.
+    mutating func add(_ text: some Collection<UInt8>) -> Int {
+        let start = words.count
+        words += Self.words(of: text)
+        return start
+    }
+
+    /// A text as words.
+    static func words(of text: some Collection<UInt8>) -> [UInt64] {
+        let bytes = Array(text)
+        return stride(from: 0, to: bytes.count, by: 8).map { bytes.span.word(at: $0) }
+    }
+}
