@@ -4,7 +4,10 @@ private import CLinux
 package struct Readiness: OptionSet, Sendable {
     package let rawValue: UInt32
 
-    package init(rawValue: UInt32) { self.rawValue = rawValue }
+    @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }
+
+    /// Whether any of the other's bits is set. (The set algebra of the standard library is not specialised across modules.)
+    @inlinable package func has(_ any: Readiness) -> Bool { rawValue & any.rawValue != 0 }
 
     package static let readable = Readiness(rawValue: 0x001)
     package static let writable = Readiness(rawValue: 0x004)
@@ -15,6 +18,14 @@ package struct Readiness: OptionSet, Sendable {
     package static let readClosed = Readiness(rawValue: 0x2000)
     /// Report changes only.
     package static let edge = Readiness(rawValue: 1 << 31)
+    /// The connection is of no more use.
+    package static let broken = Readiness(rawValue: 0x018)
+    /// There is something to read, if only the end.
+    package static let input = Readiness(rawValue: 0x001 | 0x2000 | 0x018)
+    /// The peer has ended, or the connection has.
+    package static let ended = Readiness(rawValue: 0x2000 | 0x018)
+    /// What connections are watched for, once and for good.
+    package static let connection = Readiness(rawValue: 0x001 | 0x004 | 0x2000 | 1 << 31)
     /// Wake one of the pollers that share a descriptor.
     package static let exclusive = Readiness(rawValue: 1 << 28)
 }

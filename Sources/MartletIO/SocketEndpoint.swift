@@ -163,6 +163,12 @@ package enum Socket {
     /// Sends small writes at once (`TCP_NODELAY`).
     package static func sendWithoutDelay(_ fd: Int32) { set(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
 
+    /// Makes `close` reset the connection instead of ending it in order.
+    package static func resetOnClose(_ fd: Int32) {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        _ = unsafe setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+    }
+
     /// The address a socket is bound to; port 0 has become a real one.
     package static func localAddress(_ fd: Int32) -> SocketEndpoint? {
         var address = sockaddr_storage()

@@ -18,10 +18,13 @@ package struct TimerWheel: ~Copyable {
     private var wheel: [[Entry]]
     private var current: Int64
     private var population = 0
+    /// No entry comes before this tick; where the search for the next one goes on.
+    private var searched: Int64
 
     package init(now: MonotonicTime) {
         wheel = Array(repeating: [], count: TimerWheel.slots)
         current = now.nanoseconds / TimerWheel.tick
+        searched = current
     }
 
     /// The tick at which a deadline has surely passed.
@@ -32,6 +35,7 @@ package struct TimerWheel: ~Copyable {
         let tick = max(tick, current &+ 1)
         wheel[Int(tick & Int64(TimerWheel.slots - 1))].append(Entry(token: token, tick: tick))
         population &+= 1
+        searched = min(searched, tick)
     }
 
     /// Moves on to `now` and appends what has come due.
@@ -66,11 +70,12 @@ package struct TimerWheel: ~Copyable {
     }
 
     /// How long a poller may wait: `idle` milliseconds when nothing is entered, else until the next tick that has entries.
-    package func wait(now: Int64, idle: Int32) -> Int32 {
+    package mutating func wait(now: Int64, idle: Int32) -> Int32 {
         guard population > 0 else { return idle }
-        var tick = current &+ 1
+        var tick = max(current &+ 1, searched)
         let last = current &+ Int64(TimerWheel.slots)
         while tick < last, wheel[Int(tick & Int64(TimerWheel.slots - 1))].isEmpty { tick &+= 1 }
+        searched = tick
         let milliseconds = (tick &* TimerWheel.tick &- now) / 1_000_000 &+ 1
         return Int32(clamping: min(max(milliseconds, 0), Int64(idle)))
     }

@@ -18,10 +18,10 @@ package protocol AccessLogging: Sendable {
     let method: UnsafeBufferPointer<UInt8>
     let host: UnsafeBufferPointer<UInt8>
     let path: UnsafeBufferPointer<UInt8>
-    let route: String
+    let route: [UInt8]
     let status: Int
-    let reason: String
-    let provider: String
+    let reason: [UInt8]
+    let provider: [UInt8]
     let upstream: [UInt8]
     let bytesIn: Int
     let bytesOut: Int

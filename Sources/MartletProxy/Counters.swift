@@ -50,11 +50,14 @@ struct Counters {
     private static let buckets = latencyBounds.count + 1
 
     private(set) var routeNames: [String] = ["-"]
+    /// The same as bytes, for the log.
+    private(set) var routeTexts: [[UInt8]] = [Array("-".utf8)]
     private var slots: [String: Int32] = [:]
     private var statuses = [Int](repeating: 0, count: Counters.classes)
     private var histogram = [Int](repeating: 0, count: Counters.buckets)
     private var sums = [0]
     private(set) var reasons: [ErrorCode] = ["ok"]
+    private(set) var reasonTexts: [[UInt8]] = [Array("ok".utf8)]
     private var reasonCounts = [0]
     private var reasonIndex: [ErrorCode: Int32] = [:]
     var tokenHits = 0
@@ -67,6 +70,7 @@ struct Counters {
         if let known = slots[route] { return known }
         let slot = Int32(routeNames.count)
         routeNames.append(route)
+        routeTexts.append(Array(route.utf8))
         slots[route] = slot
         statuses.append(contentsOf: repeatElement(0, count: Counters.classes))
         histogram.append(contentsOf: repeatElement(0, count: Counters.buckets))
@@ -79,6 +83,7 @@ struct Counters {
         if let known = reasonIndex[code] { return known }
         let index = Int32(reasons.count)
         reasons.append(code)
+        reasonTexts.append(Array(code.rawValue.utf8))
         reasonCounts.append(0)
         reasonIndex[code] = index
         return index

@@ -94,7 +94,7 @@ struct Failure {
     }
 
     /// Writes the whole answer: problem+json (RFC 9457) behind its head.
-    func write(into out: inout ByteBuffer, requestID: borrowing ByteBuffer, date: borrowing ByteBuffer, isHead: Bool, close: Bool) {
+    func write(into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, isHead: Bool, close: Bool) {
         var body = ByteBuffer(capacity: 256)
         body.append("{\"type\":\"urn:martlet:problem:")
         body.append(code)
@@ -105,7 +105,7 @@ struct Failure {
         body.append(",\"code\":\"")
         body.append(code)
         body.append("\",\"request_id\":\"")
-        unsafe body.append(requestID.bytes)
+        unsafe body.append(requestID)
         body.append("\"}\n")
         out.append("HTTP/1.1 ")
         out.append(decimal: status)
@@ -116,7 +116,7 @@ struct Failure {
         out.append("\r\nDate: ")
         unsafe out.append(date.bytes)
         out.append("\r\nX-Request-Id: ")
-        unsafe out.append(requestID.bytes)
+        unsafe out.append(requestID)
         if let challengeText {
             out.append("\r\nWWW-Authenticate: ")
             out.append(challengeText)
@@ -127,7 +127,7 @@ struct Failure {
         }
         if let allow {
             out.append("\r\nAllow: ")
-            out.append(allow)
+            out.append(text: allow)
         }
         if close { out.append("\r\nConnection: close") }
         out.append("\r\n\r\n")

@@ -7,7 +7,7 @@ private import Synchronization
 /// What other threads tell a loop.
 enum LoopMessage: Sendable {
     /// The verdict on a credential that a client waits for.
-    case verdict(client: Int32, generation: UInt32, Result<ProvenIdentity, AuthenticationError>)
+    case verdict(client: Int32, generation: UInt32, epoch: Int, Result<ProvenIdentity, AuthenticationError>)
     /// A local handler's answer.
     case answer(exchange: Int32, generation: UInt32, LocalResponse)
     /// A new configuration.

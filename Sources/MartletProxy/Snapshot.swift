@@ -9,9 +9,13 @@ package final class Snapshot: Sendable {
     package let routes: RouteTable
     package let upstreams: [Upstream]
     package let providers: [ProviderHandle]
+    /// Their names as bytes, for the log.
+    let providerTexts: [[UInt8]]
     package let limits: Limits
     package let paths: PathOptions
     package let timeouts: ServerTimeouts
+    /// The same in nanoseconds, as loops reckon.
+    let patience: Patience
     package let trustedProxies: [AddressRange]
     /// For each route, which set of providers judges its credentials; equal sets share a number.
     let plans: [AuthenticationPlan]
@@ -23,9 +27,11 @@ package final class Snapshot: Sendable {
         self.routes = routes
         self.upstreams = upstreams
         self.providers = providers
+        providerTexts = providers.map { Array($0.name.utf8) }
         limits = server.limits
         paths = server.paths
         timeouts = server.timeouts
+        patience = Patience(server.timeouts)
         trustedProxies = server.trustedProxies
         var plans: [AuthenticationPlan] = []
         var planOfRoute: [Int32] = []
@@ -48,18 +54,41 @@ struct AuthenticationPlan: Sendable, Equatable {
     let providers: [Int32]
 }
 
+/// Deadlines of the client side in nanoseconds.
+struct Patience: Sendable {
+    let requestHead: Int64
+    let idle: Int64
+    let bodyIdle: Int64
+
+    init(_ timeouts: ServerTimeouts) {
+        requestHead = timeouts.requestHead.boundedNanoseconds
+        idle = timeouts.idle.boundedNanoseconds
+        bodyIdle = timeouts.bodyIdle.boundedNanoseconds
+    }
+}
+
+extension Duration {
+    /// Nanoseconds, at most a hundred years: what can be added to the clock without a thought.
+    var boundedNanoseconds: Int64 { min(max(wholeNanoseconds, 0), 3_155_760_000 * 1_000_000_000) }
+}
+
 /// An upstream as loops use it.
 package struct Upstream: Sendable {
     package let name: String
     package let endpoints: [EndpointAddress]
-    package let timeouts: UpstreamTimeouts
+    /// Deadlines in nanoseconds.
+    let connectPatience: Int64
+    let answerPatience: Int64
+    let idlePatience: Int64
     package let host: UpstreamConfiguration.HostPolicy
     package let balance: UpstreamConfiguration.Balance
 
     package init(_ configuration: UpstreamConfiguration) {
         name = configuration.name.value
         endpoints = configuration.endpoints.map(\.value)
-        timeouts = configuration.timeouts
+        connectPatience = configuration.timeouts.connect.boundedNanoseconds
+        answerPatience = configuration.timeouts.responseHead.boundedNanoseconds
+        idlePatience = configuration.timeouts.idle.boundedNanoseconds
         host = configuration.host
         balance = configuration.balance
     }

@@ -1,17 +1,21 @@
-internal import BundledProviders
-internal import MartletProvider
-internal import MartletServer
+private import BundledProviders
+private import Glibc
+private import MartletProvider
+private import MartletServer
 
-internal import Glibc
-
-/// The executable: bundled providers, and the command that the arguments ask for.
+/// The executable: the bundled providers, and the command that the arguments ask for.
 @main
 enum Main {
-    static func main() async {
+    static func main() {
         Signals.block()
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)
-        let code = await Program(registry).run(Array(CommandLine.arguments.dropFirst()))
+        let program = Program(registry)
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        let completion = Completion()
+        let work = Task.detached { completion.finish(await program.run(arguments)) }
+        let code = completion.wait()
+        work.cancel()
         exit(code.rawValue)
     }
 }

@@ -15,6 +15,8 @@ package final class Verifier: Sendable {
         let mailbox: Mailbox
         let client: Int32
         let generation: UInt32
+        /// The configuration that `provider` is an index into.
+        let epoch: Int
     }
 
     private struct State {
@@ -143,7 +145,7 @@ extension Verifier.Job {
     fileprivate func settle(_ verdict: Result<Identity, AuthenticationError>) {
         mailbox.post(
             .verdict(
-                client: client, generation: generation,
+                client: client, generation: generation, epoch: epoch,
                 verdict.map { ProvenIdentity(provider: provider, identity: $0) }))
     }
 }

@@ -66,7 +66,8 @@ struct Exchange: ~Copyable, SlabElement {
     var closesClient = false
 
     // For the log.
-    var requestID = RequestID()
+    /// Ours, or a trusted proxy's.
+    var requestID = ByteBuffer()
     var started: Int64 = 0
     var sentUpstream: Int64 = 0
     var methodText = ByteBuffer()
@@ -126,13 +127,4 @@ struct Exchange: ~Copyable, SlabElement {
         default: return false
         }
     }
-}
-
-/// The id of a request: the client proxy's own, or ours.
-struct RequestID {
-    /// Ours, when `given` is empty.
-    var high: UInt64 = 0
-    var low: UInt64 = 0
-    /// A trusted proxy's.
-    var given: [UInt8] = []
 }

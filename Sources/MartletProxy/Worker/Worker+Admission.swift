@@ -47,6 +47,10 @@ extension Worker {
             refuse(exchange, .methodNotAllowed("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
             return nil
         }
+        if head.isAsteriskForm {
+            refuse(exchange, .noRoute)
+            return nil
+        }
         guard unsafe normalizePath(exchange, bytes) else { return nil }
         let path = unsafe exchanges[exchange].path.bytes
         switch unsafe snapshot.routes.match(
@@ -112,7 +116,14 @@ extension Worker {
             }
             return authorizeAnonymous(routed)
         }
-        switch unsafe AuthorizationValue(bytes.span, head.fields[head.authorization].value) {
+        // A token that was judged before is known as it stands; what its value may look like is asked on a miss only.
+        let value = head.fields[head.authorization].value
+        if let range = unsafe bearerCandidate(bytes.span, of: value),
+            let found = unsafe grants.find(bytes[range], scope: UInt32(index), now: unixTime)
+        {
+            return useGrant(found, routed)
+        }
+        switch unsafe AuthorizationValue(bytes.span, value) {
         case .bearer(let range): return unsafe authorize(routed, token: bytes[range], verdict)
         case .basic, .other: refuse(routed.exchange, .credentialInvalid("auth.scheme_not_accepted"))
         case .malformed: refuse(routed.exchange, .credentialInvalid("auth.malformed_authorization"))
@@ -130,22 +141,24 @@ extension Worker {
         return AuthorizedRequest(routed, consumedCredential: false)
     }
 
+    /// A token that this route has decided on before.
+    private mutating func useGrant(_ found: Int32, _ routed: consuming RoutedRequest) -> AuthorizedRequest? {
+        guard let grant = grants.payload(found) else { return nil }
+        counters.tokenHits &+= 1
+        exchanges[routed.exchange].provider = grant.provider
+        guard grant.denial < 0 else {
+            refuse(routed.exchange, .notAllowed(counters.reasons[Int(grant.denial)]))
+            return nil
+        }
+        unsafe block.append(grants.attachment(found))
+        return AuthorizedRequest(routed, consumedCredential: true)
+    }
+
     private mutating func authorize(
         _ routed: consuming RoutedRequest, token: UnsafeBufferPointer<UInt8>, _ verdict: Verdict?
     ) -> AuthorizedRequest? {
         let exchange = routed.exchange
-        let route = routed.route
-        if let found = unsafe grants.find(token, scope: UInt32(route), now: unixTime), let grant = grants.payload(found) {
-            counters.tokenHits &+= 1
-            exchanges[exchange].provider = grant.provider
-            guard grant.denial < 0 else {
-                refuse(exchange, .notAllowed(counters.reasons[Int(grant.denial)]))
-                return nil
-            }
-            unsafe block.append(unsafe grants.attachment(found))
-            return AuthorizedRequest(routed, consumedCredential: true)
-        }
-        guard let proven = unsafe principal(of: token, exchange, route, verdict) else { return nil }
+        guard let proven = unsafe principal(of: token, exchange, routed.route, verdict) else { return nil }
         exchanges[exchange].provider = proven.provider
         return unsafe decide(routed, proven, token)
     }
@@ -211,17 +224,17 @@ extension Worker {
             return refuse(exchange, .credentialInvalid("auth.no_provider_claims_it"))
         }
         let client = exchanges[exchange].client
-        let deadline = deadline(in: Worker.verdictPatience)
+        let deadline = now &+ Worker.verdictPatience
         let job = Verifier.Job(
             credential: Credential(bearer: token), provider: provider, handle: snapshot.providers[Int(provider)],
             context: AuthenticationContext(
                 now: MartletCore.UnixTime(seconds: unixTime), deadline: MonotonicTime(nanoseconds: deadline)),
-            mailbox: mailbox, client: client, generation: clients[client].generation)
+            mailbox: mailbox, client: client, generation: clients[client].generation, epoch: epoch)
         guard verifier.submit(job) else { return refuse(exchange, .authUnavailable("auth.overloaded")) }
         clients[client].phase = .authenticating
         arm(client: client, at: deadline)
     }
 
     /// How long a verdict may take.
-    private static let verdictPatience = Duration.seconds(10)
+    private static let verdictPatience: Int64 = 10_000_000_000
 }

@@ -118,8 +118,7 @@ extension Worker {
         }
         writeConnection(exchange)
         staging.append("X-Request-Id: ")
-        writeRequestID(exchanges[exchange].requestID)
-        unsafe staging.append(unsafe idText.bytes)
+        unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
         staging.append("\r\n\r\n")
     }
 
@@ -253,7 +252,7 @@ extension Worker {
     }
 
     private mutating func armIdle(_ link: Int32, _ exchange: Int32) {
-        arm(link: link, at: deadline(in: .nanoseconds(exchanges[exchange].idlePatience)))
+        arm(link: link, at: now &+ exchanges[exchange].idlePatience)
     }
 
     // MARK: Writing to the client
@@ -291,7 +290,7 @@ extension Worker {
 
     private mutating func armWrite(_ client: Int32) {
         guard !clients[client].awaitsProbe else { return }
-        arm(client: client, at: deadline(in: snapshot.timeouts.bodyIdle))
+        arm(client: client, at: now &+ snapshot.patience.bodyIdle)
     }
 
     /// Sends what was kept.

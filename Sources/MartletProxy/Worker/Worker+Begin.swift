@@ -14,7 +14,8 @@ extension Worker {
         clients[client].awaitsProbe = false
         arm(client: client, at: .max)
         nextRequestID()
-        exchanges[exchange].requestID = RequestID(high: idPrefix, low: idCount)
+        exchanges[exchange].requestID.removeAll()
+        unsafe exchanges[exchange].requestID.append(unsafe idText.bytes)
         exchanges[exchange].method = .other
         exchanges[exchange].isHTTP10 = false
         exchanges[exchange].keepsAlive = false
@@ -51,22 +52,17 @@ extension Worker {
             let value = unsafe bytes[head.fields[index].value]
             guard value.count > 0, value.count <= 128 else { continue }
             guard unsafe value.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else { continue }
-            exchanges[exchange].requestID.given = unsafe Array(value)
+            exchanges[exchange].requestID.removeAll()
+            unsafe exchanges[exchange].requestID.append(value)
         }
     }
 
-    /// Makes the id of the next request and its text.
+    /// Puts the id of the next request into `idText`: 64 bits that are the loop's own, and a count.
     mutating func nextRequestID() {
         idCount &+= 1
-        writeRequestID(RequestID(high: idPrefix, low: idCount))
-    }
-
-    /// Puts the text of an id into `idText`.
-    mutating func writeRequestID(_ id: borrowing RequestID) {
-        idText.removeAll()
-        guard id.given.isEmpty else { return idText.append(id.given) }
-        idText.append(sixteenDigits: id.high)
-        idText.append(sixteenDigits: id.low)
+        idText.truncate(to: 16)
+        if idText.isEmpty { idText.append(sixteenDigits: idPrefix) }
+        idText.append(sixteenDigits: idCount)
     }
 }
 
@@ -80,12 +76,12 @@ extension UnsafeBufferPointer<UInt8> {
 extension ByteBuffer {
     /// Appends 16 lower-case hexadecimal digits.
     mutating func append(sixteenDigits value: UInt64) {
-        var shift: UInt64 = 60
-        while true {
-            let digit = UInt8(truncatingIfNeeded: (value >> shift) & 15)
+        reserve(16)
+        var index: UInt64 = 0
+        while index < 16 {
+            let digit = UInt8(truncatingIfNeeded: (value >> (60 &- 4 &* index)) & 15)
             append(digit < 10 ? digit &+ 48 : digit &+ 87)
-            if shift == 0 { return }
-            shift &-= 4
+            index &+= 1
         }
     }
 }

@@ -11,7 +11,7 @@ extension Worker {
     /// Most reads of one connection before others have their turn.
     private static let readBatch = 16
     /// How long, and how much, is read from a client that was already answered and closed.
-    private static let lingerTime = Duration.seconds(2)
+    private static let lingerTime: Int64 = 2_000_000_000
     private static let lingerBytes = 1024 * 1024
 
     // MARK: Accepting
@@ -20,9 +20,22 @@ extension Worker {
     mutating func accept(_ id: Int32) {
         guard let place = listeners.firstIndex(where: { $0.id == id }) else { return }
         for _ in 0..<Worker.acceptBatch {
-            guard let (fd, peer) = Socket.accept(listeners[place].fd) else { return }
+            guard let (fd, peer) = Socket.accept(listeners[place].fd) else {
+                if martlet_errno() == EMFILE { shedOne(listeners[place].fd) }
+                return
+            }
             admit(fd, from: peer, by: listeners[place])
         }
+    }
+
+    /// Out of descriptors: the one in reserve is spent on telling a client so, or the listener would stay readable for ever.
+    private mutating func shedOne(_ listener: Int32) {
+        reserve.free()
+        if let (fd, _) = Socket.accept(listener) {
+            counters.refused &+= 1
+            turnAway(fd)
+        }
+        reserve.take()
     }
 
     private mutating func admit(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
@@ -41,20 +54,20 @@ extension Worker {
             fd: fd, handler: listener.handler, address: address, maximumHeadBytes: snapshot.limits.headerBytes)
         let token = EventToken(.client, index: client, generation: clients[client].generation)
         do {
-            try poller.add(fd, [.readable, .writable, .readClosed, .edge], token: token.raw)
+            try poller.add(fd, .connection, token: token.raw)
         } catch {
             close(client: client)
             return
         }
         counters.accepted &+= 1
-        arm(client: client, at: deadline(in: snapshot.timeouts.requestHead))
+        arm(client: client, at: now &+ snapshot.patience.requestHead)
     }
 
     /// Over the limit: a 503 in clear text, and the connection is closed at once.
     private mutating func turnAway(_ fd: Int32) {
         var out = ByteBuffer(capacity: 512)
         nextRequestID()
-        Failure.tooManyConnections.write(into: &out, requestID: idText, date: dateText, isHead: false, close: true)
+        unsafe Failure.tooManyConnections.write(into: &out, requestID: idText.bytes, date: dateText, isHead: false, close: true)
         let bytes = unsafe out.bytes
         _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
         _ = CLinux.close(fd)
@@ -66,13 +79,13 @@ extension Worker {
     mutating func clientEvent(_ token: EventToken, _ readiness: Readiness) {
         let client = token.index
         guard clients.holds(client, token.generation) else { return }
-        if !readiness.isDisjoint(with: [.failed, .hungUp]) { return abandon(client) }
-        if readiness.contains(.writable), !clients[client].output.isEmpty {
+        if readiness.has(.broken) { return abandon(client) }
+        if readiness.has(.writable), !clients[client].output.isEmpty {
             flush(client: client)
             guard clients.holds(client, token.generation) else { return }
         }
-        if readiness.contains(.readClosed) { clients[client].hasEnded = true }
-        if !readiness.isDisjoint(with: [.readable, .readClosed]) { readClient(client) }
+        if readiness.has(.readClosed) { clients[client].hasEnded = true }
+        if readiness.has(.input) { readClient(client) }
     }
 
     /// Uses what was received before and reads on.
@@ -179,7 +192,7 @@ extension Worker {
         case .needMore:
             if !clients[client].isReceivingHead {
                 clients[client].isReceivingHead = true
-                arm(client: client, at: deadline(in: snapshot.timeouts.requestHead))
+                arm(client: client, at: now &+ snapshot.patience.requestHead)
             }
             return nil
         case .complete(let count):
@@ -196,7 +209,7 @@ extension Worker {
     }
 
     /// The verdict on a credential has come: the head that waited is taken up again.
-    mutating func resume(_ client: Int32, with verdict: Verdict) {
+    mutating func resume(_ client: Int32, with verdict: Verdict?) {
         let generation = clients[client].generation
         let bytes = unsafe clients[client].input.bytes
         var parser = clients[client].parser
@@ -229,7 +242,7 @@ extension Worker {
         guard clients[client].phase == .exchange, !clients[client].hasProbed else { return }
         clients[client].hasProbed = true
         clients[client].awaitsProbe = true
-        arm(client: client, at: deadline(in: .milliseconds(400)))
+        arm(client: client, at: now &+ 400_000_000)
     }
 
     /// Sends the probe of ``peerEnded(_:)``, or ends a stream that nobody seems to listen to.
@@ -260,7 +273,7 @@ extension Worker {
         clients[client].closesAfterFlush = false
         clients[client].lingerBudget = Worker.lingerBytes
         clients[client].input.release()
-        arm(client: client, at: deadline(in: Worker.lingerTime))
+        arm(client: client, at: now &+ Worker.lingerTime)
         markReady(client: client)
     }
 

@@ -1,6 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletIO
 internal import MartletProvider
 
 /// The end of an exchange: refusals, the access log (always), and what becomes of the connection.
@@ -12,7 +13,8 @@ extension Worker {
         exchanges[exchange].reason = counters.reason(failure.reason)
         let client = exchanges[exchange].client
         finish(exchange)
-        clients[client].output.release()
+        // A reset, not an orderly end: an answer that ends with its connection would look complete.
+        Socket.resetOnClose(clients[client].fd)
         close(client: client)
     }
 
@@ -24,10 +26,9 @@ extension Worker {
         exchanges[exchange].status = failure.status
         exchanges[exchange].reason = counters.reason(failure.reason)
         exchanges[exchange].hasResponseStarted = true
-        writeRequestID(exchanges[exchange].requestID)
         staging.removeAll()
-        failure.write(
-            into: &staging, requestID: idText, date: dateText, isHead: exchanges[exchange].method == .head,
+        unsafe failure.write(
+            into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText, isHead: exchanges[exchange].method == .head,
             close: exchanges[exchange].closesClient)
         exchanges[exchange].bytesOut = staging.count
         let generation = exchanges[exchange].generation
@@ -55,7 +56,7 @@ extension Worker {
 
     /// A connection without a request may be idle for a while.
     mutating func awaitRequest(_ client: Int32) {
-        arm(client: client, at: deadline(in: isDraining ? .milliseconds(250) : snapshot.timeouts.idle))
+        arm(client: client, at: now &+ (isDraining ? Worker.drainIdle : snapshot.patience.idle))
     }
 
     /// Closes the connection as soon as what waits is sent.
@@ -63,7 +64,7 @@ extension Worker {
         clients[client].phase = .head
         clients[client].closesAfterFlush = true
         if clients[client].output.isEmpty { return endConnection(client) }
-        arm(client: client, at: deadline(in: snapshot.timeouts.bodyIdle))
+        arm(client: client, at: now &+ snapshot.patience.bodyIdle)
     }
 
     /// Everything is sent. Where the client may still be sending, closing at once could cost it the answer.
@@ -81,15 +82,14 @@ extension Worker {
         counters.count(
             route: exchanges[exchange].routeSlot, status: exchanges[exchange].status, reason: reason,
             microseconds: microseconds)
-        writeRequestID(exchanges[exchange].requestID)
         let provider = Int(exchanges[exchange].provider)
         let endpoint = exchanges[exchange].endpoint
         let record = unsafe AccessRecord(
-            unixTime: unixTime, requestID: idText.bytes, client: clients[client].address.text,
+            unixTime: unixTime, requestID: exchanges[exchange].requestID.bytes, client: clients[client].address.text,
             method: exchanges[exchange].methodText.bytes, host: exchanges[exchange].host.bytes,
-            path: exchanges[exchange].path.bytes, route: counters.routeNames[Int(exchanges[exchange].routeSlot)],
-            status: exchanges[exchange].status, reason: counters.reasons[Int(reason)].rawValue,
-            provider: provider >= 0 && provider < snapshot.providers.count ? snapshot.providers[provider].name : "",
+            path: exchanges[exchange].path.bytes, route: counters.routeTexts[Int(exchanges[exchange].routeSlot)],
+            status: exchanges[exchange].status, reason: counters.reasonTexts[Int(reason)],
+            provider: provider >= 0 && provider < snapshot.providerTexts.count ? snapshot.providerTexts[provider] : [],
             upstream: endpoint >= 0 ? upstreams.endpoints[Int(endpoint)].text : [],
             bytesIn: exchanges[exchange].bytesIn, bytesOut: exchanges[exchange].bytesOut, microseconds: microseconds)
         records.append(record, format: accessLog.format)

@@ -57,8 +57,7 @@ extension Worker {
         unsafe rewriter.writeForwarding(of: head, bytes, forwarding, into: &staging)
         unsafe writeFraming(exchange, bytes)
         staging.append("Via: 1.1 martlet\r\nX-Request-Id: ")
-        writeRequestID(exchanges[exchange].requestID)
-        unsafe staging.append(unsafe idText.bytes)
+        unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
         staging.append("\r\n")
         unsafe staging.append(unsafe block.bytes)
         staging.append("\r\n")
@@ -78,7 +77,7 @@ extension Worker {
         staging.append("Host: ")
         switch upstreams.groups[Int(exchanges[exchange].upstream)].upstream.host {
         case .keep: unsafe staging.append(authority)
-        case .fixed(let name): staging.append(name)
+        case .fixed(let name): staging.append(text: name)
         case .endpoint: break
         }
         staging.append("\r\n")
@@ -149,7 +148,7 @@ extension Worker {
         links[link].open(fd: fd, endpoint: endpoint, connected: !pending)
         let token = EventToken(.link, index: link, generation: links[link].generation)
         do {
-            try poller.add(fd, [.readable, .writable, .readClosed, .edge], token: token.raw)
+            try poller.add(fd, .connection, token: token.raw)
         } catch {
             closeLink(link)
             return refuse(exchange, .upstreamUnavailable("upstream.no_descriptor"))
@@ -165,12 +164,13 @@ extension Worker {
         exchanges[exchange].sentUpstream = now
         links[link].exchange = exchange
         upstreams.began(links[link].endpoint)
-        let timeouts = upstreams.groups[Int(exchanges[exchange].upstream)].upstream.timeouts
-        exchanges[exchange].answerPatience = timeouts.responseHead.wholeNanoseconds
-        exchanges[exchange].idlePatience = timeouts.idle.wholeNanoseconds
+        let group = Int(exchanges[exchange].upstream)
+        exchanges[exchange].answerPatience = upstreams.groups[group].upstream.answerPatience
+        exchanges[exchange].idlePatience = upstreams.groups[group].upstream.idlePatience
         links[link].idlePatience = exchanges[exchange].idlePatience
+        if !exchanges[exchange].isRequestComplete { armBody(exchange) }
         if links[link].phase == .connecting {
-            arm(link: link, at: deadline(in: timeouts.connect))
+            arm(link: link, at: now &+ upstreams.groups[group].upstream.connectPatience)
         } else {
             links[link].expectAnswer()
             armAnswer(link)
@@ -183,12 +183,15 @@ extension Worker {
         let exchange = links[link].exchange
         let patience =
             exchanges[exchange].isRequestComplete ? exchanges[exchange].answerPatience : exchanges[exchange].idlePatience
-        arm(link: link, at: deadline(in: .nanoseconds(patience)))
+        arm(link: link, at: now &+ patience)
     }
 
-    /// Goes to another endpoint once, where that cannot do anything twice; else answers with the failure.
+    /// Goes to another endpoint where that cannot do anything twice, else answers with the failure: to each of them while
+    /// nothing was sent, and once when a repeatable request went unanswered.
     mutating func retryOrRefuse(_ exchange: Int32, _ failure: Failure, nothingSent: Bool) {
-        guard !exchanges[exchange].hasResponseStarted, exchanges[exchange].attempts < 2,
+        let choices = upstreams.groups[Int(exchanges[exchange].upstream)].members.count
+        guard !exchanges[exchange].hasResponseStarted,
+            exchanges[exchange].attempts < (nothingSent ? choices : 2),
             nothingSent || exchanges[exchange].isRepeatable
         else { return fail(exchange, failure) }
         send(exchange, avoiding: exchanges[exchange].endpoint, reusing: false)
@@ -202,7 +205,7 @@ extension Worker {
         else { return closeLink(link) }
         links[link].phase = .idle
         upstreams.endpoints[endpoint].idle.append(link)
-        arm(link: link, at: deadline(in: .nanoseconds(links[link].idlePatience)))
+        arm(link: link, at: now &+ links[link].idlePatience)
     }
 
     /// Closes the idle links of an endpoint that is not used any more.

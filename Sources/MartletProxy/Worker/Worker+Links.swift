@@ -12,18 +12,18 @@ extension Worker {
         let link = token.index
         guard links.holds(link, token.generation) else { return }
         if links[link].phase == .connecting { return connected(link, readiness) }
-        if !readiness.isDisjoint(with: [.readClosed, .hungUp, .failed]) { links[link].hasEnded = true }
-        if readiness.contains(.writable) { flush(link: link) }
+        if readiness.has(.ended) { links[link].hasEnded = true }
+        if readiness.has(.writable) { flush(link: link) }
         guard links.holds(link, token.generation) else { return }
-        if !readiness.isDisjoint(with: [.readable, .readClosed, .hungUp, .failed]) { readLink(link) }
+        if readiness.has(.input) { readLink(link) }
     }
 
     private mutating func connected(_ link: Int32, _ readiness: Readiness) {
         let error = Socket.pendingError(links[link].fd)
-        guard error == 0, readiness.isDisjoint(with: [.failed, .hungUp]) else {
+        guard error == 0, !readiness.has(.broken) else {
             return connectFailed(link, .upstreamUnavailable("upstream.refused"))
         }
-        guard readiness.contains(.writable) else { return }
+        guard readiness.has(.writable) else { return }
         links[link].expectAnswer()
         armAnswer(link)
         flush(link: link)
@@ -64,6 +64,7 @@ extension Worker {
         exchanges[exchange].headSent &+= ofHead
         links[link].output.consume(sent &- ofHead)
         if links[link].output.isEmpty { links[link].output.release() }
+        if !exchanges[exchange].isRequestComplete { armAnswer(link) }
         resumeClient(of: exchange)
     }
 
@@ -167,7 +168,7 @@ extension Worker {
             dropLink(of: exchange)
             fail(exchange, .upstreamTimeout("upstream.answer_timed_out"))
         case .body:
-            guard !links[link].isPaused else { return arm(link: link, at: deadline(in: .seconds(1))) }
+            guard !links[link].isPaused else { return arm(link: link, at: now &+ 1_000_000_000) }
             upstreams.failed(links[link].endpoint, refused: false, now: now)
             dropLink(of: exchange)
             fail(exchange, .upstreamTimeout("upstream.answer_stalled"))

@@ -33,7 +33,7 @@ extension Worker {
             let request = localRequest(exchange)
         else { return fail(exchange, .localFailed) }
         let generation = exchanges[exchange].generation
-        arm(client: exchanges[exchange].client, at: deadline(in: LocalLimits.patience))
+        arm(client: exchanges[exchange].client, at: now &+ LocalLimits.patience.boundedNanoseconds)
         exchanges[exchange].task = Task { [mailbox] in
             mailbox.post(.answer(exchange: exchange, generation: generation, await handler(request)))
         }
@@ -70,9 +70,9 @@ extension Worker {
         staging.append(HTTPStatus.reason(response.status))
         staging.append("\r\n")
         for field in response.fields {
-            staging.append(field.name)
+            staging.append(text: field.name)
             staging.append(": ")
-            staging.append(field.value)
+            staging.append(text: field.value)
             staging.append("\r\n")
         }
         staging.append("Date: ")
@@ -82,8 +82,7 @@ extension Worker {
         staging.append("\r\n")
         writeConnection(exchange)
         staging.append("X-Request-Id: ")
-        writeRequestID(exchanges[exchange].requestID)
-        unsafe staging.append(unsafe idText.bytes)
+        unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
         staging.append("\r\n\r\n")
         if exchanges[exchange].method != .head { staging.append(response.body) }
         exchanges[exchange].bytesOut = response.body.count

@@ -9,9 +9,10 @@ extension Worker {
     mutating func readMail() {
         for message in mailbox.drain() {
             switch message {
-            case .verdict(let client, let generation, let verdict):
+            case .verdict(let client, let generation, let judged, let verdict):
                 guard clients.holds(client, generation), clients[client].phase == .authenticating else { continue }
-                resume(client, with: verdict)
+                // A verdict of providers that a reload has replaced is not one: the credential is judged anew.
+                resume(client, with: judged == epoch ? verdict : nil)
             case .answer(let exchange, let generation, let response):
                 guard exchanges.holds(exchange, generation) else { continue }
                 localAnswered(exchange, response)
@@ -35,6 +36,7 @@ extension Worker {
     private mutating func adopt(_ next: Snapshot, _ sockets: [ListenerSocket]) {
         guard !isDraining else { return sockets.forEach { _ = CLinux.close($0.fd) } }
         snapshot = next
+        epoch += 1
         forgetTokens()
         rememberRoutes()
         if head.fields.capacity < next.limits.headerFields { head = RequestHead(maximumFields: next.limits.headerFields) }
@@ -78,7 +80,7 @@ extension Worker {
         drainDeadline = deadline
         for client in 0..<clients.end where clients[client].isAlive {
             if clients[client].phase == .head, !clients[client].isReceivingHead {
-                arm(client: client, at: self.deadline(in: .milliseconds(250)))
+                arm(client: client, at: now &+ Worker.drainIdle)
             }
         }
     }

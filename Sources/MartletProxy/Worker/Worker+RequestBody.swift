@@ -126,9 +126,29 @@ extension Worker {
 
     /// A body must go on: some byte within `body_idle`, and `body_min_rate` on average.
     mutating func armBody(_ exchange: Int32) {
+        if awaitsContinue(exchange) {
+            return arm(client: exchanges[exchange].client, at: now &+ Worker.continuePatience)
+        }
         let rateCheck = exchanges[exchange].windowStart &+ Worker.rateWindow
-        let idle = deadline(in: snapshot.timeouts.bodyIdle)
+        let idle = now &+ snapshot.patience.bodyIdle
         arm(client: exchanges[exchange].client, at: snapshot.limits.bodyMinimumRate > 0 ? min(rateCheck, idle) : idle)
+    }
+
+    /// How long an upstream may take to say 100 (Continue) before the gateway says it: an upstream that never does would
+    /// have a waiting client wait for ever (RFC 9110 §10.1.1).
+    private static let continuePatience: Int64 = 1_000_000_000
+
+    private func awaitsContinue(_ exchange: Int32) -> Bool {
+        exchanges[exchange].expectsContinue && !exchanges[exchange].hasContinued && exchanges[exchange].bodyBytes == 0
+            && exchanges[exchange].responder == .upstream && !exchanges[exchange].hasResponseStarted
+    }
+
+    private mutating func sayContinue(_ exchange: Int32) {
+        exchanges[exchange].hasContinued = true
+        armBody(exchange)
+        staging.removeAll()
+        staging.append("HTTP/1.1 100 Continue\r\n\r\n")
+        sendStaging(exchange)
     }
 
     /// The deadline of a client with a request under way has passed.
@@ -144,6 +164,7 @@ extension Worker {
             }
             return clients[client].output.isEmpty ? () : abandon(client)
         }
+        if awaitsContinue(exchange) { return sayContinue(exchange) }
         let isPaused = clients[client].isPaused
         let window = now &- exchanges[exchange].windowStart
         let wanted = Int(window / 1_000_000_000) &* snapshot.limits.bodyMinimumRate

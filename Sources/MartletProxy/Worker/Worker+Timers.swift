@@ -23,10 +23,8 @@ extension Worker {
         wheel.enter(EventToken(.link, index: link, generation: links[link].generation).raw, at: tick)
     }
 
-    /// A deadline so far from now; saturates.
-    func deadline(in span: Duration) -> Int64 {
-        (MonotonicTime(nanoseconds: now) + span).nanoseconds
-    }
+    /// How long an idle connection is kept while draining, for a request that is on its way.
+    static let drainIdle: Int64 = 250_000_000
 
     /// Acts on every deadline that has passed.
     mutating func expire() {

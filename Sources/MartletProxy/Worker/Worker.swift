@@ -53,6 +53,9 @@ package struct Worker: ~Copyable {
     let clock: Clock
 
     var snapshot: Snapshot
+    /// Counts the configurations; tells apart what indices refer to.
+    var epoch = 0
+    let reserve = ReservedDescriptor()
     var listeners: [ListenerSocket] = []
     let poller: Poller
     var wheel: TimerWheel

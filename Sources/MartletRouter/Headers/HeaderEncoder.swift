@@ -18,7 +18,7 @@ struct HeaderEncoder {
         let bytes = text.utf8Span.span
         switch encoding {
         case .percent: appendPercent(bytes, guarded, &buffer)
-        case .base64url: buffer.append(Base64URL.encode(Array(text.utf8)))
+        case .base64url: buffer.append(text: Base64URL.encode(Array(text.utf8)))
         case .rfc8187: appendExtended(bytes, &buffer)
         case .ascii: return appendASCII(bytes, guarded, &buffer)
         }

@@ -60,7 +60,7 @@ struct HeaderTemplate: Sendable {
         var value = value(for: principal)
         if case .absent = value, let fallback { value = .text(fallback) }
         if case .absent = value { return nil }
-        buffer.append(name)
+        buffer.append(text: name)
         buffer.append(": ")
         let valueStart = buffer.count
         let failure = append(value, to: &buffer) ?? Self.problem(with: buffer, from: valueStart)
@@ -137,7 +137,7 @@ struct HeaderTemplate: Sendable {
             let guarded = separator.utf8.first { $0 != .space } ?? .space
             let limit = buffer.count + HeaderInjection.maximumValueBytes
             for (index, text) in texts.enumerated() {
-                if index > 0 { buffer.append(separator) }
+                if index > 0 { buffer.append(text: separator) }
                 guard buffer.count + text.utf8.count <= limit else { return .headerTooLong }
                 if let failure = encoder.append(text, guarding: guarded, to: &buffer) { return failure }
             }

@@ -59,13 +59,13 @@ package final class LogSink: AccessLogging, LogWriting {
         var line = ByteBuffer(capacity: 256)
         switch format {
         case .json:
-            line.append("{\"time\":\(time),\"level\":\"\(level.name)\",\"event\":\"\(LogSink.escape(event))\"")
-            for (name, value) in fields { line.append(",\"\(name)\":\"\(LogSink.escape(value))\"") }
-            line.append("}\n")
+            line.append(text: "{\"time\":\(time),\"level\":\"\(level.name)\",\"event\":\"\(LogSink.escape(event))\"")
+            for (name, value) in fields { line.append(text: ",\"\(name)\":\"\(LogSink.escape(value))\"") }
+            line.append(text: "}\n")
         case .text:
-            line.append("\(time) \(level.name) \(event)")
-            for (name, value) in fields { line.append(" \(name)=\(LogSink.escape(value))") }
-            line.append("\n")
+            line.append(text: "\(time) \(level.name) \(event)")
+            for (name, value) in fields { line.append(text: " \(name)=\(LogSink.escape(value))") }
+            line.append(text: "\n")
         }
         write(line.array)
     }
