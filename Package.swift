@@ -19,6 +19,8 @@ struct Room {
     var folder = "Sources"
     var tests = true
     var testImports: [Target.Dependency] = []
+    /// Files beside the tests that they open by path.
+    var testExcludes: [String] = []
 
     var targets: [Target] {
         var list: [Target] = [
@@ -30,6 +32,7 @@ struct Room {
                     name: "\(name)Tests",
                     dependencies: [.byName(name: name), "MartletTesting"] + imports + testImports,
                     path: "Tests/Unit/\(name)Tests",
+                    exclude: testExcludes,
                     swiftSettings: strict))
         }
         return list
@@ -41,7 +44,8 @@ let rooms: [Room] = [
     Room(name: "MartletCore", imports: ["CLinux"]),
     Room(name: "MartletJSON", imports: ["MartletCore"]),
     Room(name: "MartletHTTP", imports: ["MartletCore"]),
-    Room(name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"]),
+    Room(
+        name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"], testExcludes: ["Fixtures"]),
     Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL"]),
     Room(name: "MartletJOSE", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
     Room(name: "MartletTLS", imports: ["MartletCore", "COpenSSL"]),
