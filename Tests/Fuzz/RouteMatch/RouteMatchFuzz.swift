@@ -40,7 +40,8 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     case .route(let index):
         precondition(misses.count == index)
         let rewrite = table.routes[index].rewrite(path: path.span)
-        precondition(rewrite.strippedBytes <= path.count && rewrite.becomesRoot == (rewrite.strippedBytes == path.count))
+        precondition(
+            rewrite.strippedBytes <= path.count && rewrite.becomesRoot == (rewrite.strippedBytes == path.count))
     case .failed(let index):
         precondition(misses.count == index)
     case .methodNotAllowed(let set):
