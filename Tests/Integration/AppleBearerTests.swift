@@ -279,10 +279,14 @@ import Testing
 
     @Test func `leeway is given where it is configured`() throws {
         try withAppleGateway(provider: "leeway: 30s") { gateway, _, apple throws in
-            let near = try apple.token { $0.claims["exp"] = JSONText(unixNow() - 10) }
-            let far = try apple.token { $0.claims["exp"] = JSONText(unixNow() - 40) }
-            #expect(try gateway.get("/closed", bearer(near)).status == 200)
-            expectUnauthorized(try gateway.get("/closed", bearer(far)), "credential_invalid")
+            let ended = { (seconds: Int) throws -> String in
+                try apple.token {
+                    $0.claims["iat"] = JSONText(unixNow() - 600)
+                    $0.claims["exp"] = JSONText(unixNow() - seconds)
+                }
+            }
+            #expect(try gateway.get("/closed", bearer(ended(10))).status == 200)
+            expectUnauthorized(try gateway.get("/closed", bearer(ended(40))), "credential_invalid")
         }
     }
 }

@@ -145,7 +145,7 @@ import Testing
         let config = try Self.fixedPorts(upstream, path: "/a")
         try withMartlet(config.text) { gateway throws in
             var other = config
-            other.admin = nil
+            other.admin = "address: 127.0.0.1:0"
             let folder = try TemporaryFolder()
             let path = try folder.write(other.text, to: "config.yaml")
             let second = try ChildProcess(Executable.martlet(), ["run", "--config", path], output: folder)
@@ -159,7 +159,7 @@ import Testing
         let upstream = try ScriptedUpstream()
         var config = try Self.fixedPorts(upstream, path: "/a")
         config.listen += "\n  reuse_port: true"
-        config.admin = nil
+        config.admin = "address: 127.0.0.1:0"
         let old = try Gateway(config.text)
         let stop = Box(false)
         let load = Background { () -> [String: Int] in
