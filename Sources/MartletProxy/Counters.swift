@@ -2,11 +2,17 @@ internal import MartletCore
 
 /// What one loop counted since it began; plain numbers, read by message.
 package struct LoopReport: Sendable {
-    /// One row of requests: route, status class (1…5), how many.
+    /// One row of requests: route, status, how many.
     package struct Requests: Sendable {
         package let route: String
-        package let statusClass: Int
+        package let status: Int
         package let count: Int
+
+        package init(route: String, status: Int, count: Int) {
+            self.route = route
+            self.status = status
+            self.count = count
+        }
     }
 
     package var loop = 0
@@ -37,23 +43,34 @@ package struct EndpointReport: Sendable {
     package let active: Int
     package let failures: Int
     package let isEjected: Bool
+
+    package init(upstream: String, endpoint: String, idle: Int, active: Int, failures: Int, isEjected: Bool) {
+        self.upstream = upstream
+        self.endpoint = endpoint
+        self.idle = idle
+        self.active = active
+        self.failures = failures
+        self.isEjected = isEjected
+    }
 }
 
 /// The upper bounds of the latency histogram, in microseconds; the last bucket is open.
 package let latencyBounds: [Int] = [
-    100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000, 10_000_000,
+    100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
+    10_000_000,
 ]
 
 /// The counters of one loop.
 struct Counters {
-    private static let classes = 6
+    /// A place for every status there can be.
+    private static let statusLimit = 600
     private static let buckets = latencyBounds.count + 1
 
     private(set) var routeNames: [String] = ["-"]
     /// The same as bytes, for the log.
     private(set) var routeTexts: [[UInt8]] = [Array("-".utf8)]
     private var slots: [String: Int32] = [:]
-    private var statuses = [Int](repeating: 0, count: Counters.classes)
+    private var statuses = [Int](repeating: 0, count: Counters.statusLimit)
     private var histogram = [Int](repeating: 0, count: Counters.buckets)
     private var sums = [0]
     private(set) var reasons: [ErrorCode] = ["ok"]
@@ -72,7 +89,7 @@ struct Counters {
         routeNames.append(route)
         routeTexts.append(Array(route.utf8))
         slots[route] = slot
-        statuses.append(contentsOf: repeatElement(0, count: Counters.classes))
+        statuses.append(contentsOf: repeatElement(0, count: Counters.statusLimit))
         histogram.append(contentsOf: repeatElement(0, count: Counters.buckets))
         sums.append(0)
         return slot
@@ -92,7 +109,7 @@ struct Counters {
     /// Counts one finished request.
     mutating func count(route: Int32, status: Int, reason: Int32, microseconds: Int) {
         let slot = Int(route)
-        statuses[slot &* Counters.classes &+ min(max(status / 100, 0), 5)] &+= 1
+        statuses[slot &* Counters.statusLimit &+ min(max(status, 0), Counters.statusLimit &- 1)] &+= 1
         var bucket = 0
         while bucket < latencyBounds.count, microseconds > latencyBounds[bucket] { bucket &+= 1 }
         histogram[slot &* Counters.buckets &+ bucket] &+= 1
@@ -104,9 +121,9 @@ struct Counters {
     func report() -> LoopReport {
         var report = LoopReport()
         for (slot, name) in routeNames.enumerated() {
-            for statusClass in 1..<Counters.classes where statuses[slot * Counters.classes + statusClass] > 0 {
-                let count = statuses[slot * Counters.classes + statusClass]
-                report.requests.append(.init(route: name, statusClass: statusClass, count: count))
+            let first = slot * Counters.statusLimit
+            for status in 0..<Counters.statusLimit where statuses[first + status] > 0 {
+                report.requests.append(.init(route: name, status: status, count: statuses[first + status]))
             }
             let row = Array(histogram[slot * Counters.buckets..<(slot + 1) * Counters.buckets])
             if row.contains(where: { $0 > 0 }) { report.latency.append((name, row, sums[slot])) }

@@ -25,6 +25,9 @@ package struct RedisStatus: Sendable {
     package var lastLatency: Duration?
     /// Why the connection is down, or was last.
     package var lastError: StoreError?
+
+    /// The status of a connection that is being made for the first time.
+    package init(since: MonotonicTime) { self.since = since }
 }
 
 /// What the client's callers and its loop both see and count.

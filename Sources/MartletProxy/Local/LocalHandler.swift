@@ -13,10 +13,12 @@ package struct LocalRequest: Sendable {
     package let bodyBytes: Int
     /// Where it came from, without port.
     package let client: String
+    /// What the answer's `X-Request-Id` says.
+    package let requestID: String
 
     package init(
         method: String, path: String, query: String, fields: [(name: String, value: String)], body: [UInt8], bodyBytes: Int,
-        client: String
+        client: String, requestID: String
     ) {
         self.method = method
         self.path = path
@@ -25,6 +27,7 @@ package struct LocalRequest: Sendable {
         self.body = body
         self.bodyBytes = bodyBytes
         self.client = client
+        self.requestID = requestID
     }
 
     /// The value of the first field of that name, in any case.

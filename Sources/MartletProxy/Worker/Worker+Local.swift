@@ -53,7 +53,8 @@ extension Worker {
         return LocalRequest(
             method: text(parsed.methodText), path: text(parsed.path), query: String(text(parsed.query).dropFirst()),
             fields: fields, body: exchanges[exchange].body.array, bodyBytes: exchanges[exchange].bodyBytes,
-            client: String(decoding: clients[exchanges[exchange].client].address.text, as: UTF8.self))
+            client: String(decoding: clients[exchanges[exchange].client].address.text, as: UTF8.self),
+            requestID: unsafe String(decoding: exchanges[exchange].requestID.bytes, as: UTF8.self))
     }
 
     /// The handler has answered.

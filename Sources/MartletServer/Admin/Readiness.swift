@@ -9,57 +9,62 @@ internal import MartletRedis
 ///
 /// A dependency that is away makes the instance `degraded`, still 200: what does not need it goes on. It is 503 while
 /// draining, and while the store is away under `on_error: deny`.
-struct Readiness {
-    enum State: String { case ready, degraded, unavailable, draining }
+struct Readiness: Sendable {
+    enum State: String, Sendable, CaseIterable { case ready, degraded, unavailable, draining }
 
-    private struct Check {
+    /// How one dependency is.
+    struct Check: Sendable, Equatable {
+        /// `store`, or `provider.` and its name.
         let name: String
+        /// `connected` and `ready` are good; every other word is not.
         let state: String
         let detail: String
+
+        var isWell: Bool { state == "connected" || state == "ready" }
     }
 
     let state: State
-    private let checks: [Check]
+    let checks: [Check]
 
-    init(_ gateway: Gateway) {
-        let graph = gateway.graph
+    init(
+        store: AdminReport.Store, onError: StoreConfiguration.OnError, providers: [AdminReport.Provider],
+        isDraining: Bool
+    ) {
         var checks: [Check] = []
         var worst = State.ready
-        if let redis = graph.store.redis {
-            let status = redis.status
-            checks.append(Check(name: "store", state: status.state.rawValue, detail: status.lastError?.message ?? ""))
-            if status.state != .connected {
-                worst = graph.blueprint.configuration.store.onError == .deny ? .unavailable : .degraded
-            }
+        if case .redis(let status) = store {
+            let isConnected = status.state == .connected
+            let detail = isConnected ? "" : status.lastError?.message ?? ""
+            checks.append(Check(name: "store", state: status.state.rawValue, detail: detail))
+            if !isConnected { worst = onError == .deny ? .unavailable : .degraded }
         }
-        for provider in graph.providers {
-            guard let health = provider.reporting?.health else { continue }
+        for provider in providers {
+            guard let health = provider.health else { continue }
             checks.append(Check(name: "provider.\(provider.name)", state: health.state.rawValue, detail: health.detail))
             if health.state != .ready, worst == .ready { worst = .degraded }
         }
         self.checks = checks
-        state = gateway.isDraining ? .draining : worst
+        state = isDraining ? .draining : worst
     }
 
+    init(_ gateway: Gateway) {
+        self = AdminReport(gateway, loops: [], answering: 0).readiness
+    }
+
+    /// Whether a load balancer should send requests.
+    var isServing: Bool { state == .ready || state == .degraded }
+
+    /// What `/readyz` answers: the state, and every dependency by name.
     var response: LocalResponse {
-        let document = JSONValue.object(
-            JSONObject([
-                ("status", .string(state.rawValue)),
-                (
-                    "checks",
-                    .array(
-                        checks.map { check in
-                            .object(
-                                JSONObject([
-                                    ("name", .string(check.name)), ("state", .string(check.state)),
-                                    ("detail", .string(check.detail)),
-                                ]))
-                        })
-                ),
-            ]))
-        let status = state == .ready || state == .degraded ? 200 : 503
-        var fields: [(name: String, value: String)] = [("Content-Type", "application/json"), ("Cache-Control", "no-store")]
-        if status == 503 { fields.append(("Retry-After", "1")) }
-        return LocalResponse(status: status, fields: fields, body: JSON.write(document) + [0x0A])
+        let document: JSONValue = [
+            "status": .string(state.rawValue),
+            "checks": .array(
+                checks.map { ["name": .string($0.name), "state": .string($0.state), "detail": .string($0.detail)] }),
+        ]
+        var fields: [(name: String, value: String)] = [
+            ("Content-Type", "application/json"), ("Cache-Control", "no-store"),
+        ]
+        if !isServing { fields.append(("Retry-After", "1")) }
+        return LocalResponse(status: isServing ? 200 : 503, fields: fields, body: JSON.write(document) + [0x0A])
     }
 }

@@ -20,7 +20,7 @@ package struct Program: Sendable {
                                                         say what would happen to a request
           demo     [--listen ADDRESS]                   a gateway to try, with an issuer and an upstream of its own
           schema                                        the JSON Schema of the configuration
-          health   [--config FILE]                      ask the running gateway whether it is ready
+          health   [--config FILE] [--address ADDRESS]  ask the running gateway whether it is ready
           version                                       print the version
 
         """
@@ -36,6 +36,8 @@ package struct Program: Sendable {
             switch command {
             case "run": return await RunCommand(try Options(rest, allowing: ["config", "listen"]), registry).run()
             case "check": return await CheckCommand(try Options(rest, allowing: ["config"], flags: ["online"]), registry).run()
+            case "schema": return SchemaCommand(try Options(rest, allowing: []), registry).run()
+            case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
             case "version", "--version":
                 Output.line("martlet \(Program.version)")
                 return .ok

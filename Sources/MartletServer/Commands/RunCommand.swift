@@ -77,11 +77,16 @@ struct RunCommand {
         for diagnostic in diagnostics.sorted {
             logger.error("the configuration has a mistake", ("diagnostic", diagnostic.description))
         }
-        guard let blueprint else { return logger.error("the configuration was not reloaded; the running one stays") }
+        guard let blueprint else {
+            gateway.noteReload(success: false)
+            return logger.error("the configuration was not reloaded; the running one stays")
+        }
         do throws(StartError) {
             try await gateway.reload(blueprint)
+            gateway.noteReload(success: true)
             logger.info("the configuration was reloaded", ("routes", String(blueprint.routes.routes.count)))
         } catch {
+            gateway.noteReload(success: false)
             logger.error("the configuration was not reloaded; the running one stays", ("reason", error.description))
         }
     }

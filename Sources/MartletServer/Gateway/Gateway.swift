@@ -18,12 +18,15 @@ package final class Gateway: Sendable {
         var adminAddress: SocketEndpoint?
         var resolving: Task<Void, Never>?
         var isDraining = false
+        var reloads: ReloadRecord
     }
 
     /// How often upstream host names are looked up again.
     private static let resolveInterval = Duration.seconds(30)
 
     let services: Services
+    /// When it was built.
+    let startedAt: UnixTime
     private let shelf: KeyShelf
     private let forgetting: ForgetSwitch
     private let state: Mutex<State>
@@ -40,11 +43,13 @@ package final class Gateway: Sendable {
         let graph = try Graph.build(blueprint, services, previous: nil, keys: shelf) { forgetting.forget() }
         self.shelf = shelf
         self.forgetting = forgetting
-        state = Mutex(State(graph: graph, listeners: Listeners()))
+        startedAt = services.clock.unixTime
+        state = Mutex(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
     }
 
     var graph: Graph { state.withLock { $0.graph } }
     var isDraining: Bool { state.withLock { $0.isDraining } }
+    var reloads: ReloadRecord { state.withLock { $0.reloads } }
 
     /// Where clients connect to, ports filled in.
     package var addresses: [String] { state.withLock { $0.listeners.addresses.map(\.description) } }
@@ -60,7 +65,9 @@ package final class Gateway: Sendable {
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
         let sockets = try listeners.open(configuration.server.listeners, loops: count, role: .gateway)
-        let loops = try LoopGroup("martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services)
+        let loops = try LoopGroup(
+            "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
+            connections: services.connections)
         forgetting.aim(at: loops)
         try startAdmin(configuration, graph.snapshot)
         state.withLock { state in
@@ -83,7 +90,10 @@ package final class Gateway: Sendable {
         let sockets = try places.open(
             [ListenerConfiguration(address: admin.address, reusePort: false)], loops: 1,
             role: .local { await handler.answer($0) })
-        let loops = try LoopGroup("martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services)
+        // Counted on its own: operators get in when clients fill the gateway.
+        let loops = try LoopGroup(
+            "martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services,
+            connections: ConnectionLimit())
         let address = places.addresses.first
         state.withLock { state in
             state.admin = loops
@@ -130,6 +140,12 @@ package final class Gateway: Sendable {
         await Gateway.shutdown(old.providers)
         if old.store.url != next.store.url { old.store.redis?.shutdown() }
         warnOfRestart(old.blueprint.configuration, blueprint.configuration)
+    }
+
+    /// Counts what became of a configuration that was to be taken over.
+    func noteReload(success: Bool) {
+        let now = services.clock.unixTime
+        state.withLock { $0.reloads.note(success: success, at: now) }
     }
 
     private func warnOfRestart(_ old: GatewayConfiguration, _ new: GatewayConfiguration) {

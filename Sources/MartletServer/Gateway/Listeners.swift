@@ -85,7 +85,8 @@ struct Listeners: Sendable {
         }
     }
 
-    private static func endpoint(_ address: SocketAddress) throws(StartError) -> SocketEndpoint {
+    /// The socket address of a configured one.
+    static func endpoint(_ address: SocketAddress) throws(StartError) -> SocketEndpoint {
         let endpoint: SocketEndpoint? =
             switch address {
             case .ip(let host, let port): SocketEndpoint(literal: host, port: port)

@@ -13,8 +13,10 @@ final class LoopGroup: Sendable {
     /// - Parameters:
     ///   - name: what their threads are called.
     ///   - sockets: for every loop, what it accepts from.
+    ///   - connections: where the loops count their clients together.
     init(
-        _ name: String, snapshot: Snapshot, sockets: [[ListenerSocket]], resolved: [ResolvedName], services: Services
+        _ name: String, snapshot: Snapshot, sockets: [[ListenerSocket]], resolved: [ResolvedName], services: Services,
+        connections: ConnectionLimit
     ) throws(StartError) {
         names = name
         running = Mutex([])
@@ -26,7 +28,7 @@ final class LoopGroup: Sendable {
                 mailboxes.append(mailbox)
                 let setup = Worker.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
-                    verifier: services.verifier, connections: services.connections, log: services.sink, clock: services.clock)
+                    verifier: services.verifier, connections: connections, log: services.sink, clock: services.clock)
                 threads.append(
                     try SystemThread(name: "\(name)-\(index)") {
                         guard var worker = try? Worker(setup) else { return }

@@ -1,0 +1,79 @@
+import MartletConfig
+import MartletProvider
+import MartletProxy
+import MartletRedis
+import Testing
+
+@testable import MartletServer
+
+@Suite struct `Readiness states` {
+    struct Row: CustomTestStringConvertible {
+        let testDescription: String
+        let status: Int
+        let state: Readiness.State
+        let make: @Sendable (inout ReportFixture) -> Void
+
+        init(
+            _ text: String, _ status: Int, _ state: Readiness.State,
+            _ make: @escaping @Sendable (inout ReportFixture) -> Void
+        ) {
+            testDescription = text
+            self.status = status
+            self.state = state
+            self.make = make
+        }
+    }
+
+    static let rows: [Row] = [
+        Row("nothing outside", 200, .ready) { _ in },
+        Row("all is well", 200, .ready) {
+            $0.store = ReportFixture.redis(.connected)
+            $0.providers = [ReportFixture.provider("apple", .ready)]
+        },
+        Row("store down, cached", 200, .degraded) { $0.store = ReportFixture.redis(.down) },
+        Row("store connecting, cached", 200, .degraded) { $0.store = ReportFixture.redis(.connecting) },
+        Row("store down, deny", 503, .unavailable) {
+            $0.store = ReportFixture.redis(.down)
+            $0.onError = .deny
+        },
+        Row("provider degraded", 200, .degraded) { $0.providers = [ReportFixture.provider("apple", .degraded)] },
+        Row("provider unavailable", 200, .degraded) { $0.providers = [ReportFixture.provider("apple", .unavailable)] },
+        Row("provider without health", 200, .ready) { $0.providers = [.init(name: "x", kind: "y", health: nil)] },
+        Row("draining", 503, .draining) { $0.isDraining = true },
+        Row("draining with a store down", 503, .draining) {
+            $0.isDraining = true
+            $0.store = ReportFixture.redis(.down)
+            $0.onError = .deny
+        },
+    ]
+
+    @Test(arguments: rows) func `follows from what is down`(row: Row) {
+        var fixture = ReportFixture()
+        row.make(&fixture)
+        let readiness = fixture.readiness
+        #expect(readiness.state == row.state)
+        #expect(readiness.response.status == row.status)
+        let retry = readiness.response.fields.first { $0.name == "Retry-After" }?.value
+        #expect((retry != nil) == (row.status == 503))
+    }
+
+    @Test func `names the dependency that fails and why`() {
+        var fixture = ReportFixture()
+        fixture.store = ReportFixture.redis(.down)
+        fixture.providers = [ReportFixture.provider("apple", .unavailable), ReportFixture.provider("other", .ready)]
+        let response = fixture.readiness.response
+        let text = String(decoding: response.body, as: UTF8.self)
+        for part in ["\"degraded\"", "\"store\"", "connection refused", "provider.apple", "detail of apple"] {
+            #expect(text.contains(part), "\(part) in \(text)")
+        }
+        let line = HealthCommand.line(.init(status: 200, body: response.body))
+        #expect(
+            line == "degraded: store down (connection refused), provider.apple unavailable (detail of apple)")
+    }
+
+    @Test func `the health line of a good or a strange answer is short`() {
+        #expect(HealthCommand.line(.init(status: 200, body: ReportFixture().readiness.response.body)) == "ready")
+        #expect(HealthCommand.line(.init(status: 502, body: Array("<html>".utf8))) == "status 502")
+        #expect(HealthCommand.line(.init(status: 500, body: [])) == "status 500")
+    }
+}
