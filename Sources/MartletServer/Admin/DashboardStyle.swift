@@ -36,7 +36,7 @@ enum DashboardStyle {
         .good { color: var(--good); background: var(--good-back); } .fair { color: var(--fair); background: var(--fair-back); }
         .bad { color: var(--bad); background: var(--bad-back); } .c4 { color: var(--fair); } .c5 { color: var(--bad); font-weight: 650; }
         .bar { height: 8px; min-width: 3px; border-radius: 4px; background: var(--accent); opacity: .55; }
-        .n + .wide { padding-left: 14px; }
+        .n + .wide, th.n + th:not(.n) { padding-left: 14px; }
         footer { padding: 4px 24px 28px; text-align: center; color: var(--dim); font-size: 12px; } a { color: var(--accent); }
         """
 }
