@@ -7,11 +7,11 @@ private import MartletServer
 @main
 enum Main {
     static func main() {
-        Signals.block()
+        let arguments = Array(CommandLine.arguments.dropFirst())
+        Signals.block(steering: Program.serves(arguments))
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)
         let program = Program(registry)
-        let arguments = Array(CommandLine.arguments.dropFirst())
         let completion = Completion()
         let work = Task.detached { completion.finish(await program.run(arguments)) }
         let code = completion.wait()

@@ -25,6 +25,9 @@ package struct Program: Sendable {
 
         """
 
+    /// Whether the command goes on until a signal ends it.
+    package static func serves(_ arguments: [String]) -> Bool { ["run", "demo"].contains(arguments.first) }
+
     /// Runs the command that the arguments (without the program's name) ask for.
     package func run(_ arguments: [String]) async -> ExitCode {
         guard let command = arguments.first else {

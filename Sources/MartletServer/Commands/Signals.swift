@@ -10,11 +10,14 @@ package enum Signals {
         case reload
     }
 
-    /// Blocks the steering signals, and SIGPIPE for good. To be called before any thread is started: threads inherit it.
-    package static func block() {
+    private static let steering = [SIGTERM, SIGINT, SIGHUP]
+
+    /// Blocks SIGPIPE for good. To be called before any thread is started: threads inherit it.
+    /// - Parameter steering: whether ``stream()`` will wait for the steering signals; else they end the process as usual.
+    package static func block(steering isSteered: Bool) {
         var set = sigset_t()
         unsafe sigemptyset(&set)
-        for number in [SIGTERM, SIGINT, SIGHUP, SIGPIPE] { unsafe sigaddset(&set, number) }
+        for number in (isSteered ? steering : []) + [SIGPIPE] { unsafe sigaddset(&set, number) }
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
@@ -24,7 +27,7 @@ package enum Signals {
         _ = try SystemThread(name: "martlet-signal") {
             var set = sigset_t()
             unsafe sigemptyset(&set)
-            for number in [SIGTERM, SIGINT, SIGHUP] { unsafe sigaddset(&set, number) }
+            for number in steering { unsafe sigaddset(&set, number) }
             while true {
                 var number: Int32 = 0
                 guard unsafe sigwait(&set, &number) == 0 else { continue }
