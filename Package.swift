@@ -66,7 +66,7 @@ let rooms: [Room] = [
     Room(name: "BundledProviders", imports: ["MartletProvider", "AppleProvider"], folder: "Plugins", tests: false),
     Room(
         name: "MartletSimulator",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletProxy"], tests: false),
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletProxy"]),
     Room(
         name: "MartletServer",
         imports: [
