@@ -46,6 +46,9 @@ struct Failure {
         Failure(status: 405, code: "method_not_allowed", reason: "router.method_not_allowed", allow: allow)
     }
 
+    /// CONNECT and TRACE, which no route can take.
+    static let methodNeverAllowed = methodNotAllowed("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
+
     static let credentialMissing = Failure(
         status: 401, code: "credential_missing", reason: "auth.credential_missing", challenge: .missing)
 

@@ -44,7 +44,7 @@ extension Worker {
 
     private mutating func route(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> RoutedRequest? {
         if head.method == .connect || head.method == .trace {
-            refuse(exchange, .methodNotAllowed("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS"))
+            refuse(exchange, .methodNeverAllowed)
             return nil
         }
         if head.isAsteriskForm {

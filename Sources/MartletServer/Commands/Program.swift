@@ -41,6 +41,9 @@ package struct Program: Sendable {
             case "check": return await CheckCommand(try Options(rest, allowing: ["config"], flags: ["online"]), registry).run()
             case "schema": return SchemaCommand(try Options(rest, allowing: []), registry).run()
             case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
+            case "explain":
+                let names: Set = ["path", "method", "host", "token", "config"]
+                return try await ExplainCommand(Options(rest, allowing: names), registry).run()
             case "version", "--version":
                 Output.line("martlet \(Program.version)")
                 return .ok

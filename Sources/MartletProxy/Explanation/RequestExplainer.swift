@@ -1,0 +1,216 @@
+internal import MartletConfig
+package import MartletCore
+internal import MartletHTTP
+internal import MartletProvider
+internal import MartletRouter
+
+/// Walks a request through the phases of its life without forwarding it, and writes down what each of them says.
+///
+/// The parser, the path rules, the route table, the provider, the policy and the header templates are those of the request
+/// path; only the order in which they are asked is told here once more (see `Worker+Admission`).
+package struct RequestExplainer: Sendable {
+    /// A request that goes no further.
+    private struct Stop: Error {
+        let failure: Failure
+        init(_ failure: Failure) { self.failure = failure }
+    }
+
+    /// A head as far as the phases need it.
+    private struct Request {
+        let method: [UInt8]
+        let isNeverAllowed: Bool
+        let authority: [UInt8]
+        let path: [UInt8]
+        let credential: Presented
+    }
+
+    /// What stands in `Authorization`.
+    private enum Presented {
+        case nothing
+        case bearer(Secret)
+        case otherScheme
+        case malformed
+    }
+
+    /// How long a verdict may take.
+    private static let patience = Duration.seconds(10)
+
+    private let snapshot: Snapshot
+    private let clock: Clock
+
+    package init(_ snapshot: Snapshot, clock: Clock) {
+        self.snapshot = snapshot
+        self.clock = clock
+    }
+
+    /// Explains a request; starts, asks and ends the provider that its credential is for.
+    package func explain(_ asked: AskedRequest) async -> RequestExplanation {
+        var explanation = RequestExplanation()
+        do throws(Stop) {
+            let request = try read(asked)
+            let path = try normalized(request)
+            explanation.path = String(decoding: path, as: UTF8.self)
+            let route = try route(request, path, &explanation)
+            try await authorize(request, route, &explanation)
+            explanation.upstreamPath = upstreamPath(path, route)
+        } catch {
+            explanation.outcome = .refused(ClientAnswer(error.failure))
+        }
+        return explanation
+    }
+
+    // MARK: Codec
+
+    private func read(_ asked: AskedRequest) throws(Stop) -> Request {
+        try Self.refuseLineBreaks(asked)
+        let bytes = Self.head(of: asked)
+        var head = RequestHead(maximumFields: snapshot.limits.headerFields)
+        var parser = RequestParser(maximumHeadBytes: snapshot.limits.headerBytes)
+        switch parser.parse(bytes.span, into: &head) {
+        case .failure(let failure): throw Stop(.head(failure))
+        case .needMore: throw Stop(.head(.badRequestLine))
+        case .complete: break
+        }
+        var presented = Presented.nothing
+        if head.authorization >= 0 {
+            switch AuthorizationValue(bytes.span, head.fields[head.authorization].value) {
+            case .bearer(let range): presented = .bearer(Secret(Array(bytes[range.bounds])))
+            case .basic, .other: presented = .otherScheme
+            case .malformed: presented = .malformed
+            }
+        }
+        return Request(
+            method: Array(bytes[head.methodText.bounds]),
+            isNeverAllowed: head.method == .connect || head.method == .trace,
+            authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]), credential: presented)
+    }
+
+    /// A line break would make another head of it than the one that was meant.
+    private static func refuseLineBreaks(_ asked: AskedRequest) throws(Stop) {
+        func isBroken(_ bytes: some Sequence<UInt8>) -> Bool { bytes.contains { $0 == 0x0A || $0 == 0x0D } }
+        if isBroken(asked.method.utf8) || isBroken(asked.target.utf8) { throw Stop(.head(.badRequestLine)) }
+        if isBroken(asked.host.utf8) { throw Stop(.head(.badHost)) }
+        if asked.token?.withBytes({ isBroken($0) }) ?? false { throw Stop(.head(.badFieldValue)) }
+    }
+
+    private static func head(of asked: AskedRequest) -> [UInt8] {
+        var bytes = Array("\(asked.method) \(asked.target) HTTP/1.1\r\nHost: \(asked.host)\r\n".utf8)
+        if let token = asked.token {
+            bytes += Array("Authorization: Bearer ".utf8) + token.withBytes { $0 } + [0x0D, 0x0A]
+        }
+        return bytes + [0x0D, 0x0A]
+    }
+
+    // MARK: Router
+
+    private func normalized(_ request: Request) throws(Stop) -> [UInt8] {
+        if request.isNeverAllowed { throw Stop(.methodNeverAllowed) }
+        var buffer = ByteBuffer()
+        switch PathNormalizer.normalize(
+            request.path.span, keepsEncodedSlash: snapshot.paths.keepsEncodedSlash,
+            keepsEncodedPercent: snapshot.paths.keepsEncodedPercent, into: &buffer)
+        {
+        case .unchanged: return request.path
+        case .rewritten: return buffer.array
+        case .failure(let failure): throw Stop(.head(failure))
+        }
+    }
+
+    private func route(
+        _ request: Request, _ path: [UInt8], _ explanation: inout RequestExplanation
+    ) throws(Stop) -> Route {
+        let routes = snapshot.routes
+        explanation.misses = routes.misses(
+            method: request.method.span, authority: request.authority.span, path: path.span)
+        switch routes.match(method: request.method.span, authority: request.authority.span, path: path.span) {
+        case .route(let index):
+            explanation.route = routes.routes[index]
+            return routes.routes[index]
+        case .methodNotAllowed(let allowed): throw Stop(.methodNotAllowed(routes.allowValue(allowed)))
+        case .none: throw Stop(.noRoute)
+        case .failed: throw Stop(.matchFailed)
+        }
+    }
+
+    private func upstreamPath(_ path: [UInt8], _ route: Route) -> String {
+        let rewrite = route.rewrite(path: path.span)
+        return rewrite.becomesRoot ? "/" : String(decoding: path.dropFirst(rewrite.strippedBytes), as: UTF8.self)
+    }
+
+    // MARK: Authenticator, policy, header injection
+
+    private func authorize(
+        _ request: Request, _ route: Route, _ explanation: inout RequestExplanation
+    ) async throws(Stop) {
+        guard route.mode != .none else { return }
+        switch request.credential {
+        case .nothing:
+            guard route.mode == .optional else { throw Stop(.credentialMissing) }
+            explanation.policy = route.policy.explain(nil, now: clock.unixTime)
+            if case .denied = route.policy.judge(nil, now: clock.unixTime) { throw Stop(.credentialMissing) }
+        case .otherScheme: throw Stop(.credentialInvalid("auth.scheme_not_accepted"))
+        case .malformed: throw Stop(.credentialInvalid("auth.malformed_authorization"))
+        case .bearer(let token):
+            let principal = try await authenticate(token, route, &explanation)
+            explanation.principal = principal
+            explanation.policy = route.policy.explain(principal, now: clock.unixTime)
+            if case .denied(let reason) = route.policy.judge(principal, now: clock.unixTime) {
+                throw Stop(.notAllowed(reason))
+            }
+            explanation.consumesCredential = true
+        }
+        render(route, &explanation)
+    }
+
+    private func authenticate(
+        _ token: Secret, _ route: Route, _ explanation: inout RequestExplanation
+    ) async throws(Stop) -> Principal {
+        let plan = snapshot.plans[Int(snapshot.planOfRoute[route.index])]
+        let bytes = token.withBytes { $0 }
+        guard let index = ProviderChoice.pick(bytes, among: plan.providers, of: snapshot.providers) else {
+            throw Stop(.credentialInvalid("auth.no_provider_claims_it"))
+        }
+        let handle = snapshot.providers[Int(index)]
+        explanation.provider = handle
+        await handle.running?.start()
+        let verdict = await judge(Credential(bearer: bytes), handle, &explanation)
+        explanation.health = handle.reporting?.health
+        await handle.running?.shutdown()
+        switch verdict {
+        case .success(let identity): return Principal(identity: identity, provider: handle.name, sessionID: nil)
+        case .failure(let error): throw Stop(.authentication(error))
+        }
+    }
+
+    private func judge(
+        _ credential: Credential, _ handle: ProviderHandle, _ explanation: inout RequestExplanation
+    ) async -> Result<Identity, AuthenticationError> {
+        guard let authenticating = handle.authenticating else {
+            return .failure(.rejected("auth.provider_takes_no_credential"))
+        }
+        let context = AuthenticationContext(now: clock.unixTime, deadline: clock.monotonicTime + Self.patience)
+        let verdict: Result<Identity, AuthenticationError>
+        do throws(AuthenticationError) {
+            verdict = .success(try await authenticating.authenticate(credential, in: context))
+        } catch {
+            verdict = .failure(error)
+        }
+        if let explaining = handle.explaining {
+            explanation.checks = await explaining.explain(credential, in: context)
+        } else {
+            var failure: ErrorCode?
+            if case .failure(let error) = verdict { failure = error.code }
+            explanation.checks = [CheckVerdict(check: "credential", failure: failure, detail: "")]
+        }
+        return verdict
+    }
+
+    private func render(_ route: Route, _ explanation: inout RequestExplanation) {
+        var block = ByteBuffer()
+        explanation.droppedHeaders = snapshot.routes.injections[route.injection].render(
+            explanation.principal, into: &block)
+        explanation.headers = block.array.split(separator: 0x0A).map { line in
+            String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
+        }
+    }
+}

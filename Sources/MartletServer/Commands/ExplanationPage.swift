@@ -1,0 +1,167 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletProvider
+internal import MartletProxy
+internal import MartletRouter
+
+/// An explanation as text: one label per phase, its lines aligned behind it.
+///
+/// Never shows the credential.
+struct ExplanationPage {
+    private static let labelWidth = 12
+
+    private let request: AskedRequest
+    private let explanation: RequestExplanation
+    private let configuration: GatewayConfiguration
+
+    init(_ request: AskedRequest, _ explanation: RequestExplanation, _ configuration: GatewayConfiguration) {
+        self.request = request
+        self.explanation = explanation
+        self.configuration = configuration
+    }
+
+    var text: String {
+        var text = Self.section("request", requestLines) + Self.section("path", pathLines)
+        text += Self.section("route", routeLines) + Self.section("caller", callerLines)
+        text +=
+            Self.section("checks", Self.table(explanation.checks))
+            + Self.section("policy", Self.table(explanation.policy))
+        if explanation.upstreamPath != nil {
+            text += Self.section("adds", addedLines) + Self.section("removes", removedLines)
+            text += Self.section("upstream", upstreamLines)
+        }
+        return text + Self.section("verdict", verdictLines)
+    }
+
+    // MARK: Phases
+
+    private var requestLines: [String] {
+        let credential = request.token.map { "with a bearer token of \($0.count) bytes" } ?? "without a credential"
+        return [
+            "\(Self.shown(request.method)) \(Self.shown(request.target)) at \(Self.shown(request.host)), \(credential)"
+        ]
+    }
+
+    private var pathLines: [String] {
+        guard let path = explanation.path else { return ["refused before any route was looked at"] }
+        let received = request.target.utf8.prefix { $0 != UInt8(ascii: "?") }
+        return path.utf8.elementsEqual(received) ? ["\(path) (as received)"] : ["\(path) (normalised)"]
+    }
+
+    private var routeLines: [String] {
+        guard explanation.path != nil else { return [] }
+        var lines = explanation.misses.map { miss in
+            "not \(routeName(miss.route)): its \(Self.part(miss.reason)) does not match"
+        }
+        lines.append(explanation.route.map { "\($0.name) takes it" } ?? "no route takes it")
+        return lines
+    }
+
+    private func routeName(_ index: Int) -> String {
+        index < configuration.routes.count ? configuration.routes[index].name.value : "?"
+    }
+
+    private static func part(_ reason: RouteMiss.Reason) -> String {
+        switch reason {
+        case .host: "host"
+        case .path: "path"
+        case .method: "method"
+        }
+    }
+
+    private var callerLines: [String] {
+        guard let route = explanation.route else { return [] }
+        let names = route.providers.filter { $0 < configuration.providers.count }
+            .map { configuration.providers[$0].name.value }.joined(separator: " or ")
+        var lines: [String]
+        switch route.mode {
+        case .none: return ["anybody; a credential is not looked at"]
+        case .required: lines = ["must be proved by \(names)"]
+        case .optional: lines = ["may be proved by \(names); a bad credential is refused all the same"]
+        }
+        if let provider = explanation.provider { lines.append("provider '\(provider.name)' (\(provider.kind)) judges") }
+        if let health = explanation.health, health.state != .ready {
+            lines.append("the provider is \(health.state.rawValue): \(Self.shown(health.detail))")
+        }
+        if let principal = explanation.principal { lines.append("is \(Self.shown(principal.subject))") }
+        return lines
+    }
+
+    // MARK: Upstream
+
+    private var addedLines: [String] {
+        let lines = explanation.headers + explanation.droppedHeaders.map { "(no \($0.name): \($0.reason))" }
+        return lines.isEmpty ? ["no identity header"] : lines
+    }
+
+    private var removedLines: [String] {
+        var lines = ["every X-Auth-* of the client's, in any spelling, on every route"]
+        var own: [String] = []
+        for header in configuration.routes.flatMap({ $0.setHeaders ?? [] }) {
+            let name = header.name.value
+            if !own.contains(where: { $0.lowercased() == name.lowercased() }) { own.append(name) }
+        }
+        own.removeAll { $0.lowercased().hasPrefix("x-auth-") }
+        if !own.isEmpty {
+            lines[0] = "every X-Auth-*, \(own.joined(separator: ", ")) of the client's, in any spelling, on every route"
+        }
+        if let route = explanation.route, route.index < configuration.routes.count {
+            let removed = configuration.routes[route.index].removeHeaders
+            if !removed.isEmpty { lines.append("\(removed.joined(separator: ", ")), by this route") }
+            if explanation.consumesCredential, !route.forwardsCredentials {
+                lines.append("Authorization, which is used up here")
+            }
+        }
+        lines.append(
+            "hop-by-hop fields; X-Forwarded-* and X-Request-Id are written anew, unless a trusted proxy sent them")
+        return lines
+    }
+
+    private var upstreamLines: [String] {
+        guard let route = explanation.route, route.upstream < configuration.upstreams.count,
+            let path = explanation.upstreamPath
+        else { return [] }
+        let upstream = configuration.upstreams[route.upstream]
+        let places = upstream.endpoints.map { EndpointText.url($0.value) }.joined(separator: ", ")
+        let query = request.target.utf8.contains(UInt8(ascii: "?")) ? ", the query as received" : ""
+        return ["\(upstream.name.value): \(places)", "\(Self.shown(request.method)) \(path)\(query)"]
+    }
+
+    private var verdictLines: [String] {
+        guard case .refused(let answer) = explanation.outcome else {
+            return ["forwarded: the client gets what the upstream answers"]
+        }
+        var lines = ["\(answer.status) \(answer.code), in the log \(answer.reason)"]
+        if let challenge = answer.challenge { lines.append("WWW-Authenticate: \(challenge)") }
+        if let allow = answer.allow { lines.append("Allow: \(allow)") }
+        return lines
+    }
+
+    // MARK: Text
+
+    /// `ok   name    detail`, the names in a column.
+    private static func table(_ verdicts: [CheckVerdict]) -> [String] {
+        let width = min(verdicts.map(\.check.count).max() ?? 0, 48)
+        return verdicts.map { verdict in
+            let mark = verdict.failure == nil ? "ok  " : "FAIL"
+            let code = verdict.failure.map { "[\($0)]" } ?? ""
+            let tail = [shown(verdict.detail), code].filter { !$0.isEmpty }.joined(separator: " ")
+            return tail.isEmpty
+                ? "\(mark) \(shown(verdict.check))" : "\(mark) \(padded(shown(verdict.check), to: width))  \(tail)"
+        }
+    }
+
+    private static func section(_ label: String, _ lines: [String]) -> String {
+        lines.enumerated().map { padded($0.offset == 0 ? label : "", to: labelWidth) + $0.element + "\n" }.joined()
+    }
+
+    private static func padded(_ text: String, to width: Int) -> String {
+        text + String(repeating: " ", count: max(width - text.count, 0))
+    }
+
+    /// A text that somebody else chose, without anything that a terminal would act upon.
+    private static func shown(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    }
+}

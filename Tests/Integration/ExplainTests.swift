@@ -1,0 +1,171 @@
+import MartletTesting
+import Testing
+
+/// `martlet explain`: the same verdict that a running gateway reaches, with its reasons.
+@Suite struct `Explanation` {
+    static let routes = """
+        - { name: public, match: { path: /public/** }, auth: none, upstream: api }
+        - { name: maybe, match: { path: /maybe/** }, auth: { providers: [apple], mode: optional }, upstream: api }
+        - { name: hosted, match: { hosts: [api.example.com], path: /v1/** }, auth: { providers: [apple] }, upstream: api }
+        - name: staff
+          match: { path: /staff/**, methods: [GET] }
+          auth: { providers: [apple] }
+          authorize: [{ claim: email_verified, equals: true }, { claim: email, equals: ada@example.com }]
+          headers: { set: { X-User-Email: { claim: email } }, remove: [X-Debug] }
+          rewrite: { strip_prefix: /staff }
+          upstream: api
+        - { name: closed, match: { path: /closed/** }, auth: { providers: [apple] }, upstream: api }
+        """
+
+    /// A pretended Apple and a configuration that trusts it.
+    private struct Stand {
+        let apple: AppleFixture
+        let folder: TemporaryFolder
+
+        init() throws {
+            apple = try AppleFixture()
+            folder = try TemporaryFolder()
+            let config = GatewayConfig(
+                endpoints: ["http://127.0.0.1:9"], providers: apple.provider(), routes: routes)
+            try folder.write(config.text, to: "config.yaml")
+        }
+
+        /// Runs the command, which has to succeed and to be silent about the token.
+        func explain(_ arguments: String..., token: String? = nil) throws -> String {
+            var all = ["explain", "--config", folder.file("config.yaml")] + arguments
+            if let token { all += ["--token", try folder.write(token + "\n", to: "token")] }
+            let result = try run(try Executable.martlet(), all)
+            guard result.ending == .exited(0) else { throw TestFailure("\(arguments): \(result)") }
+            if let token, token.utf8.count > 16 {
+                for part in token.split(separator: ".") where result.description.contains(part) {
+                    throw TestFailure("a part of the token in \(result)")
+                }
+            }
+            return result.output
+        }
+    }
+
+    private static func expect(
+        _ text: String, _ parts: [String], not absent: [String] = [], at location: SourceLocation = #_sourceLocation
+    ) {
+        for part in parts { #expect(text.contains(part), "\(part) in\n\(text)", sourceLocation: location) }
+        for part in absent { #expect(!text.contains(part), "\(part) in\n\(text)", sourceLocation: location) }
+    }
+
+    @Test func `a request that is allowed`() throws {
+        let stand = try Stand()
+        let token = try stand.apple.token { $0.claims["email"] = "\"ada@example.com\"" }
+        Self.expect(
+            try stand.explain("--path", "/staff/plans?x=1", token: token),
+            [
+                "not public: its path does not match", "not hosted: its host does not match", "staff takes it",
+                "provider 'apple' (apple) judges", "ok   signature", "ok   audience",
+                "claim 'email' equals 'ada@example.com'",
+                "X-User-Email: ada@example.com", "x-debug, by this route", "Authorization, which is used up here",
+                "api: http://127.0.0.1:9", "GET /plans", "forwarded",
+            ], not: ["FAIL"])
+    }
+
+    @Test func `a caller who may not`() throws {
+        let stand = try Stand()
+        Self.expect(
+            try stand.explain("--path", "/staff/plans", token: try stand.apple.token()),
+            [
+                "ok   claim 'email_verified' equals true", "FAIL claim 'email'", "someone@example.com",
+                "policy.claim_mismatch",
+                "403 not_allowed",
+            ], not: ["forwarded"])
+    }
+
+    @Test func `a token that is not good`() throws {
+        let stand = try Stand()
+        let rows: [(String, String, String)] = [
+            (try stand.apple.token { $0.claims["aud"] = "\"other\"" }, "FAIL audience", "apple.bad_audience"),
+            (try stand.apple.token { $0.claims["exp"] = JSONText(unixNow() - 5) }, "FAIL", "apple.expired"),
+            (try stand.apple.token { $0.header["kid"] = "\"nobody\"" }, "FAIL key", "apple.unknown_key"),
+            ("abc", "FAIL form", "apple.malformed"),
+        ]
+        for (token, check, code) in rows {
+            for path in ["/closed/a", "/maybe/a"] {
+                Self.expect(
+                    try stand.explain("--path", path, token: token),
+                    [check, code, "401 credential_invalid", "error=\"invalid_token\""], not: ["forwarded"])
+            }
+        }
+        Self.expect(try stand.explain("--path", "/closed/a", token: "a b"), ["auth.malformed_authorization", "401 "])
+        Self.expect(try stand.explain("--path", "/closed/a", token: "a\r\nX-Auth-Subject: b"), ["400 request_invalid"])
+    }
+
+    @Test func `no credential`() throws {
+        let stand = try Stand()
+        Self.expect(
+            try stand.explain("--path", "/closed/a"),
+            ["must be proved by apple", "401 credential_missing", "Bearer realm"])
+        Self.expect(try stand.explain("--path", "/maybe/a"), ["may be proved by apple", "forwarded"])
+        Self.expect(
+            try stand.explain("--path", "/public/a"), ["anybody", "forwarded", "X-Auth-*"], not: ["provider '"])
+    }
+
+    @Test func `a request that no route takes`() throws {
+        let stand = try Stand()
+        Self.expect(try stand.explain("--path", "/nowhere"), ["no route takes it", "404 no_route"])
+        Self.expect(
+            try stand.explain("--path", "/staff/a", "--method", "POST"),
+            ["not staff: its method does not match", "405 method_not_allowed", "Allow: GET, HEAD"])
+        Self.expect(try stand.explain("--path", "/v1/a", "--host", "API.example.com:80"), ["hosted takes it"])
+        Self.expect(try stand.explain("--path", "/v1/a", "--host", "example.com"), ["404 no_route"])
+        Self.expect(try stand.explain("--path", "/public/a", "--method", "TRACE"), ["405 method_not_allowed"])
+    }
+
+    @Test func `a path and a head that are refused`() throws {
+        let stand = try Stand()
+        for path in ["/public/../closed", "/a//b", "/%2e%2e/a", "/a%2fb", "/a;b/..;/c", "/%00"] {
+            Self.expect(
+                try stand.explain("--path", path), ["400 request_invalid", "request.path_ambiguous"], not: ["takes it"])
+        }
+        Self.expect(try stand.explain("--path", "/public/%61"), ["/public/a (normalised)", "public takes it"])
+        let broken = [
+            ["--path", ""], ["--path", "/a b"], ["--path", "/a", "--host", ""], ["--path", "/a", "--method", "G T"],
+            ["--path", "/a\r\nHost: x"], ["--path", "/\u{1B}[2J"],
+        ]
+        for arguments in broken {
+            let result = try run(
+                try Executable.martlet(), ["explain", "--config", stand.folder.file("config.yaml")] + arguments)
+            #expect(result.ending == .exited(0) && result.output.contains("400 request_invalid"), "\(result)")
+            #expect(!result.output.contains("\u{1B}"), "\(arguments)")
+        }
+        let long = "/" + String(repeating: "a", count: 9000)
+        Self.expect(try stand.explain("--path", long), ["414 request_too_large"])
+    }
+
+    @Test func `an issuer that cannot be asked`() throws {
+        let stand = try Stand()
+        let token = try stand.apple.token()
+        stand.apple.stop()
+        Self.expect(
+            try stand.explain("--path", "/closed/a", token: token),
+            ["the provider is unavailable", "FAIL key", "apple.keys_unavailable", "503 auth_unavailable"])
+    }
+
+    @Test func `a token from standard input`() throws {
+        let stand = try Stand()
+        let result = try run(
+            try Executable.martlet(),
+            ["explain", "--config", stand.folder.file("config.yaml"), "--path", "/closed/a", "--token", "-"],
+            input: try stand.apple.token() + "\n")
+        #expect(result.ending == .exited(0) && result.output.contains("forwarded"), "\(result)")
+    }
+
+    @Test func `what cannot be explained`() throws {
+        let folder = try TemporaryFolder()
+        let bad = try folder.write("version: 1\n", to: "bad.yaml")
+        let martlet = try Executable.martlet()
+        let refused = try run(martlet, ["explain", "--config", bad, "--path", "/a"])
+        #expect(refused.ending == .exited(78) && refused.errorOutput.contains("bad.yaml:"), "\(refused)")
+        #expect(try run(martlet, ["explain", "--config", bad]).ending == .exited(64))
+        let stand = try Stand()
+        let config = stand.folder.file("config.yaml")
+        let missing = try run(martlet, ["explain", "--config", config, "--path", "/a", "--token", "/nonexistent"])
+        #expect(missing.ending == .exited(64) && missing.errorOutput.contains("/nonexistent"), "\(missing)")
+    }
+}
