@@ -44,6 +44,7 @@ package struct Program: Sendable {
             case "explain":
                 let names: Set = ["path", "method", "host", "token", "config"]
                 return try await ExplainCommand(Options(rest, allowing: names), registry).run()
+            case "demo": return try await DemoCommand(Options(rest, allowing: ["listen"]), registry).run()
             case "version", "--version":
                 Output.line("martlet \(Program.version)")
                 return .ok

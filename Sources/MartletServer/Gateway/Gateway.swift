@@ -36,7 +36,8 @@ package final class Gateway: Sendable {
         try self.init(blueprint, services: Services(sink: sink, level: blueprint.configuration.log.level))
     }
 
-    private init(_ blueprint: Blueprint, services: Services) throws(StartError) {
+    /// Builds everything on services that exist; they end with it.
+    init(_ blueprint: Blueprint, services: Services) throws(StartError) {
         self.services = services
         let shelf = KeyShelf()
         let forgetting = ForgetSwitch()

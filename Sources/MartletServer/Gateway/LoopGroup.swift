@@ -14,9 +14,10 @@ final class LoopGroup: Sendable {
     ///   - name: what their threads are called.
     ///   - sockets: for every loop, what it accepts from.
     ///   - connections: where the loops count their clients together.
+    ///   - log: where access records go; `nil` is where everything goes.
     init(
         _ name: String, snapshot: Snapshot, sockets: [[ListenerSocket]], resolved: [ResolvedName], services: Services,
-        connections: ConnectionLimit
+        connections: ConnectionLimit, log: (any AccessLogging)? = nil
     ) throws(StartError) {
         names = name
         running = Mutex([])
@@ -28,7 +29,7 @@ final class LoopGroup: Sendable {
                 mailboxes.append(mailbox)
                 let setup = Worker.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
-                    verifier: services.verifier, connections: connections, log: services.sink, clock: services.clock)
+                    verifier: services.verifier, connections: connections, log: log ?? services.sink, clock: services.clock)
                 threads.append(
                     try SystemThread(name: "\(name)-\(index)") {
                         guard var worker = try? Worker(setup) else { return }

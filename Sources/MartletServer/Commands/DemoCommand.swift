@@ -1,0 +1,70 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletIO
+internal import MartletProvider
+
+/// `martlet demo`: something to try without a configuration, a network or another service.
+///
+/// Leaves nothing behind.
+struct DemoCommand {
+    private static let usualAddress = "127.0.0.1:8080"
+
+    private let listen: String?
+    private let registry: ProviderRegistry
+
+    /// - Throws: `UsageError` for a `--listen` that is no address.
+    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
+        listen = options["listen"]
+        self.registry = registry
+        guard let listen else { return }
+        // It stands between quotation marks in the demo's configuration.
+        guard SocketAddress(listen) != nil, !listen.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 == 0x24 })
+        else {
+            throw Options.UsageError(message: "'\(listen)' is not an address to listen on")
+        }
+    }
+
+    func run() async -> ExitCode {
+        do {
+            let sink = try LogSink(.auto, descriptor: 2)
+            let signals = try Signals.stream()
+            let (address, note) = place()
+            let demo = try await Demo(listen: address, note: note, registry: registry, sink: sink)
+            Output.line(try demo.page().text)
+            await end(demo, signals)
+            sink.flush()
+            return .ok
+        } catch let failure as DemoFailure {
+            Output.error("martlet demo: \(failure.text)\n")
+            return failure.exit
+        } catch {
+            Output.error("martlet demo: \(error)\n")
+            return .internalFault
+        }
+    }
+
+    /// Where to listen: what is asked for, else the usual place, else a free port.
+    private func place() -> (address: String, note: String?) {
+        if let listen { return (listen, nil) }
+        guard let usual = SocketEndpoint(literal: "127.0.0.1", port: 8080),
+            let probe = try? Socket.listen(on: usual, sharesPort: false, backlog: 1)
+        else { return ("127.0.0.1:0", "port 8080 is taken, so this is a free one") }
+        close(probe)
+        return (Self.usualAddress, nil)
+    }
+
+    /// Waits for the signal to leave, and leaves; a second one leaves at once.
+    private func end(_ demo: Demo, _ signals: AsyncStream<Signals.Signal>) async {
+        waiting: for await signal in signals {
+            if case .end = signal { break waiting }
+        }
+        let impatience = Task {
+            for await signal in signals {
+                if case .end(let number) = signal { exit(128 + number) }
+            }
+        }
+        await demo.stop()
+        impatience.cancel()
+    }
+}
