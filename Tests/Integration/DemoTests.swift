@@ -97,6 +97,15 @@ import Testing
         #expect(try FileManager.default.contentsOfDirectory(atPath: demo.folder.path) == before)
     }
 
+    @Test func `a socket goes with it`() throws {
+        let folder = try TemporaryFolder()
+        let demo = try Running(["--listen", "unix:\(folder.file("s"))"])
+        #expect(try Self.shell(try #require(demo.steps.first).command).hasPrefix("HTTP/1.1 200 "))
+        demo.process.kill(SIGINT)
+        #expect(try demo.process.wait() == .exited(0))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
+    }
+
     @Test func `an unsuitable address is told`() throws {
         #expect(try run(try Executable.martlet(), ["demo", "--listen", "nowhere"]).ending == .exited(64))
         let demo = try Running()

@@ -1,3 +1,4 @@
+private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletCrypto
@@ -87,11 +88,13 @@ struct Demo {
         }
     }
 
-    /// Lets requests finish and ends every thread.
+    /// Lets requests finish, ends every thread, and removes the socket, if there is one.
     func stop() async {
+        let sockets = gateway.addresses.filter { $0.hasPrefix("unix:") }
         await gateway.drain()
         apple.drain(until: Clock.system.monotonicTime + Self.patience)
         await apple.join()
+        for socket in sockets { unsafe unlink(String(socket.dropFirst(5))) }
     }
 }
 
