@@ -1,0 +1,151 @@
+import MartletTesting
+import Testing
+
+/// A verdict that is remembered counts for the same token, provider and configuration, and for nothing else.
+@Suite struct `Remembered verdicts` {
+    /// Two pretended Apples with issuers of their own, each with a route that trusts it alone, and one for both.
+    ///
+    /// The second one signs with `key`.
+    static func withTwoIssuers(
+        key: SigningKey? = nil, _ body: (Gateway, AppleFixture, AppleFixture) throws -> Void
+    ) throws {
+        let first = try AppleFixture()
+        let second = try AppleFixture()
+        second.setKeys([try key ?? SigningKey("second")])
+        let upstream = try ScriptedUpstream()
+        let providers =
+            first.provider()
+            + "second:\n  kind: apple\n  audiences: [com.example.app]\n  issuers: [\"https://second.test\"]\n  jwks_url: \(second.url)\n"
+        let routes = """
+            - { name: one, match: { path: /one }, auth: { providers: [apple] }, upstream: api }
+            - { name: two, match: { path: /two }, auth: { providers: [second] }, upstream: api }
+            - { name: both, match: { path: /both }, auth: { providers: [apple, second] }, upstream: api }
+            """
+        let config = GatewayConfig(endpoints: [upstream.url], providers: providers, routes: routes)
+        try withMartlet(config.text) { try body($0, first, second) }
+    }
+
+    @Test func `a token that one provider proved does not open a route of another`() throws {
+        try Self.withTwoIssuers { gateway, first, _ throws in
+            let token = try first.token()
+            let client = try gateway.connect()
+            for _ in 0..<5 {
+                #expect(try client.exchange("GET", "/one", bearer(token)).status == 200)
+                #expect(try client.exchange("GET", "/both", bearer(token)).status == 200)
+                expectUnauthorized(try client.exchange("GET", "/two", bearer(token)), "credential_invalid")
+            }
+        }
+    }
+
+    @Test func `a key of one issuer signs nothing for another`() throws {
+        let key = try SigningKey("second")
+        try Self.withTwoIssuers(key: key) { gateway, first, _ throws in
+            var token = Token(kid: "second")
+            token.claims["iss"] = "\"https://second.test\""
+            #expect(try gateway.get("/two", bearer(token.signed(by: key))).status == 200)
+            // The second issuer's key under the first one's name, and the other way round.
+            expectUnauthorized(
+                try gateway.get("/both", bearer(Token(kid: "second").signed(by: key))), "credential_invalid")
+            token.header["kid"] = JSONText(string: first.key.identifier)
+            expectUnauthorized(try gateway.get("/both", bearer(token.signed(by: first.key))), "credential_invalid")
+        }
+    }
+
+    @Test func `a token that differs in one byte is another token`() throws {
+        try withAppleGateway { gateway, upstream, apple throws in
+            let token = try apple.token()
+            #expect(try gateway.get("/v1", bearer(token)).status == 200)
+            let client = try gateway.connect()
+            var bytes = Array(token.utf8)
+            for index in stride(from: 0, to: bytes.count, by: 41) {
+                let original = bytes[index]
+                bytes[index] = original == 65 ? 66 : 65
+                let answer = try client.exchange("GET", "/v1", bearer(String(decoding: bytes, as: UTF8.self)))
+                #expect(answer.status == 401, "byte \(index)")
+                bytes[index] = original
+            }
+            #expect(upstream.requests.count == 1)
+        }
+    }
+
+    @Test func `a reload judges every token anew`() throws {
+        let apple = try AppleFixture()
+        let upstream = try ScriptedUpstream()
+        var config = GatewayConfig(endpoints: [upstream.url], providers: apple.provider(), routes: GatewayConfig.closed)
+        try withMartlet(config.text) { gateway throws in
+            let token = try apple.token()
+            let client = try gateway.connect()
+            #expect(try client.exchange("GET", "/v1", bearer(token)).status == 200)
+            config.providers = apple.provider().replacing("com.example.app", with: "com.example.other")
+            try gateway.reload(config.text)
+            try waitUntil("the new audience holds") { try client.exchange("GET", "/v1", bearer(token)).status == 401 }
+            config.providers = apple.provider()
+            try gateway.reload(config.text)
+            try waitUntil("the old audience is back") { try client.exchange("GET", "/v1", bearer(token)).status == 200 }
+        }
+    }
+
+    @Test func `remembered or not, each route asks its own conditions`() throws {
+        let routes = """
+            - name: verified
+              match: { path: /verified }
+              auth: { providers: [apple] }
+              authorize: [{ claim: email_verified, equals: true }]
+              upstream: api
+            - { name: any, match: { path: /any }, auth: { providers: [apple] }, upstream: api }
+            """
+        try withAppleGateway(routes: routes) { gateway, _, apple throws in
+            let token = try apple.token { $0.claims["email_verified"] = "false" }
+            let client = try gateway.connect()
+            for _ in 0..<3 {
+                #expect(try client.exchange("GET", "/any", bearer(token)).status == 200)
+                expectRefusal(try client.exchange("GET", "/verified", bearer(token)), 403, "not_allowed")
+            }
+        }
+    }
+
+    @Test func `callers on one connection are told apart`() throws {
+        try withAppleGateway { gateway, upstream, apple throws in
+            let client = try gateway.connect()
+            let tokens = try (0..<5).map { try apple.token(subject: "person-\($0)") }
+            for round in 0..<4 {
+                for (index, token) in tokens.enumerated() {
+                    _ = try client.exchange("GET", "/v1/\(round)", bearer(token))
+                    #expect(upstream.requests.last?["X-Auth-Subject"] == "apple:person-\(index)")
+                }
+                expectUnauthorized(try client.exchange("GET", "/v1"), "credential_missing")
+                #expect(try client.exchange("GET", "/public/a").status == 200)
+                #expect(upstream.requests.last?["X-Auth-Subject"] == nil)
+            }
+        }
+    }
+
+    @Test func `pipelined requests of several callers keep their callers`() throws {
+        let script: ScriptedUpstream.Script = { try $0.respond(200, body: $0.request["X-Auth-Subject"] ?? "nobody") }
+        try withAppleGateway(script: script) { gateway, _, apple throws in
+            let client = try gateway.connect()
+            var text = ""
+            var expected: [String] = []
+            for index in 0..<12 {
+                let isPublic = index % 3 == 2
+                let token = try apple.token(subject: "p\(index)")
+                text += "GET /\(isPublic ? "public/" : "")\(index) HTTP/1.1\r\nHost: a\r\n"
+                text += (isPublic ? "" : "Authorization: Bearer \(token)\r\n") + "\r\n"
+                expected.append(isPublic ? "nobody" : "apple:p\(index)")
+            }
+            try client.send(text)
+            for value in expected { #expect(try client.response().text == value) }
+        }
+    }
+
+    @Test func `two providers that claim one issuer on one route are a configuration error`() throws {
+        let apple = try AppleFixture()
+        let provider = apple.provider()
+        let config = GatewayConfig(
+            endpoints: ["http://127.0.0.1:9"], providers: provider + provider.replacing("apple:\n", with: "again:\n"),
+            routes: "- { name: a, match: { path: /** }, auth: { providers: [apple, again] }, upstream: api }")
+        let folder = try TemporaryFolder()
+        let path = try folder.write(config.text, to: "config.yaml")
+        #expect(try run(Executable.martlet(), ["check", "--config", path]).ending == .exited(78))
+    }
+}
