@@ -4,7 +4,7 @@ private import CLinux
 ///
 /// The appends are inlinable: they are what heads and log lines are made with, some hundred times a request.
 /// Bytes are appended at the end and consumed from the front. Capacity is kept when it empties, until `release()`.
-@safe package struct ByteBuffer: ~Copyable {
+@safe @usableFromInline package struct ByteBuffer: ~Copyable {
     @usableFromInline internal var base: UnsafeMutablePointer<UInt8>?
     @usableFromInline internal var capacity = 0
     @usableFromInline internal var start = 0
@@ -91,20 +91,22 @@ private import CLinux
 
     /// Appends a number in decimal digits.
     package mutating func append(decimal value: Int) {
-        var digits: InlineArray<20, UInt8> = .init(repeating: 0)
-        var rest = value.magnitude
-        var index = 20
-        repeat {
-            index &-= 1
-            digits[index] = UInt8(truncatingIfNeeded: rest % 10) &+ 48
-            rest /= 10
-        } while rest > 0
         if value < 0 { append(45) }
-        reserve(20)
-        while index < 20 {
-            if let base = unsafe base { unsafe base[end] = digits[index] }
-            end &+= 1
-            index &+= 1
+        var rest = value.magnitude
+        var bound: UInt = 10
+        var count = 1
+        while rest >= bound, count < 19 {
+            bound &*= 10
+            count &+= 1
+        }
+        if rest >= bound { count &+= 1 }
+        reserve(count)
+        end &+= count
+        var place = end
+        for _ in 0..<count {
+            place &-= 1
+            if let base = unsafe base { unsafe base[place] = UInt8(truncatingIfNeeded: rest % 10) &+ 48 }
+            rest /= 10
         }
     }
 

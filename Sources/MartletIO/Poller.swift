@@ -1,8 +1,8 @@
 private import CLinux
 
 /// What a descriptor is ready for.
-package struct Readiness: OptionSet, Sendable {
-    package let rawValue: UInt32
+@usableFromInline package struct Readiness: OptionSet, Sendable {
+    @usableFromInline package let rawValue: UInt32
 
     @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }
 

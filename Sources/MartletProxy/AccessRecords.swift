@@ -59,13 +59,13 @@ struct AccessRecords: ~Copyable {
         lines.append("{\"time\":")
         lines.append(decimal: Int(record.unixTime))
         lines.append(",\"event\":\"request\",\"request_id\":\"")
-        unsafe appendEscaped(unsafe record.requestID)
+        unsafe lines.append(record.requestID)
         lines.append("\",\"client\":\"")
         lines.append(record.client)
         lines.append("\",\"method\":\"")
-        unsafe appendEscaped(unsafe record.method)
+        unsafe lines.append(record.method)
         lines.append("\",\"host\":\"")
-        unsafe appendEscaped(unsafe record.host)
+        unsafe lines.append(record.host)
         lines.append("\",\"path\":\"")
         unsafe appendEscaped(unsafe record.path)
         lines.append("\",\"route\":\"")
@@ -77,7 +77,7 @@ struct AccessRecords: ~Copyable {
         lines.append("\",\"provider\":\"")
         lines.append(record.provider)
         lines.append("\",\"upstream\":\"")
-        appendEscaped(record.upstream)
+        lines.append(record.upstream)
         lines.append("\",\"bytes_in\":")
         lines.append(decimal: record.bytesIn)
         lines.append(",\"bytes_out\":")
@@ -92,9 +92,9 @@ struct AccessRecords: ~Copyable {
         lines.append(" ")
         lines.append(record.client)
         lines.append(" ")
-        unsafe appendEscaped(unsafe record.method)
+        unsafe lines.append(record.method)
         lines.append(" ")
-        unsafe appendEscaped(unsafe record.host)
+        unsafe lines.append(record.host)
         unsafe appendEscaped(unsafe record.path)
         lines.append(" ")
         lines.append(decimal: record.status)
@@ -103,19 +103,15 @@ struct AccessRecords: ~Copyable {
         lines.append(" route=")
         lines.append(record.route)
         lines.append(" upstream=")
-        appendEscaped(record.upstream)
+        lines.append(record.upstream)
         lines.append(" ")
         lines.append(decimal: record.microseconds)
         lines.append("us id=")
-        unsafe appendEscaped(unsafe record.requestID)
+        unsafe lines.append(record.requestID)
         lines.append("\n")
     }
 
-    private mutating func appendEscaped(_ bytes: [UInt8]) {
-        unsafe bytes.withUnsafeBufferPointer { unsafe appendEscaped($0) }
-    }
-
-    /// Escapes what JSON asks for; everything that is not printable ASCII has been refused or is replaced.
+    /// Escapes what JSON asks for. Only a path needs it: every other text is ours, or a token or a host by now.
     private mutating func appendEscaped(_ bytes: UnsafeBufferPointer<UInt8>) {
         var needsEscape = false
         for unsafe byte in unsafe bytes where byte == 0x22 || byte == 0x5C || byte < 0x20 || byte > 0x7E { needsEscape = true }

@@ -1,4 +1,5 @@
 package import MartletConfig
+internal import MartletHTTP
 internal import MartletCore
 package import MartletIO
 package import MartletProvider
@@ -20,6 +21,10 @@ package final class Snapshot: Sendable {
     /// For each route, which set of providers judges its credentials; equal sets share a number.
     let plans: [AuthenticationPlan]
     let planOfRoute: [Int32]
+    /// What the request path asks of each route, side by side and free of references.
+    let facts: [RouteFacts]
+    /// For each route, the names it takes out on top of the reserved ones.
+    let removals: [FieldNameSet]
 
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration
@@ -44,8 +49,29 @@ package final class Snapshot: Sendable {
                 plans.append(plan)
             }
         }
+        facts = routes.routes.map { RouteFacts($0) }
+        removals = routes.routes.map(\.removeNames)
         self.plans = plans
         self.planOfRoute = planOfRoute
+    }
+}
+
+/// The plain facts of a route.
+struct RouteFacts: Sendable {
+    let mode: Route.Mode
+    let bodyLimit: Int
+    let upstream: Int
+    let forwardsCredentials: Bool
+    let stripsPrefix: Bool
+    let hasRemovals: Bool
+
+    init(_ route: Route) {
+        mode = route.mode
+        bodyLimit = route.bodyLimit ?? .max
+        upstream = route.upstream
+        forwardsCredentials = route.forwardsCredentials
+        stripsPrefix = route.stripsPrefix
+        hasRemovals = !route.removeNames.isEmpty
     }
 }
 

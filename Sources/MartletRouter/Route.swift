@@ -39,6 +39,9 @@ package struct Route: Sendable {
     /// Whether a provider, by its place among the configured ones, may vouch here.
     package func allows(provider: Int) -> Bool { providers.contains(provider) }
 
+    /// Whether ``rewrite(path:)`` does anything.
+    package var stripsPrefix: Bool { !stripPrefix.isEmpty }
+
     /// What becomes of a path: the prefix goes when its segments are the path's first whole segments, else nothing does.
     ///
     /// - Parameter path: normalised.

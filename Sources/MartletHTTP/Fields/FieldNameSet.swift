@@ -41,6 +41,9 @@ package struct FieldNameSet: Sendable {
         self.reservesAuthPrefix = reservesAuthPrefix
     }
 
+    /// Whether there is no name in it.
+    package var isEmpty: Bool { letters.isEmpty && !reservesAuthPrefix }
+
     /// Whether a field of a head or trailer is in the set; `bytes` are those that it was parsed from.
     @inlinable @inline(__always)
     package func contains(_ field: HeadField, in bytes: Span<UInt8>) -> Bool {

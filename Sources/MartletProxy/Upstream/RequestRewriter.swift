@@ -16,8 +16,9 @@ struct RequestRewriter: ~Copyable {
 
     /// What is left out on top of the fixed rules.
     struct Removal {
-        let reserved: FieldNameSet
-        let route: FieldNameSet
+        let routes: RouteTable
+        /// The route's own removals, where it has any.
+        let removals: FieldNameSet?
         /// `Authorization` was used up by the gateway.
         let dropsAuthorization: Bool
     }
@@ -83,7 +84,9 @@ struct RequestRewriter: ~Copyable {
         default: break
         }
         let all = unsafe bytes.span
-        return !removal.reserved.contains(field, in: all) && !removal.route.contains(field, in: all)
+        if removal.routes.reservedNames.contains(field, in: all) { return false }
+        guard let removals = removal.removals else { return true }
+        return !removals.contains(field, in: all)
     }
 
     /// A bearer value that looks like one of the gateway's own tokens; none of them ever reaches an upstream unasked.

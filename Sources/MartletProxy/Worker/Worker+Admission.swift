@@ -57,7 +57,7 @@ extension Worker {
             method: bytes[head.methodText].span, authority: bytes[head.authority].span, path: path.span)
         {
         case .route(let index):
-            exchanges[exchange].routeSlot = counters.slot(of: snapshot.routes.routes[index].name)
+            exchanges[exchange].routeSlot = slotOfRoute[index]
             return unsafe limit(exchange, route: index, bytes) ? RoutedRequest(exchange: exchange, route: index) : nil
         case .methodNotAllowed(let allowed):
             refuse(exchange, .methodNotAllowed(snapshot.routes.allowValue(allowed)))
@@ -87,7 +87,7 @@ extension Worker {
 
     /// Applies the route's limits before anything of the body is read.
     private mutating func limit(_ exchange: Int32, route: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        let limit = snapshot.routes.routes[route].bodyLimit ?? .max
+        let limit = snapshot.facts[route].bodyLimit
         exchanges[exchange].bodyLimit = limit
         if exchanges[exchange].remaining > limit {
             refuse(exchange, .bodyTooLarge)
@@ -107,7 +107,7 @@ extension Worker {
     ) -> AuthorizedRequest? {
         block.removeAll()
         let index = routed.route
-        let mode = snapshot.routes.routes[index].mode
+        let mode = snapshot.facts[index].mode
         guard mode != .none else { return AuthorizedRequest(routed, consumedCredential: false) }
         guard head.authorization >= 0 else {
             guard mode == .optional else {

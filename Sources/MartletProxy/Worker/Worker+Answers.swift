@@ -83,7 +83,7 @@ extension Worker {
         links[link].decoder = ChunkedDecoder(isUpstream: true)
         if case .length(let count) = answer.framing { links[link].remaining = count }
         unsafe writeAnswerHead(bytes, exchange, answer.framing)
-        if answer.framing == .none || answer.framing == .length(0) {
+        if answer.framing.isEmpty {
             endAnswer(link)
         } else {
             links[link].phase = .body
@@ -93,7 +93,7 @@ extension Worker {
 
     private mutating func writeAnswerHead(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming) {
         let isHTTP10 = exchanges[exchange].isHTTP10
-        let isUnbounded = framing == .chunked || framing == .untilClose
+        let isUnbounded = framing.isUnbounded
         exchanges[exchange].isResponseChunked = isUnbounded && !isHTTP10
         exchanges[exchange].closesClient =
             !exchanges[exchange].keepsAlive || isDraining || !exchanges[exchange].isRequestComplete
@@ -139,7 +139,7 @@ extension Worker {
         var start = 0
         var end = 0
         // Without a body of its own (HEAD, 304) an answer's Content-Length tells of another answer's: it passes.
-        let keepsLength = answer.framing == .none && (answer.status == 304 || answer.status >= 200 && answer.status != 204)
+        let keepsLength = answer.framing.isNone && (answer.status == 304 || answer.status >= 200 && answer.status != 204)
         for index in 0..<answer.fields.count {
             let field = answer.fields[index]
             var isKept = !field.isConnectionOption
@@ -227,7 +227,7 @@ extension Worker {
     /// The answer is complete: its last bytes are sent, the link is parked, the exchange ends.
     mutating func endAnswer(_ link: Int32) {
         let exchange = links[link].exchange
-        if exchanges[exchange].isResponseChunked, links[link].framing != .none {
+        if exchanges[exchange].isResponseChunked, !links[link].framing.isNone {
             staging.append("0\r\n")
             unsafe staging.append(unsafe exchanges[exchange].pendingTrailers.bytes)
             staging.append("\r\n")

@@ -36,12 +36,7 @@ extension Worker {
         if case .length(let count) = head.framing { exchanges[exchange].remaining = count }
         unsafe exchanges[exchange].methodText.append(bytes[head.methodText])
         unsafe exchanges[exchange].host.append(bytes[head.authority])
-        if head.framing == .none || head.framing == .length(0) {
-            exchanges[exchange].framing = head.framing
-            exchanges[exchange].isRequestComplete = true
-        } else {
-            armBody(exchange)
-        }
+        if head.framing.isEmpty { exchanges[exchange].isRequestComplete = true } else { armBody(exchange) }
         if clients[client].address.isTrusted { unsafe keepRequestID(exchange, bytes) }
         return exchange
     }
@@ -64,6 +59,29 @@ extension Worker {
         if idText.isEmpty { idText.append(sixteenDigits: idPrefix) }
         idText.append(sixteenDigits: idCount)
     }
+}
+
+extension BodyFraming {
+    /// Whether nothing follows the head.
+    var isEmpty: Bool {
+        switch self {
+        case .none: true
+        case .length(let count): count == 0
+        case .chunked, .untilClose: false
+        }
+    }
+
+    /// Whether the head does not say how much follows.
+    var isUnbounded: Bool {
+        switch self {
+        case .none, .length: false
+        case .chunked, .untilClose: true
+        }
+    }
+
+    var isNone: Bool { if case .none = self { true } else { false } }
+    var isChunked: Bool { if case .chunked = self { true } else { false } }
+    var isUntilClose: Bool { if case .untilClose = self { true } else { false } }
 }
 
 extension UnsafeBufferPointer<UInt8> {

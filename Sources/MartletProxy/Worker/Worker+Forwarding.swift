@@ -13,7 +13,7 @@ extension Worker {
     /// Writes the upstream's head and sends the request on its way.
     mutating func forward(_ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>) {
         let exchange = request.exchange
-        let group = upstreams.groupOfUpstream[snapshot.routes.routes[request.route].upstream]
+        let group = upstreams.groupOfUpstream[snapshot.facts[request.route].upstream]
         exchanges[exchange].upstream = group
         if case .hash(let header) = upstreams.groups[Int(group)].upstream.balance {
             exchanges[exchange].hash = unsafe hash(of: header, bytes)
@@ -48,12 +48,12 @@ extension Worker {
         let forwarding = RequestRewriter.Forwarding(
             address: clients[client].address.text, isTrusted: clients[client].address.isTrusted)
         let removal = RequestRewriter.Removal(
-            reserved: snapshot.routes.reservedNames, route: snapshot.routes.routes[route].removeNames,
-            dropsAuthorization: request.consumedCredential && !snapshot.routes.routes[route].forwardsCredentials)
+            routes: snapshot.routes, removals: snapshot.facts[route].hasRemovals ? snapshot.removals[route] : nil,
+            dropsAuthorization: request.consumedCredential && !snapshot.facts[route].forwardsCredentials)
         var rewriter = RequestRewriter()
         unsafe rewriter.copyFields(
             of: head, bytes, removal, forwarding, keepsExpect: exchanges[exchange].expectsContinue,
-            keepsTrailer: exchanges[exchange].framing == .chunked, into: &staging)
+            keepsTrailer: exchanges[exchange].framing.isChunked, into: &staging)
         unsafe rewriter.writeForwarding(of: head, bytes, forwarding, into: &staging)
         unsafe writeFraming(exchange, bytes)
         staging.append("Via: 1.1 martlet\r\nX-Request-Id: ")
@@ -68,6 +68,7 @@ extension Worker {
     /// The normalised path, its prefix stripped where the route says so.
     private mutating func writePath(_ exchange: Int32, _ route: Int) {
         let path = unsafe exchanges[exchange].path.bytes
+        guard snapshot.facts[route].stripsPrefix else { return unsafe staging.append(path) }
         let rewrite = unsafe snapshot.routes.routes[route].rewrite(path: path.span)
         if rewrite.becomesRoot { return staging.append("/") }
         unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: path[rewrite.strippedBytes...]))

@@ -130,7 +130,7 @@ extension Worker {
 
     /// The upstream has sent its last byte.
     private mutating func linkEnded(_ link: Int32) {
-        guard links[link].phase == .body, links[link].framing == .untilClose else {
+        guard links[link].phase == .body, links[link].framing.isUntilClose else {
             return linkBroke(link, links[link].hasAnswered ? "upstream.truncated" : "upstream.closed_early")
         }
         links[link].keepsAlive = false

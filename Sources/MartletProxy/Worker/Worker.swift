@@ -71,6 +71,8 @@ package struct Worker: ~Copyable {
     var grants: TokenTable<Grant>
     var principals: TokenTable<ProvenPrincipal>
     var counters = Counters()
+    /// For each route of the snapshot, its place in the counters.
+    var slotOfRoute: [Int32] = []
     var records = AccessRecords()
 
     // Scratch space of the thread, reused for every request.
@@ -194,6 +196,6 @@ package struct Worker: ~Copyable {
 
     /// Gives every route its place in the counters.
     mutating func rememberRoutes() {
-        for route in snapshot.routes.routes { _ = counters.slot(of: route.name) }
+        slotOfRoute = snapshot.routes.routes.map { counters.slot(of: $0.name) }
     }
 }

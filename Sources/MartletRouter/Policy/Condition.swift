@@ -4,9 +4,10 @@ import MartletJSON
 
 /// One condition of `authorize`.
 ///
-/// Types are strict: `true` is not `"true"`, `1` is not `"1"`. A condition that cannot be decided (the claim is absent or
-/// null, its type is not one that the test compares with, a pattern gave up) fails whether or not it is inverted by
-/// `not: true`, so that a claim that comes in an unexpected form never opens a route. `exists` alone decides on absence.
+/// Types are strict: `true` is not `"true"`, `1` is not `"1"`. A claim that is absent (or null) equals nothing, so a
+/// condition on it fails, and its inversion by `not: true` holds. A condition that cannot be decided (the claim's type is
+/// not one that the test compares with, a pattern gave up) fails whether or not it is inverted: a claim that comes in an
+/// unexpected form never opens a route.
 indirect enum Condition: Sendable {
     case claim(name: String, test: ClaimTest, inverted: Bool)
     /// At least one holds.
@@ -18,6 +19,7 @@ indirect enum Condition: Sendable {
         case .claim(let name, let test, let inverted):
             switch test.outcome(for: claims[name]) {
             case .decided(let holds): holds != inverted ? nil : .policyClaimMismatch
+            case .undecided(.policyClaimMissing) where inverted: nil
             case .undecided(let reason): reason
             }
         case .any(let conditions):

@@ -87,9 +87,11 @@ package final class Gateway: Sendable {
     private func startAdmin(_ configuration: GatewayConfiguration, _ snapshot: Snapshot) throws(StartError) {
         guard let admin = configuration.admin else { return }
         var places = Listeners()
+        // A process that takes over beside a running one shares its public ports: it must get past the admin port, too.
+        let sharesPorts = configuration.server.listeners.contains(where: \.reusePort)
         let handler = AdminEndpoints(self)
         let sockets = try places.open(
-            [ListenerConfiguration(address: admin.address, reusePort: false)], loops: 1,
+            [ListenerConfiguration(address: admin.address, reusePort: sharesPorts)], loops: 1,
             role: .local { await handler.answer($0) })
         // Counted on its own: operators get in when clients fill the gateway.
         let loops = try LoopGroup(

@@ -28,7 +28,8 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
     static func undecided(
         _ test: ConditionConfiguration.Test, _ claim: JSONValue?, _ code: ErrorCode = .policyClaimType
     ) -> ConditionCase {
-        ConditionCase(test: test, claim: claim, failure: code, invertedFailure: code)
+        ConditionCase(
+            test: test, claim: claim, failure: code, invertedFailure: code == .policyClaimMissing ? nil : code)
     }
 
     var testDescription: String { "\(test) of \(claim.map { "\($0)" } ?? "nothing")" }
