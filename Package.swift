@@ -53,11 +53,14 @@ let rooms: [Room] = [
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
     Room(name: "MartletRedis", imports: ["MartletCore", "MartletIO", "MartletTLS", "CHiredis", "CLinux"]),
     Room(name: "MartletProvider", imports: ["MartletCore", "MartletJSON", "MartletConfig", "MartletJOSE"]),
-    Room(name: "MartletRouter", imports: ["MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletProvider", "CPCRE2"]),
+    Room(
+        name: "MartletRouter",
+        imports: ["MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletProvider", "CPCRE2"]),
     Room(
         name: "MartletProxy",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletProvider", "MartletRouter", "CLinux",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletProvider",
+            "MartletRouter", "CLinux",
         ]),
     Room(
         name: "AppleProvider",
@@ -70,8 +73,10 @@ let rooms: [Room] = [
     Room(
         name: "MartletServer",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
-            "MartletFetch", "MartletRedis", "MartletProvider", "MartletRouter", "MartletProxy", "MartletSimulator", "CLinux",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS",
+            "MartletIO",
+            "MartletFetch", "MartletRedis", "MartletProvider", "MartletRouter", "MartletProxy", "MartletSimulator",
+            "CLinux",
         ],
         testImports: ["BundledProviders", "AppleProvider"]),
 ]
@@ -93,7 +98,8 @@ let package = Package(
         + rooms.flatMap(\.targets)
         + [
             .executableTarget(
-                name: "martlet", dependencies: ["MartletServer", "BundledProviders"], path: "Sources/martlet",
+                name: "martlet", dependencies: ["MartletServer", "MartletProvider", "BundledProviders"],
+                path: "Sources/martlet",
                 swiftSettings: strict),
             .target(
                 name: "MartletTesting",
@@ -102,7 +108,8 @@ let package = Package(
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
+                    "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletTLS",
+                    "MartletIO",
                     "MartletFetch", "MartletRedis",
                 ],
                 path: "Tests/Integration", swiftSettings: strict),

@@ -68,6 +68,7 @@ private import CLinux
         end &+= count
     }
 
+    /// Appends one byte.
     @inlinable package mutating func append(_ byte: UInt8) {
         reserve(1)
         if let base = unsafe base { unsafe base[end] = byte }
@@ -85,8 +86,17 @@ private import CLinux
         text.withUTF8 { unsafe append($0) }
     }
 
+    /// Appends the bytes of an array.
     package mutating func append(_ bytes: [UInt8]) {
         unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
+    }
+
+    /// Appends a run of bytes with ASCII letters in lower case.
+    package mutating func append(lowercasing bytes: UnsafeBufferPointer<UInt8>) {
+        for index in bytes.indices {
+            let byte = unsafe bytes[index]
+            append(byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte)
+        }
     }
 
     /// Appends a number in decimal digits.

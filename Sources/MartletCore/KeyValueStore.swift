@@ -1,4 +1,6 @@
-/// What a look-up in the shared store came to. An outage is never a miss.
+/// What a look-up in the shared store came to.
+///
+/// An outage is never a miss.
 public enum StoreAnswer<Value: Sendable>: Sendable {
     case answer(Value)
     case miss

@@ -15,7 +15,9 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     }
 }
 
-/// Where log lines go. One call is one line; implementations never block the caller.
+/// Where log lines go.
+///
+/// One call is one line; implementations never block the caller.
 public protocol LogWriting: Sendable {
     /// - Parameters:
     ///   - level: how much it matters.
@@ -41,9 +43,13 @@ public struct Logger: Sendable {
         Logger(writer, minimum: minimum, fields: fields + more)
     }
 
+    /// Writes a line of the level `debug`.
     public func debug(_ event: String, _ fields: (String, String)...) { log(.debug, event, fields) }
+    /// Writes a line of the level `info`.
     public func info(_ event: String, _ fields: (String, String)...) { log(.info, event, fields) }
+    /// Writes a line of the level `warning`.
     public func warning(_ event: String, _ fields: (String, String)...) { log(.warning, event, fields) }
+    /// Writes a line of the level `error`.
     public func error(_ event: String, _ fields: (String, String)...) { log(.error, event, fields) }
 
     private func log(_ level: LogLevel, _ event: String, _ more: [(String, String)]) {

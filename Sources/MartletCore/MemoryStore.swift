@@ -36,6 +36,7 @@ public final class MemoryStore: KeyValueStoring {
         self.maximumBytes = maximumBytes
     }
 
+    /// Reads one value.
     public func value(for key: String) async -> StoreAnswer<[UInt8]> {
         let now = clock.monotonicTime
         return state.withLock { state in
@@ -44,14 +45,17 @@ public final class MemoryStore: KeyValueStoring {
         }
     }
 
+    /// Writes one value that expires after `lifetime`.
     public func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
         _ = try write(value, for: key, lifetime: lifetime, onlyIfAbsent: false)
     }
 
+    /// Writes only if nothing is there; `true` when this call wrote.
     public func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
         try write(value, for: key, lifetime: lifetime, onlyIfAbsent: true)
     }
 
+    /// Removes the value if it is still exactly `value`.
     public func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
         let now = clock.monotonicTime
         state.withLock { state in

@@ -14,7 +14,8 @@ public final class Secret: Sendable, CustomStringConvertible, CustomDebugStringC
     public var count: Int { bytes.count }
 
     /// Lends the bytes for the length of a call; they must not be kept.
-    public func withBytes<Result, Failure: Error>(_ body: ([UInt8]) throws(Failure) -> Result) throws(Failure) -> Result {
+    public func withBytes<Result, Failure: Error>(_ body: ([UInt8]) throws(Failure) -> Result) throws(Failure) -> Result
+    {
         try body(bytes)
     }
 

@@ -18,6 +18,7 @@ private import Synchronization
 
     private let options: FetchOptions
     private let mailbox = Mutex(Mailbox())
+    // Used by the worker's own thread alone, but for curl_multi_wakeup(3), which any thread may call.
     private nonisolated(unsafe) let multi: UnsafeMutableRawPointer
 
     init(_ options: FetchOptions) throws(FetchFailure) {

@@ -30,7 +30,9 @@ private import CLinux
     package static let exclusive = Readiness(rawValue: 1 << 28)
 }
 
-/// `epoll(7)`: which descriptors are ready, in batches. One owner, one thread.
+/// `epoll(7)`: which descriptors are ready, in batches.
+///
+/// One owner, one thread.
 @safe package struct Poller: ~Copyable {
     private static let batch = 256
 
@@ -59,10 +61,14 @@ private import CLinux
         guard martlet_epoll_modify(descriptor, fd, interest.rawValue, token) == 0 else { throw IOError("epoll_ctl") }
     }
 
-    /// Stops watching a descriptor. One that is closed need not be removed.
+    /// Stops watching a descriptor.
+    ///
+    /// One that is closed need not be removed.
     package func remove(_ fd: Int32) { _ = martlet_epoll_remove(descriptor, fd) }
 
-    /// Waits for events, at most `milliseconds` (−1: until there is one). An interrupted wait has none.
+    /// Waits for events, at most `milliseconds` (−1: until there is one).
+    ///
+    /// An interrupted wait has none.
     /// - Returns: how many events can be read by index.
     package func wait(milliseconds: Int32) -> Int {
         let count = unsafe epoll_wait(descriptor, events, Int32(Poller.batch), milliseconds)

@@ -19,6 +19,7 @@ package struct ResolveError: Error, Sendable, CustomStringConvertible {
 /// An address literal is answered at once. A name may take as long as the system's resolver takes: callers set the
 /// deadline and ignore what comes later.
 package final class Resolver: Sendable {
+    /// What a question comes to.
     package typealias Answer = Result<[SocketEndpoint], ResolveError>
 
     private static let queueCapacity = 256

@@ -26,7 +26,9 @@ package struct SocketEndpoint: Sendable, Hashable {
         var address = sockaddr_un()
         let bytes = Array(path.utf8)
         let offset = MemoryLayout<sockaddr_un>.offset(of: \.sun_path) ?? 2
-        guard !bytes.isEmpty, bytes.count < MemoryLayout<sockaddr_un>.size - offset, !bytes.contains(0) else { return nil }
+        guard !bytes.isEmpty, bytes.count < MemoryLayout<sockaddr_un>.size - offset, !bytes.contains(0) else {
+            return nil
+        }
         address.sun_family = sa_family_t(AF_UNIX)
         var raw = unsafe withUnsafeBytes(of: &address) { unsafe Array($0) }
         raw.replaceSubrange(offset..<(offset + bytes.count), with: bytes)
@@ -93,7 +95,9 @@ extension SocketEndpoint: CustomStringConvertible {
 
 /// A descriptor of our own and the system calls on it; closed by hand, once.
 package enum Socket {
-    /// `socket` + `bind` + `listen`, non-blocking. A stale Unix socket nobody answers on is replaced.
+    /// `socket` + `bind` + `listen`, non-blocking.
+    ///
+    /// A stale Unix socket nobody answers on is replaced.
     package static func listen(on address: SocketEndpoint, sharesPort: Bool, backlog: Int32) throws(IOError) -> Int32 {
         if address.isUnix { try removeStale(address) }
         let fd = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)

@@ -3,14 +3,18 @@ internal import MartletCore
 /// How access records are written down.
 package enum AccessFormat: Sendable { case json, text }
 
-/// Where access records go. Handing over never blocks: a sink that is behind drops and counts.
+/// Where access records go.
+///
+/// Handing over never blocks: a sink that is behind drops and counts.
 package protocol AccessLogging: Sendable {
     var format: AccessFormat { get }
     /// Takes whole lines.
     func write(_ lines: [UInt8])
 }
 
-/// What the access log says of one request. The texts are lent for the call that writes them.
+/// What the access log says of one request.
+///
+/// The texts are lent for the call that writes them.
 @safe struct AccessRecord: ~Copyable {
     let unixTime: Int64
     let requestID: UnsafeBufferPointer<UInt8>
@@ -28,7 +32,9 @@ package protocol AccessLogging: Sendable {
     let microseconds: Int
 }
 
-/// The access log of one loop: records are formatted here and handed over in batches. Never a token, never a query.
+/// The access log of one loop: records are formatted here and handed over in batches.
+///
+/// Never a token, never a query.
 struct AccessRecords: ~Copyable {
     private static let batchBytes = 16 * 1024
     private static let batchTime: Int64 = 50_000_000
@@ -41,7 +47,9 @@ struct AccessRecords: ~Copyable {
     /// Hands a batch over when it is large or old enough, or the loop has nothing else to do.
     mutating func hand(to log: any AccessLogging, now: Int64, isIdle: Bool) {
         guard !lines.isEmpty else { return }
-        guard isIdle || lines.count >= AccessRecords.batchBytes || now &- handedOver >= AccessRecords.batchTime else { return }
+        guard isIdle || lines.count >= AccessRecords.batchBytes || now &- handedOver >= AccessRecords.batchTime else {
+            return
+        }
         handedOver = now
         log.write(lines.array)
         lines.removeAll()
@@ -111,12 +119,15 @@ struct AccessRecords: ~Copyable {
         lines.append("\n")
     }
 
-    /// Escapes what JSON asks for. Only a path needs it: every other text is ours, or a token or a host by now.
+    /// Escapes what JSON asks for.
+    ///
+    /// Only a path needs it: every other text is ours, or a token or a host by now.
     private mutating func appendEscaped(_ bytes: UnsafeBufferPointer<UInt8>) {
-        var needsEscape = false
-        for unsafe byte in unsafe bytes where byte == 0x22 || byte == 0x5C || byte < 0x20 || byte > 0x7E { needsEscape = true }
-        guard needsEscape else { return unsafe lines.append(bytes) }
-        for unsafe byte in unsafe bytes {
+        guard unsafe bytes.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 < 0x20 || $0 > 0x7E }) else {
+            return unsafe lines.append(bytes)
+        }
+        for index in bytes.indices {
+            let byte = unsafe bytes[index]
             if byte == 0x22 || byte == 0x5C { lines.append(0x5C as UInt8) }
             lines.append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
         }

@@ -84,7 +84,8 @@ struct Failure {
         Failure(status: 502, code: "upstream_invalid", reason: reason)
     }
 
-    static let localFailed = Failure(status: 503, code: "auth_unavailable", reason: "server.handler_timed_out", retryAfter: 1)
+    static let localFailed = Failure(
+        status: 503, code: "auth_unavailable", reason: "server.handler_timed_out", retryAfter: 1)
 
     /// `WWW-Authenticate` as RFC 6750 §3 words it.
     var challengeText: StaticString? {
@@ -97,7 +98,10 @@ struct Failure {
     }
 
     /// Writes the whole answer: problem+json (RFC 9457) behind its head.
-    func write(into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, isHead: Bool, close: Bool) {
+    func write(
+        into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, isHead: Bool,
+        close: Bool
+    ) {
         var body = ByteBuffer(capacity: 256)
         body.append("{\"type\":\"urn:martlet:problem:")
         body.append(code)

@@ -4,7 +4,9 @@ private import Synchronization
 /// What the rest of the process may tell a loop.
 extension Mailbox {
     /// Goes on with a new configuration; a socket of −1 is one that the loop has already.
-    package func adopt(_ snapshot: Snapshot, listeners: [ListenerSocket]) { post(.adopt(snapshot, listeners: listeners)) }
+    package func adopt(_ snapshot: Snapshot, listeners: [ListenerSocket]) {
+        post(.adopt(snapshot, listeners: listeners))
+    }
 
     /// New addresses of host names.
     package func resolved(_ names: [ResolvedName]) { post(.resolved(names)) }

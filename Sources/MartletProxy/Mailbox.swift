@@ -29,7 +29,9 @@ struct ProvenIdentity: Sendable {
     let identity: Identity
 }
 
-/// Messages for one loop, from any thread. The loop drains it whole when its descriptor turns readable.
+/// Messages for one loop, from any thread.
+///
+/// The loop drains it whole when its descriptor turns readable.
 package final class Mailbox: Sendable {
     let descriptor: Int32
     private let messages = Mutex<[LoopMessage]>([])

@@ -1,11 +1,13 @@
 package import MartletConfig
-internal import MartletHTTP
 internal import MartletCore
+internal import MartletHTTP
 package import MartletIO
 package import MartletProvider
 package import MartletRouter
 
-/// One configuration, compiled: what every loop works from until a reload brings the next. Immutable.
+/// One configuration, compiled: what every loop works from until a reload brings the next.
+///
+/// Immutable.
 package final class Snapshot: Sendable {
     package let routes: RouteTable
     package let upstreams: [Upstream]
@@ -133,6 +135,7 @@ package struct ResolvedName: Sendable {
 
 /// A listening socket that a loop accepts from.
 package struct ListenerSocket: Sendable {
+    /// Who answers what comes in.
     package enum Role: Sendable {
         /// Requests are routed to upstreams.
         case gateway

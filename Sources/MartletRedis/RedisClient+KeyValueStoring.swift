@@ -1,6 +1,7 @@
 package import MartletCore
 
 extension RedisClient: KeyValueStoring {
+    /// `GET`.
     package func value(for key: String) async -> StoreAnswer<[UInt8]> {
         do {
             switch try await command([bytes("GET"), bytes(key)], expecting: .value) {
@@ -13,12 +14,14 @@ extension RedisClient: KeyValueStoring {
         }
     }
 
+    /// `SET … PX`.
     package func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
         let reply = try await command(
             [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime)], expecting: .acknowledgement)
         if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
     }
 
+    /// `SET … NX PX`.
     package func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
         let reply = try await command(
             [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime), bytes("NX")],
@@ -27,6 +30,7 @@ extension RedisClient: KeyValueStoring {
         return reply != .nothing
     }
 
+    /// Compares and deletes in one script.
     package func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
         let script = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
         let reply = try await command(

@@ -3,6 +3,7 @@ private import Synchronization
 
 /// How the connection to Redis stands: for readiness and metrics.
 package struct RedisStatus: Sendable {
+    /// Where the connection is in its life.
     package enum State: String, Sendable {
         /// The first connection is being made.
         case connecting

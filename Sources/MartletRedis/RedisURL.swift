@@ -4,6 +4,7 @@ package import MartletCore
 ///
 /// `redis://[[user]:password@]host[:port][/db]`, `rediss://…[?ca_file=…]`, `redis+unix://[[user]:password@]/path[?db=N]`.
 package struct RedisURL: Sendable {
+    /// Where Redis is.
     package enum Address: Sendable, Equatable {
         /// A name or an address literal without brackets.
         case tcp(host: String, port: UInt16)

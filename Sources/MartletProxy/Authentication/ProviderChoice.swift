@@ -2,7 +2,9 @@ internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
 
-/// Which provider of a route judges a bearer token. Only a choice of judge: the token's word decides nothing else.
+/// Which provider of a route judges a bearer token.
+///
+/// Only a choice of judge: the token's word decides nothing else.
 enum ProviderChoice {
     /// - Returns: the index of the first provider that claims the token, `nil` when none does.
     static func pick(_ token: [UInt8], among candidates: [Int32], of providers: [ProviderHandle]) -> Int32? {
@@ -24,7 +26,9 @@ enum ProviderChoice {
         guard token.count <= 8192 else { return nil }
         let parts = token.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64URL.decode(Array(parts[1])) else { return nil }
-        guard let value = try? JSON.parse(payload, limits: JSONLimits(maximumDepth: 8, maximumBytes: 8192)) else { return nil }
+        guard let value = try? JSON.parse(payload, limits: JSONLimits(maximumDepth: 8, maximumBytes: 8192)) else {
+            return nil
+        }
         return value.object?["iss"]?.string
     }
 }

@@ -83,7 +83,8 @@ internal import MartletCore
     /// The bytes that were attached; valid until the table is changed.
     func attachment(_ index: Int32) -> UnsafeBufferPointer<UInt8> {
         guard let entry = entries[Int(index)] else { return unsafe UnsafeBufferPointer(start: nil, count: 0) }
-        return unsafe UnsafeBufferPointer(start: entry.memory + Int(entry.tokenCount), count: Int(entry.attachmentCount))
+        return unsafe UnsafeBufferPointer(
+            start: entry.memory + Int(entry.tokenCount), count: Int(entry.attachmentCount))
     }
 
     /// Remembers a token; replaces what was there for the same token and scope.

@@ -17,7 +17,8 @@ package struct LocalRequest: Sendable {
     package let requestID: String
 
     package init(
-        method: String, path: String, query: String, fields: [(name: String, value: String)], body: [UInt8], bodyBytes: Int,
+        method: String, path: String, query: String, fields: [(name: String, value: String)], body: [UInt8],
+        bodyBytes: Int,
         client: String, requestID: String
     ) {
         self.method = method
@@ -51,7 +52,8 @@ package struct LocalResponse: Sendable {
     /// An answer with a media type and a text.
     package static func text(_ status: Int, _ mediaType: String, _ text: String) -> LocalResponse {
         LocalResponse(
-            status: status, fields: [("Content-Type", mediaType), ("Cache-Control", "no-store")], body: Array(text.utf8))
+            status: status, fields: [("Content-Type", mediaType), ("Cache-Control", "no-store")], body: Array(text.utf8)
+        )
     }
 }
 

@@ -67,7 +67,8 @@ struct RequestRewriter: ~Copyable {
         case .expect: return keepsExpect
         case .trailer: return keepsTrailer
         case .authorization:
-            return unsafe !removal.dropsAuthorization && field.known == .authorization && !isOwnToken(bytes, field.value)
+            return unsafe !removal.dropsAuthorization && field.known == .authorization
+                && !isOwnToken(bytes, field.value)
         case .forwarded:
             if forwarding.isTrusted { return true }
             sawForwarded = true
@@ -96,7 +97,9 @@ struct RequestRewriter: ~Copyable {
         return unsafe prefix.elementsEqual("mat_".utf8) || prefix.elementsEqual("mrt_".utf8)
     }
 
-    /// Writes `X-Forwarded-*`, and `Forwarded` where a client tried to set it. A trusted peer's list is kept and extended.
+    /// Writes `X-Forwarded-*`, and `Forwarded` where a client tried to set it.
+    ///
+    /// A trusted peer's list is kept and extended.
     func writeForwarding(
         of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ forwarding: borrowing Forwarding,
         into out: inout ByteBuffer

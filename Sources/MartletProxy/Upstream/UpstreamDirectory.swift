@@ -4,7 +4,9 @@ internal import MartletIO
 
 /// The endpoints that a loop sends to: where they are, how busy they are, and how well they did lately.
 struct UpstreamDirectory {
-    /// One endpoint as this loop sees it. Its index is stable; a retired one is reused once nothing refers to it.
+    /// One endpoint as this loop sees it.
+    ///
+    /// Its index is stable; a retired one is reused once nothing refers to it.
     struct Endpoint {
         let address: EndpointAddress
         /// What `host: endpoint` sends.
@@ -86,7 +88,8 @@ struct UpstreamDirectory {
         let index = Int32(endpoints.count)
         endpoints.append(
             Endpoint(
-                address: address, hostValue: Array(host.utf8), text: Array(EndpointText.url(address).utf8), places: places))
+                address: address, hostValue: Array(host.utf8), text: Array(EndpointText.url(address).utf8),
+                places: places))
         known[address] = index
         return index
     }

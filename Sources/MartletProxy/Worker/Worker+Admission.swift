@@ -34,7 +34,9 @@ extension Worker {
     /// Takes a request whose head stands in `bytes` (and parsed in `head`) as far as it goes now: to an upstream, to a
     /// refusal, or to a wait for the verdict on its credential.
     mutating func admit(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, verdict: Verdict?) {
-        if let handler = clients[exchanges[exchange].client].handler { return unsafe answerLocally(exchange, bytes, handler) }
+        if let handler = clients[exchanges[exchange].client].handler {
+            return unsafe answerLocally(exchange, bytes, handler)
+        }
         guard let routed = unsafe route(exchange, bytes) else { return }
         guard let authorized = unsafe authorize(routed, bytes, verdict) else { return }
         unsafe forward(authorized, bytes)
@@ -93,7 +95,8 @@ extension Worker {
             refuse(exchange, .bodyTooLarge)
             return false
         }
-        if !head.upgrade.isEmpty, unsafe !bytes[head.upgrade].elementsEqual("h2c".utf8, by: { $0 | 0x20 == $1 | 0x20 }) {
+        if !head.upgrade.isEmpty, unsafe !bytes[head.upgrade].elementsEqual("h2c".utf8, by: { $0 | 0x20 == $1 | 0x20 })
+        {
             refuse(exchange, .upgradeRefused)
             return false
         }
@@ -168,7 +171,9 @@ extension Worker {
         of token: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ route: Int, _ verdict: Verdict?
     ) -> ProvenPrincipal? {
         let plan = snapshot.planOfRoute[route]
-        if let found = unsafe principals.find(token, scope: UInt32(plan), now: unixTime) { return principals.payload(found) }
+        if let found = unsafe principals.find(token, scope: UInt32(plan), now: unixTime) {
+            return principals.payload(found)
+        }
         switch verdict {
         case .success(let proven):
             let name = snapshot.providers[Int(proven.provider)].name

@@ -91,7 +91,9 @@ extension Worker {
         }
     }
 
-    private mutating func writeAnswerHead(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming) {
+    private mutating func writeAnswerHead(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming
+    ) {
         let isHTTP10 = exchanges[exchange].isHTTP10
         let isUnbounded = framing.isUnbounded
         exchanges[exchange].isResponseChunked = isUnbounded && !isHTTP10
@@ -139,12 +141,14 @@ extension Worker {
         var start = 0
         var end = 0
         // Without a body of its own (HEAD, 304) an answer's Content-Length tells of another answer's: it passes.
-        let keepsLength = answer.framing.isNone && (answer.status == 304 || answer.status >= 200 && answer.status != 204)
+        let keepsLength =
+            answer.framing.isNone && (answer.status == 304 || answer.status >= 200 && answer.status != 204)
         for index in 0..<answer.fields.count {
             let field = answer.fields[index]
             var isKept = !field.isConnectionOption
             switch field.known {
-            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .upgrade, .te, .xRequestID: isKept = false
+            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .upgrade, .te, .xRequestID:
+                isKept = false
             case .contentLength: isKept = isKept && keepsLength && !isInterim
             case .date: hasDate = hasDate || isKept
             default: break
@@ -200,7 +204,8 @@ extension Worker {
         return bytes.count
     }
 
-    private mutating func keepAnswerTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
+    private mutating func keepAnswerTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32)
+    {
         guard field.known == .other, exchanges[exchange].isResponseChunked else { return }
         unsafe exchanges[exchange].pendingTrailers.append(bytes[field.name])
         exchanges[exchange].pendingTrailers.append(": ")
@@ -315,6 +320,10 @@ extension Worker {
         guard clients[client].output.isEmpty else { return armWrite(client) }
         clients[client].output.release()
         if clients[client].closesAfterFlush { return endConnection(client) }
-        if exchange < 0 { awaitRequest(client) } else if exchanges[exchange].isRequestComplete { arm(client: client, at: .max) }
+        if exchange < 0 {
+            awaitRequest(client)
+        } else if exchanges[exchange].isRequestComplete {
+            arm(client: client, at: .max)
+        }
     }
 }

@@ -67,7 +67,8 @@ extension Worker {
     private mutating func turnAway(_ fd: Int32) {
         var out = ByteBuffer(capacity: 512)
         nextRequestID()
-        unsafe Failure.tooManyConnections.write(into: &out, requestID: idText.bytes, date: dateText, isHead: false, close: true)
+        unsafe Failure.tooManyConnections.write(
+            into: &out, requestID: idText.bytes, date: dateText, isHead: false, close: true)
         let bytes = unsafe out.bytes
         _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
         _ = CLinux.close(fd)
@@ -236,8 +237,10 @@ extension Worker {
         }
     }
 
-    /// A client that half-closed still gets its answer; one that left does not need it. Which of the two it is shows when
-    /// something is sent, so a waiting HTTP/1.1 client is sent a 100 (Continue), which it must expect (RFC 9110 §15.2).
+    /// A client that half-closed still gets its answer; one that left does not need it.
+    ///
+    /// Which of the two it is shows when something is sent, so a waiting HTTP/1.1 client is sent a 100 (Continue),
+    /// which it must expect (RFC 9110 §15.2).
     private mutating func peerEnded(_ client: Int32) {
         guard clients[client].phase == .exchange, !clients[client].hasProbed else { return }
         clients[client].hasProbed = true

@@ -28,7 +28,8 @@ extension Worker {
         exchanges[exchange].hasResponseStarted = true
         staging.removeAll()
         unsafe failure.write(
-            into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText, isHead: exchanges[exchange].method == .head,
+            into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText,
+            isHead: exchanges[exchange].method == .head,
             close: exchanges[exchange].closesClient)
         exchanges[exchange].bytesOut = staging.count
         let generation = exchanges[exchange].generation
@@ -67,7 +68,9 @@ extension Worker {
         arm(client: client, at: now &+ snapshot.patience.bodyIdle)
     }
 
-    /// Everything is sent. Where the client may still be sending, closing at once could cost it the answer.
+    /// Everything is sent.
+    ///
+    /// Where the client may still be sending, closing at once could cost it the answer.
     mutating func endConnection(_ client: Int32) {
         let mayBeSending =
             clients[client].hasUnreadRequest || clients[client].mayHaveMore || !clients[client].input.isEmpty

@@ -25,8 +25,9 @@ extension Worker {
     private func hash(of header: String, _ bytes: UnsafeBufferPointer<UInt8>) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for index in 0..<head.fields.count {
-            guard unsafe bytes[head.fields[index].name].elementsEqual(header.utf8, by: { $0 | 0x20 == $1 | 0x20 }) else { continue }
-            for unsafe byte in unsafe bytes[head.fields[index].value] { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3 }
+            guard unsafe bytes[head.fields[index].name].elementsEqual(header.utf8, by: { $0 | 0x20 == $1 | 0x20 })
+            else { continue }
+            hash = unsafe bytes[head.fields[index].value].reduce(hash) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         }
         return hash
     }
@@ -95,9 +96,7 @@ extension Worker {
             staging.append("Transfer-Encoding: chunked\r\n")
             exchanges[exchange].announcedTrailers.removeAll()
             for index in 0..<head.fields.count where head.fields[index].known == .trailer {
-                for unsafe byte in unsafe bytes[head.fields[index].value] {
-                    exchanges[exchange].announcedTrailers.append(byte | (byte >= 0x41 && byte <= 0x5A ? 0x20 : 0))
-                }
+                unsafe exchanges[exchange].announcedTrailers.append(lowercasing: bytes[head.fields[index].value])
                 exchanges[exchange].announcedTrailers.append(",")
             }
         case .none, .untilClose: break
@@ -183,7 +182,8 @@ extension Worker {
     mutating func armAnswer(_ link: Int32) {
         let exchange = links[link].exchange
         let patience =
-            exchanges[exchange].isRequestComplete ? exchanges[exchange].answerPatience : exchanges[exchange].idlePatience
+            exchanges[exchange].isRequestComplete
+            ? exchanges[exchange].answerPatience : exchanges[exchange].idlePatience
         arm(link: link, at: now &+ patience)
     }
 

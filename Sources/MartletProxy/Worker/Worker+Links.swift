@@ -68,7 +68,9 @@ extension Worker {
         resumeClient(of: exchange)
     }
 
-    /// The upstream takes no more. It may still have answered: what it said is read before the verdict.
+    /// The upstream takes no more.
+    ///
+    /// It may still have answered: what it said is read before the verdict.
     private mutating func sendFailed(_ link: Int32) {
         links[link].output.removeAll()
         links[link].hasEnded = true

@@ -4,7 +4,9 @@ internal import MartletHTTP
 /// Requests that are answered in this process: on a listener of its own, or by the echo upstream.
 extension Worker {
     /// Hands the request that stands in `bytes` to a handler, once its body is there.
-    mutating func answerLocally(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, _ handler: @escaping LocalHandler) {
+    mutating func answerLocally(
+        _ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, _ handler: @escaping LocalHandler
+    ) {
         exchanges[exchange].path.removeAll()
         unsafe exchanges[exchange].path.append(bytes[head.path])
         exchanges[exchange].head.removeAll()

@@ -34,12 +34,17 @@ extension Worker {
 
     /// Goes on with a new configuration: requests under way finish on what they began with.
     private mutating func adopt(_ next: Snapshot, _ sockets: [ListenerSocket]) {
-        guard !isDraining else { return sockets.forEach { _ = CLinux.close($0.fd) } }
+        guard !isDraining else {
+            for socket in sockets { _ = CLinux.close(socket.fd) }
+            return
+        }
         snapshot = next
         epoch += 1
         forgetTokens()
         rememberRoutes()
-        if head.fields.capacity < next.limits.headerFields { head = RequestHead(maximumFields: next.limits.headerFields) }
+        if head.fields.capacity < next.limits.headerFields {
+            head = RequestHead(maximumFields: next.limits.headerFields)
+        }
         for retired in upstreams.adopt(next, resolved: []) { closeIdle(of: retired) }
         let kept = Set(sockets.map(\.id))
         for listener in listeners where !kept.contains(listener.id) { acceptAllThenClose(listener) }

@@ -90,7 +90,8 @@ extension Worker {
     /// A trailer passes if the request announced it and it says nothing about framing, routing, credentials or identity.
     private mutating func keepTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
         let name = unsafe bytes[field.name]
-        guard field.known == .other, field.alias == .other, unsafe !snapshot.routes.reservedNames.contains(field, in: bytes.span),
+        guard field.known == .other, field.alias == .other,
+            unsafe !snapshot.routes.reservedNames.contains(field, in: bytes.span),
             unsafe announces(name, exchange)
         else { return }
         unsafe exchanges[exchange].pendingTrailers.append(name)

@@ -5,7 +5,9 @@ internal import MartletHTTP
 package import MartletIO
 internal import MartletRouter
 
-/// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters. Nothing is shared.
+/// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters.
+///
+/// Nothing is shared.
 ///
 /// A request goes through the files of this folder in the order of design.md 2: `Worker+Clients` (listener, codec),
 /// `Worker+Admission` (router, authenticator, policy), `Worker+Forwarding` (header injection, upstream),
@@ -115,7 +117,8 @@ package struct Worker: ~Copyable {
         unixTime = setup.clock.unixTime.seconds
         wheel = TimerWheel(now: MonotonicTime(nanoseconds: now))
         grants = TokenTable(byteLimit: Worker.tokenBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
-        principals = TokenTable(byteLimit: Worker.tokenBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
+        principals = TokenTable(
+            byteLimit: Worker.tokenBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
         head = RequestHead(maximumFields: setup.snapshot.limits.headerFields)
         answer = ResponseHead(maximumFields: 256)
         idPrefix = .random(in: .min ... .max)

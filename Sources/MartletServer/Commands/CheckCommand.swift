@@ -15,7 +15,8 @@ struct CheckCommand {
     }
 
     func run() async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(path, registry: registry, environment: SystemInformation.environment)
+        let (blueprint, diagnostics) = Blueprint.read(
+            path, registry: registry, environment: SystemInformation.environment)
         for diagnostic in diagnostics.sorted { Output.error("\(diagnostic)\n") }
         guard let blueprint else { return .configuration }
         Output.line("\(path): ok, \(blueprint.routes.routes.count) routes")

@@ -38,7 +38,8 @@ package struct Program: Sendable {
             let rest = Array(arguments.dropFirst())
             switch command {
             case "run": return await RunCommand(try Options(rest, allowing: ["config", "listen"]), registry).run()
-            case "check": return await CheckCommand(try Options(rest, allowing: ["config"], flags: ["online"]), registry).run()
+            case "check":
+                return await CheckCommand(try Options(rest, allowing: ["config"], flags: ["online"]), registry).run()
             case "schema": return SchemaCommand(try Options(rest, allowing: []), registry).run()
             case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
             case "explain":

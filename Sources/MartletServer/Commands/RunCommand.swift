@@ -40,7 +40,8 @@ struct RunCommand {
 
     /// Reads the configuration; `--listen` stands for the whole of `server.listen`.
     private func read() -> (Blueprint?, Diagnostics) {
-        let (blueprint, diagnostics) = Blueprint.read(path, registry: registry, environment: SystemInformation.environment)
+        let (blueprint, diagnostics) = Blueprint.read(
+            path, registry: registry, environment: SystemInformation.environment)
         guard let listen, let blueprint else { return (blueprint, diagnostics) }
         return blueprint.listening(on: listen, diagnostics)
     }

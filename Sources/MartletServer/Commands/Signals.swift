@@ -3,6 +3,7 @@ internal import MartletCore
 
 /// The signals that steer the process, as a stream.
 package enum Signals {
+    /// A signal as the gateway understands it.
     package enum Signal: Sendable, Equatable {
         /// SIGTERM or SIGINT; the number is what a second one adds to 128.
         case end(Int32)
@@ -12,7 +13,9 @@ package enum Signals {
 
     private static let steering = [SIGTERM, SIGINT, SIGHUP]
 
-    /// Blocks SIGPIPE for good. To be called before any thread is started: threads inherit it.
+    /// Blocks SIGPIPE for good.
+    ///
+    /// To be called before any thread is started: threads inherit it.
     /// - Parameter steering: whether ``stream()`` will wait for the steering signals; else they end the process as usual.
     package static func block(steering isSteered: Bool) {
         var set = sigset_t()

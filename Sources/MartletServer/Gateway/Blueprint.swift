@@ -41,7 +41,8 @@ package struct Blueprint: Sendable {
     ) -> (Blueprint?, Diagnostics) {
         make(
             from: GatewayConfiguration.decode(
-                text: Array(text.utf8), file: name, environment: environment, knownKinds: registry.kinds.map(\.rawValue)),
+                text: Array(text.utf8), file: name, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
+            ),
             registry)
     }
 
@@ -57,7 +58,9 @@ package struct Blueprint: Sendable {
             limits: configuration.server.limits, into: &diagnostics)
         let store = plan(configuration.store, &diagnostics)
         guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }
-        return (Blueprint(configuration: configuration, routes: routes, providers: providers, store: store), diagnostics)
+        return (
+            Blueprint(configuration: configuration, routes: routes, providers: providers, store: store), diagnostics
+        )
     }
 
     private static func prepare(

@@ -25,7 +25,8 @@ struct Graph: Sendable {
     ///   - previous: what is serving now; its store and its issuers' keys are used on where they are the same.
     ///   - forget: drops cached verdicts of every loop.
     static func build(
-        _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: KeyShelf, forget: @escaping @Sendable () -> Void
+        _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: KeyShelf,
+        forget: @escaping @Sendable () -> Void
     ) throws(StartError) -> Graph {
         let store = try makeStore(blueprint, services, previous: previous?.store)
         let configuration = blueprint.configuration
@@ -44,7 +45,9 @@ struct Graph: Sendable {
         return Graph(blueprint: blueprint, store: store, providers: providers, snapshot: snapshot)
     }
 
-    private static func makeStore(_ blueprint: Blueprint, _ services: Services, previous: Store?) throws(StartError) -> Store {
+    private static func makeStore(
+        _ blueprint: Blueprint, _ services: Services, previous: Store?
+    ) throws(StartError) -> Store {
         let url = blueprint.configuration.store.url.value
         if let previous, previous.url == url { return previous }
         switch blueprint.store {
@@ -52,7 +55,8 @@ struct Graph: Sendable {
         case .redis(let parsed):
             do throws(StoreError) {
                 let client = try RedisClient(
-                    parsed, options: RedisOptions(), loop: services.loop, resolver: services.resolver, clock: services.clock,
+                    parsed, options: RedisOptions(), loop: services.loop, resolver: services.resolver,
+                    clock: services.clock,
                     logger: services.logger.with(("room", "redis")))
                 client.start()
                 return Store(values: client, redis: client, url: url)

@@ -93,7 +93,8 @@ struct Listeners: Sendable {
             case .unix(let path): SocketEndpoint(path: path)
             }
         guard let endpoint else {
-            throw StartError(code: "server.bad_address", message: "'\(address)' is not an address", exit: .configuration)
+            throw StartError(
+                code: "server.bad_address", message: "'\(address)' is not an address", exit: .configuration)
         }
         return endpoint
     }

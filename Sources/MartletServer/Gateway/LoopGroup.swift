@@ -29,7 +29,8 @@ final class LoopGroup: Sendable {
                 mailboxes.append(mailbox)
                 let setup = Worker.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
-                    verifier: services.verifier, connections: connections, log: log ?? services.sink, clock: services.clock)
+                    verifier: services.verifier, connections: connections, log: log ?? services.sink,
+                    clock: services.clock)
                 threads.append(
                     try SystemThread(name: "\(name)-\(index)") {
                         guard var worker = try? Worker(setup) else { return }

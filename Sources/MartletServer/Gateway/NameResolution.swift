@@ -9,7 +9,9 @@ enum NameResolution {
     static func resolve(_ snapshot: Snapshot, _ services: Services) async -> [ResolvedName] {
         var resolved: [ResolvedName] = []
         for endpoint in Set(snapshot.upstreams.flatMap(\.endpoints)) {
-            guard case .http(let host, let port) = endpoint, SocketEndpoint(literal: host, port: port) == nil else { continue }
+            guard case .http(let host, let port) = endpoint, SocketEndpoint(literal: host, port: port) == nil else {
+                continue
+            }
             do {
                 let addresses = try await services.resolver.resolve(host: host, port: port)
                 resolved.append(ResolvedName(endpoint: endpoint, addresses: addresses))

@@ -42,6 +42,7 @@ package final class LogSink: AccessLogging, LogWriting {
     /// Lines that were dropped because the reader was slow.
     package var droppedBatches: Int { dropped.load(ordering: .relaxed) }
 
+    /// Takes whole lines of access records.
     package func write(_ lines: [UInt8]) {
         let isFirst = state.withLock { state in
             guard state.pending.count + lines.count <= LogSink.bound else {
@@ -54,6 +55,7 @@ package final class LogSink: AccessLogging, LogWriting {
         if isFirst { signal() }
     }
 
+    /// Takes one event.
     package func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
         let time = Clock.system.unixTime.seconds
         var line = ByteBuffer(capacity: 256)

@@ -8,10 +8,13 @@ import Testing
         return unsafe bytes.withUnsafeBufferPointer { unsafe body($0) }
     }
 
-    private func insert(_ table: inout TokenTable<Int>, _ token: String, scope: UInt32 = 0, expires: Int64 = 100, _ value: Int) {
+    private func insert(
+        _ table: inout TokenTable<Int>, _ token: String, scope: UInt32 = 0, expires: Int64 = 100, _ value: Int
+    ) {
         unsafe with(token) { bytes in
             unsafe table.insert(
-                bytes, scope: scope, expires: expires, attachment: UnsafeBufferPointer(start: nil, count: 0), payload: value)
+                bytes, scope: scope, expires: expires, attachment: UnsafeBufferPointer(start: nil, count: 0),
+                payload: value)
         }
     }
 
