@@ -186,17 +186,23 @@ private struct ProviderFamily {
     private(set) var values: [(provider: String, value: Double)] = []
 
     static func all(of providers: [AdminReport.Provider]) -> [ProviderFamily] {
-        var families = Tally<String, ProviderFamily>()
+        var families: [ProviderFamily] = []
         for provider in providers {
             var own: Set<String> = []
             for gauge in provider.health?.gauges ?? [] {
                 let name = name(of: gauge)
                 guard own.insert(name).inserted else { continue }
-                let empty = ProviderFamily(name: name, help: gauge.help, isCounter: gauge.kind == .counter)
-                families[name, default: empty].values.append((provider.name, gauge.value))
+                let place: Int
+                if let known = families.firstIndex(where: { $0.name == name }) {
+                    place = known
+                } else {
+                    place = families.count
+                    families.append(ProviderFamily(name: name, help: gauge.help, isCounter: gauge.kind == .counter))
+                }
+                families[place].values.append((provider.name, gauge.value))
             }
         }
-        return families.map(\.value)
+        return families
     }
 
     /// Counters end in `_total`, whatever the plugin calls them.
