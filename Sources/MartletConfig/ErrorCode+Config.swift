@@ -44,6 +44,8 @@ extension ErrorCode {
     public static let configUnknownKind: ErrorCode = "config.unknown_kind"
     /// A route names a provider that is not defined.
     public static let configUnknownProvider: ErrorCode = "config.unknown_provider"
+    /// A route is judged by two providers that claim the same credentials.
+    public static let configAmbiguousProviders: ErrorCode = "config.ambiguous_providers"
     /// A route names an upstream that is not defined.
     public static let configUnknownUpstream: ErrorCode = "config.unknown_upstream"
     /// A route asks for authentication but no provider is configured.

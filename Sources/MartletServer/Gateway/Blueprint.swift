@@ -56,6 +56,9 @@ package struct Blueprint: Sendable {
             configuration.routes, upstreams: configuration.upstreams.map(\.name.value),
             providers: configuration.providers.map(\.name.value), paths: configuration.server.paths,
             limits: configuration.server.limits, into: &diagnostics)
+        if let routes, !diagnostics.hasErrors {
+            ProviderClaims(providers, into: &diagnostics).check(routes, configuration.routes, into: &diagnostics)
+        }
         let store = plan(configuration.store, &diagnostics)
         guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }
         return (
