@@ -24,6 +24,17 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("6.6.6.6, 9.9.9.9, 10.1.1.1", "9.9.9.9"), ("10.1.1.1", "10.1.1.1"), ("not an address", "127.0.0.1"),
+    ])
+    func `the log names the client behind trusted proxies`(chain: String, client: String) throws {
+        try withOpenGateway(server: "trusted_proxies: [10.0.0.0/8, 127.0.0.0/8]") { gateway, _ throws in
+            let identifier = try gateway.get("/", [("X-Forwarded-For", chain)])["X-Request-Id"] ?? "none"
+            try waitUntil("the line is there") { gateway.log.contains { $0["request_id"] == identifier } }
+            #expect(gateway.log.first { $0["request_id"] == identifier }?["client"] == client)
+        }
+    }
+
     @Test func `the fine reason of a refusal is in the log alone`() throws {
         try withAppleGateway { gateway, _, apple throws in
             let answer = try gateway.get("/closed", bearer(apple.token { $0.claims["aud"] = "\"other\"" }))

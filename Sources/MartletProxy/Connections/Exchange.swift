@@ -70,6 +70,8 @@ struct Exchange: ~Copyable, SlabElement {
     var requestID = ByteBuffer()
     var started: Int64 = 0
     var sentUpstream: Int64 = 0
+    /// The client behind trusted proxies; empty where the peer is the client.
+    var forwardedClient: [UInt8] = []
     var methodText = ByteBuffer()
     var host = ByteBuffer()
     var path = ByteBuffer()
@@ -107,6 +109,7 @@ struct Exchange: ~Copyable, SlabElement {
         closesClient = false
         started = now
         sentUpstream = 0
+        forwardedClient = []
         methodText.removeAll()
         host.removeAll()
         path.removeAll()

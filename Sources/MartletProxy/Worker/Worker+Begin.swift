@@ -37,7 +37,11 @@ extension Worker {
         unsafe exchanges[exchange].methodText.append(bytes[head.methodText])
         unsafe exchanges[exchange].host.append(bytes[head.authority])
         if head.framing.isEmpty { exchanges[exchange].isRequestComplete = true } else { armBody(exchange) }
-        if clients[client].address.isTrusted { unsafe keepRequestID(exchange, bytes) }
+        if clients[client].address.isTrusted {
+            unsafe keepRequestID(exchange, bytes)
+            let chain = unsafe ForwardedChain.client(of: head, bytes, trusting: snapshot.trustedProxies)
+            exchanges[exchange].forwardedClient = chain ?? []
+        }
         return exchange
     }
 

@@ -87,8 +87,10 @@ extension Worker {
             microseconds: microseconds)
         let provider = Int(exchanges[exchange].provider)
         let endpoint = exchanges[exchange].endpoint
+        let forwarded = exchanges[exchange].forwardedClient
         let record = unsafe AccessRecord(
-            unixTime: unixTime, requestID: exchanges[exchange].requestID.bytes, client: clients[client].address.text,
+            unixTime: unixTime, requestID: exchanges[exchange].requestID.bytes,
+            client: forwarded.isEmpty ? clients[client].address.text : forwarded,
             method: exchanges[exchange].methodText.bytes, host: exchanges[exchange].host.bytes,
             path: exchanges[exchange].path.bytes, route: counters.routeTexts[Int(exchanges[exchange].routeSlot)],
             status: exchanges[exchange].status, reason: counters.reasonTexts[Int(reason)],
