@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks the house rules over the whole package and prints every finding as `file:line: error: text [rule]`."""
+"""Checks the house rules over the whole package and its pages, and prints every finding as `file:line: error: text [rule]`."""
 
 import json
 import pathlib
@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 from binaries import check_binaries
+from documents import check_documents
 from rules import check_package
 from swift_source import SwiftSource
 
@@ -22,6 +23,7 @@ def main():
     package = json.loads(dump.stdout[dump.stdout.index("{"):])
     findings = check_package(root, package, lambda path: SwiftSource(path.read_text(encoding="utf-8")))
     findings += check_binaries(root)
+    findings += check_documents(root)
     for file, line, rule, text in findings:
         print(f"{file}:{line}: error: {text} [{rule}]")
     return 1 if findings else 0

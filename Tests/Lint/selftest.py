@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 import binaries
+import documents
 from rules import check_package
 from swift_source import SwiftSource
 
@@ -121,10 +122,44 @@ def sizes_fail(folder):
         yield "not reported: binary-size"
 
 
+PAGE = """# A page
+[here](#a-page) [there](Decisions/001.md) [out](https://example.com/) `Tests/Kept.swift` `Kept.swift` `config.yaml`
+[gone](Gone.md)
+[heading](#another)
+`Tests/Gone.swift`
+`Gone.swift`
+```
+[not](a-link.md)
+```
+"""
+DECISION = """Held by `keeps every word
+of it` and
+`keeps no word of it`.
+"""
+
+
+def documents_fail(folder):
+    (folder / "Decisions").mkdir()
+    (folder / "Tests").mkdir()
+    (folder / "Page.md").write_text(PAGE, encoding="utf-8")
+    (folder / "Decisions/001.md").write_text(DECISION, encoding="utf-8")
+    (folder / "Tests/Kept.swift").write_text("@Test func `keeps every word of it`() {}\n", encoding="utf-8")
+    subprocess.run(["git", "init", "--quiet", str(folder)], check=True)
+    found = [finding[:3] for finding in documents.check_documents(folder)]
+    expected = [
+        ("Decisions/001.md", 3, "test-named"), ("Page.md", 3, "link"), ("Page.md", 4, "link"),
+        ("Page.md", 5, "file-named"), ("Page.md", 6, "file-named"),
+    ]
+    if sorted(found) != expected:
+        yield f"documents: reported {sorted(found)}"
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         failures = [*rules_fail(folder), *format_fails(folder), *sizes_fail(folder)]
+    with tempfile.TemporaryDirectory() as name:
+        failures += documents_fail(pathlib.Path(name))
     for failure in failures:
         print(f"Tests/Lint/selftest.py: error: {failure}")
     return 1 if failures else 0

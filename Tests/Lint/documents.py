@@ -1,0 +1,91 @@
+"""What pages refer to: every relative link leads somewhere, and every file and test that a page names is there."""
+
+import re
+import subprocess
+
+LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#{1,6} +(.*?) *#*$", re.MULTILINE)
+SPAN = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
+FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+PATH = re.compile(r"(?:Sources|Plugins|Tests|\.tools|\.ci)/[\w./+*-]*[\w/*]")
+SENTENCE = re.compile(r"(?!martlet )[A-Za-z][\w']*(?:[ ,:;-]+[\w'().:=-]+){3,}")
+# The pages on which such a sentence is always a test's name.
+TELLS_TESTS = re.compile(r"(?:^|/)(?:Decisions/[^/]*|ThreatModel)\.md$")
+TEST = re.compile(r"func `([^`]+)`")
+FILE = re.compile(r"[\w+-]+(?:/[\w+-]+)*\.(?:swift|md|py|yaml)")
+# Names of files that readers have, or will make.
+THEIRS = {"config.yaml"}
+
+
+def check_documents(root, pages=None):
+    """Findings about every page, as (file, line, rule, text). `pages` is what git knows unless it is given."""
+    files = listed(root)
+    names = {}
+    for file in files:
+        names.setdefault(file.rsplit("/", 1)[-1], []).append(file)
+    tests = {
+        name for file in files if file.startswith("Tests/") and file.endswith(".swift")
+        for name in TEST.findall((root / file).read_text(encoding="utf-8"))
+    }
+    for page in pages if pages is not None else sorted(file for file in files if file.endswith(".md")):
+        text = (root / page).read_text(encoding="utf-8")
+        prose = FENCE.sub(lambda match: "\n" * match.group(0).count("\n"), text)
+        yield from check_links(root, page, prose)
+        yield from check_names(root, page, prose, names, tests)
+
+
+def listed(root):
+    """The files of the work tree that git does not ignore; without git all of them but what was built."""
+    command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"]
+    found = subprocess.run(command, capture_output=True, text=True).stdout.split("\n")
+    if found == [""]:
+        found = [path.relative_to(root).as_posix() for path in root.rglob("*")]
+        found = [file for file in found if not file.startswith((".build", ".git/"))]
+    return [file for file in found if file and (root / file).is_file()]
+
+
+def check_links(root, page, prose):
+    for match in LINK.finditer(prose):
+        target = match.group(1)
+        if re.match(r"[a-z]+:", target):
+            continue
+        line = prose.count("\n", 0, match.start()) + 1
+        path, _, fragment = target.partition("#")
+        place = (root / page).parent / path if path else root / page
+        if not place.exists():
+            yield page, line, "link", f"'{target}' leads nowhere"
+        elif fragment and fragment not in anchors(place):
+            yield page, line, "link", f"'{target}' names a heading that is not there"
+
+
+def anchors(path):
+    """The names under which headings can be linked to, as the usual renderers make them."""
+    text = FENCE.sub("", path.read_text(encoding="utf-8"))
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
+
+
+def check_names(root, page, prose, names, tests):
+    for match in SPAN.finditer(prose):
+        span, line = " ".join(match.group(1).split()), prose.count("\n", 0, match.start()) + 1
+        if "…" in span or "<" in span or PLACEHOLDER.search(span):
+            continue
+        if PATH.fullmatch(span):
+            if not exists(root, span):
+                yield page, line, "file-named", f"'{span}' is not there"
+        elif TELLS_TESTS.search(page) and SENTENCE.fullmatch(span):
+            if span not in tests:
+                yield page, line, "test-named", f"there is no test '{span}'"
+        elif FILE.fullmatch(span) and span not in THEIRS:
+            last = span.rsplit("/", 1)[-1]
+            if not any(("/" + file).endswith("/" + span) for file in names.get(last, [])):
+                yield page, line, "file-named", f"there is no file '{span}'"
+
+
+# The provider that the guide has its reader write.
+PLACEHOLDER = re.compile(r"PartnerProvider")
+
+
+def exists(root, path):
+    if "*" in path:
+        return any(root.glob(path))
+    return (root / path).exists()
