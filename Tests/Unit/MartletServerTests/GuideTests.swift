@@ -1,0 +1,44 @@
+import Foundation
+import MartletConfig
+import MartletProvider
+import Testing
+
+@testable import MartletServer
+
+/// What the guide to writing a provider shows is true.
+@Suite struct `The guide to writing a provider` {
+    private static let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+
+    /// The code blocks of a language, in order.
+    private static func blocks(_ language: String) throws -> [String] {
+        let path = here.appendingPathComponent("../../../Sources/MartletServer/Documentation.docc/WritingAProvider.md")
+        return try String(contentsOf: path, encoding: .utf8).components(separatedBy: "```\(language)\n").dropFirst()
+            .compactMap { $0.components(separatedBy: "\n```").first.map { $0 + "\n" } }
+    }
+
+    private static func blueprint(_ text: String) -> (Blueprint?, [String]) {
+        var registry = ProviderRegistry()
+        registry.register(PartnerProvider.self)
+        let (blueprint, diagnostics) = Blueprint.read(
+            text: text, name: "config.yaml", registry: registry, environment: { _ in nil })
+        return (blueprint, diagnostics.sorted.map(\.description))
+    }
+
+    @Test func `shows code that is compiled and tested`() throws {
+        let files = try ["GuideProvider.swift", "GuideProviderTests.swift"].map {
+            try String(contentsOf: Self.here.appendingPathComponent($0), encoding: .utf8)
+        }
+        #expect(try Self.blocks("swift") == files)
+    }
+
+    @Test func `shows a configuration that is accepted without a warning`() throws {
+        let (blueprint, diagnostics) = Self.blueprint(try #require(try Self.blocks("yaml").first))
+        #expect(blueprint != nil && diagnostics.isEmpty, "\(diagnostics)")
+    }
+
+    @Test func `shows the mistake as it is told`() throws {
+        let text = try #require(try Self.blocks("yaml").first).replacing("keys_url: https:", with: "keys_url: http:")
+        let line = try #require(try Self.blocks("").first { $0.contains("keys_url") })
+        #expect(Self.blueprint(text).1 == [line.trimmingCharacters(in: .newlines)])
+    }
+}
