@@ -182,8 +182,8 @@ import Testing
     @Test func `a connection that is never made is 504 or 502 in time`() throws {
         // A listener whose queue is full answers no more handshakes.
         let listener = try Listener(on: .loopback(0), backlog: 0)
-        let fillers = (0..<4).map { _ in Background { try RawSocket(connectingTo: listener.endpoint) } }
-        pause(.milliseconds(200))
+        var fillers: [RawSocket] = []
+        while try RawSocket.connects(to: listener.endpoint, within: .milliseconds(300), holding: &fillers) {}
         let config = GatewayConfig(endpoints: ["http://\(listener.endpoint)"], upstream: "timeouts: { connect: 400ms }")
         try withMartlet(config.text) { gateway throws in
             let client = try gateway.connect()
@@ -191,7 +191,6 @@ import Testing
             let answer = try client.response(within: .seconds(4))
             #expect([502, 504].contains(answer.status), "\(answer)")
         }
-        listener.close()
-        for filler in fillers { _ = try? filler.value() }
+        withExtendedLifetime((listener, fillers)) {}
     }
 }

@@ -27,7 +27,7 @@ package final class Listener: Sendable {
         }
     }
 
-    deinit { close() }
+    deinit { _ = Glibc.close(descriptor) }
 
     /// The next connection; `nil` once the listener is closed.
     package func accept(within limit: Duration = .seconds(3600)) -> RawSocket? {
@@ -46,9 +46,11 @@ package final class Listener: Sendable {
     }
 
     /// Stops listening; whoever connects now is refused.
+    ///
+    /// The descriptor itself lives as long as the listener: a thread that waits in ``accept(within:)`` must not find
+    /// another socket under its number.
     package func close() {
         guard !closed.exchange(true, ordering: .acquiringAndReleasing) else { return }
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
-        _ = Glibc.close(descriptor)
     }
 }

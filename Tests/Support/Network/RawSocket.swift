@@ -23,6 +23,17 @@ package final class RawSocket: Sendable {
         noDelay()
     }
 
+    /// Whether a connection comes about in time; it is kept in `holding` while that lives.
+    package static func connects(
+        to endpoint: Endpoint, within limit: Duration, holding: inout [RawSocket]
+    ) throws -> Bool {
+        let socket = RawSocket(descriptor: try openSocket(for: endpoint))
+        _ = fcntl(socket.descriptor, F_SETFL, O_NONBLOCK)
+        let result = try unsafe withSocketAddress(endpoint) { unsafe Glibc.connect(socket.descriptor, $0, $1) }
+        holding.append(socket)
+        return result == 0 || pollOnce(socket.descriptor, POLLOUT, until: Deadline(in: limit))
+    }
+
     func noDelay() {
         var on: Int32 = 1
         unsafe setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
@@ -90,7 +101,7 @@ package final class RawSocket: Sendable {
     package func isSilent(for span: Duration) -> Bool { !ready(POLLIN, until: Deadline(in: span)) }
 
     /// Says that no more bytes come from here, and goes on reading.
-    package func finishSending() { _ = shutdown(descriptor, Int32(SHUT_WR)) }
+    package func finishSending() { end(Int32(SHUT_WR)) }
 
     /// Ends the connection with a reset instead of an orderly end.
     package func reset() {
@@ -99,7 +110,7 @@ package final class RawSocket: Sendable {
         close()
     }
 
-    /// Wakes whoever is blocked on the socket and ends the connection.
+    /// Ends the connection.
     package func close() {
         closed.withLock { isClosed in
             guard !isClosed else { return }
@@ -109,11 +120,10 @@ package final class RawSocket: Sendable {
     }
 
     /// Ends the connection both ways but keeps the descriptor, so that a thread blocked on it returns.
-    package func abort() {
-        // Under the lock: a descriptor that is closed may already be somebody else's.
-        closed.withLock { isClosed in
-            if !isClosed { _ = shutdown(descriptor, Int32(SHUT_RDWR)) }
-        }
+    package func abort() { end(Int32(SHUT_RDWR)) }
+
+    private func end(_ ways: Int32) {
+        closed.withLock { if !$0 { _ = shutdown(descriptor, ways) } }
     }
 
     private func wait(for event: Int32, until deadline: Deadline, _ what: String) throws {
