@@ -20,7 +20,7 @@ extension AdminConfiguration: ConfigurationDecodable {
 
     /// What holds without an `admin:` block.
     static func standard(at location: SourceLocation) -> AdminConfiguration {
-        AdminConfiguration(address: Located(.ip(host: "127.0.0.1", port: 9901), at: location))
+        AdminConfiguration(address: Located(.ip(host: "127.0.0.1", port: 9901), at: location), isImplied: true)
     }
 }
 

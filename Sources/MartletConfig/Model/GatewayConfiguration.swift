@@ -71,6 +71,8 @@ package struct ServerTimeouts: Sendable, Equatable {
 /// `admin:`.
 package struct AdminConfiguration: Sendable {
     package var address: Located<SocketAddress>
+    /// Nobody asked for it: there is no `admin:` block.
+    package var isImplied = false
 }
 
 /// `log:`.

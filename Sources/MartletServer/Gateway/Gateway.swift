@@ -16,6 +16,7 @@ package final class Gateway: Sendable {
         var loops: LoopGroup?
         var admin: LoopGroup?
         var adminAddress: SocketEndpoint?
+        var starting: Task<Void, Never>?
         var resolving: Task<Void, Never>?
         var isDraining = false
         var reloads: ReloadRecord
@@ -61,7 +62,8 @@ package final class Gateway: Sendable {
     package func start() async throws(StartError) {
         let graph = graph
         let configuration = graph.blueprint.configuration
-        await Gateway.start(graph.providers)
+        // Clients need not wait for an issuer that is slow: a token whose key is not there yet waits by itself.
+        let starting = Task { await Gateway.start(graph.providers) }
         let resolved = await NameResolution.resolve(graph.snapshot, services)
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
@@ -74,6 +76,7 @@ package final class Gateway: Sendable {
         state.withLock { state in
             state.listeners = listeners
             state.loops = loops
+            state.starting = starting
             state.resolving = Task { [weak self] in await self?.keepResolving() }
         }
         for address in addresses { announce(address, "public") }
@@ -90,9 +93,14 @@ package final class Gateway: Sendable {
         // A process that takes over beside a running one shares its public ports: it must get past the admin port, too.
         let sharesPorts = configuration.server.listeners.contains(where: \.reusePort)
         let handler = AdminEndpoints(self)
-        let sockets = try places.open(
-            [ListenerConfiguration(address: admin.address, reusePort: sharesPorts)], loops: 1,
-            role: .local { await handler.answer($0) })
+        let sockets: [[ListenerSocket]]
+        do {
+            sockets = try places.open(
+                [ListenerConfiguration(address: admin.address, reusePort: sharesPorts)], loops: 1,
+                role: .local { await handler.answer($0) })
+        } catch where admin.isImplied {
+            return services.logger.warning("there is no admin listener", ("reason", error.description))
+        }
         // Counted on its own: operators get in when clients fill the gateway.
         let loops = try LoopGroup(
             "martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services,
@@ -173,10 +181,11 @@ package final class Gateway: Sendable {
     /// Accepts no more, lets what is under way finish, and ends everything.
     package func drain() async {
         let patience = graph.blueprint.configuration.server.timeouts.drain
-        let (loops, admin, resolving) = state.withLock { state in
+        let (loops, admin, starting, resolving) = state.withLock { state in
             state.isDraining = true
-            return (state.loops, state.admin, state.resolving)
+            return (state.loops, state.admin, state.starting, state.resolving)
         }
+        starting?.cancel()
         resolving?.cancel()
         loops?.drain(until: services.clock.monotonicTime + patience)
         await loops?.join()
