@@ -98,7 +98,8 @@ package final class Gateway: Sendable {
             sockets = try places.open(
                 [ListenerConfiguration(address: admin.address, reusePort: sharesPorts)], loops: 1,
                 role: .local { await handler.answer($0) })
-        } catch  where admin.isImplied {
+        } catch {
+            guard admin.isImplied else { throw error }
             return services.logger.warning("there is no admin listener", ("reason", error.description))
         }
         // Counted on its own: operators get in when clients fill the gateway.
