@@ -168,4 +168,31 @@ import Testing
             }
         }
     }
+
+    @Test func `keys are kept fresh after a reload, and when their provider comes back`() throws {
+        let apple = try AppleFixture()
+        let upstream = try ScriptedUpstream { try $0.respond(200, body: "ok") }
+        var config = GatewayConfig(endpoints: [upstream.url], providers: apple.provider(), routes: GatewayConfig.closed)
+        config.more = "jwks: { unknown_kid_cooldown: 1ms }\n"
+        func reload(_ gateway: Gateway, _ marker: String, routes: String) throws {
+            config.routes = "- { name: m, match: { path: /\(marker) }, auth: none, upstream: api }\n" + routes
+            try gateway.reload(config.text)
+            try waitUntil("the new routes hold") { try gateway.get("/\(marker)", []).status == 200 }
+        }
+        func expectFresh(_ gateway: Gateway, _ name: String) throws {
+            let key = try SigningKey(name)
+            apple.setKeys([apple.key, key])
+            #expect(try gateway.get("/closed", bearer(Token(kid: name).signed(by: key))).status == 200)
+        }
+        try withMartlet(config.text) { gateway throws in
+            #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
+            try reload(gateway, "one", routes: GatewayConfig.closed)
+            try expectFresh(gateway, "second")
+            config.providers = ""
+            try reload(gateway, "two", routes: GatewayConfig.open)
+            config.providers = apple.provider()
+            try reload(gateway, "three", routes: GatewayConfig.closed)
+            try expectFresh(gateway, "third")
+        }
+    }
 }

@@ -205,8 +205,15 @@ extension IssuerKeys {
 
 extension IssuerKeys {
     /// Gets the keys, well or not, and begins to keep them fresh.
+    ///
+    /// Across a reload the old provider and the new one share these keys: each of them starts and stops once, and the
+    /// last to stop ends the work. What has ended begins again with the next start.
     public func start() async {
-        guard state.withLock({ $0.background == nil && !$0.isStopped }) else { return }
+        let isUnderWay = state.withLock { state in
+            state.enter()
+            return state.background != nil
+        }
+        guard !isUnderWay else { return }
         _ = await refresh(.due)
         state.withLock { state in
             guard state.background == nil, !state.isStopped else { return }
@@ -214,12 +221,13 @@ extension IssuerKeys {
         }
     }
 
-    /// Ends the background work; whoever waits gets an answer.
+    /// Ends the background work, unless another who started it goes on; then whoever waits gets an answer.
     ///
     /// Keys in hand can still be looked up.
     public func stop() async {
-        let (background, flight) = state.withLock { state in
-            state.stop()
+        let (background, flight) = state.withLock { state -> (Task<Void, Never>?, IssuerKeysState.Flight?) in
+            guard state.leave() else { return (nil, nil) }
+            defer { state.background = nil }
             return (state.background, state.flight)
         }
         if let flight { end(flight.number, .failed(Self.stopped)) }

@@ -34,6 +34,7 @@ struct IssuerKeysState {
     private var retryAt: MonotonicTime?
     private var refreshAt: MonotonicTime?
     private(set) var isStopped = false
+    private var users = 0
     var background: Task<Void, Never>?
 
     var fetches = 0
@@ -142,6 +143,18 @@ extension IssuerKeysState {
         return min(refresh, held.obtained + policy.maximumStale)
     }
 
-    /// Nothing begins after this.
-    mutating func stop() { isStopped = true }
+    /// Counts in somebody who relies on the background work.
+    mutating func enter() {
+        users += 1
+        isStopped = false
+    }
+
+    /// Counts somebody out; with the last one nothing begins any more.
+    ///
+    /// `false` while others rely on it.
+    mutating func leave() -> Bool {
+        users = max(users - 1, 0)
+        isStopped = users == 0
+        return isStopped
+    }
 }

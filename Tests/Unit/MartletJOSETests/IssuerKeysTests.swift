@@ -143,7 +143,7 @@ import Testing
         #expect(instance.removed.value.isEmpty)
     }
 
-    @Test func `nothing begins after the end`() async throws {
+    @Test func `nothing begins after the end until the next start`() async throws {
         let instance = try Instance()
         instance.issuer.hold()
         async let word = instance.settle("ONE")
@@ -151,9 +151,25 @@ import Testing
         await instance.keys.stop()
         #expect(try await word == "unavailable")
         #expect(try await instance.settle("ONE") == "unavailable")
-        await instance.keys.start()
         #expect(instance.issuer.fetches == 1)
         instance.issuer.release()
+        await instance.keys.start()
+        #expect(try instance.lookup("ONE") == "ONE")
+        #expect(instance.issuer.fetches == 2)
+        await instance.keys.stop()
+    }
+
+    @Test func `the last of those who started it ends it`() async throws {
+        let instance = try Instance()
+        await instance.keys.start()
+        await instance.keys.start()
+        #expect(instance.issuer.fetches == 1)
+        await instance.keys.stop()
+        #expect(instance.keys.status.nextRefresh != nil)
+        #expect(try instance.lookup("THREE") == "undecided")
+        await instance.keys.stop()
+        #expect(instance.keys.status.nextRefresh == nil)
+        #expect(try instance.lookup("THREE") == "unknown")
     }
 
     @Test func `steps of the wall clock do not age keys`() async throws {
