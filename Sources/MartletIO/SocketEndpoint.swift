@@ -126,6 +126,9 @@ package enum Socket {
         close(probe)
         if connected { throw IOError("bind", errno: EADDRINUSE) }
         let path = String(decoding: address.storage.dropFirst(2).prefix { $0 != 0 }, as: UTF8.self)
+        // A file of another kind is somebody's, and refuses connections just as well: `bind` then says that it is there.
+        var status = stat()
+        guard unsafe lstat(path, &status) == 0, status.st_mode & __mode_t(S_IFMT) == __mode_t(S_IFSOCK) else { return }
         unsafe unlink(path)
     }
 

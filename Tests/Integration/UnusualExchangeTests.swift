@@ -1,3 +1,4 @@
+import Foundation
 import MartletTesting
 import Testing
 
@@ -159,5 +160,15 @@ import Testing
             #expect(throws: TestFailure.self) { try Gateway(config.text) }
             #expect(try gateway.get("/").text == "ok")
         }
+    }
+
+    @Test func `a file that is no socket is never removed to listen at its path`() throws {
+        let upstream = try ScriptedUpstream()
+        let folder = try TemporaryFolder()
+        let path = try folder.write("somebody's", to: "front.sock")
+        var config = GatewayConfig(endpoints: [upstream.url])
+        config.listen = "- address: unix:\(path)"
+        #expect(throws: TestFailure.self) { try Gateway(config.text) }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "somebody's")
     }
 }
