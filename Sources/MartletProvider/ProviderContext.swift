@@ -31,7 +31,7 @@ public struct ProviderContext: Sendable {
         self.forget = forget
     }
 
-    /// The keys of an issuer, cached and shared as design.md 8 says.
+    /// The keys of an issuer, cached and shared as the `jwks:` block says.
     ///
     /// When keys leave the set, this provider's cached verdicts are forgotten.
     public func issuerKeys(at url: String, allowing algorithms: Set<SignatureAlgorithm>) -> IssuerKeys {

@@ -4,7 +4,7 @@ internal import MartletProvider
 
 /// An answer that the gateway gives itself because a request goes no further.
 ///
-/// This file alone maps fine reasons to the status and the coarse code that clients see (design.md 6).
+/// This file alone maps fine reasons to the status and the coarse code that clients see.
 struct Failure {
     /// What `WWW-Authenticate` says, if anything.
     enum Challenge: UInt8 { case none, missing, invalid, insufficient }

@@ -2,7 +2,7 @@ package import MartletHTTP
 
 /// The compiled routes of a configuration: immutable, so that every event loop may read it without a lock.
 ///
-/// Matching (design.md 3 and 5): the first route in file order whose hosts, path and methods all fit. A route that lists
+/// Matching: the first route in file order whose hosts, path and methods all fit. A route that lists
 /// `GET` takes `HEAD` too (RFC 9110 §9.3.2: a server that supports one supports the other). Paths must be normalised.
 package final class RouteTable: Sendable {
     package let routes: ContiguousArray<Route>

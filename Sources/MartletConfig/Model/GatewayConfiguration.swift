@@ -97,7 +97,7 @@ package struct StoreConfiguration: Sendable {
     package var onError = OnError.cached
 }
 
-/// `jwks:` — how issuers' keys are fetched and kept (design.md 8).
+/// `jwks:` — how issuers' keys are fetched and kept.
 package struct JWKSConfiguration: Sendable, Equatable {
     package var ttl = Duration.seconds(3600)
     package var maximumStale = Duration.seconds(24 * 3600)

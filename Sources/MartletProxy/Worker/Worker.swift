@@ -9,7 +9,7 @@ internal import MartletRouter
 ///
 /// Nothing is shared.
 ///
-/// A request goes through the files of this folder in the order of design.md 2: `Worker+Clients` (listener, codec),
+/// A request goes through the files of this folder in the order of `LifeOfARequest.md`: `Worker+Clients` (listener, codec),
 /// `Worker+Admission` (router, authenticator, policy), `Worker+Forwarding` (header injection, upstream),
 /// `Worker+Links` and `Worker+Answers` (response), `Worker+Finish` (access log, always).
 package struct Worker: ~Copyable {

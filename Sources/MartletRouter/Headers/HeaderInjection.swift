@@ -2,7 +2,7 @@ import MartletConfig
 package import MartletCore
 package import MartletProvider
 
-/// The headers that a route adds to what its upstream gets (design.md 3, `headers.set`).
+/// The headers that a route adds to what its upstream gets: `headers.set`.
 ///
 /// Rendering depends on the principal and this set alone, so the block may be kept for as long as the principal is.
 package struct HeaderInjection: Sendable {

@@ -1,4 +1,4 @@
-/// Which header names belong to the gateway (design.md 5, security.md 8).
+/// Which header names belong to the gateway.
 enum ReservedNames {
     /// A name as servers that fold names see it: lower case, `-` for `_` and `.`.
     static func folded(_ name: String) -> String {

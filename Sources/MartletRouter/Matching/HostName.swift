@@ -1,6 +1,6 @@
 private import Glibc
 
-/// Where the host is in the value of a `Host` field: without port, brackets and a final dot (design.md 5).
+/// Where the host is in the value of a `Host` field: without port, brackets and a final dot.
 struct HostName {
     let start: Int
     let end: Int

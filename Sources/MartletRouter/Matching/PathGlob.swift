@@ -1,4 +1,4 @@
-/// A compiled path glob (design.md 5).
+/// A compiled path glob: `*` is one segment or a part of one, `**` any number of them.
 ///
 /// - `*` standing alone is one segment, which is not empty; inside a segment it is any run of characters, also none.
 /// - `**` is zero or more whole segments and must be a segment of its own.

@@ -1,6 +1,6 @@
 import MartletConfig
 
-/// Brings a path pattern into the form that request paths have when they are matched (design.md 5).
+/// Brings a path pattern into the form that request paths have when they are matched.
 ///
 /// What no accepted request path can contain is an error here: such a pattern would never match.
 enum PathText {

@@ -8,7 +8,7 @@ package enum PolicyVerdict: Sendable, Equatable {
     case denied(ErrorCode)
 }
 
-/// What a route demands of a caller beyond being known (design.md 3, `authorize`).
+/// What a route demands of a caller beyond being known: `authorize`.
 package struct Policy: Sendable {
     let conditions: [Condition]
     /// Seconds since the proof was made.

@@ -1,7 +1,7 @@
 private import CLinux
 package import MartletProvider
 
-/// The `martlet` command: one method per word of design.md 4.
+/// The `martlet` command: one type per word of its help.
 package struct Program: Sendable {
     /// The version that `martlet version` prints.
     package static let version = "0.1.0"

@@ -1,6 +1,6 @@
 package import MartletCore
 
-/// How the process ends (design.md 4; the numbers are those of `sysexits.h`).
+/// How the process ends (`Operations.md`; the numbers are those of `sysexits.h`).
 package enum ExitCode: Int32, Sendable {
     case ok = 0
     case usage = 64

@@ -18,7 +18,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// What design.md says of matching, in the most obvious way: recursive globs over arrays of segments, route by route.
+/// What `Configuration.md` says of matching, in the most obvious way: recursive globs over arrays of segments, route by route.
 struct ReferenceTable {
     struct Entry {
         let hosts: [String]
