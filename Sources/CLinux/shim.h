@@ -62,6 +62,14 @@ static inline int martlet_is_connected(int fd) {
     socklen_t length = sizeof peer;
     return getpeername(fd, (struct sockaddr *)&peer, &length) == 0;
 }
+/* Whether there is a socket under a name, and what tells it from another of that name. */
+static inline int martlet_socket_file(const char *path, uint64_t *device, uint64_t *inode) {
+    struct stat info;
+    if (lstat(path, &info) != 0 || !S_ISSOCK(info.st_mode)) return 0;
+    *device = info.st_dev;
+    *inode = info.st_ino;
+    return 1;
+}
 static inline int martlet_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); }
 static inline int martlet_open_read_nonblocking(const char *path) {
     return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);

@@ -58,6 +58,12 @@ package struct SocketEndpoint: Sendable, Hashable {
         return [UInt8](repeating: 0, count: 16)
     }
 
+    /// Where a Unix socket's file is.
+    var path: String? {
+        guard isUnix else { return nil }
+        return String(decoding: storage.dropFirst(2).prefix { $0 != 0 }, as: UTF8.self)
+    }
+
     /// Lends the address to a system call.
     fileprivate func withAddress(_ body: (UnsafeRawPointer?, socklen_t) -> Int32) -> Int32 {
         unsafe storage.withUnsafeBytes { unsafe body($0.baseAddress, socklen_t($0.count)) }
@@ -125,11 +131,8 @@ package enum Socket {
         let connected = pendingError(probe) == 0 && martlet_is_connected(probe) == 1
         close(probe)
         if connected { throw IOError("bind", errno: EADDRINUSE) }
-        let path = String(decoding: address.storage.dropFirst(2).prefix { $0 != 0 }, as: UTF8.self)
         // A file of another kind is somebody's, and refuses connections just as well: `bind` then says that it is there.
-        var status = stat()
-        guard unsafe lstat(path, &status) == 0, status.st_mode & __mode_t(S_IFMT) == __mode_t(S_IFSOCK) else { return }
-        unsafe unlink(path)
+        SocketFile(of: address)?.remove()
     }
 
     /// Starts a non-blocking connect.

@@ -11,13 +11,22 @@ package final class ConnectionLimit: Sendable {
     /// Connections at present.
     package var count: Int { total.load(ordering: .relaxed) }
 
+    /// How a connection was counted in, and is to be counted out.
+    enum Admission {
+        case refused
+        case counted
+        /// Its address was counted, too.
+        case countedByAddress
+    }
+
     /// Counts a new connection in, unless a limit is reached.
-    func enter(_ address: [UInt8], limits: Limits) -> Bool {
+    /// - Parameter address: of the peer; `nil` where it has none that tells it from others.
+    func enter(_ address: [UInt8]?, limits: Limits) -> Admission {
         guard total.add(1, ordering: .relaxed).newValue <= limits.connections else {
             total.subtract(1, ordering: .relaxed)
-            return false
+            return .refused
         }
-        guard limits.connectionsPerAddress > 0 else { return true }
+        guard limits.connectionsPerAddress > 0, let address else { return .counted }
         let fits = perAddress.withLock { counts in
             let count = counts[address, default: 0]
             guard count < limits.connectionsPerAddress else { return false }
@@ -25,13 +34,13 @@ package final class ConnectionLimit: Sendable {
             return true
         }
         if !fits { total.subtract(1, ordering: .relaxed) }
-        return fits
+        return fits ? .countedByAddress : .refused
     }
 
     /// Counts a connection out.
-    func leave(_ address: [UInt8], limits: Limits) {
+    func leave(_ address: [UInt8], _ admission: Admission) {
         total.subtract(1, ordering: .relaxed)
-        guard limits.connectionsPerAddress > 0 else { return }
+        guard admission == .countedByAddress else { return }
         perAddress.withLock { counts in
             guard let count = counts[address] else { return }
             counts[address] = count > 1 ? count - 1 : nil

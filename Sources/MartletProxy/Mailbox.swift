@@ -6,8 +6,8 @@ private import Synchronization
 
 /// What other threads tell a loop.
 enum LoopMessage: Sendable {
-    /// The verdict on a credential that a client waits for.
-    case verdict(client: Int32, generation: UInt32, epoch: Int, Result<ProvenIdentity, AuthenticationError>)
+    /// The verdict on the credential of a request that waits for it.
+    case verdict(exchange: Int32, generation: UInt32, epoch: Int, Result<ProvenIdentity, AuthenticationError>)
     /// A local handler's answer.
     case answer(exchange: Int32, generation: UInt32, LocalResponse)
     /// A new configuration.

@@ -1,3 +1,4 @@
+import Foundation
 import MartletTesting
 import Testing
 
@@ -21,6 +22,38 @@ import Testing
                 try gateway.get("/closed", bearer(token)).status == 200
             }
             #expect(upstream.requests.count == 3)
+        }
+    }
+
+    @Test func `reloads while the issuer is down lose no key, and refreshing goes on behind them`() throws {
+        let apple = try AppleFixture()
+        let upstream = try ScriptedUpstream()
+        var config = GatewayConfig(
+            endpoints: [upstream.url], providers: apple.provider(), routes: GatewayConfig.closed)
+        config.listen = "- address: 127.0.0.1:\(try refusedPort())"
+        config.admin = "address: 127.0.0.1:\(try refusedPort())"
+        config.more = "jwks: { ttl: 2s, fetch_timeout: 1s }"
+        try withMartlet(config.text) { gateway throws in
+            #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
+            apple.stop()
+            for round in 1...2 {
+                var next = config
+                next.routes += "\n- { name: r\(round), match: { path: /r }, auth: none, upstream: api }"
+                try gateway.reload(next.text)
+                try waitUntil("reload \(round)") {
+                    gateway.everything.components(separatedBy: "the configuration was reloaded").count == round + 1
+                }
+                let unseen = try apple.token(subject: "after reload \(round)")
+                #expect(try gateway.get("/closed", bearer(unseen)).status == 200)
+            }
+            let seen = try apple.token(subject: "seen")
+            #expect(try gateway.get("/closed", bearer(seen)).status == 200)
+            try apple.restart()
+            try waitUntil("the keys are refreshed", within: .seconds(20)) { apple.fetches >= 1 }
+            apple.setKeys([try SigningKey("another")])
+            try waitUntil("the loops are told that a key is gone", within: .seconds(20)) {
+                try gateway.get("/closed", bearer(seen)).status == 401
+            }
         }
     }
 

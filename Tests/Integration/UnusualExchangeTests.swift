@@ -147,6 +147,32 @@ import Testing
         try gateway.stop()
     }
 
+    @Test func `a socket file is kept by a reload and gone after the end`() throws {
+        let upstream = try ScriptedUpstream()
+        let folder = try TemporaryFolder()
+        let path = folder.file("front.sock")
+        var config = GatewayConfig(endpoints: [upstream.url])
+        config.listen = "- address: unix:\(path)\n- address: unix:\(path)2"
+        try withMartlet(config.text) { gateway throws in
+            config.listen = "- address: unix:\(path)"
+            config.admin = "address: \(gateway.admin)"
+            try gateway.reload(config.text)
+            try waitUntil("the other is gone") { !FileManager.default.fileExists(atPath: path + "2") }
+            #expect(try gateway.get("/").text == "ok")
+        }
+        #expect(!FileManager.default.fileExists(atPath: path))
+    }
+
+    @Test func `a file that is no socket is not taken away`() throws {
+        let upstream = try ScriptedUpstream()
+        let folder = try TemporaryFolder()
+        let path = try folder.write("precious", to: "front.sock")
+        var config = GatewayConfig(endpoints: [upstream.url])
+        config.listen = "- address: unix:\(path)"
+        #expect(throws: TestFailure.self) { try Gateway(config.text) }
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "precious")
+    }
+
     @Test func `a socket file that a dead process left behind is no obstacle, a living one's is`() throws {
         let upstream = try ScriptedUpstream()
         let folder = try TemporaryFolder()

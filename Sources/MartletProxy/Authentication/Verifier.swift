@@ -13,7 +13,7 @@ package final class Verifier: Sendable {
         let handle: ProviderHandle
         let context: AuthenticationContext
         let mailbox: Mailbox
-        let client: Int32
+        let exchange: Int32
         let generation: UInt32
         /// The configuration that `provider` is an index into.
         let epoch: Int
@@ -145,7 +145,7 @@ extension Verifier.Job {
     fileprivate func settle(_ verdict: Result<Identity, AuthenticationError>) {
         mailbox.post(
             .verdict(
-                client: client, generation: generation, epoch: epoch,
+                exchange: exchange, generation: generation, epoch: epoch,
                 verdict.map { ProvenIdentity(provider: provider, identity: $0) }))
     }
 }

@@ -21,6 +21,8 @@ struct Client: ~Copyable, SlabElement {
     /// Answers everything on this connection, where its listener is not the gateway's.
     var handler: LocalHandler?
     var address = ClientAddress()
+    /// How it was counted when it came.
+    var admission = ConnectionLimit.Admission.counted
     var phase = Phase.head
     /// The exchange under way, or −1.
     var exchange: Int32 = -1
@@ -43,6 +45,10 @@ struct Client: ~Copyable, SlabElement {
     var hasEnded = false
     /// The deadline is that of a probe whether the peer is still there.
     var awaitsProbe = false
+    /// What the deadline was before, and is again afterwards.
+    var deadlineAfterProbe = Int64.max
+    /// When the kernel last took some of `output`.
+    var takenAt: Int64 = 0
     /// It was tried whether the peer is still there.
     var hasProbed = false
     /// To be closed once `output` is sent.

@@ -42,6 +42,8 @@ struct Exchange: ~Copyable, SlabElement {
     var hostLine: (start: Int, end: Int) = (0, 0)
     /// What a local handler gets.
     var body = ByteBuffer()
+    /// When bytes of the body came last.
+    var receivedAt: Int64 = 0
     var windowStart: Int64 = 0
     var windowBytes = 0
 

@@ -234,7 +234,7 @@ extension Worker {
             credential: Credential(bearer: token), provider: provider, handle: snapshot.providers[Int(provider)],
             context: AuthenticationContext(
                 now: MartletCore.UnixTime(seconds: unixTime), deadline: MonotonicTime(nanoseconds: deadline)),
-            mailbox: mailbox, client: client, generation: clients[client].generation, epoch: epoch)
+            mailbox: mailbox, exchange: exchange, generation: exchanges[exchange].generation, epoch: epoch)
         guard verifier.submit(job) else { return refuse(exchange, .authUnavailable("auth.overloaded")) }
         clients[client].phase = .authenticating
         arm(client: client, at: deadline)

@@ -280,6 +280,7 @@ extension Worker {
                 guard reason == EAGAIN || reason == EINTR else { return abandon(client) }
                 sent = 0
             }
+            clients[client].takenAt = now
         }
         unsafe clients[client].output.append(unsafe UnsafeBufferPointer(rebasing: bytes[sent...]))
         holdBack(client)
@@ -294,7 +295,7 @@ extension Worker {
     }
 
     private mutating func armWrite(_ client: Int32) {
-        guard !clients[client].awaitsProbe else { return }
+        guard !clients[client].awaitsProbe, clients[client].phase != .authenticating else { return }
         arm(client: client, at: now &+ snapshot.patience.bodyIdle)
     }
 
@@ -309,6 +310,7 @@ extension Worker {
             return
         }
         clients[client].output.consume(sent)
+        clients[client].takenAt = now
         let exchange = clients[client].exchange
         if exchange >= 0, exchanges[exchange].link >= 0, clients[client].output.count < Worker.lowWater {
             let link = exchanges[exchange].link
@@ -317,12 +319,17 @@ extension Worker {
                 markReady(link: link)
             }
         }
+        let isInputLeft = clients[client].mayHaveMore || !clients[client].input.isEmpty
+        if exchange < 0, isInputLeft, clients[client].output.count < Worker.lowWater { markReady(client: client) }
         guard clients[client].output.isEmpty else { return armWrite(client) }
         clients[client].output.release()
         if clients[client].closesAfterFlush { return endConnection(client) }
         if exchange < 0 {
-            awaitRequest(client)
-        } else if exchanges[exchange].isRequestComplete {
+            if !clients[client].isReceivingHead { awaitRequest(client) }
+        } else if exchanges[exchange].responder == .upstream, exchanges[exchange].isRequestComplete,
+            !clients[client].awaitsProbe
+        {
+            // The rest is up to the upstream, whose link has a deadline of its own.
             arm(client: client, at: .max)
         }
     }

@@ -3,6 +3,7 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletIO
+internal import MartletProvider
 
 /// Downstream: accepting, reading and feeding the codec.
 extension Worker {
@@ -21,7 +22,7 @@ extension Worker {
         guard let place = listeners.firstIndex(where: { $0.id == id }) else { return }
         for _ in 0..<Worker.acceptBatch {
             guard let (fd, peer) = Socket.accept(listeners[place].fd) else {
-                if martlet_errno() == EMFILE { shedOne(listeners[place].fd) }
+                if martlet_errno() == EMFILE || martlet_errno() == ENFILE { shedOne(listeners[place].fd) }
                 return
             }
             admit(fd, from: peer, by: listeners[place])
@@ -40,7 +41,8 @@ extension Worker {
 
     private mutating func admit(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
         let bytes = peer.addressBytes
-        guard connections.enter(bytes, limits: snapshot.limits) else {
+        let admission = connections.enter(peer.isUnix ? nil : bytes, limits: snapshot.limits)
+        guard admission != .refused else {
             counters.refused &+= 1
             turnAway(fd)
             return
@@ -52,6 +54,7 @@ extension Worker {
         let client = clients.take()
         clients[client].open(
             fd: fd, handler: listener.handler, address: address, maximumHeadBytes: snapshot.limits.headerBytes)
+        clients[client].admission = admission
         let token = EventToken(.client, index: client, generation: clients[client].generation)
         do {
             try poller.add(fd, .connection, token: token.raw)
@@ -100,10 +103,16 @@ extension Worker {
     /// Whether bytes from the client are of use now.
     private func wantsInput(_ client: Int32) -> Bool {
         switch clients[client].phase {
-        case .head, .lingering: return !clients[client].closesAfterFlush
+        case .head: return acceptsHead(client)
+        case .lingering: return true
         case .authenticating: return false
         case .exchange: return !clients[client].isPaused && !exchanges[clients[client].exchange].isRequestComplete
         }
+    }
+
+    /// Whether another request may begin: not behind the last answer, nor while too many answers wait to be taken.
+    private func acceptsHead(_ client: Int32) -> Bool {
+        !clients[client].closesAfterFlush && clients[client].output.count <= Worker.highWater
     }
 
     private mutating func readClient(_ client: Int32) {
@@ -165,6 +174,7 @@ extension Worker {
             let rest = unsafe UnsafeBufferPointer(rebasing: bytes[offset...])
             switch clients[client].phase {
             case .head:
+                guard acceptsHead(client) else { return offset }
                 guard let used = unsafe useHead(rest, from: client) else { return offset }
                 offset &+= used
             case .exchange:
@@ -215,9 +225,12 @@ extension Worker {
         let bytes = unsafe clients[client].input.bytes
         var parser = clients[client].parser
         parser.reset()
-        guard case .complete(let count) = unsafe parser.parse(bytes.span, into: &head) else { return abandon(client) }
+        let outcome = unsafe parser.parse(bytes.span, into: &head)
         clients[client].phase = .exchange
         let exchange = clients[client].exchange
+        // A reload may have lowered a limit that the head was within.
+        if case .failure(let failure) = outcome { return refuse(exchange, .head(failure)) }
+        guard case .complete(let count) = outcome else { return abandon(client) }
         unsafe admit(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), verdict: verdict)
         guard clients.holds(client, generation), clients[client].phase != .authenticating else { return }
         clients[client].input.consume(count)
@@ -237,29 +250,34 @@ extension Worker {
         }
     }
 
-    /// A client that half-closed still gets its answer; one that left does not need it.
-    ///
-    /// Which of the two it is shows when something is sent, so a waiting HTTP/1.1 client is sent a 100 (Continue),
-    /// which it must expect (RFC 9110 §15.2).
+    /// A client that half-closed still gets its answer; one that left does not need it. Which of the two it is shows when
+    /// something is sent, so a waiting HTTP/1.1 client is sent what changes nothing: a 100 (Continue), which it must expect
+    /// (RFC 9110 §15.2), or a leading zero of the next chunk's size (RFC 9112 §7.1).
     private mutating func peerEnded(_ client: Int32) {
-        guard clients[client].phase == .exchange, !clients[client].hasProbed else { return }
+        guard clients[client].phase == .exchange, !clients[client].hasProbed,
+            exchanges[clients[client].exchange].isRequestComplete
+        else { return }
         clients[client].hasProbed = true
         clients[client].awaitsProbe = true
+        clients[client].deadlineAfterProbe = clients[client].deadline
         arm(client: client, at: now &+ 400_000_000)
     }
 
-    /// Sends the probe of ``peerEnded(_:)``, or ends a stream that nobody seems to listen to.
+    /// Sends the probe of ``peerEnded(_:)``, unless what waits to be taken is probe enough.
     mutating func probe(_ client: Int32) {
         let exchange = clients[client].exchange
-        arm(client: client, at: .max)
-        guard exchange >= 0, !exchanges[exchange].isHTTP10 else { return }
-        if !exchanges[exchange].hasResponseStarted {
-            staging.removeAll()
-            staging.append("HTTP/1.1 100 Continue\r\n\r\n")
-            unsafe write(unsafe staging.bytes, to: client)
-        } else if exchanges[exchange].isResponseChunked, clients[client].output.isEmpty {
-            abandon(client)
+        guard clients[client].output.isEmpty else {
+            return arm(client: client, at: now &+ snapshot.patience.bodyIdle)
         }
+        arm(client: client, at: clients[client].deadlineAfterProbe)
+        guard exchange >= 0, !exchanges[exchange].isHTTP10 else { return }
+        staging.removeAll()
+        if !exchanges[exchange].hasResponseStarted {
+            staging.append("HTTP/1.1 100 Continue\r\n\r\n")
+        } else if exchanges[exchange].isResponseChunked {
+            staging.append("0")
+        }
+        sendStaging(exchange)
     }
 
     /// Keeps reading what a refused client still sends, so that it sees the answer and not a reset.
@@ -284,7 +302,7 @@ extension Worker {
     mutating func close(client: Int32) {
         guard clients[client].isAlive else { return }
         _ = CLinux.close(clients[client].fd)
-        connections.leave(clients[client].address.bytes, limits: snapshot.limits)
+        connections.leave(clients[client].address.bytes, clients[client].admission)
         clients[client].close()
         clients.give(client)
     }
@@ -310,7 +328,7 @@ extension Worker {
             guard clients[client].isReceivingHead else { return close(client: client) }
             clients[client].isReceivingHead = false
             refuse(begin(client), .requestTimeout)
-        case .authenticating: refuse(clients[client].exchange, .authUnavailable("auth.timed_out"))
+        case .authenticating: resume(client, with: .failure(.unavailable("auth.timed_out")))
         case .exchange: exchangeTimedOut(clients[client].exchange)
         }
     }

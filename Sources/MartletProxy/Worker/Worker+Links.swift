@@ -11,7 +11,11 @@ extension Worker {
     mutating func linkEvent(_ token: EventToken, _ readiness: Readiness) {
         let link = token.index
         guard links.holds(link, token.generation) else { return }
-        if links[link].phase == .connecting { return connected(link, readiness) }
+        if links[link].phase == .connecting {
+            connected(link, readiness)
+            // An upstream may have answered, or ended, before it heard anything; no other event will say so.
+            guard links.holds(link, token.generation), links[link].phase != .connecting else { return }
+        }
         if readiness.has(.ended) { links[link].hasEnded = true }
         if readiness.has(.writable) { flush(link: link) }
         guard links.holds(link, token.generation) else { return }
@@ -84,6 +88,7 @@ extension Worker {
         let link = exchanges[exchange].link
         guard clients[client].isPaused, links[link].output.count < Worker.lowWater else { return }
         clients[client].isPaused = false
+        if !exchanges[exchange].isRequestComplete { armBody(exchange) }
         markReady(client: client)
     }
 
@@ -98,7 +103,8 @@ extension Worker {
             let count = receiveBuffer.receive(from: links[link].fd)
             if count > 0 {
                 unsafe answered(link, receiveBuffer.bytes(count))
-                guard links.holds(link, generation), links[link].phase != .idle else { return }
+                guard links.holds(link, generation) else { return }
+                guard links[link].phase != .idle else { return checkIdle(link, received: count) }
                 if count < ReceiveBuffer.size, !links[link].hasEnded { return }
             } else if count == 0 {
                 return linkEnded(link)
@@ -111,6 +117,12 @@ extension Worker {
         markReady(link: link)
     }
 
+    /// A link that was parked behind a full read may have more to say, which is nobody's answer.
+    private mutating func checkIdle(_ link: Int32, received: Int) {
+        guard received == ReceiveBuffer.size else { return }
+        if receiveBuffer.receive(from: links[link].fd) >= 0 || martlet_errno() != EAGAIN { closeLink(link) }
+    }
+
     private mutating func answered(_ link: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         let generation = links[link].generation
         links[link].hasAnswered = true
@@ -119,7 +131,8 @@ extension Worker {
             let used = unsafe useAnswer(unsafe links[link].input.bytes, from: link)
             guard links.holds(link, generation) else { return }
             links[link].input.consume(used)
-            if links[link].input.isEmpty { links[link].input.release() }
+            if links[link].input.isEmpty { return links[link].input.release() }
+            if links[link].phase == .idle { closeLink(link) }
             return
         }
         let used = unsafe useAnswer(bytes, from: link)
@@ -136,6 +149,8 @@ extension Worker {
             return linkBroke(link, links[link].hasAnswered ? "upstream.truncated" : "upstream.closed_early")
         }
         links[link].keepsAlive = false
+        // What other requests left there is nobody's business here.
+        staging.removeAll()
         endAnswer(link)
     }
 

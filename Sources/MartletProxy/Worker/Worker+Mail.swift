@@ -9,8 +9,10 @@ extension Worker {
     mutating func readMail() {
         for message in mailbox.drain() {
             switch message {
-            case .verdict(let client, let generation, let judged, let verdict):
-                guard clients.holds(client, generation), clients[client].phase == .authenticating else { continue }
+            case .verdict(let exchange, let generation, let judged, let verdict):
+                guard exchanges.holds(exchange, generation) else { continue }
+                let client = exchanges[exchange].client
+                guard clients[client].phase == .authenticating else { continue }
                 // A verdict of providers that a reload has replaced is not one: the credential is judged anew.
                 resume(client, with: judged == epoch ? verdict : nil)
             case .answer(let exchange, let generation, let response):
@@ -42,7 +44,7 @@ extension Worker {
         epoch += 1
         forgetTokens()
         rememberRoutes()
-        if head.fields.capacity < next.limits.headerFields {
+        if head.fields.capacity != next.limits.headerFields {
             head = RequestHead(maximumFields: next.limits.headerFields)
         }
         for retired in upstreams.adopt(next, resolved: []) { closeIdle(of: retired) }
@@ -84,7 +86,7 @@ extension Worker {
         listeners.removeAll()
         drainDeadline = deadline
         for client in 0..<clients.end where clients[client].isAlive {
-            if clients[client].phase == .head, !clients[client].isReceivingHead {
+            if clients[client].phase == .head, !clients[client].isReceivingHead, clients[client].output.isEmpty {
                 arm(client: client, at: now &+ Worker.drainIdle)
             }
         }

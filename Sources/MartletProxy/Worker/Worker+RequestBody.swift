@@ -127,11 +127,16 @@ extension Worker {
 
     /// A body must go on: some byte within `body_idle`, and `body_min_rate` on average.
     mutating func armBody(_ exchange: Int32) {
+        exchanges[exchange].receivedAt = now
+        armNextCheck(exchange)
+    }
+
+    private mutating func armNextCheck(_ exchange: Int32) {
         if awaitsContinue(exchange) {
             return arm(client: exchanges[exchange].client, at: now &+ Worker.continuePatience)
         }
         let rateCheck = exchanges[exchange].windowStart &+ Worker.rateWindow
-        let idle = now &+ snapshot.patience.bodyIdle
+        let idle = exchanges[exchange].receivedAt &+ snapshot.patience.bodyIdle
         arm(client: exchanges[exchange].client, at: snapshot.limits.bodyMinimumRate > 0 ? min(rateCheck, idle) : idle)
     }
 
@@ -166,14 +171,30 @@ extension Worker {
             return clients[client].output.isEmpty ? () : abandon(client)
         }
         if awaitsContinue(exchange) { return sayContinue(exchange) }
-        let isPaused = clients[client].isPaused
+        if clients[client].isPaused { return pausedTimedOut(exchange) }
         let window = now &- exchanges[exchange].windowStart
+        let isWindowOver = window >= Worker.rateWindow
         let wanted = Int(window / 1_000_000_000) &* snapshot.limits.bodyMinimumRate
-        if isPaused || (window >= Worker.rateWindow && exchanges[exchange].windowBytes >= wanted) {
-            exchanges[exchange].windowStart = now
-            exchanges[exchange].windowBytes = 0
-            return armBody(exchange)
+        let isIdle = now &- exchanges[exchange].receivedAt >= snapshot.patience.bodyIdle
+        guard !isIdle, !isWindowOver || exchanges[exchange].windowBytes >= wanted else {
+            return fail(exchange, .requestTimeout)
         }
-        fail(exchange, .requestTimeout)
+        if isWindowOver { beginRateWindow(exchange) }
+        armNextCheck(exchange)
+    }
+
+    private mutating func beginRateWindow(_ exchange: Int32) {
+        exchanges[exchange].windowStart = now
+        exchanges[exchange].windowBytes = 0
+    }
+
+    /// A client that is not read from need not send. One that takes nothing either may be what its upstream waits for.
+    private mutating func pausedTimedOut(_ exchange: Int32) {
+        let client = exchanges[exchange].client
+        let link = exchanges[exchange].link
+        let isTakingNothing = now &- clients[client].takenAt >= snapshot.patience.bodyIdle
+        if link >= 0, links[link].isPaused, isTakingNothing { return abandon(client) }
+        beginRateWindow(exchange)
+        armBody(exchange)
     }
 }

@@ -54,7 +54,7 @@ struct RunCommand {
         }
         for await signal in ended {
             switch signal {
-            case .reload: await reload(gateway)
+            case .reload: if ending == nil { await reload(gateway) }
             case .end(let number):
                 guard ending == nil else { exit(128 + number) }
                 ServiceManager.notify("STOPPING=1")

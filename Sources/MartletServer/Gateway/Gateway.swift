@@ -15,7 +15,7 @@ package final class Gateway: Sendable {
         var listeners: Listeners
         var loops: LoopGroup?
         var admin: LoopGroup?
-        var adminAddress: SocketEndpoint?
+        var adminListeners = Listeners()
         var starting: Task<Void, Never>?
         var resolving: Task<Void, Never>?
         var isDraining = false
@@ -56,7 +56,7 @@ package final class Gateway: Sendable {
     /// Where clients connect to, ports filled in.
     package var addresses: [String] { state.withLock { $0.listeners.addresses.map(\.description) } }
     /// Where operators connect to.
-    package var adminAddress: String? { state.withLock { $0.adminAddress?.description } }
+    package var adminAddress: String? { state.withLock { $0.adminListeners.addresses.first?.description } }
 
     /// Starts providers, loops and listeners.
     package func start() async throws(StartError) {
@@ -72,7 +72,12 @@ package final class Gateway: Sendable {
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
             connections: services.connections)
         forgetting.aim(at: loops)
-        try startAdmin(configuration, graph.snapshot)
+        do {
+            try startAdmin(configuration, graph.snapshot)
+        } catch {
+            listeners.removeFiles()
+            throw error
+        }
         state.withLock { state in
             state.listeners = listeners
             state.loops = loops
@@ -106,10 +111,10 @@ package final class Gateway: Sendable {
         let loops = try LoopGroup(
             "martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services,
             connections: ConnectionLimit())
-        let address = places.addresses.first
+        let opened = places
         state.withLock { state in
             state.admin = loops
-            state.adminAddress = address
+            state.adminListeners = opened
         }
     }
 
@@ -128,20 +133,35 @@ package final class Gateway: Sendable {
 
     /// Goes over to a new configuration without dropping a request.
     package func reload(_ blueprint: Blueprint) async throws(StartError) {
+        // A provider is not to be shut down before it has been started.
+        await state.withLock { $0.starting }?.value
         let old = graph
         let forgetting = forgetting
-        let next = try Graph.build(blueprint, services, previous: old, keys: shelf) { forgetting.forget() }
-        await Gateway.start(next.providers)
-        let resolved = await NameResolution.resolve(next.snapshot, services)
-        guard let loops = state.withLock({ $0.loops }) else { return }
-        var listeners = state.withLock { $0.listeners }
-        let sockets: [[ListenerSocket]]
+        let next: Graph
         do {
-            sockets = try listeners.open(blueprint.configuration.server.listeners, loops: loops.count, role: .gateway)
+            next = try Graph.build(blueprint, services, previous: old, keys: shelf) { forgetting.forget() }
         } catch {
-            await Gateway.shutdown(next.providers)
+            shelf.keep(only: old.keyLabels)
             throw error
         }
+        await Gateway.start(next.providers)
+        let resolved = await NameResolution.resolve(next.snapshot, services)
+        do {
+            try swap(to: next, resolved)
+        } catch {
+            await end(next, for: old)
+            throw error
+        }
+        await end(old, for: next)
+        warnOfRestart(old.blueprint.configuration, blueprint.configuration)
+    }
+
+    /// Has the loops go over; throws before anything has changed.
+    private func swap(to next: Graph, _ resolved: [ResolvedName]) throws(StartError) {
+        guard let loops = state.withLock({ $0.loops }) else { return }
+        var listeners = state.withLock { $0.listeners }
+        let sockets = try listeners.open(
+            next.blueprint.configuration.server.listeners, loops: loops.count, role: .gateway)
         let opened = listeners
         state.withLock { state in
             state.graph = next
@@ -149,9 +169,13 @@ package final class Gateway: Sendable {
         }
         loops.adopt(next.snapshot, sockets: sockets)
         loops.resolved(resolved)
-        await Gateway.shutdown(old.providers)
-        if old.store.url != next.store.url { old.store.redis?.shutdown() }
-        warnOfRestart(old.blueprint.configuration, blueprint.configuration)
+    }
+
+    /// Ends what one graph has and the other, which serves, does not use.
+    private func end(_ graph: Graph, for serving: Graph) async {
+        await Gateway.shutdown(graph.providers)
+        if graph.store.url != serving.store.url { graph.store.redis?.shutdown() }
+        shelf.keep(only: serving.keyLabels)
     }
 
     /// Counts what became of a configuration that was to be taken over.
@@ -184,12 +208,14 @@ package final class Gateway: Sendable {
         let patience = graph.blueprint.configuration.server.timeouts.drain
         let (loops, admin, starting, resolving) = state.withLock { state in
             state.isDraining = true
+            state.listeners.removeFiles()
             return (state.loops, state.admin, state.starting, state.resolving)
         }
         starting?.cancel()
         resolving?.cancel()
         loops?.drain(until: services.clock.monotonicTime + patience)
         await loops?.join()
+        state.withLock { $0.adminListeners.removeFiles() }
         admin?.drain(until: services.clock.monotonicTime + .milliseconds(300))
         await admin?.join()
         await Gateway.shutdown(graph.providers)

@@ -12,6 +12,8 @@ struct Graph: Sendable {
     let store: Store
     let providers: [ProviderHandle]
     let snapshot: Snapshot
+    /// The key caches that its providers use.
+    let keyLabels: Set<KeyShelf.Label>
 
     /// The shared store and the connection behind it, if there is one.
     struct Store: Sendable {
@@ -31,18 +33,21 @@ struct Graph: Sendable {
         let store = try makeStore(blueprint, services, previous: previous?.store)
         let configuration = blueprint.configuration
         var providers: [ProviderHandle] = []
+        let visit = keys.visit()
         for prepared in blueprint.providers {
-            let context = context(prepared.name, configuration, services, store, keys, forget)
+            let context = context(prepared.name, configuration, services, store, visit, forget)
             do throws(ConfigurationError) {
                 providers.append(try prepared.build(context))
             } catch {
+                if store.url != previous?.store.url { store.redis?.shutdown() }
                 throw StartError(code: error.code, message: error.description, exit: .configuration)
             }
         }
         let snapshot = Snapshot(
             routes: blueprint.routes, upstreams: configuration.upstreams.map { Upstream($0) }, providers: providers,
             server: configuration.server)
-        return Graph(blueprint: blueprint, store: store, providers: providers, snapshot: snapshot)
+        return Graph(
+            blueprint: blueprint, store: store, providers: providers, snapshot: snapshot, keyLabels: visit.labels)
     }
 
     private static func makeStore(
@@ -67,7 +72,7 @@ struct Graph: Sendable {
     }
 
     private static func context(
-        _ name: String, _ configuration: GatewayConfiguration, _ services: Services, _ store: Store, _ keys: KeyShelf,
+        _ name: String, _ configuration: GatewayConfiguration, _ services: Services, _ store: Store, _ keys: KeyShelf.Visit,
         _ forget: @escaping @Sendable () -> Void
     ) -> ProviderContext {
         let policy = IssuerKeysPolicy(configuration.jwks)
@@ -104,12 +109,35 @@ final class KeyShelf: Sendable {
     private let shelf = Mutex<[Label: IssuerKeys]>([:])
 
     /// The cache of that label, made on first use.
-    func keys(_ label: Label, make: () -> IssuerKeys) -> IssuerKeys {
+    fileprivate func keys(_ label: Label, make: () -> IssuerKeys) -> IssuerKeys {
         shelf.withLock { shelf in
             if let known = shelf[label] { return known }
             let made = make()
             shelf[label] = made
             return made
+        }
+    }
+
+    /// Drops every other cache: what nobody uses is stopped for good, and its store may be gone.
+    func keep(only labels: Set<Label>) {
+        shelf.withLock { shelf in shelf = shelf.filter { labels.contains($0.key) } }
+    }
+
+    /// Begins to note what one configuration takes.
+    func visit() -> Visit { Visit(self) }
+
+    /// Takes caches for one configuration and remembers which.
+    final class Visit: Sendable {
+        private let shelf: KeyShelf
+        private let taken = Mutex<Set<Label>>([])
+
+        fileprivate init(_ shelf: KeyShelf) { self.shelf = shelf }
+
+        var labels: Set<Label> { taken.withLock { $0 } }
+
+        func keys(_ label: Label, make: () -> IssuerKeys) -> IssuerKeys {
+            taken.withLock { _ = $0.insert(label) }
+            return shelf.keys(label, make: make)
         }
     }
 }

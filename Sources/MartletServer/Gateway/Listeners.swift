@@ -12,6 +12,8 @@ struct Listeners: Sendable {
         let configured: SocketAddress
         /// With the port that the system chose.
         let actual: SocketEndpoint
+        /// What stands in the file system for a Unix socket.
+        let file: SocketFile?
     }
 
     private static let backlog: Int32 = 4096
@@ -35,7 +37,9 @@ struct Listeners: Sendable {
         var sockets = [[ListenerSocket]](repeating: [], count: loops)
         var next: [Place] = []
         for configuration in configurations {
-            if let kept = places.first(where: { $0.configured == configuration.address.value }) {
+            if let kept = places.first(where: { place in
+                place.configured == configuration.address.value && !next.contains { $0.id == place.id }
+            }) {
                 next.append(kept)
                 for loop in 0..<loops {
                     sockets[loop].append(ListenerSocket(id: kept.id, fd: -1, isUnix: kept.actual.isUnix, role: role))
@@ -51,11 +55,20 @@ struct Listeners: Sendable {
                 }
             } catch {
                 for socket in sockets.joined() where socket.fd >= 0 { close(socket.fd) }
+                Listeners.removeFiles(of: next, butOf: places)
                 throw error
             }
         }
+        Listeners.removeFiles(of: places, butOf: next)
         places = next
         return sockets
+    }
+
+    /// Takes the files of Unix sockets away; nobody finds the way to them any more.
+    func removeFiles() { Listeners.removeFiles(of: places, butOf: []) }
+
+    private static func removeFiles(of places: [Place], butOf kept: [Place]) {
+        for place in places where !kept.contains(where: { $0.id == place.id }) { place.file?.remove() }
     }
 
     private mutating func open(
@@ -77,7 +90,9 @@ struct Listeners: Sendable {
                         ? dup(first) : try Socket.listen(on: actual, sharesPort: true, backlog: Listeners.backlog))
             }
             nextID += 1
-            return (Place(id: nextID, configured: configuration.address.value, actual: actual), descriptors)
+            let place = Place(
+                id: nextID, configured: configuration.address.value, actual: actual, file: SocketFile(of: actual))
+            return (place, descriptors)
         } catch {
             for descriptor in descriptors { close(descriptor) }
             let code: ErrorCode = error.errno == EADDRINUSE ? "server.address_in_use" : "server.cannot_listen"
