@@ -9,7 +9,7 @@ package enum AccessFormat: Sendable { case json, text }
 package protocol AccessLogging: Sendable {
     var format: AccessFormat { get }
     /// Takes whole lines.
-    func write(_ lines: [UInt8])
+    func write(_ lines: UnsafeBufferPointer<UInt8>)
 }
 
 /// What the access log says of one request.
@@ -51,7 +51,7 @@ struct AccessRecords: ~Copyable {
             return
         }
         handedOver = now
-        log.write(lines.array)
+        unsafe log.write(lines.bytes)
         lines.removeAll()
     }
 

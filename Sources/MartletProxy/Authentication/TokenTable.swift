@@ -204,28 +204,25 @@ internal import MartletCore
         }
     }
 
-    /// A keyed 64-bit hash, sixteen bytes a step (multiply and fold); fit for tables, not for secrets.
+    /// A keyed 64-bit hash of a token's length and its last 64 bytes: the signature, where tokens differ.
+    ///
+    /// Fit for a table in which every byte is compared before anything is believed, not for secrets.
     private func hash(_ token: UnsafeBufferPointer<UInt8>, _ scope: UInt32) -> UInt64 {
-        var state = key.0 ^ UInt64(scope) &* 0x9E37_79B9_7F4A_7C15
+        var state = key.0 ^ UInt64(scope) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(token.count)
         guard let base = token.baseAddress else { return state }
-        var offset = 0
+        var offset = max(token.count &- 64, 0)
         while offset &+ 16 <= token.count {
             let (first, second) = unsafe (martlet_load64(base + offset), martlet_load64(base + (offset &+ 8)))
             state = fold(state ^ first, second ^ key.1)
             offset &+= 16
         }
-        if offset &+ 8 <= token.count {
-            let word = unsafe martlet_load64(base + offset)
-            state = fold(state ^ word, 0xA076_1D64_78BD_642F ^ key.1)
-            offset &+= 8
-        }
         var tail: UInt64 = 0
         while offset < token.count {
             let byte = unsafe base[offset]
-            tail = tail << 8 | UInt64(byte)
+            tail = fold(tail &+ 1, UInt64(byte) ^ key.1)
             offset &+= 1
         }
-        return fold(state ^ tail, 0xE703_7ED1_A0B4_28DB ^ UInt64(token.count))
+        return fold(state ^ tail, 0xE703_7ED1_A0B4_28DB ^ key.1)
     }
 
     @inline(__always)

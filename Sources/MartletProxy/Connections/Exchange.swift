@@ -51,6 +51,8 @@ struct Exchange: ~Copyable, SlabElement {
     var upstream: Int32 = -1
     var endpoint: Int32 = -1
     var attempts = 0
+    /// How often the credential was given to a provider.
+    var judgements = 0
     var hash: UInt64 = 0
     /// How long the answer's head, and silence afterwards, are waited for, in nanoseconds.
     var answerPatience: Int64 = 0
@@ -103,6 +105,7 @@ struct Exchange: ~Copyable, SlabElement {
         handler = nil
         endpoint = -1
         attempts = 0
+        judgements = 0
         hash = 0
         hasContinued = false
         status = 0

@@ -225,6 +225,10 @@ extension Worker {
     /// Hands a credential to the verifier; the head waits in the client's input.
     private mutating func askProvider(_ exchange: Int32, _ token: [UInt8], plan: AuthenticationPlan) {
         counters.tokenMisses &+= 1
+        exchanges[exchange].judgements &+= 1
+        guard exchanges[exchange].judgements <= Worker.judgementLimit else {
+            return refuse(exchange, .authUnavailable("auth.verdict_overtaken"))
+        }
         guard let provider = ProviderChoice.pick(token, among: plan.providers, of: snapshot.providers) else {
             return refuse(exchange, .credentialInvalid("auth.no_provider_claims_it"))
         }
@@ -240,6 +244,8 @@ extension Worker {
         arm(client: client, at: deadline)
     }
 
+    /// How often one request's credential is judged, where reloads and removed keys overtake the verdicts.
+    private static let judgementLimit = 4
     /// How long a verdict may take.
     private static let verdictPatience: Int64 = 10_000_000_000
 }

@@ -98,12 +98,7 @@ extension UnsafeBufferPointer<UInt8> {
 extension ByteBuffer {
     /// Appends 16 lower-case hexadecimal digits.
     mutating func append(sixteenDigits value: UInt64) {
-        reserve(16)
-        var index: UInt64 = 0
-        while index < 16 {
-            let digit = UInt8(truncatingIfNeeded: (value >> (60 &- 4 &* index)) & 15)
-            append(digit < 10 ? digit &+ 48 : digit &+ 87)
-            index &+= 1
-        }
+        append(eightDigits: UInt32(truncatingIfNeeded: value >> 32))
+        append(eightDigits: UInt32(truncatingIfNeeded: value))
     }
 }

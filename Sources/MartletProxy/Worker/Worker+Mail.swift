@@ -20,7 +20,10 @@ extension Worker {
                 localAnswered(exchange, response)
             case .adopt(let next, let sockets): adopt(next, sockets)
             case .resolved(let names): upstreams.resolve(names)
-            case .forget: forgetTokens()
+            case .forget:
+                // Verdicts on their way may rest on what is forgotten: they are asked for again.
+                epoch += 1
+                forgetTokens()
             case .collect(let reply): reply(report())
             case .drain(let deadline): drain(until: deadline)
             }

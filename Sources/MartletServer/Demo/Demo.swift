@@ -107,5 +107,5 @@ struct DemoFailure: Error {
 /// The pretended Apple's own requests are nobody's business.
 private struct NoAccessLog: AccessLogging {
     let format = AccessFormat.text
-    func write(_ lines: [UInt8]) {}
+    func write(_ lines: UnsafeBufferPointer<UInt8>) {}
 }

@@ -43,13 +43,13 @@ package final class LogSink: AccessLogging, LogWriting {
     package var droppedBatches: Int { dropped.load(ordering: .relaxed) }
 
     /// Takes whole lines of access records.
-    package func write(_ lines: [UInt8]) {
+    package func write(_ lines: UnsafeBufferPointer<UInt8>) {
         let isFirst = state.withLock { state in
             guard state.pending.count + lines.count <= LogSink.bound else {
                 dropped.add(1, ordering: .relaxed)
                 return false
             }
-            state.pending += lines
+            unsafe state.pending.append(contentsOf: lines)
             return state.pending.count == lines.count
         }
         if isFirst { signal() }
@@ -69,7 +69,7 @@ package final class LogSink: AccessLogging, LogWriting {
             for (name, value) in fields { line.append(text: " \(name)=\(LogSink.escape(value))") }
             line.append(text: "\n")
         }
-        write(line.array)
+        unsafe write(line.bytes)
     }
 
     /// Waits until everything handed over so far is written, at most a second; for the end of the process.

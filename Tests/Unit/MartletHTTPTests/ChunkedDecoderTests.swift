@@ -1,5 +1,6 @@
 import MartletCore
 import MartletHTTP
+import MartletTesting
 import Testing
 
 @Suite struct ChunkedDecoderTests {

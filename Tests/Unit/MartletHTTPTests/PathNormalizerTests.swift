@@ -1,5 +1,6 @@
 import MartletCore
 import MartletHTTP
+import MartletTesting
 import Testing
 
 /// A path and its normal form; nil where it is refused.

@@ -1,4 +1,5 @@
 import MartletHTTP
+import MartletTesting
 import Testing
 
 /// Messages put together at random from telling pieces, good ones and bad ones.

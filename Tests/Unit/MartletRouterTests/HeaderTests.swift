@@ -3,6 +3,7 @@ import MartletCore
 import MartletHTTP
 import MartletJSON
 import MartletProvider
+import MartletTesting
 import Testing
 
 @testable import MartletRouter

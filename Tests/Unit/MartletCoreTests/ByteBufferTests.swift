@@ -1,0 +1,75 @@
+import MartletCore
+import Testing
+
+@Suite struct `Byte buffers` {
+    private func expect(
+        _ buffer: borrowing ByteBuffer, _ expected: String, at location: SourceLocation = #_sourceLocation
+    ) {
+        let text = String(decoding: buffer.array, as: UTF8.self)
+        #expect(text == expected, sourceLocation: location)
+    }
+
+    @Test(arguments: [0, 1, 9, 10, 99, 100, 12_345, -1, -908, Int.max, Int.min])
+    func `numbers come out in decimal`(number: Int) {
+        var buffer = ByteBuffer()
+        buffer.append(decimal: number)
+        expect(buffer, String(number))
+    }
+
+    @Test(arguments: [0, 1, 0xF, 0x10, 0xABC, 0xFFFF_FFFF, UInt.max])
+    func `numbers come out in hexadecimal`(number: UInt) {
+        var buffer = ByteBuffer()
+        buffer.append(hexadecimal: number)
+        expect(buffer, String(number, radix: 16))
+    }
+
+    @Test(arguments: [0, 1, 9, 10, 0x1234_5678, 0x9ABC_DEF0, UInt32.max])
+    func `eight digits are always eight`(number: UInt32) {
+        var buffer = ByteBuffer()
+        buffer.append(eightDigits: number)
+        let digits = String(number, radix: 16)
+        expect(buffer, String(repeating: "0", count: 8 - digits.count) + digits)
+    }
+
+    @Test func `what is consumed is gone, what is not stays in order`() {
+        var buffer = ByteBuffer()
+        var model: [UInt8] = []
+        var next: UInt8 = 0
+        for round in 1...500 {
+            for _ in 0..<(round % 37) {
+                buffer.append(next)
+                model.append(next)
+                next &+= 1
+            }
+            let used = min(round % 23, model.count)
+            buffer.consume(used)
+            model.removeFirst(used)
+            let count = buffer.count
+            #expect(count == model.count)
+        }
+        let rest = buffer.array
+        #expect(rest == model)
+    }
+
+    @Test func `truncating keeps the front and releasing keeps nothing`() {
+        var buffer = ByteBuffer(capacity: 4)
+        buffer.append("abcdef")
+        buffer.consume(1)
+        buffer.truncate(to: 2)
+        expect(buffer, "bc")
+        buffer.truncate(to: 10)
+        expect(buffer, "bc")
+        buffer.release()
+        buffer.append(text: "é")
+        let bytes = buffer.array
+        #expect(bytes == [0xC3, 0xA9])
+    }
+
+    @Test func `letters are lowered and nothing else`() {
+        var buffer = ByteBuffer()
+        let all = (0...255).map { UInt8($0) }
+        unsafe all.withUnsafeBufferPointer { unsafe buffer.append(lowercasing: $0) }
+        let lowered = buffer.array
+        #expect(lowered == all.map { (65...90).contains($0) ? $0 + 32 : $0 })
+    }
+}
