@@ -192,6 +192,38 @@ import Testing
         }
     }
 
+    /// An answer in chunks with a pause between them that is longer than a silent client is left alone.
+    private static let slowChunks: ScriptedUpstream.Script = {
+        try $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+        pause(.milliseconds(1200))
+        try? $0.send("3\r\ntwo\r\n0\r\n\r\n")
+    }
+
+    @Test func `a half-closed client still gets the rest of a chunked answer`() throws {
+        try withOpenGateway(script: Self.slowChunks) { gateway, _ throws in
+            let client = try gateway.connect()
+            try client.send("GET", "/")
+            client.socket.finishSending()
+            let answer = try client.response()
+            #expect(answer.text == "onetwo" && answer.end == .complete, "\(answer)")
+        }
+    }
+
+    @Test func `a client that leaves a silent stream ends the upstream's exchange within a second`() throws {
+        let script: ScriptedUpstream.Script = {
+            try $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
+            _ = $0.waitForEnd()
+            $0.closes = true
+        }
+        try withOpenGateway(script: script) { gateway, upstream throws in
+            let client = try gateway.connect()
+            try client.send("GET", "/")
+            _ = try client.socket.receive()
+            client.close()
+            try waitUntil("the upstream's side ends", within: .seconds(2)) { upstream.endedConnections == 1 }
+        }
+    }
+
     @Test func `a client that leaves in the middle of a body never makes a complete request`() throws {
         for bytes in ["Content-Length: 10\r\n\r\nabc", "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"] {
             try withOpenGateway { gateway, upstream throws in
