@@ -250,9 +250,11 @@ extension Worker {
         }
     }
 
-    /// A client that half-closed still gets its answer; one that left does not need it. Which of the two it is shows when
-    /// something is sent, so a waiting HTTP/1.1 client is sent what changes nothing: a 100 (Continue), which it must expect
-    /// (RFC 9110 §15.2), or a leading zero of the next chunk's size (RFC 9112 §7.1).
+    /// A client that half-closed still gets its answer; one that left does not need it.
+    ///
+    /// Which of the two it is shows when something is sent, so a waiting HTTP/1.1 client is sent what changes
+    /// nothing: a 100 (Continue), which it must expect (RFC 9110 §15.2), or a leading zero of the next chunk's size
+    /// (RFC 9112 §7.1).
     private mutating func peerEnded(_ client: Int32) {
         guard clients[client].phase == .exchange, !clients[client].hasProbed,
             exchanges[clients[client].exchange].isRequestComplete

@@ -188,7 +188,9 @@ extension Worker {
         exchanges[exchange].windowBytes = 0
     }
 
-    /// A client that is not read from need not send. One that takes nothing either may be what its upstream waits for.
+    /// A client that is not read from need not send.
+    ///
+    /// One that takes nothing either may be what its upstream waits for.
     private mutating func pausedTimedOut(_ exchange: Int32) {
         let client = exchanges[exchange].client
         let link = exchanges[exchange].link

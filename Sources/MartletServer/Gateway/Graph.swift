@@ -72,7 +72,8 @@ struct Graph: Sendable {
     }
 
     private static func context(
-        _ name: String, _ configuration: GatewayConfiguration, _ services: Services, _ store: Store, _ keys: KeyShelf.Visit,
+        _ name: String, _ configuration: GatewayConfiguration, _ services: Services, _ store: Store,
+        _ keys: KeyShelf.Visit,
         _ forget: @escaping @Sendable () -> Void
     ) -> ProviderContext {
         let policy = IssuerKeysPolicy(configuration.jwks)
