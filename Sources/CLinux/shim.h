@@ -19,6 +19,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -79,6 +80,16 @@ static inline ssize_t martlet_send_two(int fd, const void *first, size_t first_c
     struct iovec parts[2] = {{(void *)first, first_count}, {(void *)second, second_count}};
     struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
     return sendmsg(fd, &message, MSG_NOSIGNAL);
+}
+/* Lets the process have as many descriptors as it may ask for; answers how many that are. */
+static inline int64_t martlet_raise_descriptor_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
+    if (limit.rlim_cur < limit.rlim_max) {
+        struct rlimit raised = {limit.rlim_max, limit.rlim_max};
+        if (setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
+    }
+    return limit.rlim_cur > INT32_MAX ? INT32_MAX : (int64_t)limit.rlim_cur;
 }
 /* A datagram to a Unix socket whose path begins with `/`, or with `@` for the abstract name space. */
 static inline int martlet_notify(const char *path, const char *state) {

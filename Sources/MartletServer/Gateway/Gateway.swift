@@ -22,6 +22,8 @@ package final class Gateway: Sendable {
         var reloads: ReloadRecord
     }
 
+    /// Descriptors that are nobody's connection: loops, logs, the store, listeners.
+    private static let ownDescriptors = 100
     /// How often upstream host names are looked up again.
     private static let resolveInterval = Duration.seconds(30)
 
@@ -62,6 +64,7 @@ package final class Gateway: Sendable {
     package func start() async throws(StartError) {
         let graph = graph
         let configuration = graph.blueprint.configuration
+        warnOfDescriptors(configuration.server.limits)
         // Clients need not wait for an issuer that is slow: a token whose key is not there yet waits by itself.
         let starting = Task { await Gateway.start(graph.providers) }
         let resolved = await NameResolution.resolve(graph.snapshot, services)
@@ -86,6 +89,15 @@ package final class Gateway: Sendable {
         }
         for address in addresses { announce(address, "public") }
         if let adminAddress { announce(adminAddress, "admin") }
+    }
+
+    /// A client costs a descriptor, and another one while a request of it is at an upstream.
+    private func warnOfDescriptors(_ limits: Limits) {
+        let available = SystemInformation.raiseDescriptorLimit()
+        guard available < limits.connections + Gateway.ownDescriptors else { return }
+        services.logger.warning(
+            "the limit of open files is below what server.limits.connections needs", ("limit", String(available)),
+            ("connections", String(limits.connections)))
     }
 
     private func announce(_ address: String, _ listener: String) {
