@@ -15,5 +15,8 @@ package struct IOError: Error, Sendable, CustomStringConvertible {
     /// The failure of the call that has just returned.
     package init(_ call: StaticString) { self.init(call, errno: martlet_errno()) }
 
+    /// Whether this side has run out of something; the other side has no part in it.
+    package var isShortage: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL].contains(errno) }
+
     package var description: String { "\(call): \(unsafe String(cString: strerror(errno)))" }
 }

@@ -127,6 +127,21 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `whatever else is for a proxy to say comes from trusted ones only`(isTrusted: Bool) throws {
+        let names = [
+            "X-Forwarded-Prefix", "X-Forwarded-Port", "X-Forwarded-Uri", "X-Forwarded-Method", "x-forwarded-USER",
+            "X-Forwarded-Ssl", "X_Forwarded_Groups", "X-Real-IP",
+        ]
+        let server = isTrusted ? "trusted_proxies: [127.0.0.0/8]" : ""
+        try withOpenGateway(server: server) { gateway, upstream throws in
+            _ = try gateway.get("/", names.map { ($0, "claimed") } + [("X-Forwarding", "kept"), ("X-Real", "kept")])
+            let request = try upstream.onlyRequest()
+            for name in names { #expect(request[name] == (isTrusted ? "claimed" : nil), "\(name)") }
+            #expect(request["X-Forwarding"] == "kept" && request["X-Real"] == "kept")
+        }
+    }
+
     @Test func `a trusted proxy's word is kept and added to`() throws {
         try withOpenGateway(server: "trusted_proxies: [10.0.0.0/8, 127.0.0.0/8]") { gateway, upstream throws in
             let answer = try gateway.get("/", Self.claimed)

@@ -109,6 +109,29 @@ import Testing
         }
     }
 
+    @Test func `a connection that a slow reader held back serves the next request`() throws {
+        let script: ScriptedUpstream.Script = { exchange in
+            let size = Int(exchange.request.target.dropFirst()) ?? 0
+            try exchange.respond(200, bytes: [UInt8](repeating: 1, count: size))
+        }
+        let upstream = try ScriptedUpstream(script)
+        let folder = try TemporaryFolder()
+        var config = GatewayConfig(endpoints: [upstream.url], server: "workers: 1")
+        // Its buffers have one size; some of these answers end just where the gateway begins to hold back.
+        config.listen = "- address: unix:\(folder.file("front.sock"))"
+        try withMartlet(config.text) { gateway throws in
+            for size in stride(from: 440_000, to: 600_000, by: 8000) {
+                let slow = try gateway.connect()
+                try slow.send("GET", "/\(size)")
+                pause(.milliseconds(50))
+                let other = try gateway.connect()
+                try other.send("GET", "/1")
+                #expect(try other.response(within: .seconds(5)).status == 200, "\(size)")
+                slow.close()
+            }
+        }
+    }
+
     @Test func `a drain does not cut off who is still taking an answer`() throws {
         let sizes = [300_000, 1_000_000, 2_000_000, 2_600_000, 2_800_000, 3_000_000, 3_200_000, 4_000_000]
         let script: ScriptedUpstream.Script = { exchange in

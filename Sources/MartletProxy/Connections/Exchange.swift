@@ -129,7 +129,7 @@ struct Exchange: ~Copyable, SlabElement {
 
     /// Whether the request may be sent a second time after its bytes went out: nothing is lost or done twice.
     var isRepeatable: Bool {
-        guard framing.isNone else { return false }
+        guard framing.isEmpty else { return false }
         switch method {
         case .get, .head, .options, .put, .delete: return true
         default: return false

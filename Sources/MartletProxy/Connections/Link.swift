@@ -56,6 +56,8 @@ struct Link: ~Copyable, SlabElement {
     /// Gets ready to read the answer of the next request.
     mutating func expectAnswer() {
         phase = .awaitingHead
+        // The last answer may have ended while its client was slow.
+        isPaused = false
         hasAnswered = false
         framing = .none
         remaining = 0

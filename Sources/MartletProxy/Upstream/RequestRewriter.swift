@@ -73,6 +73,8 @@ struct RequestRewriter: ~Copyable {
             if forwarding.isTrusted { return true }
             sawForwarded = true
             return false
+        case .xForwardedURI, .xForwardedMethod, .xForwardedPort, .xForwardedPrefix, .xRealIP:
+            return forwarding.isTrusted
         case .xForwardedFor:
             sawForwardedFor = true
             return false
@@ -84,10 +86,23 @@ struct RequestRewriter: ~Copyable {
             return forwarding.isTrusted
         default: break
         }
+        if !forwarding.isTrusted, unsafe isForwarding(bytes[field.name]) { return false }
         let all = unsafe bytes.span
         if removal.routes.reservedNames.contains(field, in: all) { return false }
         guard let removals = removal.removals else { return true }
         return !removals.contains(field, in: all)
+    }
+
+    /// Whether a name begins with `X-Forwarded-` to somebody who folds names: what it says is for a proxy to say.
+    private func isForwarding(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        let prefix: StaticString = "x-forwarded-"
+        guard name.count > prefix.utf8CodeUnitCount, unsafe name[0] | 0x20 == 0x78 else { return false }
+        for index in 0..<prefix.utf8CodeUnitCount {
+            let (byte, wanted) = unsafe (name[index], prefix.utf8Start[index])
+            let isDash = byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
+            guard byte | 0x20 == wanted || (isDash && wanted == UInt8(ascii: "-")) else { return false }
+        }
+        return true
     }
 
     /// A bearer value that looks like one of the gateway's own tokens; none of them ever reaches an upstream unasked.

@@ -99,6 +99,7 @@ extension Worker {
             bytesIn: exchanges[exchange].bytesIn, bytesOut: exchanges[exchange].bytesOut, microseconds: microseconds)
         records.append(record, format: accessLog.format)
         exchanges[exchange].task = nil
+        exchanges[exchange].body.release()
         exchanges.give(exchange)
         clients[client].exchange = -1
     }

@@ -140,9 +140,13 @@ extension Worker {
         guard let place = upstreams.place(of: endpoint) else {
             return retryOrRefuse(exchange, .upstreamUnavailable("upstream.name_not_resolved"), nothingSent: true)
         }
-        guard let (fd, pending) = try? Socket.connect(to: place) else {
-            upstreams.failed(endpoint, refused: true, now: now)
-            return retryOrRefuse(exchange, .upstreamUnavailable("upstream.refused"), nothingSent: true)
+        let (fd, pending): (Int32, Bool)
+        do {
+            (fd, pending) = try Socket.connect(to: place)
+        } catch {
+            if !error.isShortage { upstreams.failed(endpoint, refused: true, now: now) }
+            let reason: ErrorCode = error.isShortage ? "upstream.no_descriptor" : "upstream.refused"
+            return retryOrRefuse(exchange, .upstreamUnavailable(reason), nothingSent: true)
         }
         let link = links.take()
         links[link].open(fd: fd, endpoint: endpoint, connected: !pending)

@@ -181,7 +181,10 @@ extension Worker {
         case .idle: closeLink(link)
         case .connecting: connectFailed(link, .upstreamTimeout("upstream.connect_timed_out"))
         case .awaitingHead:
-            upstreams.failed(links[link].endpoint, refused: false, now: now)
+            // An upstream that waits for the rest of a request has not failed.
+            if exchanges[exchange].isRequestComplete || !links[link].output.isEmpty {
+                upstreams.failed(links[link].endpoint, refused: false, now: now)
+            }
             dropLink(of: exchange)
             fail(exchange, .upstreamTimeout("upstream.answer_timed_out"))
         case .body:

@@ -3,6 +3,7 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletIO
+internal import MartletProvider
 
 /// Messages from other threads, and the life of listeners.
 extension Worker {
@@ -43,6 +44,7 @@ extension Worker {
             for socket in sockets { _ = CLinux.close(socket.fd) }
             return
         }
+        renumberProviders(next)
         snapshot = next
         epoch += 1
         forgetTokens()
@@ -62,6 +64,14 @@ extension Worker {
             } else {
                 try? listen(socket)
             }
+        }
+    }
+
+    /// Requests under way are logged with the provider that judged them.
+    private mutating func renumberProviders(_ next: Snapshot) {
+        let places = snapshot.providers.map { old in next.providers.firstIndex { $0.name == old.name } ?? -1 }
+        for exchange in 0..<exchanges.end where exchanges[exchange].isAlive && exchanges[exchange].provider >= 0 {
+            exchanges[exchange].provider = Int32(places[Int(exchanges[exchange].provider)])
         }
     }
 

@@ -134,7 +134,9 @@ package struct Worker: ~Copyable {
             let patience = ready.isEmpty ? wheel.wait(now: now, idle: records.isEmpty ? 1000 : 50) : 0
             let count = poller.wait(milliseconds: patience)
             readClocks()
-            for index in 0..<count { dispatch(poller.token(at: index), poller.readiness(at: index)) }
+            // Links first: one that has ended, or says what nobody asked for, is not given another request.
+            for index in 0..<count { dispatch(index, ifForLink: true) }
+            for index in 0..<count { dispatch(index, ifForLink: false) }
             goOn()
             expire()
             records.hand(to: accessLog, now: now, isIdle: count == 0)
@@ -152,8 +154,10 @@ package struct Worker: ~Copyable {
         HTTPDate(UnixTime(seconds: unixTime)).append(to: &dateText)
     }
 
-    private mutating func dispatch(_ raw: UInt64, _ readiness: Readiness) {
-        let token = EventToken(raw: raw)
+    private mutating func dispatch(_ index: Int, ifForLink isForLink: Bool) {
+        let token = EventToken(raw: poller.token(at: index))
+        guard (token.kind == .link) == isForLink else { return }
+        let readiness = poller.readiness(at: index)
         switch token.kind {
         case .client: clientEvent(token, readiness)
         case .link: linkEvent(token, readiness)
