@@ -59,10 +59,3 @@ func boundPort(of descriptor: Int32) -> UInt16 {
     guard result == 0, [AF_INET, AF_INET6].contains(Int32(address.sin6_family)) else { return 0 }
     return UInt16(bigEndian: address.sin6_port)
 }
-
-/// A port that nobody listens on: a connection to it is refused.
-package func refusedPort() throws -> UInt16 {
-    let listener = try Listener(on: .loopback(0))
-    defer { listener.close() }
-    return listener.endpoint.port
-}
