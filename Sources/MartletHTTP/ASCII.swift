@@ -25,6 +25,12 @@ enum ASCII {
         return ((lower .>= a) .& (lower .<= z)) .| ((block .>= zero) .& (block .<= nine)) .| (block .== dash)
     }
 
+    /// What is not 0x20–0x7E: adding one moves 0x7F over to the negative numbers.
+    @inline(__always)
+    static func areNoText(_ block: SIMD16<Int8>) -> SIMDMask<SIMD16<Int8>> {
+        (block &+ SIMD16(repeating: 1)) .<= space
+    }
+
     static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 < 10 }
     static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 }
     static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }

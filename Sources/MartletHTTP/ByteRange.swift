@@ -16,6 +16,13 @@ package struct ByteRange: Sendable, Equatable {
         high = UInt32(truncatingIfNeeded: max(start, end))
     }
 
+    /// The bytes from `start` up to but without `end`, which is known not to come before it.
+    @inline(__always)
+    init(ordered start: Int, _ end: Int) {
+        low = UInt32(truncatingIfNeeded: start)
+        high = UInt32(truncatingIfNeeded: end)
+    }
+
     @inlinable
     package init(start: Int, count: Int) { self.init(from: start, to: start &+ count) }
 

@@ -19,6 +19,27 @@ extension Span where Element == UInt8 {
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt16.self)
     }
 
+    /// Whether `byte` is there at all and at `index`.
+    @inline(__always)
+    func has(_ byte: UInt8, at index: Int) -> Bool {
+        guard UInt(bitPattern: index) < UInt(bitPattern: count) else { return false }
+        return unsafe self[unchecked: index] == byte
+    }
+
+    /// Whether a space or tab is there.
+    @inline(__always)
+    func hasBlank(at index: Int) -> Bool {
+        guard UInt(bitPattern: index) < UInt(bitPattern: count) else { return false }
+        return ASCII.isBlank(unsafe self[unchecked: index])
+    }
+
+    /// Whether CR and LF are there.
+    @inline(__always)
+    func hasLineEnd(at index: Int) -> Bool {
+        guard count >= 2, UInt(bitPattern: index) <= UInt(bitPattern: count &- 2) else { return false }
+        return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt16.self) == 0x0A0D
+    }
+
     /// Whether sixteen bytes are there; the form that lets the compiler see one comparison where a loop asks and
     /// `block` checks.
     @inline(__always)
@@ -33,18 +54,57 @@ extension Span where Element == UInt8 {
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: SIMD16<Int8>.self)
     }
 
+    /// The fewer than sixteen bytes from `index` to the end, then zeros.
+    @inline(never)
+    func tailBlock(at index: Int) -> SIMD16<Int8> {
+        let left = count &- index
+        precondition(index >= 0 && left >= 0 && left < 16)
+        var words = SIMD2<UInt64>()
+        if count >= 16 {
+            let last = unsafe unsafeBitCast(block(at: count &- 16), to: SIMD2<UInt64>.self)
+            let surplus = (16 &- left) &* 8
+            words[0] = last[0] >> surplus | last[1] << (64 &- surplus)
+            words[1] = last[1] >> surplus
+        } else {
+            for offset in 0..<left {
+                words[offset >> 3] |= UInt64(self[index &+ offset]) &<< UInt64(truncatingIfNeeded: (offset & 7) &* 8)
+            }
+        }
+        return unsafe unsafeBitCast(words, to: SIMD16<Int8>.self)
+    }
+
     /// The first byte from `start` on that is not 0x20–0x7E, or `count`.
     @inline(__always)
     func endOfText(from start: Int) -> Int {
+        if hasBlock(at: start) {
+            let found = firstMatch(ASCII.areNoText(block(at: start)))
+            if found < 16 { return start &+ found }
+            return endOfLongText(from: start &+ 16)
+        }
+        return endOfLongText(from: start)
+    }
+
+    @inline(never)
+    private func endOfLongText(from start: Int) -> Int {
         var index = start
+        while count >= 64, UInt(bitPattern: index) <= UInt(bitPattern: count &- 64) {
+            // Less 0x20, text is 0–0x5E and everything else is more: the greatest byte of four blocks tells.
+            @inline(__always) func offset(_ part: Int) -> SIMD16<UInt8> {
+                let block = unsafe bytes.unsafeLoadUnaligned(
+                    fromUncheckedByteOffset: index &+ part, as: SIMD16<UInt8>.self)
+                return block &- SIMD16(repeating: 0x20)
+            }
+            let greatest = greater(greater(offset(0), offset(16)), greater(offset(32), offset(48)))
+            if hasMatch(greatest .> SIMD16(repeating: 0x5E)) { break }
+            index &+= 64
+        }
         while hasBlock(at: index) {
-            let block = block(at: index)
-            let found = firstMatch((block .< ASCII.space) .| (block .== ASCII.delete))
+            let found = firstMatch(ASCII.areNoText(block(at: index)))
             if found < 16 { return index &+ found }
             index &+= 16
         }
-        while index < count, self[index] >= 0x20, self[index] < 0x7F { index &+= 1 }
-        return index
+        // The zeros behind the last byte are no text either.
+        return index < count ? index &+ firstMatch(ASCII.areNoText(tailBlock(at: index))) : count
     }
 
     /// The first byte from `start` on that is not 0x21–0x7E or is `#` or `?`, or `count`.
@@ -217,9 +277,24 @@ extension Span where Element == UInt8 {
 @inline(__always)
 func firstMatch(_ mask: SIMDMask<SIMD16<Int8>>) -> Int {
     let halves = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
-    if halves[0] | halves[1] == 0 { return 16 }
-    if halves[0] != 0 { return halves[0].trailingZeroBitCount >> 3 }
-    return 8 &+ halves[1].trailingZeroBitCount >> 3
+    let low = halves[0]
+    if low != 0 { return low.trailingZeroBitCount &>> 3 }
+    let high = halves[1]
+    if high != 0 { return 8 &+ high.trailingZeroBitCount &>> 3 }
+    return 16
+}
+
+/// The greater byte of each lane.
+@inline(__always)
+private func greater(_ left: SIMD16<UInt8>, _ right: SIMD16<UInt8>) -> SIMD16<UInt8> {
+    left.replacing(with: right, where: right .> left)
+}
+
+/// Whether a lane is set; where mostly none is, cheaper than `firstMatch`.
+@inline(__always)
+func hasMatch(_ mask: SIMDMask<SIMD16<Int8>>) -> Bool {
+    let halves = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
+    return halves[0] | halves[1] != 0
 }
 
 extension StaticString {
@@ -239,5 +314,21 @@ extension StaticString {
     func quarter(at offset: Int) -> UInt16 {
         precondition(offset >= 0 && offset <= utf8CodeUnitCount &- 2)
         return unsafe UnsafeRawPointer(utf8Start).loadUnaligned(fromByteOffset: offset, as: UInt16.self)
+    }
+
+    /// The eight bytes from `offset` on, zeros where the text has ended.
+    @inline(__always)
+    func paddedWord(at offset: Int) -> UInt64 {
+        let left = utf8CodeUnitCount &- offset
+        if left >= 8 { return word(at: offset) }
+        if left >= 4 {
+            let last = UInt64(half(at: utf8CodeUnitCount &- 4))
+            return UInt64(half(at: offset)) | last &<< UInt64(truncatingIfNeeded: (left &- 4) &* 8)
+        }
+        if left >= 2 {
+            let last = UInt64(quarter(at: utf8CodeUnitCount &- 2))
+            return UInt64(quarter(at: offset)) | last &<< UInt64(truncatingIfNeeded: (left &- 2) &* 8)
+        }
+        return left == 1 ? UInt64(byte(at: offset)) : 0
     }
 }

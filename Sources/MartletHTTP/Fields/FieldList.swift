@@ -10,7 +10,9 @@
 
     package init(capacity: Int) {
         self.capacity = max(capacity, 1)
-        unsafe base = .allocate(capacity: self.capacity)
+        // One more than it holds: a line is read in place before it is known whether it may stay.
+        unsafe base = .allocate(capacity: self.capacity &+ 1)
+        unsafe base.initialize(repeating: .none, count: self.capacity &+ 1)
     }
 
     deinit { unsafe base.deallocate() }
@@ -32,11 +34,16 @@
         return -1
     }
 
-    /// Adds a field; `false` when the list is full.
+    /// Reads the line at `index` into the place behind the last field.
     @inline(__always)
-    mutating func append(_ field: HeadField) -> Bool {
+    mutating func readLine(_ bytes: Span<UInt8>, at index: Int) -> LineOutcome {
+        unsafe FieldLine.read(bytes, at: index, into: &base[count])
+    }
+
+    /// Adds the field that `readLine` has read; `false` when the list is full.
+    @inline(__always)
+    mutating func keepLine() -> Bool {
         guard count < capacity else { return false }
-        unsafe (base + count).initialize(to: field)
         count &+= 1
         return true
     }

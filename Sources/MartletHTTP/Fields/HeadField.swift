@@ -2,24 +2,35 @@
 @usableFromInline
 package struct HeadField: Sendable {
     /// The name as it was sent.
-    @usableFromInline package let name: ByteRange
+    @usableFromInline package internal(set) var name: ByteRange
     /// The value without the white space around it.
-    package let value: ByteRange
+    package internal(set) var value: ByteRange
     /// From the name through CRLF: what to copy when the field is passed on as it is.
-    package let line: ByteRange
+    package internal(set) var line: ByteRange
     /// The hash of the folded name (lower case, `_` and `.` as `-`); for `FieldNameSet`.
-    @usableFromInline package let nameHash: UInt32
+    @usableFromInline package internal(set) var nameHash: UInt32
     /// The field if its name is spelled exactly, letter case aside.
-    package let known: KnownField
+    package internal(set) var known: KnownField
     /// The field that a spelling with `_` or `.` would become at an upstream that folds names; else `other`.
-    package let alias: KnownField
+    package internal(set) var alias: KnownField
     /// Whether the value holds bytes over 0x7F (RFC 9110 `obs-text`).
-    package let hasObsText: Bool
+    package internal(set) var hasObsText: Bool
     /// Whether a `Connection` field names it.
     ///
     /// Never set for `Host`, `Content-Length` and `Transfer-Encoding`, nor for what is
     /// about the connection anyway: `Keep-Alive`, `Upgrade`.
     package var isConnectionOption: Bool
+
+    /// Begins a field: everything about its name, and what it says until something else is found out.
+    @inline(__always)
+    mutating func setName(_ range: ByteRange, hash: UInt32, known: KnownField, alias: KnownField) {
+        name = range
+        nameHash = hash
+        self.known = known
+        self.alias = alias
+        hasObsText = false
+        isConnectionOption = false
+    }
 
     /// A field of no bytes, for a variable to begin with.
     static var none: HeadField {

@@ -1,45 +1,22 @@
 extension KnownField {
-    /// The field that a name spells in any letter case; `range` holds token characters only.
-    ///
-    /// By length first: few names share one, and each comparison is a word or two.
+    /// The field that a name of any length spells in any letter case; `range` holds token characters only.
     @inline(never)
     static func named(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
-        @inline(__always) func spells(_ field: KnownField) -> Bool { bytes.spells(field.name, at: range.start) }
-        switch range.count {
-        case 2: return spells(.te) ? .te : .other
-        case 3: return spells(.via) ? .via : .other
-        case 4: return spells(.host) ? .host : spells(.date) ? .date : .other
-        case 6: return spells(.cookie) ? .cookie : spells(.expect) ? .expect : spells(.server) ? .server : .other
-        case 7: return spells(.upgrade) ? .upgrade : spells(.trailer) ? .trailer : .other
-        case 8: return spells(.location) ? .location : .other
-        case 9: return spells(.forwarded) ? .forwarded : spells(.xRealIP) ? .xRealIP : .other
-        case 10:
-            if spells(.connection) { return .connection }
-            if spells(.keepAlive) { return .keepAlive }
-            return spells(.setCookie) ? .setCookie : spells(.tracestate) ? .tracestate : .other
-        case 11: return spells(.traceparent) ? .traceparent : spells(.retryAfter) ? .retryAfter : .other
-        case 12:
-            if spells(.contentType) { return .contentType }
-            return spells(.xRequestID) ? .xRequestID : spells(.maxForwards) ? .maxForwards : .other
-        case 13: return spells(.authorization) ? .authorization : spells(.cacheControl) ? .cacheControl : .other
-        case 14: return spells(.contentLength) ? .contentLength : spells(.originalURI) ? .originalURI : .other
-        case 15:
-            if spells(.xForwardedFor) { return .xForwardedFor }
-            return spells(.xForwardedURI) ? .xForwardedURI : spells(.originalHost) ? .originalHost : .other
-        default: return long(bytes, range)
+        guard range.count <= 16 else { return long(bytes, range) }
+        var words = SIMD2<UInt64>()
+        for offset in 0..<range.count {
+            // No other token character becomes a letter, a digit or a dash by this.
+            let folded = UInt64(bytes[range.start &+ offset] | 0x20)
+            words[offset >> 3] |= folded &<< UInt64(truncatingIfNeeded: (offset & 7) &* 8)
         }
+        return FoldedName(low: words[0], high: words[1], count: range.count).known
     }
 
-    /// The names of 16 and more bytes.
+    /// The names of 17 and more bytes.
     @inline(never)
     private static func long(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
         @inline(__always) func spells(_ field: KnownField) -> Bool { bytes.spells(field.name, at: range.start) }
         switch range.count {
-        case 16:
-            if spells(.xForwardedHost) { return .xForwardedHost }
-            if spells(.xForwardedPort) { return .xForwardedPort }
-            if spells(.contentEncoding) { return .contentEncoding }
-            return spells(.wwwAuthenticate) ? .wwwAuthenticate : spells(.proxyConnection) ? .proxyConnection : .other
         case 17:
             if spells(.transferEncoding) { return .transferEncoding }
             if spells(.xForwardedProto) { return .xForwardedProto }

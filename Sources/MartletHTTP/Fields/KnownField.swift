@@ -1,8 +1,9 @@
 /// The fields that the gateway itself looks at.
 package enum KnownField: UInt8, Sendable, CaseIterable {
     case other
-    case host, connection, contentLength, transferEncoding, te, trailer, upgrade, expect
-    case authorization, proxyAuthorization, proxyAuthenticate, proxyConnection, keepAlive, wwwAuthenticate
+    // The first line is what `isJudged` tells by its numbers.
+    case host, connection, contentLength, transferEncoding, te, trailer, upgrade, expect, authorization
+    case proxyAuthorization, proxyAuthenticate, proxyConnection, keepAlive, wwwAuthenticate
     case forwarded, xForwardedFor, xForwardedProto, xForwardedHost, xForwardedURI, xForwardedMethod, xForwardedPort
     case xForwardedPrefix, xRealIP, xRequestID
     case originalURI, originalMethod, originalHost
@@ -10,6 +11,10 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
         location
     case traceparent, tracestate
     case secWebSocketKey, secWebSocketAccept, secWebSocketVersion, secWebSocketProtocol, secWebSocketExtensions
+
+    /// Whether a parser may look at the field's value, or refuse the head because of it.
+    @inline(__always)
+    var isJudged: Bool { rawValue &- KnownField.host.rawValue <= KnownField.authorization.rawValue &- 1 }
 
     /// The name in lower case; empty for `other`.
     package var name: StaticString {

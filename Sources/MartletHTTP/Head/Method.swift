@@ -28,6 +28,23 @@ package enum Method: UInt8, Sendable, CaseIterable {
         }
     }
 
+    /// The method that stands at `start` with a space behind it, if it is one of those that are usual.
+    @inline(__always)
+    static func usual(_ bytes: Span<UInt8>, at start: Int) -> Method? {
+        guard bytes.hasBlock(at: start) else { return nil }
+        let word = bytes.word(at: start)
+        @inline(__always) func begins(_ method: Method) -> Bool {
+            let unused = UInt64(truncatingIfNeeded: 7 &- method.name.utf8CodeUnitCount) &* 8
+            let space = (0x2000_0000_0000_0000 as UInt64) &>> unused
+            return word & (UInt64.max &>> unused) == method.name.paddedWord(at: 0) | space
+        }
+        if begins(.get) { return .get }
+        if begins(.post) { return .post }
+        if begins(.put) { return .put }
+        if begins(.delete) { return .delete }
+        return begins(.head) ? .head : nil
+    }
+
     /// The method that a range of token characters spells.
     static func named(_ bytes: Span<UInt8>, _ range: ByteRange) -> Method {
         func spells(_ method: Method) -> Bool {

@@ -4,6 +4,21 @@ extension RequestHead {
 
     /// Reads the request line at `start` (RFC 9112 §3): token, one space, target, one space, version, CRLF.
     mutating func readRequestLine(_ bytes: Span<UInt8>, at start: Int, maximumTargetBytes: Int) -> LineOutcome {
+        if let usual = Method.usual(bytes, at: start) {
+            method = usual
+            methodText = ByteRange(start: start, count: usual.name.utf8CodeUnitCount)
+        } else if let stopped = readMethod(bytes, at: start) {
+            return stopped
+        }
+        let next = methodText.end &+ 1
+        if let stopped = readTarget(bytes, at: next, maximumTargetBytes: maximumTargetBytes) { return stopped }
+        if let failure = splitTarget(bytes) { return .failure(failure) }
+        return readVersion(bytes, at: target.end &+ 1)
+    }
+
+    /// A method of any name, with a space behind it; nil when both are there.
+    @inline(never)
+    private mutating func readMethod(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome? {
         var index = start
         while index < bytes.count, Token.isMember(bytes[index]), index &- start <= RequestHead.maximumMethodBytes {
             index &+= 1
@@ -14,9 +29,7 @@ extension RequestHead {
             return .failure(bytes[index] == 0x0A ? .bareLF : .badRequestLine)
         }
         method = Method.named(bytes, methodText)
-        if let stopped = readTarget(bytes, at: index &+ 1, maximumTargetBytes: maximumTargetBytes) { return stopped }
-        if let failure = splitTarget(bytes) { return .failure(failure) }
-        return readVersion(bytes, at: target.end &+ 1)
+        return nil
     }
 
     /// Finds the end of the target and its query; nil when both are set.

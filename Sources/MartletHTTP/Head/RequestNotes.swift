@@ -12,7 +12,7 @@ struct RequestNotes {
 
     /// Takes a field into account that is known or stands for a known one.
     /// - Returns: why the request must be refused, if so.
-    @inline(__always)
+    @inline(never)
     mutating func note(_ field: HeadField, _ bytes: Span<UInt8>, _ head: inout RequestHead) -> HeadFailure? {
         switch field.known {
         case .host:
@@ -33,7 +33,7 @@ struct RequestNotes {
         case .other:
             // An upstream that folds names would read a second framing out of these.
             if field.alias == .contentLength || field.alias == .transferEncoding { return .badFieldName }
-        default: return framing.note(field, bytes, isHTTP10: isHTTP10)
+        default: return framing.note(field.known, field.value, bytes, isHTTP10: isHTTP10)
         }
         return nil
     }

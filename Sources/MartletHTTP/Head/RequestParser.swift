@@ -79,20 +79,22 @@ package struct RequestParser: Sendable {
 
     private func readFields(_ bytes: Span<UInt8>, at start: Int, into head: inout RequestHead) -> HeadOutcome {
         var notes = RequestNotes(isHTTP10: head.isHTTP10)
-        var field = HeadField.none
         var index = start
         while index < bytes.count {
-            if bytes[index] == 0x0D, index &+ 1 < bytes.count, bytes[index &+ 1] == 0x0A {
+            if bytes.hasLineEnd(at: index) {
                 if let failure = notes.finish(bytes, &head) { return .failure(failure) }
                 return .complete(index &+ 2)
             }
-            switch FieldLine.read(bytes, at: index, into: &field) {
+            switch head.fields.readLine(bytes, at: index) {
             case .next(let next): index = next
             case .incomplete: return .needMore
             case .failure(let failure): return settle(failure, bytes, from: index)
             }
-            guard head.fields.append(field) else { return .failure(.tooManyFields) }
-            if field.known != .other || field.alias != .other, let failure = notes.note(field, bytes, &head) {
+            guard head.fields.keepLine() else { return .failure(.tooManyFields) }
+            let last = head.fields.count &- 1
+            if head.fields[last].known.isJudged || head.fields[last].alias != .other,
+                let failure = notes.note(head.fields[last], bytes, &head)
+            {
                 return .failure(failure)
             }
         }

@@ -28,23 +28,25 @@ package struct ResponseHead: ~Copyable {
         }
         isHTTP10 = isOld
         guard start &+ 12 < bytes.count else { return cutShort(bytes, from: start) }
-        let digits = ByteRange(start: start &+ 9, count: 3)
-        guard bytes[start &+ 8] == 0x20, let number = FramingNotes.decimal(bytes, digits), (100...599).contains(number)
-        else { return .failure(.upstreamBadStatusLine) }
-        status = number
-        var index = digits.end
+        let hundreds = bytes[start &+ 9] &- 0x30
+        let tens = bytes[start &+ 10] &- 0x30
+        let ones = bytes[start &+ 11] &- 0x30
+        guard bytes[start &+ 8] == 0x20, hundreds &- 1 < 5, tens < 10, ones < 10 else {
+            return .failure(.upstreamBadStatusLine)
+        }
+        status = Int(hundreds) &* 100 &+ Int(tens) &* 10 &+ Int(ones)
+        var index = start &+ 12
         guard bytes[index] == 0x20 else {
             reason = .empty
             return FieldLine.readEnd(bytes, at: index, otherwise: .upstreamBadStatusLine)
         }
         index &+= 1
         let text = index
-        while true {
-            index = bytes.endOfText(from: index)
-            guard index < bytes.count, bytes[index] == 0x09 || bytes[index] >= 0x80 else { break }
-            index &+= 1
+        index = bytes.endOfText(from: index)
+        while index < bytes.count, bytes[index] == 0x09 || bytes[index] >= 0x80 {
+            index = bytes.endOfText(from: index &+ 1)
         }
-        reason = ByteRange(from: text, to: index)
+        reason = ByteRange(ordered: text, index)
         return FieldLine.readEnd(bytes, at: index, otherwise: .upstreamBadStatusLine)
     }
 

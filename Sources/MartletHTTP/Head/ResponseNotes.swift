@@ -7,13 +7,13 @@ struct ResponseNotes {
 
     init(isHTTP10: Bool) { self.isHTTP10 = isHTTP10 }
 
-    @inline(__always)
-    mutating func note(_ field: HeadField, _ bytes: Span<UInt8>) -> HeadFailure? {
-        if field.known == .upgrade {
+    @inline(never)
+    mutating func note(_ known: KnownField, _ value: ByteRange, _ bytes: Span<UInt8>) -> HeadFailure? {
+        if known == .upgrade {
             upgrades &+= 1
-            upgrade = field.value
+            upgrade = value
         }
-        return framing.note(field, bytes, isHTTP10: isHTTP10)
+        return framing.note(known, value, bytes, isHTTP10: isHTTP10)
     }
 
     /// Where the body ends (RFC 9112 §6.3) and whether the connection goes on.

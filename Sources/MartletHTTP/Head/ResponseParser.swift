@@ -44,19 +44,20 @@ package struct ResponseParser: Sendable {
         case .failure(let failure): return settle(failure, bytes, from: 0)
         }
         var notes = ResponseNotes(isHTTP10: head.isHTTP10)
-        var field = HeadField.none
         while index < bytes.count {
-            if bytes[index] == 0x0D, index &+ 1 < bytes.count, bytes[index &+ 1] == 0x0A {
-                if let failure = notes.finish(bytes, method, &head) { return .failure(failure.upstream) }
+            if bytes.hasLineEnd(at: index) {
+                if let failure = notes.finish(bytes, method, &head) { return blame(failure) }
                 return .complete(index &+ 2)
             }
-            switch FieldLine.read(bytes, at: index, into: &field) {
+            switch head.fields.readLine(bytes, at: index) {
             case .next(let next): index = next
             case .incomplete: return .needMore
             case .failure(let failure): return settle(failure, bytes, from: index)
             }
-            guard head.fields.append(field) else { return .failure(.upstreamTooManyFields) }
-            if let failure = notes.note(field, bytes) { return .failure(failure.upstream) }
+            guard head.fields.keepLine() else { return .failure(.upstreamTooManyFields) }
+            let last = head.fields.count &- 1
+            let known = head.fields[last].known
+            if known.isJudged, let failure = notes.note(known, head.fields[last].value, bytes) { return blame(failure) }
         }
         return .needMore
     }
@@ -66,4 +67,7 @@ package struct ResponseParser: Sendable {
     private func settle(_ failure: HeadFailure, _ bytes: Span<UInt8>, from lineStart: Int) -> HeadOutcome {
         bytes.lineFeed(from: lineStart) < bytes.count ? .failure(failure.upstream) : .needMore
     }
+
+    @inline(never)
+    private func blame(_ failure: HeadFailure) -> HeadOutcome { .failure(failure.upstream) }
 }
