@@ -41,7 +41,7 @@ private import CLinux
         if let base = unsafe base, capacity >= count + extra {
             unsafe memmove(base, base + start, count)
         } else {
-            var size = max(capacity * 2, 512)
+            var size = max(capacity * 2, 64)
             while size < count + extra { size *= 2 }
             let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
             if let old = unsafe base {
