@@ -1,9 +1,9 @@
 private import CLinux
 private import Synchronization
 
-/// Lets the main thread wait for work that runs elsewhere.
+/// Lets a thread wait for work that runs elsewhere.
 ///
-/// The main thread sleeps in a plain read, so that tools which follow a process by its threads can follow this one.
+/// It sleeps in a plain read, so that tools which follow a process by its threads can follow this one.
 package final class Completion: Sendable {
     private let code = Mutex<ExitCode>(.internalFault)
     private let signal: Int32

@@ -31,17 +31,32 @@ final class LoopGroup: Sendable {
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
                     verifier: services.verifier, connections: connections, log: log ?? services.sink,
                     clock: services.clock)
-                threads.append(
-                    try SystemThread(name: "\(name)-\(index)") {
-                        guard var worker = try? Worker(setup) else { return }
-                        worker.run()
-                    })
+                let started = Completion()
+                threads.append(try SystemThread(name: "\(name)-\(index)") { LoopGroup.run(setup, started) })
+                guard started.wait() == .ok else { throw LoopFailure() }
             }
         } catch {
+            for mailbox in mailboxes { mailbox.drain(until: services.clock.monotonicTime) }
             throw StartError(code: "server.loop_not_started", message: "\(error)", exit: .internalFault)
         }
         self.mailboxes = mailboxes
         running.withLock { $0 = threads }
+    }
+
+    /// The whole life of a loop's thread.
+    private static func run(_ setup: Worker.Setup, _ started: Completion) {
+        do {
+            var worker = try Worker(setup)
+            started.finish(.ok)
+            worker.run()
+        } catch {
+            started.finish(.internalFault)
+        }
+    }
+
+    /// A loop had no poller, or could not watch its listeners.
+    private struct LoopFailure: Error, CustomStringConvertible {
+        var description: String { "an event loop could not be set up" }
     }
 
     var count: Int { mailboxes.count }
