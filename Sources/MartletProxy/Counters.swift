@@ -28,7 +28,6 @@ package struct LoopReport: Sendable {
     package var acceptedConnections = 0
     package var refusedConnections = 0
     package var openExchanges = 0
-    package var logLinesDropped = 0
     /// Per upstream endpoint.
     package var endpoints: [EndpointReport] = []
 

@@ -1,6 +1,7 @@
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
+internal import MartletRouter
 
 /// An answer that the gateway gives itself because a request goes no further.
 ///
@@ -40,7 +41,7 @@ struct Failure {
         status: 503, code: "auth_unavailable", reason: "server.too_many_connections", retryAfter: 1, closes: true)
 
     static let noRoute = Failure(status: 404, code: "no_route", reason: "router.no_route")
-    static let matchFailed = Failure(status: 404, code: "no_route", reason: "router.match_limit")
+    static let matchFailed = Failure(status: 404, code: "no_route", reason: .routerMatchLimit)
 
     static func methodNotAllowed(_ allow: String) -> Failure {
         Failure(status: 405, code: "method_not_allowed", reason: "router.method_not_allowed", allow: allow)

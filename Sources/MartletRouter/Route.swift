@@ -33,12 +33,6 @@ package struct Route: Sendable {
     /// Normalised, without a final slash; empty where nothing is stripped.
     let stripPrefix: [UInt8]
 
-    /// Whether a request may go on without a principal, as far as authentication is concerned.
-    package var mayWithoutPrincipal: Bool { mode != .required }
-
-    /// Whether a provider, by its place among the configured ones, may vouch here.
-    package func allows(provider: Int) -> Bool { providers.contains(provider) }
-
     /// Whether ``rewrite(path:)`` does anything.
     package var stripsPrefix: Bool { !stripPrefix.isEmpty }
 

@@ -26,9 +26,6 @@ package struct ChunkedDecoder: Sendable {
         self.isUpstream = isUpstream
     }
 
-    /// Whether the end was reached.
-    package var isDone: Bool { state == .done }
-
     /// Reads on at `offset` and moves it behind what was read.
     package mutating func next(_ bytes: Span<UInt8>, from offset: inout Int) -> ChunkEvent {
         while offset >= 0 && offset < bytes.count {

@@ -73,7 +73,6 @@ struct Exchange: ~Copyable, SlabElement {
     /// Ours, or a trusted proxy's.
     var requestID = ByteBuffer()
     var started: Int64 = 0
-    var sentUpstream: Int64 = 0
     /// The client behind trusted proxies; empty where the peer is the client.
     var forwardedClient: [UInt8] = []
     var methodText = ByteBuffer()
@@ -113,7 +112,6 @@ struct Exchange: ~Copyable, SlabElement {
         isResponseChunked = false
         closesClient = false
         started = now
-        sentUpstream = 0
         forwardedClient = []
         methodText.removeAll()
         host.removeAll()
@@ -128,11 +126,5 @@ struct Exchange: ~Copyable, SlabElement {
     }
 
     /// Whether the request may be sent a second time after its bytes went out: nothing is lost or done twice.
-    var isRepeatable: Bool {
-        guard framing.isEmpty else { return false }
-        switch method {
-        case .get, .head, .options, .put, .delete: return true
-        default: return false
-        }
-    }
+    var isRepeatable: Bool { framing.isEmpty && method.isIdempotent }
 }

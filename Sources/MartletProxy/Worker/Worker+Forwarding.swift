@@ -165,7 +165,6 @@ extension Worker {
         exchanges[exchange].link = link
         exchanges[exchange].responder = .upstream
         exchanges[exchange].headSent = 0
-        exchanges[exchange].sentUpstream = now
         links[link].exchange = exchange
         upstreams.began(links[link].endpoint)
         let group = Int(exchanges[exchange].upstream)

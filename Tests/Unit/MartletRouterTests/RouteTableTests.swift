@@ -17,10 +17,7 @@ import Testing
         #expect(routes.map(\.upstream) == [0, 1, 1])
         #expect(routes.map(\.bodyLimit) == [nil, 7, 10 * 1_024 * 1_024])
         #expect(routes.map(\.mode) == [.none, .required, .optional])
-        #expect(routes.map(\.mayWithoutPrincipal) == [true, false, true])
         #expect(routes.map(\.providers) == [[], [1], [0, 1]])
-        #expect(routes.map { $0.allows(provider: 0) } == [false, false, true])
-        #expect(routes.map { $0.allows(provider: 1) } == [false, true, true])
     }
 
     @Test func `report every mistake at once and are not made then`() {
