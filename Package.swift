@@ -46,13 +46,23 @@ let rooms: [Room] = [
     Room(name: "MartletHTTP", imports: ["MartletCore"]),
     Room(
         name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"], testExcludes: ["Fixtures"]),
-    Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL"]),
+    Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL", "CArgon2", "CCrypt"]),
     Room(name: "MartletJOSE", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
     Room(name: "MartletTLS", imports: ["MartletCore", "COpenSSL"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
     Room(name: "MartletRedis", imports: ["MartletCore", "MartletIO", "MartletTLS", "CHiredis", "CLinux"]),
-    Room(name: "MartletProvider", imports: ["MartletCore", "MartletJSON", "MartletConfig", "MartletJOSE"]),
+    Room(
+        name: "MartletProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE"]),
+    Room(
+        name: "MartletAccounts",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletCrypto", "MartletIO", "MartletProvider", "CSQLite", "CPostgreSQL",
+        ]),
+    Room(
+        name: "MartletSession",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider", "MartletIO"]),
     Room(
         name: "MartletRouter",
         imports: ["MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletProvider", "CPCRE2"]),
@@ -66,7 +76,24 @@ let rooms: [Room] = [
         name: "AppleProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
-    Room(name: "BundledProviders", imports: ["MartletProvider", "AppleProvider"], folder: "Plugins", tests: false),
+    Room(
+        name: "WeChatProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(
+        name: "PasswordProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(
+        name: "BundledProviders",
+        imports: ["MartletProvider", "AppleProvider", "WeChatProvider", "PasswordProvider"], folder: "Plugins",
+        tests: false),
+    Room(
+        name: "MartletSignIn",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE",
+            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletProxy",
+        ]),
     Room(
         name: "MartletSimulator",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletProxy"]),
@@ -75,8 +102,8 @@ let rooms: [Room] = [
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS",
             "MartletIO",
-            "MartletFetch", "MartletRedis", "MartletProvider", "MartletRouter", "MartletProxy", "MartletSimulator",
-            "CLinux",
+            "MartletFetch", "MartletRedis", "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter",
+            "MartletProxy", "MartletSignIn", "MartletSimulator", "CLinux",
         ],
         testImports: ["BundledProviders", "AppleProvider"]),
 ]
@@ -88,6 +115,10 @@ let libraries: [Target] = [
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .systemLibrary(name: "CHiredis", pkgConfig: "hiredis", providers: [.apt(["libhiredis-dev"])]),
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+    .systemLibrary(name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
+    .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
+    .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
+    .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
     .systemLibrary(name: "CPCRE2", pkgConfig: "libpcre2-8", providers: [.apt(["libpcre2-dev"])]),
 ]
 
@@ -110,7 +141,7 @@ let package = Package(
                 dependencies: [
                     "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletTLS",
                     "MartletIO",
-                    "MartletFetch", "MartletRedis",
+                    "MartletFetch", "MartletRedis", "MartletProvider", "MartletAccounts", "MartletSession",
                 ],
                 path: "Tests/Integration", swiftSettings: strict),
         ]

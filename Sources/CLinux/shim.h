@@ -129,4 +129,9 @@ static inline uint64_t martlet_load64(const uint8_t *bytes) {
     return word;
 }
 
+// On Linux niceness belongs to the thread, whatever POSIX says of the process.
+static inline void martlet_lower_thread_priority(int niceness) {
+    if (niceness > 0) { (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness); }
+}
+
 #endif

@@ -34,3 +34,29 @@ public protocol KeyValueStoring: Sendable {
     /// Removes the value if it is still exactly `value`; used to let go of a lease. Atomic across instances.
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError)
 }
+
+/// A store that can also keep what may be used once and count what may happen so often: nonces, codes, attempts.
+public protocol SharedStoring: KeyValueStoring {
+    /// Removes the value, whatever it is.
+    func remove(_ key: String) async throws(StoreError)
+    /// Reads a value and removes it in one step: of many callers one gets it. Atomic across instances.
+    func take(_ key: String) async -> StoreAnswer<[UInt8]>
+    /// Adds 1 to a counter and gives its new value.
+    ///
+    /// The counter begins at 0 and ends `lifetime` after its first increment. Atomic across instances.
+    func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading
+    /// Reads a counter without changing it; a counter that is not there reads 0.
+    func counter(_ key: String) async throws(StoreError) -> CounterReading
+}
+
+/// A counter of the store at one moment.
+public struct CounterReading: Sendable, Equatable {
+    public let count: Int
+    /// Until it begins again at 0.
+    public let remaining: Duration
+
+    public init(count: Int, remaining: Duration) {
+        self.count = count
+        self.remaining = remaining
+    }
+}

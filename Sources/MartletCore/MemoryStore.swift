@@ -4,7 +4,7 @@ private import Synchronization
 ///
 /// It is bounded: when it is full of values that are still good, a write fails as `store.full`. Nothing is evicted
 /// early, because a nonce or a throttle that is forgotten too soon lets in what it was there to stop.
-public final class MemoryStore: KeyValueStoring {
+public final class MemoryStore: SharedStoring {
     fileprivate struct Entry {
         let value: [UInt8]
         let expiry: MonotonicTime
@@ -64,6 +64,45 @@ public final class MemoryStore: KeyValueStoring {
         }
     }
 
+    /// Removes the value, whatever it is.
+    public func remove(_ key: String) async throws(StoreError) {
+        state.withLock { $0.remove(key) }
+    }
+
+    /// Reads a value and removes it.
+    public func take(_ key: String) async -> StoreAnswer<[UInt8]> {
+        let now = clock.monotonicTime
+        return state.withLock { state in
+            guard let entry = state.live(key, at: now) else { return .miss }
+            state.remove(key)
+            return .answer(entry.value)
+        }
+    }
+
+    /// Adds 1 to a counter, kept as decimal digits as in Redis.
+    public func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
+        let now = clock.monotonicTime
+        let counted: CounterReading? = state.withLock { state in
+            let live = state.live(key, at: now)
+            let count = (live.flatMap { Int(String(decoding: $0.value, as: UTF8.self)) } ?? 0) &+ 1
+            let expiry = live?.expiry ?? now + max(lifetime, .zero)
+            guard store(Array(String(count).utf8), for: key, until: expiry, in: &state, at: now) else { return nil }
+            return CounterReading(count: count, remaining: expiry.since(now))
+        }
+        guard let counted else { throw StoreError(code: "store.full", message: "the memory store is full") }
+        return counted
+    }
+
+    /// Reads a counter.
+    public func counter(_ key: String) async throws(StoreError) -> CounterReading {
+        let now = clock.monotonicTime
+        return state.withLock { state in
+            guard let live = state.live(key, at: now) else { return CounterReading(count: 0, remaining: .zero) }
+            let count = Int(String(decoding: live.value, as: UTF8.self)) ?? 0
+            return CounterReading(count: count, remaining: live.expiry.since(now))
+        }
+    }
+
     /// How many values it holds, some of which may have expired.
     public var count: Int { state.withLock { $0.entries.count } }
 
@@ -73,20 +112,26 @@ public final class MemoryStore: KeyValueStoring {
         let now = clock.monotonicTime
         let written: Bool? = state.withLock { state in
             if onlyIfAbsent, state.live(key, at: now) != nil { return false }
-            state.remove(key)
-            let cost = MemoryStore.cost(key, value)
-            state.writesSinceSweep += 1
-            if state.writesSinceSweep > max(1024, state.entries.count / 2) { state.sweep(at: now) }
-            if !hasRoom(state, for: cost), state.earliestExpiry <= now { state.sweep(at: now) }
-            guard hasRoom(state, for: cost) else { return nil }
-            let expiry = now + max(lifetime, .zero)
-            state.entries[key] = Entry(value: value, expiry: expiry)
-            state.bytes += cost
-            state.earliestExpiry = min(state.earliestExpiry, expiry)
-            return true
+            return store(value, for: key, until: now + max(lifetime, .zero), in: &state, at: now) ? true : nil
         }
         guard let written else { throw StoreError(code: "store.full", message: "the memory store is full") }
         return written
+    }
+
+    /// Puts a value in place; `false` when there is no room.
+    private func store(
+        _ value: [UInt8], for key: String, until expiry: MonotonicTime, in state: inout State, at now: MonotonicTime
+    ) -> Bool {
+        state.remove(key)
+        let cost = MemoryStore.cost(key, value)
+        state.writesSinceSweep += 1
+        if state.writesSinceSweep > max(1024, state.entries.count / 2) { state.sweep(at: now) }
+        if !hasRoom(state, for: cost), state.earliestExpiry <= now { state.sweep(at: now) }
+        guard hasRoom(state, for: cost) else { return false }
+        state.entries[key] = Entry(value: value, expiry: expiry)
+        state.bytes += cost
+        state.earliestExpiry = min(state.earliestExpiry, expiry)
+        return true
     }
 
     private func hasRoom(_ state: borrowing State, for cost: Int) -> Bool {

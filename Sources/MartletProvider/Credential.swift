@@ -6,16 +6,31 @@ public enum CredentialSource: Sendable, Hashable {
     case bearerJWT(issuers: [String])
     /// `Authorization: Bearer` with an opaque token that begins so.
     case bearerPrefix(String)
+    /// `Authorization: Basic`.
+    case basic
 }
 
-/// What a client presents to prove who it is: the token without its scheme.
+/// What a client presents to prove who it is: what follows the scheme in `Authorization`.
 ///
 /// Wiped with its last owner, printed as `<redacted>`.
 public final class Credential: Sendable, CustomStringConvertible {
+    /// How it was presented.
+    public enum Scheme: Sendable { case bearer, basic }
+
+    public let scheme: Scheme
     private let secret: Secret
 
     /// Takes over the token's bytes.
-    public init(bearer token: consuming [UInt8]) { secret = Secret(token) }
+    public init(bearer token: consuming [UInt8]) {
+        scheme = .bearer
+        secret = Secret(token)
+    }
+
+    /// Takes over the bytes behind `Basic` (RFC 7617 §2), not decoded.
+    public init(basic token: consuming [UInt8]) {
+        scheme = .basic
+        secret = Secret(token)
+    }
 
     /// Lends the token's bytes for the length of a call; they must not be kept.
     public func withBytes<Result, Failure: Error>(_ body: ([UInt8]) throws(Failure) -> Result) throws(Failure) -> Result
@@ -32,9 +47,31 @@ public struct AuthenticationContext: Sendable {
     public let now: UnixTime
     /// When an answer is of no more use.
     public let deadline: MonotonicTime
+    /// Where the request came from, for throttles; `nil` for a Unix socket.
+    public let client: ClientNetwork?
 
-    public init(now: UnixTime, deadline: MonotonicTime) {
+    public init(now: UnixTime, deadline: MonotonicTime, client: ClientNetwork? = nil) {
         self.now = now
         self.deadline = deadline
+        self.client = client
+    }
+}
+
+/// The network that a client calls from, as throttles count it: an IPv4 address, or the /64 of an IPv6 one.
+///
+/// Where trusted proxies stand in front, it is the client's as they tell it.
+public struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
+    public let description: String
+
+    /// - Parameter address: 16 bytes in network order, IPv4 mapped; `nil` if there are not 16.
+    public init?(address: [UInt8]) {
+        guard address.count == 16 else { return nil }
+        let isMapped = address[..<10].allSatisfy { $0 == 0 } && address[10] == 0xFF && address[11] == 0xFF
+        description =
+            isMapped
+            ? address[12...].map(String.init).joined(separator: ".")
+            : stride(from: 0, to: 8, by: 2)
+                .map { String(UInt16(address[$0]) << 8 | UInt16(address[$0 + 1]), radix: 16) }
+                .joined(separator: ":") + "::/64"
     }
 }

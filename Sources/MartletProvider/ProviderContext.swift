@@ -1,34 +1,77 @@
 public import MartletCore
+internal import MartletCrypto
 public import MartletJOSE
 
 /// What the core lends a provider: everything outside itself that it may use.
 ///
-/// A provider never sees sockets, the store or the response.
+/// A provider never sees sockets, other providers' values or the response.
 public struct ProviderContext: Sendable {
+    /// The services of the process that every provider may use.
+    public struct Services: Sendable {
+        public let clock: Clock
+        /// Calls other services.
+        public let http: any HTTPCalling
+        /// What instances share: nonces, codes that were used, throttles; ``ProviderContext/storeKey(_:)`` names its keys.
+        public let store: any SharedStoring
+        /// Threads for password hashes and other heavy work.
+        public let hashing: WorkPool
+        /// The password users of the account store; `nil` without `accounts`.
+        public let users: (any UserRecordStoring)?
+
+        public init(
+            clock: Clock, http: any HTTPCalling, store: any SharedStoring, hashing: WorkPool,
+            users: (any UserRecordStoring)?
+        ) {
+            self.clock = clock
+            self.http = http
+            self.store = store
+            self.hashing = hashing
+            self.users = users
+        }
+    }
+
     /// The provider's name in `providers:`.
     public let name: String
-    public let clock: Clock
     /// Carries the provider's name on every line.
     public let logger: Logger
-
+    private let services: Services
+    private let storeKeyPrefix: String
     private let makeIssuerKeys:
         @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys
     private let forget: @Sendable () -> Void
 
     /// - Parameters:
+    ///   - storeKeyPrefix: what every key of the store begins with.
     ///   - makeIssuerKeys: builds the key cache of one issuer: URL, allowed algorithms, what to do when keys go.
     ///   - forget: drops every verdict of this provider that loops have cached.
     public init(
-        name: String, clock: Clock, logger: Logger,
+        name: String, services: Services, logger: Logger, storeKeyPrefix: String,
         makeIssuerKeys:
             @escaping @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys,
         forget: @escaping @Sendable () -> Void
     ) {
         self.name = name
-        self.clock = clock
+        self.services = services
         self.logger = logger
+        self.storeKeyPrefix = storeKeyPrefix
         self.makeIssuerKeys = makeIssuerKeys
         self.forget = forget
+    }
+
+    public var clock: Clock { services.clock }
+    public var http: any HTTPCalling { services.http }
+    public var store: any SharedStoring { services.store }
+    public var hashing: WorkPool { services.hashing }
+    public var users: (any UserRecordStoring)? { services.users }
+
+    /// The store's key for a value of this provider; no other provider, and no part of the core, has the same.
+    public func storeKey(_ suffix: String) -> String { "\(storeKeyPrefix)provider:\(name):\(suffix)" }
+
+    /// Uses up a nonce that `POST /auth/nonce` gave out.
+    ///
+    /// - Returns: `answer` the first time, `miss` for one that was never given out, has expired or was used before.
+    public func consumeNonce(_ nonce: String) async -> StoreAnswer<[UInt8]> {
+        await store.take(NonceKey.storeKey(of: nonce, prefix: storeKeyPrefix))
     }
 
     /// The keys of an issuer, cached and shared as the `jwks:` block says.
@@ -40,4 +83,12 @@ public struct ProviderContext: Sendable {
 
     /// Drops every verdict of this provider that is cached: each token is judged anew when next seen.
     public func forgetVerdicts() { forget() }
+}
+
+/// Where nonces are kept: under their digest, so that a reader of the store cannot use one.
+package enum NonceKey {
+    package static func storeKey(of nonce: String, prefix: String) -> String {
+        let digest = SHA256.digest(Array(nonce.utf8))
+        return "\(prefix)nonce:\(Base64URL.encode(digest))"
+    }
 }

@@ -8,6 +8,9 @@ package struct ProviderHandle: Sendable {
     package let explaining: (any Explaining)?
     package let running: (any Running)?
     package let reporting: (any Reporting)?
+    package let signingIn: (any SigningIn)?
+    package let passwordChanging: (any PasswordChanging)?
+    package let unlinking: (any Unlinking)?
     /// Where its credentials are found; empty if it judges none.
     package let accepts: [CredentialSource]
 
@@ -19,6 +22,9 @@ package struct ProviderHandle: Sendable {
         explaining = provider as? any Explaining
         running = provider as? any Running
         reporting = provider as? any Reporting
+        signingIn = provider as? any SigningIn
+        passwordChanging = provider as? any PasswordChanging
+        unlinking = provider as? any Unlinking
         accepts = authenticating?.accepts ?? []
     }
 }

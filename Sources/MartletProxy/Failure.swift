@@ -1,20 +1,20 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletHTTP
-internal import MartletProvider
+package import MartletProvider
 internal import MartletRouter
 
 /// An answer that the gateway gives itself because a request goes no further.
 ///
 /// This file alone maps fine reasons to the status and the coarse code that clients see.
-struct Failure {
+package struct Failure: Sendable {
     /// What `WWW-Authenticate` says, if anything.
-    enum Challenge: UInt8 { case none, missing, invalid, insufficient }
+    enum Challenge: UInt8, Sendable { case none, missing, invalid, insufficient }
 
-    let status: Int
+    package let status: Int
     /// What the client sees.
     let code: StaticString
     /// What logs and metrics say.
-    let reason: ErrorCode
+    package let reason: ErrorCode
     var challenge = Challenge.none
     /// Whole seconds, at least 1; 0 leaves the field out.
     var retryAfter = 0
@@ -40,37 +40,73 @@ struct Failure {
     static let tooManyConnections = Failure(
         status: 503, code: "auth_unavailable", reason: "server.too_many_connections", retryAfter: 1, closes: true)
 
-    static let noRoute = Failure(status: 404, code: "no_route", reason: "router.no_route")
+    package static let noRoute = Failure(status: 404, code: "no_route", reason: "router.no_route")
     static let matchFailed = Failure(status: 404, code: "no_route", reason: .routerMatchLimit)
 
-    static func methodNotAllowed(_ allow: String) -> Failure {
+    package static func methodNotAllowed(_ allow: String) -> Failure {
         Failure(status: 405, code: "method_not_allowed", reason: "router.method_not_allowed", allow: allow)
     }
 
     /// CONNECT and TRACE, which no route can take.
     static let methodNeverAllowed = methodNotAllowed("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS")
 
-    static let credentialMissing = Failure(
+    package static let credentialMissing = Failure(
         status: 401, code: "credential_missing", reason: "auth.credential_missing", challenge: .missing)
 
-    static func credentialInvalid(_ reason: ErrorCode) -> Failure {
+    package static func credentialInvalid(_ reason: ErrorCode) -> Failure {
         Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .invalid)
     }
 
-    static func notAllowed(_ reason: ErrorCode) -> Failure {
+    package static func notAllowed(_ reason: ErrorCode) -> Failure {
         Failure(status: 403, code: "not_allowed", reason: reason, challenge: .insufficient)
     }
 
-    static func authUnavailable(_ reason: ErrorCode) -> Failure {
-        Failure(status: 503, code: "auth_unavailable", reason: reason, retryAfter: 1)
+    package static func authUnavailable(_ reason: ErrorCode, retryAfter: Int = 1) -> Failure {
+        Failure(status: 503, code: "auth_unavailable", reason: reason, retryAfter: retryAfter)
+    }
+
+    /// A body that cannot be read as what it should be; the connection goes on.
+    package static func malformed(_ reason: ErrorCode) -> Failure {
+        Failure(status: 400, code: "request_invalid", reason: reason)
+    }
+
+    package static func unsupportedMediaType(_ reason: ErrorCode) -> Failure {
+        Failure(status: 415, code: "request_invalid", reason: reason)
+    }
+
+    package static func tooLarge(_ reason: ErrorCode) -> Failure {
+        Failure(status: 413, code: "request_too_large", reason: reason)
+    }
+
+    package static func throttled(_ reason: ErrorCode, retryAfter: Int) -> Failure {
+        Failure(status: 429, code: "throttled", reason: reason, retryAfter: retryAfter)
+    }
+
+    /// An id that is unknown, or not the caller's.
+    package static func notFound(_ reason: ErrorCode) -> Failure {
+        Failure(status: 404, code: "not_found", reason: reason)
+    }
+
+    package static func identityConflict(_ reason: ErrorCode) -> Failure {
+        Failure(status: 409, code: "identity_conflict", reason: reason)
     }
 
     /// What a provider threw.
-    static func authentication(_ error: AuthenticationError) -> Failure {
-        switch error.disposition {
+    package static func authentication(_ error: AuthenticationError) -> Failure {
+        let patience = seconds(error.retryAfter ?? .seconds(1))
+        return switch error.disposition {
         case .rejected: credentialInvalid(error.code)
-        case .unavailable: authUnavailable(error.code)
+        case .unavailable: authUnavailable(error.code, retryAfter: patience)
+        case .malformed: malformed(error.code)
+        case .denied: notAllowed(error.code)
+        case .throttled: Failure(status: 429, code: "throttled", reason: error.code, retryAfter: patience)
+        case .notFound: notFound(error.code)
         }
+    }
+
+    /// Whole seconds, rounded up, at least 1.
+    private static func seconds(_ span: Duration) -> Int {
+        Int((min(max(span.wholeNanoseconds, 1), 1 << 60) + 999_999_999) / 1_000_000_000)
     }
 
     static func upstreamUnavailable(_ reason: ErrorCode) -> Failure {

@@ -47,7 +47,9 @@ extension GatewayConfiguration {
         let upstreams = readUpstreams(&reader)
         let routes = readRoutes(&reader)
         var configuration = GatewayConfiguration(
-            server: server, admin: admin, log: log, store: store, jwks: jwks, providers: providers,
+            server: server, admin: admin, log: log, store: store, jwks: jwks, accounts: nil,
+            sessions: SessionsConfiguration(), assertion: nil, wellKnown: WellKnownConfiguration(),
+            providers: providers,
             upstreams: upstreams,
             routes: routes)
         configuration.fillInProviders()

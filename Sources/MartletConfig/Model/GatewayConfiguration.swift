@@ -7,6 +7,11 @@ package struct GatewayConfiguration: Sendable {
     package var log: LogConfiguration
     package var store: StoreConfiguration
     package var jwks: JWKSConfiguration
+    /// `nil`: the subject is `<provider>:<provider subject>`.
+    package var accounts: AccountsConfiguration?
+    package var sessions: SessionsConfiguration
+    package var assertion: AssertionConfiguration?
+    package var wellKnown: WellKnownConfiguration
     package var providers: [ProviderConfiguration]
     package var upstreams: [UpstreamConfiguration]
     package var routes: [RouteConfiguration]
@@ -190,6 +195,8 @@ package struct RouteConfiguration: Sendable {
     /// Empty is any method.
     package var methods: [String]
     package var authentication: Authentication
+    /// What a caller may present.
+    package var credentials: CredentialKinds
     package var authorize: [ConditionConfiguration]
     /// `authorize` bound on the credential's age, where a route sets `max_age`.
     package var maximumAge: Duration?
@@ -201,6 +208,16 @@ package struct RouteConfiguration: Sendable {
     package var bodyLimit: BodyLimit
     package var forwardsCredentials: Bool
     package var upstream: Located<String>
+}
+
+/// `auth.credentials`: sessions, credentials of the providers themselves, or both.
+package struct CredentialKinds: OptionSet, Sendable, Hashable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    package static let session = CredentialKinds(rawValue: 1)
+    package static let direct = CredentialKinds(rawValue: 2)
 }
 
 /// One condition of `authorize:`.

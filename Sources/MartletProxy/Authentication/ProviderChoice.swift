@@ -16,6 +16,7 @@ enum ProviderChoice {
                 switch source {
                 case .bearerJWT(let issuers): issuer.map { issuers.contains($0) } ?? false
                 case .bearerPrefix(let prefix): token.starts(with: Array(prefix.utf8))
+                case .basic: false
                 }
             }
         }

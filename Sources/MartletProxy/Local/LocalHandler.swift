@@ -1,3 +1,5 @@
+package import MartletProvider
+
 /// A request that is answered in this process: by the admin endpoints, the echo upstream, a simulator.
 package struct LocalRequest: Sendable {
     package let method: String
@@ -11,15 +13,17 @@ package struct LocalRequest: Sendable {
     package let body: [UInt8]
     /// How long the body really was.
     package let bodyBytes: Int
-    /// Where it came from, without port.
+    /// Where it came from, without port: the connection's peer, or whom trusted proxies tell of.
     package let client: String
+    /// The same as throttles count it; `nil` for a Unix socket.
+    package let network: ClientNetwork?
     /// What the answer's `X-Request-Id` says.
     package let requestID: String
 
     package init(
         method: String, path: String, query: String, fields: [(name: String, value: String)], body: [UInt8],
         bodyBytes: Int,
-        client: String, requestID: String
+        client: String, network: ClientNetwork? = nil, requestID: String
     ) {
         self.method = method
         self.path = path
@@ -28,6 +32,7 @@ package struct LocalRequest: Sendable {
         self.body = body
         self.bodyBytes = bodyBytes
         self.client = client
+        self.network = network
         self.requestID = requestID
     }
 
@@ -42,11 +47,19 @@ package struct LocalResponse: Sendable {
     package var status: Int
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
+    /// What was refused instead of answered; the gateway writes that answer itself and logs the reason.
+    package var failure: Failure?
 
     package init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
         self.status = status
         self.fields = fields
         self.body = body
+    }
+
+    /// An answer that is refused as requests are refused elsewhere.
+    package init(refusing failure: Failure) {
+        self.init(status: failure.status, fields: [], body: [])
+        self.failure = failure
     }
 
     /// An answer with a media type and a text.

@@ -57,7 +57,8 @@ package struct Blueprint: Sendable {
             providers: configuration.providers.map(\.name.value), paths: configuration.server.paths,
             limits: configuration.server.limits, into: &diagnostics)
         if let routes, !diagnostics.hasErrors {
-            ProviderClaims(providers, into: &diagnostics).check(routes, configuration.routes, into: &diagnostics)
+            ProviderClaims(providers, hasUsers: configuration.accounts != nil, into: &diagnostics).check(
+                routes, configuration.routes, into: &diagnostics)
         }
         let store = plan(configuration.store, &diagnostics)
         guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }

@@ -17,7 +17,7 @@ struct Graph: Sendable {
 
     /// The shared store and the connection behind it, if there is one.
     struct Store: Sendable {
-        let values: any KeyValueStoring
+        let values: any SharedStoring
         let redis: RedisClient?
         let url: String
     }
@@ -80,7 +80,11 @@ struct Graph: Sendable {
         let prefix = configuration.store.keyPrefix
         let logger = services.logger.with(("provider", name))
         return ProviderContext(
-            name: name, clock: services.clock, logger: logger,
+            name: name,
+            services: ProviderContext.Services(
+                clock: services.clock, http: HTTPCaller(fetcher: services.fetcher), store: store.values,
+                hashing: services.hashing, users: nil),
+            logger: logger, storeKeyPrefix: prefix,
             makeIssuerKeys: { url, algorithms, onRemoved in
                 let label = KeyShelf.Label(
                     provider: name, url: url, algorithms: algorithms, policy: policy, store: store.url, prefix: prefix)

@@ -1,6 +1,5 @@
 internal import MartletConfig
 internal import MartletCore
-internal import MartletJOSE
 internal import MartletProvider
 internal import MartletRouter
 
@@ -10,11 +9,11 @@ struct ProviderClaims {
     private let accepts: [[CredentialSource]]
 
     /// Builds every provider without I/O, only to ask what it claims; a provider that cannot be built is reported.
-    init(_ prepared: [PreparedProvider], into diagnostics: inout Diagnostics) {
+    init(_ prepared: [PreparedProvider], hasUsers: Bool, into diagnostics: inout Diagnostics) {
         names = prepared.map(\.name)
         accepts = prepared.map { provider in
             do throws(ConfigurationError) {
-                return try provider.build(ProviderClaims.context(provider.name)).accepts
+                return try provider.build(.detached(provider.name, clock: .system, hasUsers: hasUsers)).accepts
             } catch {
                 diagnostics.add(error)
                 return []
@@ -46,30 +45,13 @@ struct ProviderClaims {
         left.contains { a in
             right.contains { b in
                 switch (a, b) {
+                case (.basic, .basic): true
                 case (.bearerJWT(let mine), .bearerJWT(let theirs)): !Set(mine).isDisjoint(with: theirs)
                 case (.bearerPrefix(let mine), .bearerPrefix(let theirs)):
                     mine.hasPrefix(theirs) || theirs.hasPrefix(mine)
                 default: false
                 }
             }
-        }
-    }
-
-    private static func context(_ name: String) -> ProviderContext {
-        ProviderContext(
-            name: name, clock: .system, logger: .silent,
-            makeIssuerKeys: { url, algorithms, onRemoved in
-                IssuerKeys(
-                    url: url, policy: IssuerKeysPolicy(JWKSConfiguration()), allowing: algorithms, fetcher: NoFetcher(),
-                    store: nil, storeKeyPrefix: "", clock: .system, logger: .silent, onKeysRemoved: onRemoved)
-            },
-            forget: {})
-    }
-
-    /// Stands where nothing may be fetched.
-    private struct NoFetcher: KeyFetching {
-        func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
-            throw FetchError(code: "fetch.not_allowed", message: "a check fetches nothing")
         }
     }
 }

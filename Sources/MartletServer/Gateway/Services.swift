@@ -2,6 +2,7 @@ internal import MartletCore
 internal import MartletFetch
 internal import MartletIO
 internal import MartletJOSE
+internal import MartletProvider
 internal import MartletProxy
 
 /// What the process has once, whatever the configuration: threads, clients of the outside, the log.
@@ -15,6 +16,8 @@ struct Services: Sendable {
     let fetcher: HTTPFetcher
     let verifier: Verifier
     let connections: ConnectionLimit
+    /// Password hashes; they take what the loops leave.
+    let hashing: WorkPool
 
     /// Starts the threads.
     /// - Throws: `StartError` when the system refuses.
@@ -23,6 +26,9 @@ struct Services: Sendable {
         self.sink = sink
         logger = Logger(sink, minimum: level)
         connections = ConnectionLimit()
+        hashing = WorkPool(
+            name: "martlet-hash", threads: Services.coreCount, queue: Services.hashesWaiting, niceness: 10, clock: clock
+        )
         do {
             loop = try EventLoop(name: "martlet-io")
             resolver = try Resolver()
@@ -33,12 +39,16 @@ struct Services: Sendable {
         }
     }
 
+    /// Hashes that may wait for a thread; more logins are told to come back.
+    private static let hashesWaiting = 64
+
     /// Processors that this process may use.
     static var coreCount: Int { max(SystemInformation.usableProcessors, 1) }
 
     /// Ends the threads.
     func shutdown() {
         verifier.stop()
+        hashing.stop()
         fetcher.shutdown()
         resolver.shutdown()
         loop.shutdown()
@@ -62,6 +72,28 @@ struct KeyFetcher: KeyFetching {
             throw error
         } catch {
             throw FetchError(code: "fetch.failed", message: "\(error)")
+        }
+    }
+}
+
+/// libcurl as the way to other services.
+struct HTTPCaller: HTTPCalling {
+    let fetcher: HTTPFetcher
+
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
+        let content: FetchRequest.Content =
+            switch call.content {
+            case .none: .none
+            case .form(let fields): .form(fields)
+            }
+        do throws(FetchFailure) {
+            let answer = try await fetcher.send(
+                FetchRequest(
+                    call.url, content: content, headers: call.headers, timeout: call.timeout,
+                    maximumBytes: call.maximumBytes))
+            return HTTPAnswer(status: answer.status, body: answer.body)
+        } catch {
+            throw HTTPCallError(code: error.code, message: error.message)
         }
     }
 }

@@ -83,7 +83,8 @@ private struct Bench: KeyFetching {
         provider = try AppleProvider(
             configuration,
             context: ProviderContext(
-                name: "fuzz", clock: clock, logger: .silent,
+                name: "fuzz", services: .detached(clock: clock, hasUsers: false), logger: .silent,
+                storeKeyPrefix: "test:",
                 makeIssuerKeys: { url, algorithms, removed in
                     IssuerKeys(
                         url: url, policy: policy, allowing: algorithms, fetcher: fetcher, store: nil,

@@ -48,7 +48,7 @@ struct Bench {
             fetchTimeout: .seconds(3))
         let clock = Clock(unixTime: { UnixTime(seconds: now) }, monotonicTime: { MonotonicTime(nanoseconds: 1) })
         return ProviderContext(
-            name: "apple", clock: clock, logger: .silent,
+            name: "apple", services: .detached(clock: clock, hasUsers: false), logger: .silent, storeKeyPrefix: "test:",
             makeIssuerKeys: { url, algorithms, removed in
                 IssuerKeys(
                     url: url, policy: policy, allowing: algorithms, fetcher: issuer, store: nil,

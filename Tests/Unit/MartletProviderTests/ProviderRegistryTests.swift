@@ -19,7 +19,7 @@ import Testing
     }
 
     static let context = ProviderContext(
-        name: "hall", clock: .system, logger: .silent,
+        name: "hall", services: .detached(clock: .system, hasUsers: false), logger: .silent, storeKeyPrefix: "test:",
         makeIssuerKeys: { _, _, _ in preconditionFailure("a greeting has no keys") }, forget: {})
 
     static var registry: ProviderRegistry {

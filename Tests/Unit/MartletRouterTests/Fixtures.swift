@@ -20,6 +20,7 @@ func route(
 ) -> RouteConfiguration {
     RouteConfiguration(
         name: located(name), hosts: hosts.map { located($0) }, path: path, methods: methods, authentication: auth,
+        credentials: [.session, .direct],
         authorize: authorize, maximumAge: maximumAge, setHeaders: set, removeHeaders: remove,
         stripPrefix: strip.map { located($0) }, bodyLimit: body, forwardsCredentials: false, upstream: located(upstream)
     )

@@ -19,7 +19,8 @@ import Testing
             node?.decode(PartnerProvider.Configuration.self, title: "provider 'partner'", into: &diagnostics),
             "\(diagnostics)")
         let context = ProviderContext(
-            name: "partner", clock: .system, logger: .silent,
+            name: "partner", services: .detached(clock: .system, hasUsers: false), logger: .silent,
+            storeKeyPrefix: "test:",
             makeIssuerKeys: { url, algorithms, removed in
                 let policy = IssuerKeysPolicy(
                     ttl: .seconds(3600), maximumStale: .seconds(86_400), unknownKeyCooldown: .seconds(60),

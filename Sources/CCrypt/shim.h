@@ -1,0 +1,6 @@
+#ifndef MARTLET_CCRYPT_SHIM_H
+#define MARTLET_CCRYPT_SHIM_H
+
+#include <crypt.h>
+
+#endif

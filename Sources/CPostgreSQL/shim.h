@@ -1,0 +1,6 @@
+#ifndef MARTLET_CPOSTGRESQL_SHIM_H
+#define MARTLET_CPOSTGRESQL_SHIM_H
+
+#include <libpq-fe.h>
+
+#endif

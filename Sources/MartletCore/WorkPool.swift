@@ -1,0 +1,137 @@
+private import CLinux
+private import Synchronization
+
+/// A few threads for work that takes long and must not hold up a loop: password hashes, queries of an embedded database.
+///
+/// The queue is bounded: what does not fit is refused at once, because a caller who waits for ever is worse off.
+public final class WorkPool: Sendable {
+    /// Why a piece of work was not done.
+    public enum Refusal: Error, Sendable { case overloaded, stopped, expired }
+
+    private struct Job: Sendable {
+        let deadline: MonotonicTime
+        let run: @Sendable (Refusal?) -> Void
+    }
+
+    private struct State {
+        var jobs: [Job] = []
+        var next = 0
+        var isStopped = false
+        var hasThreads = false
+    }
+
+    private let state = Mutex(State())
+    private let signal: Int32
+    private let name: String
+    private let threads: Int
+    private let limit: Int
+    private let niceness: Int32
+    private let clock: Clock
+
+    /// Makes a pool; its threads start with the first piece of work.
+    /// - Parameters:
+    ///   - name: of the threads, at most 15 bytes.
+    ///   - threads: how many pieces of work are done at once.
+    ///   - queue: how many may wait.
+    ///   - niceness: 0 is as important as the loops, 19 only what they leave.
+    package init(name: String, threads: Int, queue: Int, niceness: Int32, clock: Clock) {
+        signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_SEMAPHORE))
+        self.name = name
+        self.threads = max(threads, 1)
+        limit = queue
+        self.niceness = niceness
+        self.clock = clock
+    }
+
+    deinit { close(signal) }
+
+    /// Does a piece of work on one of the threads and gives back what it returns.
+    /// - Parameters:
+    ///   - deadline: work that has not begun by then is not begun.
+    ///   - body: may block; must end by itself.
+    /// - Throws: why it was not done.
+    public func run<Value: Sendable>(
+        until deadline: MonotonicTime, _ body: @escaping @Sendable () -> Value
+    ) async throws(Refusal) -> Value {
+        let outcome: Result<Value, Refusal> = await withCheckedContinuation { continuation in
+            let job = Job(deadline: deadline) { refusal in
+                continuation.resume(returning: refusal.map { .failure($0) } ?? .success(body()))
+            }
+            if let refusal = submit(job) { continuation.resume(returning: .failure(refusal)) }
+        }
+        return try outcome.get()
+    }
+
+    /// Ends the threads after what they are doing; what waits is refused.
+    package func stop() {
+        let left = state.withLock { state in
+            state.isStopped = true
+            let left = state.jobs[state.next...]
+            state.jobs = []
+            state.next = 0
+            return Array(left)
+        }
+        for job in left { job.run(.stopped) }
+        wake()
+    }
+
+    /// How many pieces of work wait.
+    public var waiting: Int { state.withLock { $0.jobs.count - $0.next } }
+
+    private func submit(_ job: Job) -> Refusal? {
+        let refusal: Refusal? = state.withLock { state in
+            guard !state.isStopped else { return .stopped }
+            guard state.jobs.count - state.next < limit, startThreads(&state) else { return .overloaded }
+            state.jobs.append(job)
+            return nil
+        }
+        if refusal == nil { wake() }
+        return refusal
+    }
+
+    /// `false` when the system has no thread left.
+    private func startThreads(_ state: inout State) -> Bool {
+        guard !state.hasThreads else { return true }
+        for count in 0..<threads {
+            let thread = try? SystemThread(name: name) { [self] in
+                martlet_lower_thread_priority(niceness)
+                work()
+            }
+            if thread == nil { return count > 0 }
+            state.hasThreads = true
+        }
+        return true
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        _ = unsafe write(signal, &one, 8)
+    }
+
+    private func work() {
+        while true {
+            var count: UInt64 = 0
+            _ = unsafe read(signal, &count, 8)
+            let (job, isStopped) = state.withLock { state in (take(&state), state.isStopped) }
+            if let job { job.run(job.deadline < clock.monotonicTime ? .expired : nil) }
+            if isStopped {
+                wake()
+                return
+            }
+        }
+    }
+
+    private func take(_ state: inout State) -> Job? {
+        guard state.next < state.jobs.count else { return nil }
+        let job = state.jobs[state.next]
+        state.next += 1
+        if state.next == state.jobs.count {
+            state.jobs.removeAll(keepingCapacity: true)
+            state.next = 0
+        } else if state.next > 1024 {
+            state.jobs.removeFirst(state.next)
+            state.next = 0
+        }
+        return job
+    }
+}

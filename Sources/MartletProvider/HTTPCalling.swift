@@ -1,0 +1,59 @@
+public import MartletCore
+
+/// A request of a provider to a service outside.
+public struct HTTPCall: Sendable {
+    /// What is sent beside the head.
+    public enum Content: Sendable {
+        /// Nothing: a GET.
+        case none
+        /// A POST of `application/x-www-form-urlencoded` fields, which are encoded on the way.
+        case form([(name: String, value: String)])
+    }
+
+    /// The whole URL, its parts encoded; it may hold secrets and is never logged.
+    public let url: String
+    public let content: Content
+    public let headers: [(name: String, value: String)]
+    public let timeout: Duration
+    /// An answer with a longer body is a failure.
+    public let maximumBytes: Int
+
+    public init(
+        _ url: String, content: Content = .none, headers: [(name: String, value: String)] = [], timeout: Duration,
+        maximumBytes: Int
+    ) {
+        self.url = url
+        self.content = content
+        self.headers = headers
+        self.timeout = timeout
+        self.maximumBytes = maximumBytes
+    }
+}
+
+/// What the service answered, whatever its status.
+public struct HTTPAnswer: Sendable {
+    public let status: Int
+    public let body: [UInt8]
+
+    public init(status: Int, body: [UInt8]) {
+        self.status = status
+        self.body = body
+    }
+}
+
+/// Why there is no answer.
+public struct HTTPCallError: Error, Sendable {
+    public let code: ErrorCode
+    /// For operators; holds no part of the URL.
+    public let message: String
+
+    public init(code: ErrorCode, message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+/// Calls services outside: TLS is verified, redirects are not followed, nothing is sent twice.
+public protocol HTTPCalling: Sendable {
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer
+}

@@ -1,0 +1,33 @@
+internal import MartletCore
+
+/// A session that a token has proved.
+package struct ProvenSession: Sendable {
+    package let principal: Principal
+    /// What revocations call it; two sessions share a number only by a chance of 1 in 2⁶⁴, which costs a look-up.
+    package let number: UInt64
+    /// How long a loop may trust its own copy, from when the store was asked.
+    package let copyLifetime: Duration
+
+    package init(principal: Principal, number: UInt64, copyLifetime: Duration) {
+        self.principal = principal
+        self.number = number
+        self.copyLifetime = copyLifetime
+    }
+}
+
+/// Judges session tokens by the store.
+package protocol SessionJudging: Sendable {
+    /// What every access token begins with: `mat_`.
+    static var accessPrefix: String { get }
+    /// - Throws: `rejected` for a token that is no live session's, `unavailable` when the store cannot tell.
+    func judge(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError)
+        -> ProvenSession
+}
+
+/// Finds the subject that stands for an identity: that of its account, which is made where there is none.
+package protocol SubjectResolving: Sendable {
+    /// - Throws: `unavailable` when the account store cannot tell.
+    func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String
+}

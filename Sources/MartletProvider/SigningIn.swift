@@ -1,0 +1,108 @@
+public import MartletCore
+public import MartletJSON
+
+/// A provider whose proof comes in a body: `POST /auth/login/{provider}` and `POST /auth/link/{provider}`.
+public protocol SigningIn: Provider {
+    /// Proves who sends the form; may wait, but never block a thread.
+    ///
+    /// A proof that works once is used up by this call, whatever comes of it.
+    /// - Throws: `AuthenticationError` of any disposition.
+    func signIn(with form: SignInForm, in context: AuthenticationContext) async throws(AuthenticationError) -> SignIn
+}
+
+/// What a provider proved at a login.
+public struct SignIn: Sendable {
+    /// The identity; its `expiresAt` is of no meaning here, because a session has its own end.
+    public let identity: Identity
+    /// Other subjects by which the same provider has known, or may know, the same person.
+    ///
+    /// The account store binds them all to one account: a person first seen under one of them is found again.
+    public let aliases: [String]
+    /// Claims that come once and are kept with the account from the first login on, such as `name`.
+    public let keptClaims: JSONObject
+
+    public init(identity: Identity, aliases: [String] = [], keptClaims: JSONObject = [:]) {
+        self.identity = identity
+        self.aliases = aliases
+        self.keptClaims = keptClaims
+    }
+}
+
+/// The members of a login's body, JSON or form: strict, each at most once, unknown ones ignored.
+public struct SignInForm: Sendable {
+    private let texts: [String: Secret]
+    private let others: [String: JSONValue]
+    /// Whether it came as `application/x-www-form-urlencoded`, where every member is a text.
+    public let isForm: Bool
+
+    /// - Parameters:
+    ///   - texts: the members that are texts, as UTF-8.
+    ///   - others: the members of other types.
+    public init(texts: [String: Secret], others: [String: JSONValue], isForm: Bool) {
+        self.texts = texts
+        self.others = others
+        self.isForm = isForm
+    }
+
+    /// A text that is no secret; `nil` if it is not there (or `null`).
+    /// - Throws: `malformed` with `signin.bad_member` for another type.
+    public func text(_ name: String) throws(AuthenticationError) -> String? {
+        try secret(name).map { $0.withBytes { String(decoding: $0, as: UTF8.self) } }
+    }
+
+    /// A text that must be there.
+    /// - Throws: `malformed` with `signin.missing_member` or `signin.bad_member`.
+    public func requiredText(_ name: String) throws(AuthenticationError) -> String {
+        guard let text = try text(name) else { throw .malformed(.signInMissingMember) }
+        return text
+    }
+
+    /// A secret such as a password, a code or a token; `nil` if it is not there.
+    public func secret(_ name: String) throws(AuthenticationError) -> Secret? {
+        if let text = texts[name] { return text }
+        switch others[name] {
+        case nil, .null: return nil
+        default: throw .malformed(.signInBadMember)
+        }
+    }
+
+    /// A secret that must be there.
+    public func requiredSecret(_ name: String) throws(AuthenticationError) -> Secret {
+        guard let secret = try secret(name) else { throw .malformed(.signInMissingMember) }
+        return secret
+    }
+
+    /// An object; `nil` if it is not there.
+    public func object(_ name: String) throws(AuthenticationError) -> JSONObject? {
+        guard texts[name] == nil else { throw .malformed(.signInBadMember) }
+        switch others[name] {
+        case nil, .null: return nil
+        case .object(let object): return object
+        default: throw .malformed(.signInBadMember)
+        }
+    }
+}
+
+extension ErrorCode {
+    /// A member that must be there is not.
+    public static let signInMissingMember: ErrorCode = "signin.missing_member"
+    /// A member is of another type than it must be.
+    public static let signInBadMember: ErrorCode = "signin.bad_member"
+}
+
+/// A provider whose users have a password that they can change: `POST /auth/password`.
+public protocol PasswordChanging: Provider {
+    /// Changes the password of a user who knows the current one.
+    /// - Parameter subject: the provider's own name for the user, as its identities have it.
+    /// - Throws: `rejected` for a wrong current password, `throttled` as a login, `notFound` without a record,
+    ///   `malformed` for a new password that is too short or too long.
+    func changePassword(
+        of subject: String, from current: Secret, to new: Secret, in context: AuthenticationContext
+    ) async throws(AuthenticationError)
+}
+
+/// A provider that keeps something of its own about a person and gives it up when the identity is unlinked.
+public protocol Unlinking: Provider {
+    /// Forgets what it keeps about a subject; nothing to forget is no error.
+    func unlink(_ subject: String) async throws(AuthenticationError)
+}

@@ -1,0 +1,1 @@
+/// The endpoints that Martlet answers itself: logins, sessions, links and what belongs to them.
