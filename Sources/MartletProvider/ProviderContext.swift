@@ -87,6 +87,7 @@ public struct ProviderContext: Sendable {
 
 /// Where nonces are kept: under their digest, so that a reader of the store cannot use one.
 package enum NonceKey {
+    /// The store's key of a nonce.
     package static func storeKey(of nonce: String, prefix: String) -> String {
         let digest = SHA256.digest(Array(nonce.utf8))
         return "\(prefix)nonce:\(Base64URL.encode(digest))"

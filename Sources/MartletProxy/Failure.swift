@@ -43,6 +43,7 @@ package struct Failure: Sendable {
     package static let noRoute = Failure(status: 404, code: "no_route", reason: "router.no_route")
     static let matchFailed = Failure(status: 404, code: "no_route", reason: .routerMatchLimit)
 
+    /// The path has a route, but not for this method.
     package static func methodNotAllowed(_ allow: String) -> Failure {
         Failure(status: 405, code: "method_not_allowed", reason: "router.method_not_allowed", allow: allow)
     }
@@ -53,14 +54,17 @@ package struct Failure: Sendable {
     package static let credentialMissing = Failure(
         status: 401, code: "credential_missing", reason: "auth.credential_missing", challenge: .missing)
 
+    /// A credential that is not good, whatever the reason.
     package static func credentialInvalid(_ reason: ErrorCode) -> Failure {
         Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .invalid)
     }
 
+    /// A caller who is known and may not do this.
     package static func notAllowed(_ reason: ErrorCode) -> Failure {
         Failure(status: 403, code: "not_allowed", reason: reason, challenge: .insufficient)
     }
 
+    /// Who is calling cannot be told now.
     package static func authUnavailable(_ reason: ErrorCode, retryAfter: Int = 1) -> Failure {
         Failure(status: 503, code: "auth_unavailable", reason: reason, retryAfter: retryAfter)
     }
@@ -70,14 +74,17 @@ package struct Failure: Sendable {
         Failure(status: 400, code: "request_invalid", reason: reason)
     }
 
+    /// A body of a type that is not read here.
     package static func unsupportedMediaType(_ reason: ErrorCode) -> Failure {
         Failure(status: 415, code: "request_invalid", reason: reason)
     }
 
+    /// A body that is longer than what is read here.
     package static func tooLarge(_ reason: ErrorCode) -> Failure {
         Failure(status: 413, code: "request_too_large", reason: reason)
     }
 
+    /// One attempt too many.
     package static func throttled(_ reason: ErrorCode, retryAfter: Int) -> Failure {
         Failure(status: 429, code: "throttled", reason: reason, retryAfter: retryAfter)
     }
@@ -87,6 +94,7 @@ package struct Failure: Sendable {
         Failure(status: 404, code: "not_found", reason: reason)
     }
 
+    /// An identity that cannot be bound, or not unbound.
     package static func identityConflict(_ reason: ErrorCode) -> Failure {
         Failure(status: 409, code: "identity_conflict", reason: reason)
     }
