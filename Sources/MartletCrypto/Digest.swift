@@ -19,6 +19,26 @@ public enum SHA256 {
     }
 }
 
+/// SHA-1, for protocols that name it as a fingerprint or a checksum: it protects nothing.
+///
+/// Two texts of one digest can be made at will; where a forger may choose the text, use `SHA256`.
+public enum SHA1 {
+    /// The bytes in a digest.
+    public static let length = 20
+
+    /// The digest of the bytes.
+    public static func digest(_ bytes: [UInt8]) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: length)
+        let done = unsafe bytes.withUnsafeBufferPointer { input in
+            unsafe digest.withUnsafeMutableBufferPointer { output in
+                unsafe COpenSSL.SHA1(input.baseAddress, input.count, output.baseAddress) != nil
+            }
+        }
+        precondition(done, "libcrypto has no SHA-1")
+        return digest
+    }
+}
+
 /// HMAC with SHA-256 (RFC 2104).
 public enum HMACSHA256 {
     /// The authentication code of a message.

@@ -16,6 +16,17 @@ import Testing
         #expect(Self.hexadecimal(SHA256.digest(Array(text.utf8))) == expected)
     }
 
+    // RFC 3174 §7.3
+    @Test(arguments: [
+        ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"), ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
+        ),
+    ])
+    func `makes SHA-1 digests`(text: String, expected: String) {
+        #expect(Self.hexadecimal(SHA1.digest(Array(text.utf8))) == expected)
+    }
+
     // RFC 4231 §4.2, §4.3, §4.7
     @Test(arguments: [
         (
