@@ -11,6 +11,7 @@ package struct ProviderHandle: Sendable {
     package let signingIn: (any SigningIn)?
     package let passwordChanging: (any PasswordChanging)?
     package let unlinking: (any Unlinking)?
+    package let userMaking: (any UserMaking)?
     /// Where its credentials are found; empty if it judges none.
     package let accepts: [CredentialSource]
 
@@ -25,6 +26,7 @@ package struct ProviderHandle: Sendable {
         signingIn = provider as? any SigningIn
         passwordChanging = provider as? any PasswordChanging
         unlinking = provider as? any Unlinking
+        userMaking = provider as? any UserMaking
         accepts = authenticating?.accepts ?? []
     }
 }

@@ -106,3 +106,13 @@ public protocol Unlinking: Provider {
     /// Forgets what it keeps about a subject; nothing to forget is no error.
     func unlink(_ subject: String) async throws(AuthenticationError)
 }
+
+/// A provider whose users can be made at the command line: `martlet user`.
+public protocol UserMaking: Provider {
+    /// Makes the record of a user by the provider's rules for names and passwords; storing it is the caller's part.
+    /// - Throws: `malformed` for a name or a password that the rules refuse, `notFound` where users are not kept in the
+    ///   account store, `unavailable` when the hash could not be computed.
+    func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord
+    /// The form of a name that records are filed under; `nil` for a name that no user can have.
+    func canonicalName(_ name: String) -> String?
+}
