@@ -51,7 +51,9 @@ let rooms: [Room] = [
     Room(name: "MartletTLS", imports: ["MartletCore", "COpenSSL"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
-    Room(name: "MartletRedis", imports: ["MartletCore", "MartletIO", "MartletTLS", "CHiredis", "CLinux"]),
+    Room(
+        name: "MartletRedis",
+        imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis", "CLinux"]),
     Room(
         name: "MartletProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE"]),

@@ -32,10 +32,7 @@ extension RedisClient: SharedStoring {
 
     /// Compares and deletes in one script.
     package func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
-        let script = "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0"
-        let reply = try await command(
-            [bytes("EVAL"), bytes(script), bytes("1"), bytes(key), value], expecting: .integer)
-        if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
+        _ = try await run(.compareAndRemove, keys: [bytes(key)], arguments: [value], expecting: .integer)
     }
 
     /// `DEL`.
@@ -59,32 +56,23 @@ extension RedisClient: SharedStoring {
 
     /// `INCR`, with the lifetime set by the first.
     package func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
-        let script = """
-            local count = redis.call('INCR', KEYS[1])
-            if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
-            return {count, redis.call('PTTL', KEYS[1])}
-            """
-        return try reading(
-            await command(
-                [bytes("EVAL"), bytes(script), bytes("1"), bytes(key), milliseconds(lifetime)], expecting: .anything))
+        try reading(
+            await run(.increment, keys: [bytes(key)], arguments: [milliseconds(lifetime)], expecting: .array))
     }
 
     /// `GET` and `PTTL`.
     package func counter(_ key: String) async throws(StoreError) -> CounterReading {
-        let script = "return {tonumber(redis.call('GET', KEYS[1]) or '0'), redis.call('PTTL', KEYS[1])}"
-        return try reading(await command([bytes("EVAL"), bytes(script), bytes("1"), bytes(key)], expecting: .anything))
+        try reading(await run(.readCounter, keys: [bytes(key)], arguments: [], expecting: .array))
     }
 
     private func reading(_ reply: RedisReply) throws(StoreError) -> CounterReading {
-        switch reply {
-        case .array(let parts) where parts.count == 2:
-            guard case .integer(let count) = parts[0], case .integer(let left) = parts[1] else { break }
-            return CounterReading(
-                count: Int(clamping: count), remaining: .milliseconds(min(max(left, 0), 100 * 365 * 86_400_000)))
-        case .error(let kind): throw RedisFailure.refused(kind)
-        default: break
+        guard case .array(let parts) = reply, parts.count == 2, case .integer(let count) = parts[0],
+            case .integer(let left) = parts[1]
+        else {
+            throw StoreError(code: .redisReplyUnexpected, message: "Redis answered a counter with something else")
         }
-        throw StoreError(code: .redisReplyUnexpected, message: "Redis answered a counter with something else")
+        return CounterReading(
+            count: Int(clamping: count), remaining: .milliseconds(min(max(left, 0), 100 * 365 * 86_400_000)))
     }
 
     private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
@@ -93,4 +81,19 @@ extension RedisClient: SharedStoring {
     private func milliseconds(_ lifetime: Duration) -> [UInt8] {
         bytes(String(min(max(lifetime.wholeMilliseconds, 1), 100 * 365 * 86_400_000)))
     }
+}
+
+extension RedisScript {
+    fileprivate static let compareAndRemove = RedisScript(
+        "if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end return 0")
+
+    fileprivate static let increment = RedisScript(
+        """
+        local count = redis.call('INCR', KEYS[1])
+        if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+        return {count, redis.call('PTTL', KEYS[1])}
+        """)
+
+    fileprivate static let readCounter = RedisScript(
+        "return {tonumber(redis.call('GET', KEYS[1]) or '0'), redis.call('PTTL', KEYS[1])}")
 }

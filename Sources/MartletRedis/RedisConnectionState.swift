@@ -16,6 +16,10 @@ package struct RedisConnectionState: ~Copyable {
         package var maximumInFlight = 1024
         /// Bytes that may wait to be sent.
         package var maximumUnsent = 4 * 1024 * 1024
+        /// The channel to listen to; a connection that listens takes no commands.
+        package var channel: String?
+        /// Bytes of one message on the channel.
+        package var maximumMessage = 16 * 1024
 
         package init() {}
     }
@@ -29,12 +33,14 @@ package struct RedisConnectionState: ~Copyable {
         case ready
         case reply(Ticket, RedisReply, latency: Duration)
         case failed(Ticket, StoreError)
+        /// Somebody published this on the channel.
+        case message([UInt8])
         /// Close the transport. Every command has been answered by the actions before this one.
         case close(StoreError)
     }
 
     private enum Purpose {
-        case authenticate, select, introduce, greet, heartbeat
+        case authenticate, select, introduce, greet, subscribe, heartbeat
         case command(Ticket, RedisExpectation)
     }
 
@@ -44,7 +50,8 @@ package struct RedisConnectionState: ~Copyable {
         let deadline: MonotonicTime
     }
 
-    private enum Phase { case greeting, ready, closed }
+    /// `leaving` waits for the replies that are under way, and takes no more commands.
+    private enum Phase { case greeting, ready, leaving, closed }
 
     /// What is to be written to the transport, in order.
     package private(set) var output = ByteBuffer()
@@ -53,7 +60,7 @@ package struct RedisConnectionState: ~Copyable {
     private var reader: RESPReader
     private var phase = Phase.greeting
     private var waiting = FirstInFirstOut<Waiting>()
-    /// Why the handshake cannot succeed, from its first refused step.
+    /// Why the handshake cannot succeed, from its first refused step; or why the connection is being left.
     private var refusal: StoreError?
 
     /// A connection that has just been opened; `begin` comes first.
@@ -81,6 +88,9 @@ package struct RedisConnectionState: ~Copyable {
         }
         try write(["CLIENT", "SETNAME", settings.clientName], .introduce, at: now, deadline: deadline)
         try write(["PING"], .greet, at: now, deadline: deadline)
+        if let channel = settings.channel {
+            try write(["SUBSCRIBE", channel], .subscribe, at: now, deadline: deadline)
+        }
     }
 
     /// Writes a caller's command.
@@ -89,7 +99,7 @@ package struct RedisConnectionState: ~Copyable {
         _ ticket: Ticket, _ arguments: [[UInt8]], expecting expectation: RedisExpectation, at now: MonotonicTime,
         deadline: MonotonicTime
     ) throws(StoreError) {
-        guard phase == .ready else { throw .notConnected }
+        guard phase == .ready, settings.channel == nil else { throw .notConnected }
         guard waiting.count < settings.maximumInFlight, output.count < settings.maximumUnsent else { throw .overloaded }
         try write(arguments, .command(ticket, expectation), at: now, deadline: deadline)
     }
@@ -158,6 +168,9 @@ package struct RedisConnectionState: ~Copyable {
     }
 
     private mutating func settle(_ reply: RedisReply, at now: MonotonicTime, into actions: inout [Action]) {
+        if phase == .ready, let channel = settings.channel, let message = RedisMessage(reply) {
+            return take(message, from: channel, into: &actions)
+        }
         guard let next = waiting.popFirst() else {
             // A server that has no room says so before it is asked anything.
             guard case .error(let kind) = reply else { return end(.unexpectedReply, into: &actions) }
@@ -166,9 +179,28 @@ package struct RedisConnectionState: ~Copyable {
         switch next.purpose {
         case .command(let ticket, let expectation):
             settle(ticket, reply, expectation, latency: now.since(next.sent), into: &actions)
-        case .heartbeat:
-            if case .error("NOAUTH") = reply { end(RedisFailure.refused("NOAUTH"), into: &actions) }
+        case .heartbeat: settleHeartbeat(reply, into: &actions)
         default: settleHandshake(next.purpose, reply, into: &actions)
+        }
+        if phase == .leaving, waiting.count == 0 { end(.notConnected, into: &actions) }
+    }
+
+    private mutating func take(_ message: RedisMessage, from channel: String, into actions: inout [Action]) {
+        guard message.channel.elementsEqual(channel.utf8) else { return end(.unexpectedReply, into: &actions) }
+        guard message.payload.count <= settings.maximumMessage else {
+            let reason = "a message is over \(settings.maximumMessage) bytes"
+            return end(StoreError(code: .redisReplyTooLarge, message: reason), into: &actions)
+        }
+        actions.append(.message(message.payload))
+    }
+
+    private mutating func settleHeartbeat(_ reply: RedisReply, into actions: inout [Action]) {
+        switch reply {
+        case .error("NOAUTH"): end(RedisFailure.refused("NOAUTH"), into: &actions)
+        // Any other answer is a sign of life. Who listens is answered in the form of a message.
+        case .error: break
+        case .array where settings.channel != nil, .status where settings.channel == nil: break
+        default: end(.unexpectedReply, into: &actions)
         }
     }
 
@@ -178,8 +210,13 @@ package struct RedisConnectionState: ~Copyable {
     ) {
         if case .error(let kind) = reply, let outage = RedisFailure.outage(kind) {
             actions.append(.failed(ticket, outage))
+            switch kind {
             // The handshake of the next connection finds out what is wrong.
-            if kind == "NOAUTH" { end(outage, into: &actions) }
+            case "NOAUTH": end(outage, into: &actions)
+            // Another server may be the master now, behind the same name.
+            case "READONLY": leave(outage)
+            default: break
+            }
             return
         }
         guard expectation.allows(reply) else {
@@ -196,6 +233,7 @@ package struct RedisConnectionState: ~Copyable {
             guard case .error(let kind) = reply else { return }
             return end(RedisFailure.refused(kind), into: &actions)
         case (.introduce, _): break
+        case (.subscribe, .array(let parts)) where parts.first == .bytes(Array("subscribe".utf8)): break
         case (.authenticate, .status("OK")), (.select, .status("OK")), (.greet, .status("PONG")): break
         // A user that may not ask for a PONG is let in all the same.
         case (.greet, .error("NOPERM")): break
@@ -206,7 +244,10 @@ package struct RedisConnectionState: ~Copyable {
         case (_, .error(let kind)): refuse(RedisFailure.refused(kind))
         default: return end(.unexpectedReply, into: &actions)
         }
-        guard case .greet = purpose else { return }
+        switch purpose {
+        case .greet where settings.channel == nil, .subscribe: break
+        default: return
+        }
         if let refusal { return end(refusal, into: &actions) }
         phase = .ready
         actions.append(.ready)
@@ -216,9 +257,15 @@ package struct RedisConnectionState: ~Copyable {
         if refusal == nil { refusal = error }
     }
 
+    private mutating func leave(_ reason: StoreError) {
+        guard phase == .ready else { return }
+        phase = .leaving
+        refusal = reason
+    }
+
     private mutating func end(_ error: StoreError, into actions: inout [Action]) {
         guard phase != .closed else { return }
-        // What the server said at the handshake tells more than that it then hung up.
+        // What the server has said tells more than that it then hung up.
         let reason = refusal ?? error
         phase = .closed
         while let next = waiting.popFirst() {

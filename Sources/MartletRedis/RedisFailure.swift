@@ -61,10 +61,30 @@ enum RedisFailure {
     ///
     /// The rest may hold keys and values and is not kept.
     static func kind(of text: [UInt8]) -> String {
-        if text.starts(with: "ERR max number of clients".utf8) { return "MAXCLIENTS" }
-        if text.starts(with: "ERR invalid password".utf8) { return "WRONGPASS" }
+        for (start, kind) in sentences where text.starts(with: start.utf8) { return kind }
+        return outageInScript(text) ?? word(text[...]) ?? "ERR"
+    }
+
+    /// What has no word of its own.
+    private static let sentences = [
+        ("ERR max number of clients", "MAXCLIENTS"), ("ERR invalid password", "WRONGPASS"),
+        ("ERR The user executing the script can't", "NOPERM"),
+    ]
+
+    /// Before version 7 an error of a command in a script comes after the script's own: `ERR Error running script (call
+    /// to f_…): @user_script:1: @user_script: 1: -OOM command not allowed …`.
+    private static func outageInScript(_ text: [UInt8]) -> String? {
+        guard text.starts(with: "ERR Error running script".utf8) else { return nil }
+        let mark = Array(": -".utf8)
+        for start in text.indices.dropLast(mark.count) where text[start...].starts(with: mark) {
+            if let kind = word(text[(start + mark.count)...]), outages[kind] != nil { return kind }
+        }
+        return nil
+    }
+
+    private static func word(_ text: ArraySlice<UInt8>) -> String? {
         let word = text.prefix { $0 != 0x20 }.prefix(20)
-        guard !word.isEmpty, word.allSatisfy({ (0x41...0x5A).contains($0) }) else { return "ERR" }
+        guard !word.isEmpty, word.allSatisfy({ (0x41...0x5A).contains($0) }) else { return nil }
         return String(decoding: word, as: UTF8.self)
     }
 

@@ -14,6 +14,10 @@ final class RedisLink {
         var latency: Duration
     }
 
+    /// How long a connection must have stood to count as a success: a server that lets us in and then refuses its work
+    /// is not to be asked without pause.
+    private static let trial = Duration.seconds(2)
+
     private let loop: EventLoop
     private let configuration: RedisLinkConfiguration
     private let board: RedisBoard
@@ -27,6 +31,8 @@ final class RedisLink {
     private var attemptStart = MonotonicTime(nanoseconds: 0)
     private var endpoints: [SocketEndpoint] = []
     private var backoff = Backoff()
+    /// Since when the connection stands.
+    private var readySince: MonotonicTime?
     private var generator = SystemRandomNumberGenerator()
     private var retryTimer: LoopTimer?
     private var deadlineTimer: LoopTimer?
@@ -189,6 +195,8 @@ extension RedisLink {
             configuration.logger.warning("redis is down", ("code", "\(error.code)"), ("reason", error.message))
         }
         settle(error)
+        if let readySince, now.since(readySince) >= RedisLink.trial { backoff.reset() }
+        readySince = nil
         // An attempt that took long has waited enough already.
         let pause = backoff.next(using: &generator)
         let rest = max((attemptStart + pause).since(now), .milliseconds(25))
@@ -254,6 +262,7 @@ extension RedisLink {
             case .reply(let ticket, let reply, let latency):
                 answer(ticket, .success(RedisAnswered(reply: reply, latency: latency)))
             case .failed(let ticket, let error): answer(ticket, .failure(error))
+            case .message(let payload): configuration.listener?.onMessage(payload)
             case .close(let error): return failAttempt(error)
             }
         }
@@ -264,9 +273,11 @@ extension RedisLink {
         deadlineTimer?.cancel()
         deadlineTimer = nil
         endpoints = []
-        backoff.reset()
-        board.connected(at: clock.monotonicTime)
+        let now = clock.monotonicTime
+        readySince = now
+        board.connected(at: now)
         configuration.logger.info("redis is connected", ("address", configuration.description))
+        configuration.listener?.onGap()
         settle(nil)
         beat()
     }
@@ -305,7 +316,7 @@ extension RedisLink {
             guard let self else { return }
             deadlineTimer = nil
             perform(state?.expire(at: clock.monotonicTime) ?? [])
-            if state?.isReady == true { watchDeadline() }
+            watchDeadline()
         }
     }
 }

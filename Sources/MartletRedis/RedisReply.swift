@@ -7,6 +7,7 @@ package enum RedisReply: Sendable, Equatable {
     case status(String)
     /// Redis refused the command for a reason that concerns the command alone; the kind, such as `WRONGTYPE`.
     case error(kind: String)
+    /// Elements may be arrays themselves, and `nothing`.
     case array([RedisReply])
 }
 
@@ -20,6 +21,7 @@ package enum RedisExpectation: Sendable {
     /// `OK`, or nothing because a condition did not hold.
     case acknowledgementOrNothing
     case integer
+    case array
 
     func allows(_ reply: RedisReply) -> Bool {
         switch (self, reply) {
@@ -27,7 +29,7 @@ package enum RedisExpectation: Sendable {
         case (.value, .bytes), (.value, .nothing): true
         case (.acknowledgement, .status("OK")), (.acknowledgementOrNothing, .status("OK")): true
         case (.acknowledgementOrNothing, .nothing): true
-        case (.integer, .integer): true
+        case (.integer, .integer), (.array, .array): true
         default: false
         }
     }

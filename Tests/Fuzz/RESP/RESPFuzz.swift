@@ -18,6 +18,7 @@ private struct Run {
             case .failed(let ticket, let error):
                 answered[ticket, default: 0] += 1
                 log.append("\(ticket)! \(error.code)")
+            case .message(let payload): log.append("message \(payload)")
             case .close(let error):
                 isClosed = true
                 log.append("close \(error.code)")
@@ -27,7 +28,7 @@ private struct Run {
 }
 
 private let expectations: [RedisExpectation] = [
-    .anything, .value, .acknowledgement, .acknowledgementOrNothing, .integer,
+    .anything, .value, .acknowledgement, .acknowledgementOrNothing, .integer, .array,
 ]
 
 /// Greets, submits eight commands and feeds the bytes in pieces; every command is answered exactly once.
@@ -56,18 +57,46 @@ private func drive(_ bytes: UnsafeBufferPointer<UInt8>, choice: Int, piece: Int)
     return run
 }
 
+/// Greets as a listener, asks for a sign of life and feeds the bytes in pieces.
+private func listen(_ bytes: UnsafeBufferPointer<UInt8>, piece: Int) throws(StoreError) -> Run {
+    let now = MonotonicTime(nanoseconds: 0)
+    var settings = RedisConnectionState.Settings()
+    settings.limits.bytes = 4096
+    settings.limits.elements = 256
+    settings.maximumMessage = 100
+    settings.channel = "ch"
+    var state = try RedisConnectionState(settings)
+    var run = Run()
+    try state.begin(at: now, deadline: .never)
+    let greeting = Array("+OK\r\n+PONG\r\n*3\r\n$9\r\nsubscribe\r\n$2\r\nch\r\n:1\r\n".utf8)
+    run.note(greeting.withUnsafeBufferPointer { state.received($0, at: now) })
+    try state.heartbeat(at: now, deadline: .never)
+    var start = 0
+    while start < bytes.count {
+        let end = min(start + piece, bytes.count)
+        run.note(state.received(UnsafeBufferPointer(rebasing: bytes[start..<end]), at: now))
+        start = end
+    }
+    run.note(state.lost(StoreError(code: "io.closed_by_peer", message: "")))
+    precondition(run.isClosed && run.answered.isEmpty && run.log.first == "ready")
+    return run
+}
+
+/// Where a reply is too large is seen at different places, and what follows it is then not.
+private func expectSame(_ whole: Run, _ pieces: Run) {
+    guard !(whole.log + pieces.log).contains("close redis.reply_too_large") else { return }
+    precondition(whole.log == pieces.log, "the pieces changed the outcome")
+}
+
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzRESP(_ data: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     guard count > 1 else { return 0 }
     let choice = Int(data[0])
     let bytes = UnsafeBufferPointer(start: data + 1, count: count - 1)
     do {
-        let whole = try drive(bytes, choice: choice, piece: count)
-        let pieces = try drive(bytes, choice: choice, piece: choice % 7 + 1)
-        // Where a reply is too large is seen at different places, and what follows it is then not.
-        if !(whole.log + pieces.log).contains("close redis.reply_too_large") {
-            precondition(whole.log == pieces.log, "the pieces changed the outcome")
-        }
+        let piece = choice % 7 + 1
+        try expectSame(drive(bytes, choice: choice, piece: count), drive(bytes, choice: choice, piece: piece))
+        try expectSame(listen(bytes, piece: count), listen(bytes, piece: piece))
     } catch {
         preconditionFailure("\(error)")
     }

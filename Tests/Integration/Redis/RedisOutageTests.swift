@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `a replica refuses writes and still reads`() async throws {
+    @Test func `a replica refuses writes, which costs the connection, and still reads`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
             try await client.settle()
@@ -86,6 +86,8 @@ import Testing
                 try await client.set([1], for: "a", lifetime: .seconds(60))
             }
             #expect(code == .redisReadOnly)
+            try waitUntil("the connection is remade") { client.status.reconnects == 1 }
+            #expect(client.status.lastError?.code == .redisReadOnly)
             #expect(try await client.stored("a") == Array("b".utf8))
             #expect(try server.command("CONFIG SET replica-serve-stale-data no") == "+OK\r\n")
             #expect(await client.outage(reading: "a") == .redisMasterDown)

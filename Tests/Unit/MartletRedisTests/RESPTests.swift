@@ -24,10 +24,12 @@ private func read(
     static let stream =
         "+OK\r\n:42\r\n:-7\r\n$5\r\nhello\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n*3\r\n:1\r\n$1\r\na\r\n*1\r\n+x\r\n"
         + "-WRONGTYPE Operation against a key\r\n-lower case\r\n-\r\n$4\r\n\r\n\r\n\r\n"
+        + "*3\r\n*2\r\n$-1\r\n:1\r\n*-1\r\n*1\r\n*1\r\n$-1\r\n"
     static let replies: [RedisReply] = [
         .status("OK"), .integer(42), .integer(-7), .bytes(Array("hello".utf8)), .bytes([]), .nothing, .nothing,
         .array([]), .array([.integer(1), .bytes([97]), .array([.status("x")])]), .error(kind: "WRONGTYPE"),
         .error(kind: "ERR"), .error(kind: "ERR"), .bytes([13, 10, 13, 10]),
+        .array([.array([.nothing, .integer(1)]), .nothing, .array([.array([.nothing])])]),
     ]
 
     @Test func `reads the same replies from any pieces`() throws {

@@ -3,65 +3,6 @@ import Testing
 
 @testable import MartletRedis
 
-private let start = MonotonicTime(nanoseconds: 0)
-private let soon = MonotonicTime(nanoseconds: 1_000_000)
-private let deadline = MonotonicTime(nanoseconds: 500_000_000)
-
-/// A connection driven by hand; actions are noted as text.
-private struct Wire: ~Copyable {
-    var state: RedisConnectionState
-    private(set) var log: [String] = []
-
-    var isReady: Bool { state.isReady }
-    var nextDeadline: MonotonicTime? { state.nextDeadline }
-
-    init(_ settings: RedisConnectionState.Settings = .init(), greeted: Bool = true) throws {
-        var fresh = try RedisConnectionState(settings)
-        try fresh.begin(at: start, deadline: deadline)
-        state = fresh
-        guard greeted else { return }
-        receive("+OK\r\n+PONG\r\n")
-        log = []
-        _ = sent()
-    }
-
-    mutating func sent() -> String {
-        var wire = ByteBuffer()
-        state.takeOutput(into: &wire)
-        return String(decoding: wire.array, as: UTF8.self)
-    }
-
-    mutating func ask(
-        _ ticket: UInt64, _ expectation: RedisExpectation = .anything, by limit: MonotonicTime = deadline
-    ) throws {
-        try state.submit(ticket, [Array("X".utf8)], expecting: expectation, at: start, deadline: limit)
-    }
-
-    mutating func receive(_ text: String, pieces: Int = .max) {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let piece = Array(rest.prefix(pieces))
-            rest = rest.dropFirst(pieces)
-            note(unsafe piece.withUnsafeBufferPointer { unsafe state.received($0, at: soon) })
-        }
-    }
-
-    mutating func expire(_ now: MonotonicTime) { note(state.expire(at: now)) }
-
-    mutating func lose() { note(state.lost(StoreError(code: "io.closed_by_peer", message: ""))) }
-
-    private mutating func note(_ actions: [RedisConnectionState.Action]) {
-        for action in actions {
-            switch action {
-            case .ready: log.append("ready")
-            case .reply(let ticket, let reply, _): log.append("\(ticket): \(reply)")
-            case .failed(let ticket, let error): log.append("\(ticket)! \(error.code)")
-            case .close(let error): log.append("close \(error.code)")
-            }
-        }
-    }
-}
-
 @Suite struct RedisConnectionStateTests {
     @Test func `greets in one go with what the settings ask for`() throws {
         var settings = RedisConnectionState.Settings()
@@ -147,7 +88,7 @@ private struct Wire: ~Copyable {
     }
 
     @Test func `gives each command its reply, whatever the pieces`() throws {
-        let replies = "+OK\r\n$2\r\nab\r\n$-1\r\n:5\r\n-ERR x\r\n-READONLY x\r\n*1\r\n:1\r\n"
+        let replies = "+OK\r\n$2\r\nab\r\n$-1\r\n:5\r\n-ERR x\r\n-OOM x\r\n*1\r\n:1\r\n"
         for pieces in 1...replies.utf8.count {
             var wire = try Wire()
             for ticket in 1...7 { try wire.ask(UInt64(ticket)) }
@@ -155,7 +96,8 @@ private struct Wire: ~Copyable {
             #expect(
                 wire.log == [
                     "1: status(\"OK\")", "2: bytes([97, 98])", "3: nothing", "4: integer(5)",
-                    "5: error(kind: \"ERR\")", "6! redis.read_only", "7: array([MartletRedis.RedisReply.integer(1)])",
+                    "5: error(kind: \"ERR\")", "6! redis.out_of_memory",
+                    "7: array([MartletRedis.RedisReply.integer(1)])",
                 ])
         }
     }
@@ -225,6 +167,32 @@ private struct Wire: ~Copyable {
         try wire.ask(2)
         wire.receive("-NOAUTH x\r\n")
         #expect(wire.log == ["1! redis.auth_required", "2! redis.connection_lost", "close redis.auth_required"])
+    }
+
+    @Test func `leaves a server that became a replica, after what is under way`() throws {
+        for pieces in 1...30 {
+            var wire = try Wire()
+            for ticket in 1...3 { try wire.ask(UInt64(ticket)) }
+            wire.receive("-READONLY x\r\n", pieces: pieces)
+            #expect(wire.log == ["1! redis.read_only"])
+            let isReady = wire.isReady
+            #expect(!isReady)
+            let refusal = #expect(throws: StoreError.self) { try wire.ask(4) }
+            #expect(refusal?.code == .redisNotConnected)
+            wire.receive("$1\r\na\r\n-READONLY x\r\n+more\r\n", pieces: pieces)
+            #expect(
+                wire.log == ["1! redis.read_only", "2: bytes([97])", "3! redis.read_only", "close redis.read_only"])
+        }
+        var late = try Wire()
+        try late.ask(1)
+        try late.ask(2)
+        late.receive("-READONLY x\r\n")
+        late.expire(deadline)
+        #expect(late.log == ["1! redis.read_only", "2! redis.timeout", "close redis.read_only"])
+        var alone = try Wire()
+        try alone.ask(1)
+        alone.receive("-READONLY x\r\n")
+        #expect(alone.log == ["1! redis.read_only", "close redis.read_only"])
     }
 
     @Test func `bounds what waits and what is not sent`() throws {

@@ -1,0 +1,15 @@
+/// What Redis sends to who listens, unasked: `message`, the channel, what was published.
+struct RedisMessage {
+    let channel: [UInt8]
+    let payload: [UInt8]
+
+    /// `nil` for a reply that is no such thing.
+    init?(_ reply: RedisReply) {
+        guard case .array(let parts) = reply, parts.count == 3, case .bytes(let word) = parts[0],
+            word.elementsEqual("message".utf8), case .bytes(let channel) = parts[1],
+            case .bytes(let payload) = parts[2]
+        else { return nil }
+        self.channel = channel
+        self.payload = payload
+    }
+}
