@@ -36,6 +36,12 @@ public enum Base64URL {
     public static func encode(_ bytes: [UInt8]) -> String {
         var text: [UInt8] = []
         text.reserveCapacity((bytes.count &* 4 &+ 2) / 3)
+        append(bytes, to: &text)
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Encodes without padding at the end of a text, for secrets that must not leave copies behind in strings.
+    public static func append(_ bytes: [UInt8], to text: inout [UInt8]) {
         var bits: UInt32 = 0
         var held = 0
         for byte in bytes {
@@ -47,7 +53,6 @@ public enum Base64URL {
             }
         }
         if held > 0 { text.append(alphabet[Int(bits &<< UInt32(6 &- held) & 63)]) }
-        return String(decoding: text, as: UTF8.self)
     }
 
     private static let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)

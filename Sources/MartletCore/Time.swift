@@ -61,22 +61,33 @@ extension Duration {
 public struct Clock: Sendable {
     private let readUnixTime: @Sendable () -> UnixTime
     private let readMonotonicTime: @Sendable () -> MonotonicTime
+    private let readUnixMilliseconds: @Sendable () -> Int64
 
     /// - Parameters:
     ///   - unixTime: the wall clock.
     ///   - monotonicTime: the clock for deadlines.
+    ///   - unixMilliseconds: the wall clock again, finer; `nil` is whole seconds.
     public init(
-        unixTime: @escaping @Sendable () -> UnixTime, monotonicTime: @escaping @Sendable () -> MonotonicTime
+        unixTime: @escaping @Sendable () -> UnixTime, monotonicTime: @escaping @Sendable () -> MonotonicTime,
+        unixMilliseconds: (@Sendable () -> Int64)? = nil
     ) {
         readUnixTime = unixTime
         readMonotonicTime = monotonicTime
+        readUnixMilliseconds =
+            unixMilliseconds ?? {
+                let (product, overflow) = unixTime().seconds.multipliedReportingOverflow(by: 1000)
+                return overflow ? .max : product
+            }
     }
 
     public var unixTime: UnixTime { readUnixTime() }
     public var monotonicTime: MonotonicTime { readMonotonicTime() }
+    /// The wall clock in milliseconds, for what instances agree on by it.
+    public var unixMilliseconds: Int64 { readUnixMilliseconds() }
 
     /// `CLOCK_REALTIME` and `CLOCK_MONOTONIC`.
     public static let system = Clock(
         unixTime: { UnixTime(seconds: martlet_realtime_nanoseconds() / 1_000_000_000) },
-        monotonicTime: { MonotonicTime(nanoseconds: martlet_monotonic_nanoseconds()) })
+        monotonicTime: { MonotonicTime(nanoseconds: martlet_monotonic_nanoseconds()) },
+        unixMilliseconds: { martlet_realtime_nanoseconds() / 1_000_000 })
 }
