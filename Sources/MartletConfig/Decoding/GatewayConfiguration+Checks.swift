@@ -25,17 +25,35 @@ extension GatewayConfiguration {
         }
     }
 
-    /// Warns of routes all of whose requests an earlier route takes.
+    /// Warns of routes all of whose requests the sign-in endpoints or an earlier route take.
     func warnOfUnreachableRoutes(_ diagnostics: inout Diagnostics) {
+        for route in routes where sessions.takesAll(of: route) {
+            diagnostics.warning(
+                .configUnreachableRoute, at: route.name.location,
+                "route \(quoted(route.name.value)) is never reached: what is below sessions.path, "
+                    + "\(quoted(sessions.path)), is answered here")
+        }
         // Every route is compared with every earlier one; past this many, the warning is not worth the time.
         guard routes.count <= 1_000 else { return }
         for (index, route) in routes.enumerated() {
-            guard let earlier = routes[..<index].first(where: { $0.takesAll(of: route) }) else { continue }
+            guard !sessions.takesAll(of: route),
+                let earlier = routes[..<index].first(where: { $0.takesAll(of: route) })
+            else { continue }
             diagnostics.warning(
                 .configUnreachableRoute, at: route.name.location,
                 "route \(quoted(route.name.value)) is never reached: route \(quoted(earlier.name.value)) "
                     + "takes all of its requests first")
         }
+    }
+}
+
+extension SessionsConfiguration {
+    /// Whether the sign-in endpoints stand before every request that a route matches.
+    fileprivate func takesAll(of route: RouteConfiguration) -> Bool {
+        guard case .glob(let glob) = route.path, glob.value == path || glob.value.hasPrefix("\(path)/") else {
+            return false
+        }
+        return hosts.isEmpty || (!route.hosts.isEmpty && route.hosts.allSatisfy { hosts.contains($0.value) })
     }
 }
 

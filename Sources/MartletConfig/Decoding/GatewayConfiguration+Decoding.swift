@@ -11,11 +11,18 @@ extension GatewayConfiguration {
             .optional("log", .block(of: LogConfiguration.self), "What is logged and how."),
             .optional(
                 "store", .block(of: StoreConfiguration.self),
-                "What instances share: issuers' keys and, later, sessions."),
-            .optional("accounts", .unsupported, "Not supported yet."),
-            .optional("sessions", .unsupported, "Not supported yet."),
+                "What instances share: sessions, issuers' keys, nonces, throttles."),
+            .optional(
+                "accounts", .block(of: AccountsConfiguration.self),
+                "Where people's accounts are; without it a subject is `<provider>:<provider subject>`."),
+            .optional(
+                "sessions", .block(of: SessionsConfiguration.self), "How long sessions live, and where people sign in."),
             .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and kept."),
-            .optional("assertion", .unsupported, "Not supported yet."),
+            .optional(
+                "assertion", .block(of: AssertionConfiguration.self),
+                "A signed statement of who is calling, for upstreams; none without it."),
+            .optional(
+                "well_known", .block(of: WellKnownConfiguration.self), "What hosts of an app serve to its platform."),
             .optional("providers", .map(.provider), "Ways to prove identity, by name."),
             .optional(
                 "plugins", .list(.unsupported, nonEmpty: false), default: "[]", "Only an empty list is supported yet."),
@@ -29,7 +36,6 @@ extension GatewayConfiguration {
     /// Reads every block, then looks across them; `nil` if one is missing or wrong, which is recorded.
     static func read(_ reader: inout ConfigurationReader, knownKinds: [String]) -> GatewayConfiguration? {
         checkVersion(&reader)
-        for key in ["accounts", "sessions", "assertion"] { reader.unsupported(key) }
         if let plugins = reader.node("plugins"), plugins.elements?.isEmpty != true {
             if plugins.elements == nil {
                 reader.diagnostics.add(plugins.mismatch("plugins ", mustBe: "a list"))
@@ -43,15 +49,17 @@ extension GatewayConfiguration {
         let log = reader.block("log") ?? LogConfiguration()
         let store = reader.block("store") ?? StoreConfiguration.standard(at: place)
         let jwks = reader.block("jwks") ?? JWKSConfiguration()
+        let accounts: AccountsConfiguration? = reader.block("accounts")
+        let sessions = reader.block("sessions") ?? SessionsConfiguration()
+        let assertion: AssertionConfiguration? = reader.block("assertion")
+        let wellKnown = reader.block("well_known") ?? WellKnownConfiguration()
         let providers = readProviders(&reader, knownKinds: knownKinds)
         let upstreams = readUpstreams(&reader)
         let routes = readRoutes(&reader)
         var configuration = GatewayConfiguration(
-            server: server, admin: admin, log: log, store: store, jwks: jwks, accounts: nil,
-            sessions: SessionsConfiguration(), assertion: nil, wellKnown: WellKnownConfiguration(),
-            providers: providers,
-            upstreams: upstreams,
-            routes: routes)
+            server: server, admin: admin, log: log, store: store, jwks: jwks, accounts: accounts,
+            sessions: sessions, assertion: assertion, wellKnown: wellKnown, providers: providers,
+            upstreams: upstreams, routes: routes)
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         var references = ReferenceCheck(&reader)

@@ -23,17 +23,9 @@ extension ProviderConfiguration {
             name: entry.key, kind: kind, block: ConfigurationNode(.mapping(rest), at: entry.value.location))
     }
 
-    /// Kinds that the grammar has and this version has not.
-    private static let laterKinds = ["wechat", "password"]
-
     private static func report(
         _ kind: Located<String>, _ known: [String], _ title: String, into diagnostics: inout Diagnostics
     ) {
-        if laterKinds.contains(kind.value) {
-            diagnostics.error(
-                .configNotSupported, at: kind.location, "\(title) has kind '\(kind.value)', which is not supported yet")
-            return
-        }
         diagnostics.error(
             .configUnknownKind, at: kind.location,
             "\(title) has kind \(quoted(kind.value)), which no plugin here has\(Suggestion.phrase(for: kind.value, among: known))"

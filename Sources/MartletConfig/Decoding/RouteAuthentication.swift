@@ -1,14 +1,25 @@
 /// `auth:` of a route.
 struct RouteAuthentication: ConfigurationDecodable {
     private enum Mode: String, CaseIterable, ConfigurationValue { case required, optional }
-    private enum CredentialKind: String, CaseIterable, ConfigurationValue { case session, direct }
+    private enum CredentialKind: String, CaseIterable, ConfigurationValue {
+        case session, direct
+
+        var option: CredentialKinds {
+            switch self {
+            case .session: .session
+            case .direct: .direct
+            }
+        }
+    }
 
     /// Without `providers`, the list is empty here: all of them are filled in when they are known.
     let value: RouteConfiguration.Authentication
+    let credentials: CredentialKinds
     let maximumAge: Duration?
 
     private init(_ value: RouteConfiguration.Authentication) {
         self.value = value
+        credentials = [.session, .direct]
         maximumAge = nil
     }
 
@@ -20,8 +31,9 @@ struct RouteAuthentication: ConfigurationDecodable {
                 "mode", .choice(Mode.allCases.map(\.rawValue)), default: "required",
                 "`optional` lets callers without a credential pass; a bad one is still refused."),
             .optional(
-                "credentials", .list(.choice(["session", "direct"]), nonEmpty: true), default: "[direct]",
-                "`session` is not supported yet."),
+                "credentials", .list(.choice(CredentialKind.allCases.map(\.rawValue)), nonEmpty: true),
+                default: "[session, direct]",
+                "What a caller may present: a session's token, or what the provider itself takes."),
             .optional("max_age", .duration, "The greatest age of the credential's proof."),
         ])
     }
@@ -32,10 +44,8 @@ struct RouteAuthentication: ConfigurationDecodable {
         let names = providers?.map(\.value) ?? []
         value = mode == .required ? .required(providers: names) : .optional(providers: names)
         maximumAge = reader.optional("max_age", in: Duration.positive)
-        for kind in reader.optional("credentials", as: NonEmpty<Located<CredentialKind>>.self)?.elements ?? []
-        where kind.value == .session {
-            reader.error(.configNotSupported, at: kind.location, "session credentials are not supported yet")
-        }
+        let kinds = reader.optional("credentials", default: NonEmpty(CredentialKind.session, .direct))
+        credentials = CredentialKinds(kinds.map(\.option))
     }
 
     /// Reads `auth:` whatever its form; `nil` if it is wrong, which is recorded.

@@ -25,7 +25,7 @@ extension RouteConfiguration: ConfigurationDecodable {
         (hosts, path, methods) = (match.hosts, match.path, match.methods)
         let authentication = RouteAuthentication.read(&reader)
         self.authentication = authentication?.value ?? .none
-        credentials = [.session, .direct]
+        credentials = authentication?.credentials ?? [.session, .direct]
         let rules = AuthorizeRules.read(&reader)
         authorize = rules.conditions
         maximumAge = [authentication?.maximumAge, rules.maximumAge].compactMap(\.self).min()

@@ -42,15 +42,34 @@ extension ConfigurationReader {
         }
         guard let node = file?.value else { return nil }
         return try labelled(fileKey) { () throws(ConfigurationError) in
-            let path = try FilePath(decoding: node)
-            let bytes: [UInt8]
-            do throws(FileFailure) { bytes = try readWholeFile(path.text, limit: 64 * 1024) } catch {
-                throw node.error(.configFileUnreadable, "cannot read \(quoted(path.text)): \(error.reason)")
-            }
-            let secret = Self.withoutLastLineBreak(bytes)
-            guard !secret.isEmpty else { throw node.error(.configBadValue, "\(quoted(path.text)) is empty") }
-            return Located(Secret(secret), at: node.location)
+            Located(try Self.fileSecret(node), at: node.location)
         }
+    }
+
+    /// The secrets in a list of files; a file that is wrong is recorded and left out.
+    mutating func secretFiles(_ key: String) -> [Located<Secret>] {
+        guard let node = node(key) else { return [] }
+        guard let elements = node.elements else {
+            diagnostics.add(node.mismatch("\(key): ", mustBe: "a list"))
+            return []
+        }
+        return elements.compactMap { element in
+            recorded(key) { () throws(ConfigurationError) in
+                Located(try Self.fileSecret(element), at: element.location)
+            }
+        }
+    }
+
+    /// What the file that a node names holds, without its last line break.
+    private static func fileSecret(_ node: ConfigurationNode) throws(ConfigurationError) -> Secret {
+        let path = try FilePath(decoding: node)
+        let bytes: [UInt8]
+        do throws(FileFailure) { bytes = try readWholeFile(path.text, limit: 64 * 1024) } catch {
+            throw node.error(.configFileUnreadable, "cannot read \(quoted(path.text)): \(error.reason)")
+        }
+        let secret = withoutLastLineBreak(bytes)
+        guard !secret.isEmpty else { throw node.error(.configBadValue, "\(quoted(path.text)) is empty") }
+        return Secret(secret)
     }
 
     private static func withoutLastLineBreak(_ bytes: [UInt8]) -> [UInt8] {

@@ -21,6 +21,27 @@ let fullSample = """
     admin: { address: 127.0.0.1:9902 }
     log: { level: warning, format: json }
     store: { url: "redis://:hunter2@127.0.0.1:6379/0", key_prefix: "gw:", on_error: deny }
+    accounts: { url: "postgresql://martlet:hunter2@127.0.0.1/martlet" }
+    sessions:
+      access_ttl: 5m
+      refresh_ttl: 30d
+      idle_timeout: 7d
+      refresh_reuse_grace: 0s
+      max_per_subject: 3
+      cache_ttl: 0s
+      path: /v1/sign-in
+      hosts: [API.example.com, "*.example.org"]
+      cors: { origins: [https://App.example.com:443, "http://localhost:3000"] }
+    assertion:
+      header: X-Gateway-Statement
+      issuer: https://gw.example.com
+      audience: everyone
+      ttl: 30s
+      key: pretended
+      verify_key_files: []
+    well_known:
+      apple_app_site_association: { webcredentials: [ABCDE12345.com.example.app] }
+      change_password: https://example.com/account/password
     jwks: { ttl: 2h, max_stale: 0s, unknown_kid_cooldown: 30s, negative_ttl: 1m, fetch_timeout: 250ms }
     plugins: []
     providers:
@@ -40,7 +61,7 @@ let fullSample = """
         upstream: fixed
       - name: api
         match: { hosts: [API.example.com, "*.example.org"], path: /v1/**, methods: [GET, POST] }
-        auth: { providers: [apple], mode: optional, credentials: [direct], max_age: 1h }
+        auth: { providers: [apple], mode: optional, credentials: [session], max_age: 1h }
         authorize:
           - { claim: email_verified, equals: true }
           - { claim: level, in: [1, two, "3"], not: true }
@@ -92,6 +113,24 @@ let fullSample = """
         #expect(configuration.providers[0].block.entries?.map(\.key.value) == ["audiences"])
     }
 
+    @Test func `has sign-in`() throws {
+        let configuration = try #require(load(fullSample).configuration)
+        #expect(configuration.accounts?.url.value == "postgresql://martlet:hunter2@127.0.0.1/martlet")
+        var sessions = SessionsConfiguration()
+        (sessions.accessTTL, sessions.refreshTTL) = (.seconds(300), .seconds(30 * 86_400))
+        (sessions.idleTimeout, sessions.refreshReuseGrace) = (.seconds(7 * 86_400), .zero)
+        (sessions.maximumPerSubject, sessions.cacheTTL, sessions.path) = (3, .zero, "/v1/sign-in")
+        sessions.hosts = ["api.example.com", "*.example.org"]
+        sessions.corsOrigins = ["https://app.example.com", "http://localhost:3000"]
+        #expect(configuration.sessions == sessions)
+        let assertion = try #require(configuration.assertion)
+        #expect(assertion.header.value == "X-Gateway-Statement" && assertion.issuer == "https://gw.example.com")
+        #expect(assertion.audience == "everyone" && assertion.ttl == .seconds(30) && assertion.otherKeys.isEmpty)
+        #expect(assertion.key.value.withBytes { $0 } == Array("pretended".utf8))
+        #expect(configuration.wellKnown.webCredentialApps == ["ABCDE12345.com.example.app"])
+        #expect(configuration.wellKnown.changePasswordURL == "https://example.com/account/password")
+    }
+
     @Test func `has upstreams`() throws {
         let upstreams = try #require(load(fullSample).configuration).upstreams
         #expect(upstreams.map(\.name.value) == ["api", "fixed"])
@@ -118,7 +157,8 @@ let fullSample = """
             return
         }
         #expect(glob.value == "/v1/**" && api.methods == ["GET", "POST"])
-        #expect(api.maximumAge == .seconds(600))
+        #expect(api.maximumAge == .seconds(600) && api.credentials == .session)
+        #expect(routes[0].credentials == [.session, .direct] && routes[2].credentials == [.session, .direct])
         #expect(api.authorize.count == 5)
         guard case .claim("level", .isIn(let literals), inverted: true) = api.authorize[1] else {
             Issue.record("\(api.authorize[1])")
@@ -156,6 +196,9 @@ let minimalSample = """
         #expect(configuration.server.limits == Limits() && configuration.server.timeouts == ServerTimeouts())
         #expect(configuration.admin?.address.value == .ip(host: "127.0.0.1", port: 9901))
         #expect(configuration.store.url.value == "memory:" && configuration.store.onError == .cached)
+        #expect(configuration.accounts?.url.value == nil && configuration.assertion?.issuer == nil)
+        #expect(configuration.sessions == SessionsConfiguration())
+        #expect(configuration.wellKnown == WellKnownConfiguration())
         #expect(configuration.jwks == JWKSConfiguration() && configuration.log == LogConfiguration())
         #expect(configuration.routes[0].setHeaders == nil && configuration.routes[0].bodyLimit == .inherited)
     }

@@ -97,7 +97,7 @@ private func inner(
         let plain = try #require(load(minimalSample).configuration)
         var sections: [String] = []
         for key in GatewayConfiguration.grammar.keys {
-            guard case .block(let grammar) = key.shape else { continue }
+            guard case .block(let grammar) = key.shape, !Self.needsMore(grammar) else { continue }
             sections.append("\(key.name): \(Self.defaults(grammar))")
         }
         let (spelled, diagnostics) = load(minimalSample + "\n" + sections.joined(separator: "\n"))
@@ -110,6 +110,13 @@ private func inner(
         #expect(configuration.log == plain.log && configuration.jwks == plain.jwks)
         #expect(configuration.store.keyPrefix == plain.store.keyPrefix)
         #expect(configuration.store.onError == plain.store.onError)
+        #expect(configuration.sessions == plain.sessions && configuration.sessions == SessionsConfiguration())
+        #expect(configuration.wellKnown == plain.wellKnown && configuration.wellKnown == WellKnownConfiguration())
+    }
+
+    /// Whether a block has keys without a default that must be there.
+    private static func needsMore(_ grammar: ConfigurationGrammar) -> Bool {
+        !grammar.oneOf.isEmpty || grammar.keys.contains(where: \.isRequired)
     }
 
     /// A block with every key at its documented default.
@@ -139,6 +146,12 @@ private func inner(
         try check(LogConfiguration.self)
         try check(StoreConfiguration.self)
         try check(JWKSConfiguration.self)
+        try check(AccountsConfiguration.self)
+        try check(SessionsConfiguration.self)
+        try check(CrossOriginRules.self)
+        try check(AssertionConfiguration.self)
+        try check(WellKnownConfiguration.self)
+        try check(SiteAssociation.self)
         try check(UpstreamConfiguration.Block.self)
         try check(UpstreamTimeouts.self)
         try check(RouteConfiguration.self)

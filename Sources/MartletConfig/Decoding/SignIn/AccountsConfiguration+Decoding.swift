@@ -1,0 +1,41 @@
+private import MartletCore
+
+extension AccountsConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        ConfigurationGrammar()
+            .withSecret("url", required: true, "`sqlite:PATH`, relative to this file, or `postgresql://…`.")
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let secret = try reader.secret("url")
+        let text = secret.value.withBytes { String(decoding: $0, as: UTF8.self) }
+        guard let resolved = Self.resolved(text, relativeTo: secret.location.file) else {
+            // The text may hold a password: it is not shown.
+            throw ConfigurationError(
+                .configBadURL, at: secret.location, "url: must be sqlite:PATH, or postgresql://… without spaces")
+        }
+        url = Located(resolved, at: secret.location)
+    }
+
+    /// The URL with its path resolved, `nil` if it is none that can be used.
+    private static func resolved(_ text: String, relativeTo file: String) -> String? {
+        guard text.utf8.count <= 2048 else { return nil }
+        if text.hasPrefix("sqlite:") { return databaseFile(text.dropFirst(7), relativeTo: file).map { "sqlite:\($0)" } }
+        for scheme in ["postgresql://", "postgres://"] where text.hasPrefix(scheme) {
+            let isUsable = text != scheme && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
+            return isUsable ? text : nil
+        }
+        return nil
+    }
+
+    /// The path of the database.
+    ///
+    /// `//host` would be a path that nobody means, and a name that begins with `:` is SQLite's own way to say "in
+    /// memory": accounts must outlive the process.
+    private static func databaseFile(_ path: Substring, relativeTo file: String) -> String? {
+        let isUsable =
+            !path.isEmpty && !path.hasPrefix("//") && !path.hasPrefix(":") && !path.hasSuffix("/")
+            && path.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }
+        return isUsable ? FilePath(String(path), relativeTo: file).text : nil
+    }
+}

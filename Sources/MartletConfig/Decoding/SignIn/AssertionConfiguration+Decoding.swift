@@ -1,0 +1,46 @@
+private import MartletCore
+
+extension AssertionConfiguration: ConfigurationDecodable {
+    private static let standardHeader = "X-Auth-Assertion"
+    private static let standardTTL = Duration.seconds(60)
+
+    package static var grammar: ConfigurationGrammar? {
+        ConfigurationGrammar([
+            .optional("header", .text, default: standardHeader, "The header that carries it."),
+            .required("issuer", .text, "What `iss` says: who this gateway is."),
+            .optional("audience", .text, "What `aud` says; the upstream's name without it."),
+            .optional("ttl", .duration, default: "60s", "How long an assertion holds, 1s to 1h."),
+        ])
+        .withSecret("key", required: true, "The P-256 private key that signs, as PEM.")
+        .adding([
+            .optional(
+                "verify_key_files", .list(.path, nonEmpty: false), default: "[]",
+                "P-256 private keys that are published but do not sign: the last one, or the next.")
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let header = reader.optional("header", default: Located(Self.standardHeader, at: reader.location))
+        do { _ = try HeaderName(header) } catch { reader.diagnostics.add(error) }
+        self.header = header
+        ttl = reader.optional("ttl", default: Self.standardTTL, in: .seconds(1) ... .seconds(3600))
+        audience = reader.optional("audience", as: IdentifierText.self)?.text
+        otherKeys = reader.secretFiles("verify_key_files")
+        let issuer = reader.expected("issuer", as: IdentifierText.self)
+        key = try reader.secret("key")
+        guard let issuer else { throw .alreadyReported }
+        self.issuer = issuer.text
+    }
+}
+
+/// A text that names somebody in a token.
+private struct IdentifierText: ConfigurationValue {
+    let text: String
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        text = try node.text()
+        guard (1...512).contains(text.utf8.count) else {
+            throw node.error(.configBadValue, "must be a text of 1 to 512 bytes")
+        }
+    }
+}

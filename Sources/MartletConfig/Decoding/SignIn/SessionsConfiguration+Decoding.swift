@@ -1,0 +1,131 @@
+extension SessionsConfiguration: ConfigurationDecodable {
+    /// No deadline of a session is shorter: tokens tell theirs in whole seconds.
+    private static let shortest = Duration.seconds(1)
+    private static let longestGrace = Duration.seconds(3600)
+    private static let longestCopy = Duration.seconds(3600)
+
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("access_ttl", .duration, default: "15m", "The life of an access token, from 1s on."),
+            .optional("refresh_ttl", .duration, default: "60d", "The life of a session, from the login on."),
+            .optional(
+                "idle_timeout", .duration, default: "30d",
+                "Ends a session so long after the last use of either of its tokens."),
+            .optional(
+                "refresh_reuse_grace", .duration, default: "30s",
+                "How long a refresh token that was used still gets the same new pair; later use ends the session."),
+            .optional(
+                "max_per_subject", .integer(1...10_000), default: "10",
+                "Sessions of one subject; one more ends the oldest."),
+            .optional(
+                "cache_ttl", .duration, default: "5s",
+                "How long a worker may trust its own copy of a session; `0s` asks the store each time."),
+            .optional("path", .pattern("^/"), default: "/auth", "Where the sign-in endpoints are."),
+            .optional(
+                "hosts", .list(.text, nonEmpty: false), default: "[]",
+                "Hosts that have the sign-in endpoints, as in a route's `match`; any host if empty."),
+            .optional("cors", .block(of: CrossOriginRules.self), "Web pages of other origins that may sign in."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        let lifetimes = Self.shortest...Duration.longestConfigured
+        refreshTTL = reader.optional("refresh_ttl", default: refreshTTL, in: lifetimes)
+        // What is left out follows what is written: nobody has to set three keys to change one.
+        accessTTL = reader.optional("access_ttl", default: min(accessTTL, refreshTTL), in: lifetimes)
+        idleTimeout = reader.optional("idle_timeout", default: idleTimeout, in: lifetimes)
+        refreshReuseGrace = reader.optional(
+            "refresh_reuse_grace", default: refreshReuseGrace, in: .zero...Self.longestGrace)
+        maximumPerSubject = reader.optional("max_per_subject", default: maximumPerSubject, in: 1...10_000)
+        cacheTTL = reader.optional("cache_ttl", default: cacheTTL, in: .zero...Self.longestCopy)
+        path = reader.optional("path", as: SignInPath.self)?.text ?? path
+        hosts = reader.optional("hosts", as: [HostPattern].self)?.map(\.text) ?? hosts
+        corsOrigins = reader.block("cors", as: CrossOriginRules.self)?.origins ?? corsOrigins
+        check(&reader)
+    }
+
+    /// What no single key shows.
+    private func check(_ reader: inout ConfigurationReader) {
+        if let node = reader.node("access_ttl"), accessTTL > refreshTTL {
+            reader.error(
+                .configBadDuration, at: node.location,
+                "access_ttl: \(accessTTL.configurationText) is longer than refresh_ttl, \(refreshTTL.configurationText): "
+                    + "no token outlives its session")
+        }
+        if let node = reader.node("refresh_reuse_grace"), refreshReuseGrace >= accessTTL {
+            reader.diagnostics.warning(
+                .configInsecure, at: node.location,
+                "refresh_reuse_grace: a stolen refresh token works on for \(refreshReuseGrace.configurationText), "
+                    + "no less than an access token's life")
+        }
+        if let node = reader.node("cache_ttl"), cacheTTL > .seconds(60) {
+            reader.diagnostics.warning(
+                .configInsecure, at: node.location,
+                "cache_ttl: where messages are lost, an ended session works on for \(cacheTTL.configurationText)")
+        }
+    }
+}
+
+/// `cors:` of `sessions`.
+struct CrossOriginRules: ConfigurationDecodable {
+    let origins: [String]
+
+    static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional(
+                "origins", .list(.pattern("^https?://"), nonEmpty: false), default: "[]",
+                "Exact origins, such as `https://app.example.com`; there is no wildcard.")
+        ])
+    }
+
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let listed = reader.optional("origins", as: [Located<WebOrigin>].self) ?? []
+        origins = listed.map(\.value.text)
+        for origin in listed where !origin.value.isTrustworthy {
+            reader.diagnostics.warning(
+                .configInsecure, at: origin.location,
+                "origins: a page that came in clear text may be anybody's, and could sign in")
+        }
+    }
+}
+
+/// `sessions.path`: plain segments that need no normalisation.
+private struct SignInPath: ConfigurationValue {
+    let text: String
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        text = try PathPrefix(decoding: node).text
+        // RFC 3986 §3.3 `pchar` without escapes, which could be written in two ways, and without `;`, which servers read
+        // in two ways.
+        let isPlain = text.utf8.allSatisfy {
+            HostAndPort.isLetterOrDigit($0) || (0x41...0x5A).contains($0) || "/-._~!$&'()+,=:@".utf8.contains($0)
+        }
+        guard text.utf8.count <= 256, isPlain else {
+            throw node.error(
+                .configBadPattern, "\(quoted(text)) must be plain segments such as /auth, without escapes, '*' or ';'")
+        }
+    }
+}
+
+/// The origin of a web page as browsers send it in `Origin` (RFC 6454 §6.2).
+private struct WebOrigin: ConfigurationValue {
+    let text: String
+    let isTrustworthy: Bool
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        let written = try node.text()
+        guard written != "*" else {
+            throw node.error(.configBadURL, "'*' would let every page sign in: name the origins")
+        }
+        guard let url = URLText(written), !written.dropFirst("\(url.scheme)://".count).contains(where: "/?".contains)
+        else {
+            throw node.error(
+                .configBadURL, "\(quoted(written)) is not an origin such as https://app.example.com, without a path")
+        }
+        let host = url.host.utf8.contains(0x3A) ? "[\(url.host)]" : url.host
+        let isStandard = url.port == (url.scheme == "https" ? 443 : 80)
+        text = "\(url.scheme)://\(host)\(isStandard ? "" : ":\(url.port)")"
+        isTrustworthy = url.isTrustworthy
+    }
+}
