@@ -19,6 +19,48 @@ struct JSONParser {
         return value
     }
 
+    /// The members of a document that is an object, their texts apart from everything else.
+    mutating func topMembers() throws(JSONError) -> [JSONMember]? {
+        if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { throw JSONError(.jsonByteOrderMark, at: 0) }
+        skipWhitespace()
+        guard try current() == UInt8(ascii: "{") else {
+            _ = try document()
+            return nil
+        }
+        guard maximumDepth > 0 else { throw JSONError(.jsonTooDeep, at: offset) }
+        var members: [JSONMember] = []
+        var names: Set<[UInt8]> = []
+        offset &+= 1
+        skipWhitespace()
+        if !take(UInt8(ascii: "}")) {
+            repeat {
+                let member = try topMember()
+                guard names.insert(Array(member.name.utf8)).inserted else {
+                    throw JSONError(.jsonDuplicateName, at: offset)
+                }
+                members.append(member)
+                skipWhitespace()
+            } while take(UInt8(ascii: ","))
+            try expect(UInt8(ascii: "}"))
+        }
+        skipWhitespace()
+        guard offset == bytes.count else { throw JSONError(.jsonTrailingBytes, at: offset) }
+        return members
+    }
+
+    private mutating func topMember() throws(JSONError) -> JSONMember {
+        skipWhitespace()
+        guard try current() == UInt8(ascii: "\"") else { throw JSONError(.jsonUnexpectedByte, at: offset) }
+        let name = try string()
+        skipWhitespace()
+        try expect(UInt8(ascii: ":"))
+        skipWhitespace()
+        guard try current() == UInt8(ascii: "\"") else {
+            return JSONMember(name: name, value: .other(try value(depth: 1)))
+        }
+        return JSONMember(name: name, value: .text(Secret(try secretBytes())))
+    }
+
     private mutating func value(depth: Int) throws(JSONError) -> JSONValue {
         skipWhitespace()
         switch try current() {
@@ -137,6 +179,41 @@ extension JSONParser {
             }
         }
         throw JSONError(.jsonUnexpectedEnd, at: offset)
+    }
+
+    /// A string's bytes, in memory that nothing else ever held a part of.
+    private mutating func secretBytes() throws(JSONError) -> [UInt8] {
+        offset &+= 1
+        let start = offset
+        var plain: [UInt8] = []
+        // Unescaping only shortens: room for what stands here keeps the text from being moved, and copied, as it grows.
+        plain.reserveCapacity(distanceToQuote())
+        while offset < bytes.count {
+            let byte = bytes[offset]
+            if byte < 0x20 { throw JSONError(.jsonControlCharacter, at: offset) }
+            offset &+= 1
+            if byte == UInt8(ascii: "\"") {
+                guard (try? UTF8Span(validating: plain.span)) != nil else {
+                    throw JSONError(.jsonInvalidUTF8, at: start)
+                }
+                return plain
+            }
+            if byte == UInt8(ascii: "\\") {
+                try escape(into: &plain)
+            } else {
+                plain.append(byte)
+            }
+        }
+        throw JSONError(.jsonUnexpectedEnd, at: offset)
+    }
+
+    /// How far it is to the quote that ends the string at `offset`.
+    private func distanceToQuote() -> Int {
+        var index = offset
+        while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {
+            index &+= bytes[index] == UInt8(ascii: "\\") ? 2 : 1
+        }
+        return min(index, bytes.count) &- offset
     }
 
     private func text(_ run: ArraySlice<UInt8>, at start: Int) throws(JSONError) -> String {

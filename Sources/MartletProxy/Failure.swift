@@ -6,7 +6,7 @@ internal import MartletRouter
 /// An answer that the gateway gives itself because a request goes no further.
 ///
 /// This file alone maps fine reasons to the status and the coarse code that clients see.
-package struct Failure: Sendable {
+package struct Failure: Error, Sendable {
     /// What `WWW-Authenticate` says, if anything.
     enum Challenge: UInt8, Sendable { case none, missing, invalid, insufficient }
 
@@ -22,6 +22,10 @@ package struct Failure: Sendable {
     var allow: String?
     /// The connection cannot be used any more.
     var closes = false
+    /// The origin whose pages may read the answer (CORS); `nil` where none may.
+    var readableBy: String?
+    /// Whether the answer could have been another one for another origin.
+    var variesByOrigin = false
 
     /// A head or framing that is ambiguous, malformed or too large: the connection is closed.
     static func head(_ failure: HeadFailure) -> Failure {
@@ -41,6 +45,11 @@ package struct Failure: Sendable {
         status: 503, code: "auth_unavailable", reason: "server.too_many_connections", retryAfter: 1, closes: true)
 
     package static let noRoute = Failure(status: 404, code: "no_route", reason: "router.no_route")
+    /// A path that nothing here answers.
+    package static func noRoute(_ reason: ErrorCode) -> Failure {
+        Failure(status: 404, code: "no_route", reason: reason)
+    }
+
     static let matchFailed = Failure(status: 404, code: "no_route", reason: .routerMatchLimit)
 
     /// The path has a route, but not for this method.
@@ -117,6 +126,14 @@ package struct Failure: Sendable {
         Int((min(max(span.wholeNanoseconds, 1), 1 << 60) + 999_999_999) / 1_000_000_000)
     }
 
+    /// The same refusal where origins matter: pages of `origin` may read it.
+    package func readable(by origin: String?) -> Failure {
+        var copy = self
+        copy.readableBy = origin
+        copy.variesByOrigin = true
+        return copy
+    }
+
     static func upstreamUnavailable(_ reason: ErrorCode) -> Failure {
         Failure(status: 502, code: "upstream_unavailable", reason: reason)
     }
@@ -180,6 +197,11 @@ package struct Failure: Sendable {
         if let allow {
             out.append("\r\nAllow: ")
             out.append(text: allow)
+        }
+        if variesByOrigin { out.append("\r\nVary: Origin") }
+        if let readableBy {
+            out.append("\r\nAccess-Control-Allow-Origin: ")
+            out.append(text: readableBy)
         }
         if close { out.append("\r\nConnection: close") }
         out.append("\r\n\r\n")

@@ -1,0 +1,96 @@
+internal import MartletCore
+internal import MartletJSON
+package import MartletProvider
+package import MartletProxy
+
+/// The body of a request for sign-in: JSON or a form, strictly read, its texts straight into secrets.
+package enum SignInBody {
+    /// The longest body that is read.
+    package static let maximumBytes = 64 * 1024
+    private static let maximumDepth = 8
+
+    /// What a `Content-Type` may say.
+    private enum MediaType { case json, form }
+
+    /// Reads a request's body.
+    /// - Throws: 400, 413 or 415 with a `signin.` or `json.` reason.
+    static func form(of request: LocalRequest) throws(Failure) -> SignInForm {
+        guard request.bodyBytes > 0 else { throw .malformed(.signInBodyMissing) }
+        guard request.bodyBytes <= maximumBytes, request.body.count == request.bodyBytes else {
+            throw .tooLarge(.signInBodyTooLarge)
+        }
+        try checkEncoding(of: request)
+        switch try mediaType(of: request) {
+        case .json: return try json(request.body)
+        case .form: return try form(request.body)
+        }
+    }
+
+    /// Reads a JSON object (RFC 8259).
+    package static func json(_ bytes: [UInt8]) throws(Failure) -> SignInForm {
+        let limits = JSONLimits(maximumDepth: maximumDepth, maximumBytes: maximumBytes)
+        let members: [JSONMember]?
+        do throws(JSONError) {
+            members = try JSON.members(of: bytes, limits: limits)
+        } catch {
+            throw .malformed(error.code == .jsonDuplicateName ? .signInRepeatedMember : error.code)
+        }
+        guard let members else { throw .malformed(.signInNotAnObject) }
+        var texts: [String: Secret] = [:]
+        var others: [String: JSONValue] = [:]
+        for member in members where isReadable(member.name.utf8) {
+            switch member.value {
+            case .text(let secret): texts[member.name] = secret
+            case .other(let value): others[member.name] = value
+            }
+        }
+        return SignInForm(texts: texts, others: others, isForm: false)
+    }
+
+    /// Reads `application/x-www-form-urlencoded`.
+    package static func form(_ bytes: [UInt8]) throws(Failure) -> SignInForm {
+        var decoder = FormDecoder(bytes)
+        var names: Set<[UInt8]> = []
+        var texts: [String: Secret] = [:]
+        for pair in try decoder.pairs() {
+            guard names.insert(pair.name).inserted else { throw .malformed(.signInRepeatedMember) }
+            if isReadable(pair.name) { texts[String(decoding: pair.name, as: UTF8.self)] = pair.value }
+        }
+        return SignInForm(texts: texts, others: [:], isForm: true)
+    }
+
+    /// Names that a provider may ask for are ASCII: dictionaries take other texts for equal that differ in their bytes.
+    private static func isReadable(_ name: some Collection<UInt8>) -> Bool { name.allSatisfy { $0 < 0x80 } }
+
+    private static func checkEncoding(of request: LocalRequest) throws(Failure) {
+        guard let encoding = request.field("Content-Encoding") else { return }
+        guard encoding.lowercased() == "identity" else { throw .unsupportedMediaType(.signInEncoding) }
+    }
+
+    private static func mediaType(of request: LocalRequest) throws(Failure) -> MediaType {
+        let values = request.fields.filter { $0.name.lowercased() == "content-type" }.map(\.value)
+        guard values.count == 1, let value = values.first else { throw .unsupportedMediaType(.signInMediaType) }
+        let parts = value.split(separator: ";", omittingEmptySubsequences: false).map(trimmed)
+        for parameter in parts.dropFirst() { try check(parameter) }
+        switch parts.first?.lowercased() {
+        case "application/json": return .json
+        case "application/x-www-form-urlencoded": return .form
+        default: throw .unsupportedMediaType(.signInMediaType)
+        }
+    }
+
+    /// Other parameters than `charset` mean nothing here.
+    private static func check(_ parameter: Substring) throws(Failure) {
+        let pair = parameter.split(separator: "=", maxSplits: 1).map(trimmed)
+        guard let name = pair.first, name.lowercased() == "charset" else { return }
+        let charset = (pair.count == 2 ? pair[1] : "").lowercased()
+        guard ["utf-8", "\"utf-8\"", "utf8"].contains(charset) else { throw .unsupportedMediaType(.signInEncoding) }
+    }
+
+    private static func trimmed(_ text: Substring) -> Substring {
+        func isBlank(_ character: Character) -> Bool { character == " " || character == "\t" }
+        var text = text.drop(while: isBlank)
+        while let last = text.last, isBlank(last) { text.removeLast() }
+        return text
+    }
+}

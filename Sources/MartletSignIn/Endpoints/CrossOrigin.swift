@@ -1,0 +1,48 @@
+internal import MartletCore
+internal import MartletProxy
+
+/// Which web pages may call the endpoints (CORS, Fetch §3.2): those of the configured origins, exactly as written.
+///
+/// Credentials mode is never allowed: tokens travel in `Authorization` and bodies, so nothing here needs a cookie.
+struct CrossOrigin: Sendable {
+    let origins: [String]
+
+    /// The request's origin, if it is one of the configured.
+    func origin(of request: LocalRequest) -> String? {
+        let sent = request.fields.filter { $0.name.lowercased() == "origin" }.map(\.value)
+        guard sent.count == 1, let origin = sent.first else { return nil }
+        return origins.first { $0.hasSameBytes(as: origin) }
+    }
+
+    /// The answer to a preflight; `nil` for an `OPTIONS` that is none, or of another origin.
+    func preflight(_ request: LocalRequest, for endpoint: Endpoint) -> LocalResponse? {
+        guard endpoint.isForPages, origin(of: request) != nil,
+            request.field("Access-Control-Request-Method") != nil
+        else { return nil }
+        var answer = Answer.done
+        answer.fields += [
+            (name: "Access-Control-Allow-Methods", value: endpoint.allow),
+            (name: "Access-Control-Allow-Headers", value: "Authorization, Content-Type"),
+            (name: "Access-Control-Max-Age", value: "600"),
+        ]
+        return answer
+    }
+
+    /// Tells the browser which pages may read the answer.
+    func mark(_ answer: LocalResponse, to request: LocalRequest) -> LocalResponse {
+        guard !origins.isEmpty else { return answer }
+        let origin = origin(of: request)
+        var answer = answer
+        if let failure = answer.failure {
+            answer.failure = failure.readable(by: origin)
+            return answer
+        }
+        answer.fields.append((name: "Vary", value: "Origin"))
+        guard let origin else { return answer }
+        answer.fields += [
+            (name: "Access-Control-Allow-Origin", value: origin),
+            (name: "Access-Control-Expose-Headers", value: "X-Request-Id"),
+        ]
+        return answer
+    }
+}

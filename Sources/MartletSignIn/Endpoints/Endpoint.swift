@@ -1,0 +1,88 @@
+internal import MartletConfig
+internal import MartletJSON
+internal import MartletProvider
+
+/// One of the paths that are answered here, and what its name refers to.
+enum Endpoint: Sendable {
+    case login(ProviderHandle, any SigningIn)
+    case nonce, refresh, logout, session, sessions
+    /// One session of the caller's.
+    case oneSession(String)
+    /// A provider's name; not configured any more, it can still be unlinked.
+    case link(String, ProviderHandle?)
+    case password
+    /// What describes the others.
+    case description
+    case keySet(JSONObject)
+    /// With the apps that it names.
+    case appSiteAssociation([String])
+    /// With the page that it leads to.
+    case changePassword(String)
+
+    /// The methods it answers, beside HEAD where GET is among them.
+    var methods: [String] {
+        switch self {
+        case .login, .nonce, .refresh, .logout, .password: ["POST"]
+        case .session, .sessions, .description, .keySet, .appSiteAssociation, .changePassword: ["GET"]
+        case .oneSession: ["DELETE"]
+        case .link: ["POST", "DELETE"]
+        }
+    }
+
+    /// The value of `Allow`, and of `Access-Control-Allow-Methods`.
+    var allow: String { (methods.contains("GET") ? ["GET", "HEAD"] : methods).joined(separator: ", ") }
+
+    /// Whether pages of configured origins may call it; the others are for platforms and servers.
+    var isForPages: Bool {
+        switch self {
+        case .keySet, .appSiteAssociation, .changePassword: false
+        default: true
+        }
+    }
+}
+
+extension Endpoint {
+    static let keySetPath = "/.well-known/jwks.json"
+    static let appSiteAssociationPath = "/.well-known/apple-app-site-association"
+    static let changePasswordPath = "/.well-known/change-password"
+
+    /// What a normalised path leads to; `nil` for nothing here.
+    static func find(_ path: String, in setup: SignInSetup) -> Endpoint? {
+        // Texts that are equal without having the same bytes are never ASCII.
+        guard path.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
+        switch path {
+        case keySetPath: return setup.keySet.map { .keySet($0) }
+        case appSiteAssociationPath:
+            let apps = setup.wellKnown.webCredentialApps
+            return apps.isEmpty ? nil : .appSiteAssociation(apps)
+        case changePasswordPath: return setup.wellKnown.changePasswordURL.map { .changePassword($0) }
+        default: break
+        }
+        let base = setup.configuration.path
+        guard path.hasPrefix(base) else { return nil }
+        let segments = path.dropFirst(base.count).split(separator: "/", omittingEmptySubsequences: false)
+        guard segments.first == "" else { return nil }
+        return find(segments.dropFirst(), in: setup)
+    }
+
+    /// What the segments below the base lead to.
+    private static func find(_ segments: ArraySlice<Substring>, in setup: SignInSetup) -> Endpoint? {
+        guard let first = segments.first, let last = segments.last, !last.isEmpty else { return nil }
+        let name = String(last)
+        switch (first, segments.count) {
+        case ("nonce", 1): return .nonce
+        case ("refresh", 1): return .refresh
+        case ("logout", 1): return .logout
+        case ("session", 1): return .session
+        case ("sessions", 1): return .sessions
+        case ("password", 1): return .password
+        case ("openapi.json", 1): return .description
+        case ("sessions", 2): return .oneSession(name)
+        case ("login", 2):
+            guard let provider = setup.provider(name), let signingIn = provider.signingIn else { return nil }
+            return .login(provider, signingIn)
+        case ("link", 2): return .link(name, setup.provider(name))
+        default: return nil
+        }
+    }
+}

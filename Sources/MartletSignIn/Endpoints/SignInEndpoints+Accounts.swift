@@ -1,0 +1,132 @@
+internal import MartletAccounts
+internal import MartletCore
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletProxy
+internal import MartletSession
+
+/// What callers may do about the identities of their account, and about its password.
+extension SignInEndpoints {
+    /// `POST /link/{provider}`: a live session and a second proof, never an e-mail address.
+    func link(_ request: LocalRequest, with provider: ProviderHandle?) async throws(Failure) -> LocalResponse {
+        guard let accounts = setup.accounts else { throw .noRoute(.signInNoAccounts) }
+        guard let provider, let signingIn = provider.signingIn else { throw .noRoute(.signInUnknownProvider) }
+        _ = try await caller(of: request)
+        let proven = try await prove(try SignInBody.form(of: request), with: signingIn, request)
+        // The proof may have taken its time: a session that was ended meanwhile must not bind anything any more.
+        let caller = try await caller(of: request)
+        do throws(AccountError) {
+            try await accounts.link(
+                proven.accountIdentity(of: provider.name), to: caller.session.subject, keeping: proven.keptClaims,
+                at: setup.clock.unixTime)
+        } catch {
+            throw .account(error)
+        }
+        setup.logger.info("identity linked", ("provider", provider.name), ("request_id", request.requestID))
+        return Answer.done
+    }
+
+    /// `DELETE /link/{provider}`.
+    ///
+    /// The account store decides, because it alone can do so for two requests at once. What follows is tried in full
+    /// whatever fails, and once more when the client asks again: the identity is gone then, but its sessions still end.
+    func unlink(
+        _ name: String, _ provider: ProviderHandle?, _ request: LocalRequest
+    ) async throws(Failure) -> LocalResponse {
+        guard let accounts = setup.accounts else { throw .noRoute(.signInNoAccounts) }
+        let subject = try await caller(of: request).session.subject
+        let identity: AccountIdentity
+        do throws(AccountError) {
+            identity = try await accounts.unlink(provider: name, from: subject)
+        } catch {
+            guard error.kind == .notFound else { throw .account(error) }
+            guard provider != nil else { throw .noRoute(.signInUnknownProvider) }
+            try await endSessions(of: subject, madeBy: name)
+            throw .account(error)
+        }
+        do throws(AuthenticationError) {
+            for subject in identity.subjects { try await provider?.unlinking?.unlink(subject) }
+        } catch {
+            try? await accounts.link(identity, to: subject, keeping: [:], at: setup.clock.unixTime)
+            throw .authentication(error)
+        }
+        setup.logger.info("identity unlinked", ("provider", name), ("request_id", request.requestID))
+        try await endSessions(of: subject, madeBy: name)
+        return Answer.done
+    }
+
+    /// Ends what an identity that is not linked any more has made, and what loops remember of it.
+    private func endSessions(of subject: String, madeBy provider: String) async throws(Failure) {
+        setup.forgetVerdicts()
+        await mark(subject, provider)
+        do throws(SessionError) {
+            try await setup.sessions.endAll(subject: subject, provider: provider, except: nil)
+        } catch {
+            throw .session(error)
+        }
+    }
+
+    /// `POST /password`: of the account, wherever the session comes from.
+    func changePassword(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        let caller = try await caller(of: request)
+        let form = try SignInBody.form(of: request)
+        do throws(AuthenticationError) {
+            let current = try form.requiredSecret("current_password")
+            let new = try form.requiredSecret("new_password")
+            let owner = try await passwordOwner(caller)
+            try await owner.changing.changePassword(
+                of: owner.subject, from: current, to: new, in: context(of: request))
+            setup.logger.info("password changed", ("provider", owner.provider), ("request_id", request.requestID))
+            setup.forgetVerdicts()
+            await mark(caller.session.subject, owner.provider)
+        } catch {
+            throw .authentication(error)
+        }
+        do throws(SessionError) {
+            try await setup.sessions.endAll(subject: caller.session.subject, provider: nil, except: caller.session)
+        } catch {
+            setup.logger.warning(
+                "sessions outlive a changed password", ("reason", "\(error.code)"), ("request_id", request.requestID))
+            throw .session(error)
+        }
+        return Answer.done
+    }
+
+    /// Whose password it is, and who changes it.
+    private struct PasswordOwner {
+        let provider: String
+        let subject: String
+        let changing: any PasswordChanging
+    }
+
+    private func passwordOwner(_ caller: Caller) async throws(AuthenticationError) -> PasswordOwner {
+        var subjects = [caller.principal.provider: caller.principal.identity.providerSubject]
+        if let accounts = setup.accounts {
+            do throws(AccountError) {
+                let identities = try await accounts.identities(of: caller.session.subject)
+                subjects = [:]
+                for identity in identities { subjects[identity.provider] = identity.subjects.first }
+            } catch {
+                throw error.kind == .notFound
+                    ? AuthenticationError(.signInNoPassword, .notFound) : .unavailable(error.code, cause: error)
+            }
+        }
+        for provider in setup.providers {
+            guard let changing = provider.passwordChanging, let subject = subjects[provider.name] else { continue }
+            return PasswordOwner(provider: provider.name, subject: subject, changing: changing)
+        }
+        throw AuthenticationError(.signInNoPassword, .notFound)
+    }
+
+    /// Marks a change for logins that are on their way.
+    ///
+    /// The change is done: a store that cannot take the mark leaves such a login its session, and ending those that are
+    /// there already matters more.
+    private func mark(_ subject: String, _ provider: String) async {
+        do throws(StoreError) {
+            try await fence.mark(subject, provider: provider)
+        } catch {
+            setup.logger.warning("a change could not be marked", ("provider", provider), ("reason", "\(error.code)"))
+        }
+    }
+}

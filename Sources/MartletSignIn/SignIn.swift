@@ -1,1 +1,0 @@
-/// The endpoints that Martlet answers itself: logins, sessions, links and what belongs to them.

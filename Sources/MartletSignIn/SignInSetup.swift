@@ -1,0 +1,64 @@
+package import MartletAccounts
+package import MartletConfig
+package import MartletCore
+package import MartletJSON
+package import MartletProvider
+package import MartletSession
+
+/// What the sign-in endpoints are made of; a reload makes them anew.
+package struct SignInSetup: Sendable {
+    package var providers: [ProviderHandle]
+    package var sessions: any SessionStoring
+    /// `nil` without `accounts:`.
+    package var accounts: (any AccountStoring)?
+    /// Where nonces and the marks of ``LoginFence`` are kept.
+    package var store: any SharedStoring
+    /// What every key of the store begins with.
+    package var storeKeyPrefix: String
+    package var configuration: SessionsConfiguration
+    package var wellKnown: WellKnownConfiguration
+    /// The public keys of the assertion; `nil` where there is none.
+    package var keySet: JSONObject?
+    package var clock: Clock
+    package var logger: Logger
+    /// Drops the verdicts on direct tokens that any loop of any instance has cached.
+    package var forgetVerdicts: @Sendable () -> Void
+
+    package init(
+        providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,
+        store: any SharedStoring, storeKeyPrefix: String, configuration: SessionsConfiguration,
+        wellKnown: WellKnownConfiguration, keySet: JSONObject?, clock: Clock, logger: Logger,
+        forgetVerdicts: @escaping @Sendable () -> Void
+    ) {
+        self.providers = providers
+        self.sessions = sessions
+        self.accounts = accounts
+        self.store = store
+        self.storeKeyPrefix = storeKeyPrefix
+        self.configuration = configuration
+        self.wellKnown = wellKnown
+        self.keySet = keySet
+        self.clock = clock
+        self.logger = logger
+        self.forgetVerdicts = forgetVerdicts
+    }
+
+    func provider(_ name: String) -> ProviderHandle? { providers.first { $0.name.hasSameBytes(as: name) } }
+}
+
+/// Which paths the endpoints answer; every other path is somebody else's.
+package struct SignInMounts: Sendable, Equatable {
+    /// This path and everything below it; without a final slash.
+    package let base: String
+    /// Single paths beside it.
+    package let paths: [String]
+
+    /// Whether a normalised path is answered by the endpoints.
+    package func contain(_ path: String) -> Bool {
+        let (path, base) = (path.utf8, base.utf8)
+        if path.starts(with: base), path.count == base.count || path.dropFirst(base.count).first == UInt8(ascii: "/") {
+            return true
+        }
+        return paths.contains { $0.utf8.elementsEqual(path) }
+    }
+}
