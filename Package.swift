@@ -71,8 +71,8 @@ let rooms: [Room] = [
     Room(
         name: "MartletProxy",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletProvider",
-            "MartletRouter", "CLinux",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletIO",
+            "MartletProvider", "MartletRouter", "CLinux",
         ]),
     Room(
         name: "AppleProvider",

@@ -162,7 +162,7 @@ package struct Failure: Error, Sendable {
     /// Writes the whole answer: problem+json (RFC 9457) behind its head.
     func write(
         into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, isHead: Bool,
-        close: Bool
+        close: Bool, offersBasic: Bool
     ) {
         var body = ByteBuffer(capacity: 256)
         body.append("{\"type\":\"urn:martlet:problem:")
@@ -189,6 +189,10 @@ package struct Failure: Error, Sendable {
         if let challengeText {
             out.append("\r\nWWW-Authenticate: ")
             out.append(challengeText)
+            // RFC 7617 §2: browsers and tools that know pairs alone are told that one will do.
+            if offersBasic, status == 401 {
+                out.append("\r\nWWW-Authenticate: Basic realm=\"martlet\", charset=\"UTF-8\"")
+            }
         }
         if retryAfter > 0 {
             out.append("\r\nRetry-After: ")

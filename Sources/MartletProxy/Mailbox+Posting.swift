@@ -14,6 +14,15 @@ extension Mailbox {
     /// Forgets every verdict.
     package func forget() { post(.forget) }
 
+    /// Forgets the copies of sessions that have ended.
+    package func revoked(_ sessions: [UInt64]) { post(.revoked(sessions)) }
+
+    /// Forgets the copies of all sessions: revocations may have been missed.
+    package func forgetSessions() { post(.forgetSessions) }
+
+    /// Refuses session tokens, known ones too, or no longer does.
+    package func refuseSessions(_ refuses: Bool) { post(.refuseSessions(refuses)) }
+
     /// Accepts no more, serves what is under way, and ends; what is left at the deadline is cut.
     package func drain(until deadline: MonotonicTime) { post(.drain(deadline: deadline.nanoseconds)) }
 

@@ -1,13 +1,12 @@
 private import CLinux
 internal import MartletCore
 package import MartletIO
-internal import MartletProvider
 private import Synchronization
 
 /// What other threads tell a loop.
 enum LoopMessage: Sendable {
     /// The verdict on the credential of a request that waits for it.
-    case verdict(exchange: Int32, generation: UInt32, epoch: Int, Result<ProvenIdentity, AuthenticationError>)
+    case verdict(exchange: Int32, generation: UInt32, epoch: Int, Verdict)
     /// A local handler's answer.
     case answer(exchange: Int32, generation: UInt32, LocalResponse)
     /// A new configuration.
@@ -16,17 +15,16 @@ enum LoopMessage: Sendable {
     case resolved([ResolvedName])
     /// A provider's cached verdicts are void.
     case forget
+    /// Sessions that have ended, by their numbers.
+    case revoked([UInt64])
+    /// What the loop knows of sessions may be out of date.
+    case forgetSessions
+    /// Whether sessions are refused because the store is down.
+    case refuseSessions(Bool)
     /// Report the counters.
     case collect(@Sendable (LoopReport) -> Void)
     /// Finish what is under way and accept no more; what is left at the deadline is cut.
     case drain(deadline: Int64)
-}
-
-/// The identity behind a credential and the provider that proved it.
-struct ProvenIdentity: Sendable {
-    /// Index into the snapshot's providers.
-    let provider: Int32
-    let identity: Identity
 }
 
 /// Messages for one loop, from any thread.

@@ -27,10 +27,13 @@ package final class Snapshot: Sendable {
     let facts: [RouteFacts]
     /// For each route, the names it takes out on top of the reserved ones.
     let removals: [FieldNameSet]
+    let signIn: SignInParts
 
     package init(
-        routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration
+        routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
+        signIn: SignInParts
     ) {
+        self.signIn = signIn
         self.routes = routes
         self.upstreams = upstreams
         self.providers = providers
@@ -51,23 +54,51 @@ package final class Snapshot: Sendable {
                 plans.append(plan)
             }
         }
-        facts = routes.routes.map { RouteFacts($0) }
+        facts = routes.routes.map { RouteFacts($0, providers) }
         removals = routes.routes.map(\.removeNames)
         self.plans = plans
         self.planOfRoute = planOfRoute
     }
 }
 
+/// What a snapshot knows of sessions, accounts and what the gateway answers itself.
+package struct SignInParts: Sendable {
+    /// Judges session tokens; `nil` refuses them.
+    package let sessions: (any SessionJudging)?
+    /// Finds the subject of a provider's identity; `nil` without accounts.
+    package let subjects: (any SubjectResolving)?
+    /// What answers at each mount of the route table, in its order.
+    package let handlers: [LocalHandler]
+
+    package init(
+        sessions: (any SessionJudging)?, subjects: (any SubjectResolving)?, handlers: [LocalHandler]
+    ) {
+        self.sessions = sessions
+        self.subjects = subjects
+        self.handlers = handlers
+    }
+}
+
 /// The plain facts of a route.
 struct RouteFacts: Sendable {
+    /// The place of the handler that answers, or −1.
+    let mount: Int
     let mode: Route.Mode
     let bodyLimit: Int
     let upstream: Int
     let forwardsCredentials: Bool
     let stripsPrefix: Bool
     let hasRemovals: Bool
+    let takesSessions: Bool
+    let takesDirect: Bool
+    /// Whether a provider of it judges pairs of name and password.
+    let takesBasic: Bool
 
-    init(_ route: Route) {
+    init(_ route: Route, _ providers: [ProviderHandle]) {
+        mount = route.mount
+        takesSessions = route.credentials.contains(.session)
+        takesDirect = route.credentials.contains(.direct)
+        takesBasic = takesDirect && route.providers.contains { providers[$0].accepts.contains(.basic) }
         mode = route.mode
         bodyLimit = route.bodyLimit ?? .max
         upstream = route.upstream

@@ -1,3 +1,4 @@
+package import MartletConfig
 package import MartletHTTP
 
 /// One compiled route: what it takes, whom it lets in, what it sends on and where to.
@@ -15,11 +16,15 @@ package struct Route: Sendable {
     /// Its place in the table, which is file order.
     package let index: Int
     package let name: String
-    /// Its upstream's place among the configured ones.
+    /// Its upstream's place among the configured ones; −1 for a mount.
     package let upstream: Int
+    /// The place, among the mounts, of what answers in this process; −1 where an upstream does.
+    package let mount: Int
     package let mode: Mode
     /// The places, among the configured providers, of those that may vouch here; empty for `auth: none`.
     package let providers: [Int]
+    /// What a caller may present.
+    package let credentials: CredentialKinds
     /// The most bytes that a request's body may have; `nil` is unlimited.
     package let bodyLimit: Int?
     /// Whether the upstream sees the client's credential.

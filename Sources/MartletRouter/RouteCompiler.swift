@@ -37,11 +37,29 @@ struct RouteCompiler {
         }
         routes.append(
             Route(
-                index: routes.count, name: route.name.value, upstream: upstream, mode: mode, providers: vouching,
+                index: routes.count, name: route.name.value, upstream: upstream, mount: -1, mode: mode,
+                providers: vouching, credentials: route.credentials,
                 bodyLimit: bodyLimit(of: route), forwardsCredentials: route.forwardsCredentials,
                 removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), policy: policy,
                 injection: injection,
                 pattern: pattern, stripPrefix: stripPrefix))
+    }
+
+    /// Puts what the gateway answers itself before the routes.
+    mutating func add(_ mount: RouteMount, number: Int) {
+        do {
+            let hosts = try mount.hosts.map { text in try HostPattern(text) }
+            let path = try PathGlob(try PathText.normalized(mount.path, .glob, paths))
+            routes.append(
+                Route(
+                    index: routes.count, name: mount.name, upstream: -1, mount: number, mode: .none, providers: [],
+                    credentials: [], bodyLimit: mount.bodyLimit, forwardsCredentials: false,
+                    removeNames: FieldNameSet([], reservesAuthPrefix: false),
+                    policy: Policy(conditions: [], maximumAge: nil), injection: -1,
+                    pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: []))
+        } catch {
+            diagnostics.error(.configBadPattern, at: mount.location, "'\(mount.path)' \(error)")
+        }
     }
 
     /// The table; only when there were no errors.

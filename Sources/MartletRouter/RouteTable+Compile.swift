@@ -12,10 +12,11 @@ extension RouteTable {
     ///   - diagnostics: gets every mistake, at the place in the file.
     /// - Returns: `nil` if there was an error.
     package static func compile(
-        _ routes: [RouteConfiguration], upstreams: [String], providers: [String], paths: PathOptions, limits: Limits,
-        into diagnostics: inout Diagnostics
+        _ routes: [RouteConfiguration], mounts: [RouteMount], upstreams: [String], providers: [String],
+        paths: PathOptions, limits: Limits, into diagnostics: inout Diagnostics
     ) -> RouteTable? {
         var compiler = RouteCompiler(upstreams: upstreams, providers: providers, paths: paths, limits: limits)
+        for (number, mount) in mounts.enumerated() { compiler.add(mount, number: number) }
         for route in routes { compiler.add(route) }
         let hasErrors = compiler.diagnostics.hasErrors
         let table = hasErrors ? nil : compiler.build()

@@ -6,6 +6,8 @@ package import MartletHTTP
 /// `GET` takes `HEAD` too (RFC 9110 §9.3.2: a server that supports one supports the other). Paths must be normalised.
 package final class RouteTable: Sendable {
     package let routes: ContiguousArray<Route>
+    /// The routes of the configuration: those behind the mounts.
+    package var configured: ContiguousArray<Route>.SubSequence { routes.drop { $0.mount >= 0 } }
     /// The header templates that routes refer to by ``Route/injection``.
     package let injections: ContiguousArray<HeaderInjection>
     /// The names that only the gateway may write: `X-Auth-*` and every name in any route's `headers.set`.
@@ -52,7 +54,9 @@ package final class RouteTable: Sendable {
     package func misses(method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>) -> [RouteMiss] {
         let asked = methods.set(of: method)
         var misses: [RouteMiss] = []
-        for route in routes {
+        for route in routes
+        where route.mount < 0 || route.pattern.takes(authority: authority) && route.pattern.take(path: path) == .matched
+        {
             if !route.pattern.takes(authority: authority) {
                 misses.append(RouteMiss(route: route.index, reason: .host))
             } else if route.pattern.methods.isDisjoint(with: asked) {

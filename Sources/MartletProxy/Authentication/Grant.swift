@@ -1,19 +1,34 @@
 internal import MartletCore
 internal import MartletProvider
 
-/// What a route decided about a verified token: kept beside the token, its header block attached.
+/// What a route decided about a verified credential: kept beside it, its header block attached.
 struct Grant {
     /// Number of the reason for a denial; −1 when the caller may pass.
     let denial: Int32
     /// Index into the snapshot's providers.
     let provider: Int32
+    /// The session's number for revocations; 0 for a credential that is no session's.
+    let session: UInt64
 }
 
-/// The principal behind a verified token.
-struct ProvenPrincipal {
+/// The principal behind a verified credential.
+struct ProvenPrincipal: Sendable {
     let principal: Principal
-    let provider: Int32
+    /// The session's number for revocations; 0 for a credential that is no session's.
+    let session: UInt64
+    /// When it must be asked for again, in Unix seconds.
+    let expires: Int64
 }
 
 /// The outcome of judging a credential off the loop.
-typealias Verdict = Result<ProvenIdentity, AuthenticationError>
+typealias Verdict = Result<ProvenPrincipal, AuthenticationError>
+
+/// What kind of credential a request carries; its form alone tells.
+enum CredentialForm: UInt8 {
+    /// One of the gateway's own tokens.
+    case session
+    /// A bearer token that a provider judges.
+    case direct
+    /// A name and a password (RFC 7617).
+    case basic
+}

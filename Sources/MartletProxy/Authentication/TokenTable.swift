@@ -128,6 +128,21 @@ internal import MartletCore
         unsafe slots.update(repeating: -1, count: slotCount)
     }
 
+    /// Forgets every entry of which that holds.
+    mutating func removeAll(where isVoid: (Payload) -> Bool) {
+        for index in entries.indices {
+            guard let entry = entries[index], isVoid(entry.payload) else { continue }
+            drop(index, slot(of: Int32(index), entry.hash))
+        }
+    }
+
+    /// Where an entry that is in the table stands.
+    private func slot(of index: Int32, _ hash: UInt64) -> Int {
+        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
+        while unsafe slots[slot] != index { slot = (slot &+ 1) & (slotCount &- 1) }
+        return slot
+    }
+
     private mutating func place(_ index: Int32, _ hash: UInt64) {
         var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
         while unsafe slots[slot] >= 0 { slot = (slot &+ 1) & (slotCount &- 1) }
@@ -180,9 +195,7 @@ internal import MartletCore
             }
         }
         guard victim >= 0, let hash = entries[victim]?.hash else { return }
-        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
-        while unsafe slots[slot] != Int32(victim) { slot = (slot &+ 1) & (slotCount &- 1) }
-        drop(victim, slot)
+        drop(victim, slot(of: Int32(victim), hash))
     }
 
     private mutating func wipe(_ index: Int) {

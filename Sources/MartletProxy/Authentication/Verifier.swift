@@ -6,16 +6,23 @@ private import Synchronization
 /// Judges credentials that no loop has seen before: a few threads and a bounded queue, so that a batch of unseen tokens
 /// never holds up a loop's other connections.
 package final class Verifier: Sendable {
+    /// Who judges.
+    enum Judge: Sendable {
+        case provider(ProviderHandle)
+        case sessions(any SessionJudging)
+    }
+
     /// One credential to judge, and where the verdict goes.
     struct Job: Sendable {
         let credential: Credential
-        let provider: Int32
-        let handle: ProviderHandle
+        let judge: Judge
+        /// Finds the subject of what a provider proved; `nil` without accounts.
+        let subjects: (any SubjectResolving)?
         let context: AuthenticationContext
         let mailbox: Mailbox
         let exchange: Int32
         let generation: UInt32
-        /// The configuration that `provider` is an index into.
+        /// The configuration, and the state of what may be trusted, that the verdict belongs to.
         let epoch: Int
     }
 
@@ -46,6 +53,11 @@ package final class Verifier: Sendable {
 
     /// Takes a job; `false` when the queue is full.
     func submit(_ job: Job) -> Bool {
+        // Sessions are the store's to judge: no thread of ours is needed while it answers.
+        if case .sessions = job.judge {
+            wait(for: job)
+            return true
+        }
         let accepted = state.withLock { state in
             guard !state.isStopped, state.jobs.count - state.next < Verifier.queueLimit else { return false }
             state.jobs.append(job)
@@ -98,10 +110,12 @@ package final class Verifier: Sendable {
     }
 
     private func judge(_ job: Job) {
-        guard let local = job.handle.local else { return wait(for: job) }
+        guard case .provider(let handle) = job.judge, let local = handle.local else { return wait(for: job) }
         do {
             switch try local.verify(job.credential, in: job.context) {
-            case .authenticated(let identity): job.settle(.success(identity))
+            case .authenticated(let identity):
+                guard job.subjects == nil else { return wait(for: job, proven: identity) }
+                job.settle(.success(handle.principal(of: identity)))
             case .undecided: wait(for: job)
             }
         } catch {
@@ -109,11 +123,8 @@ package final class Verifier: Sendable {
         }
     }
 
-    /// Lets the provider take its time, off this thread; the job's deadline bounds it.
-    private func wait(for job: Job) {
-        guard let authenticating = job.handle.authenticating else {
-            return job.settle(.failure(.rejected("auth.provider_takes_no_credential")))
-        }
+    /// Lets the judge take its time, off this thread; the job's deadline bounds it.
+    private func wait(for job: Job, proven: Identity? = nil) {
         let serial = state.withLock { state -> UInt64? in
             guard state.waiting.count < Verifier.waitingLimit, !state.isStopped else { return nil }
             state.serial += 1
@@ -122,12 +133,10 @@ package final class Verifier: Sendable {
         }
         guard let serial else { return job.settle(.failure(.unavailable("auth.overloaded"))) }
         let task = Task { [weak self] in
-            do {
-                job.settle(.success(try await authenticating.authenticate(job.credential, in: job.context)))
-            } catch let error as AuthenticationError {
-                job.settle(.failure(error))
+            do throws(AuthenticationError) {
+                job.settle(.success(try await job.principal(proven)))
             } catch {
-                job.settle(.failure(.unavailable("auth.provider_failed")))
+                job.settle(.failure(error))
             }
             self?.finish(serial)
         }
@@ -142,10 +151,43 @@ package final class Verifier: Sendable {
 }
 
 extension Verifier.Job {
-    fileprivate func settle(_ verdict: Result<Identity, AuthenticationError>) {
-        mailbox.post(
-            .verdict(
-                exchange: exchange, generation: generation, epoch: epoch,
-                verdict.map { ProvenIdentity(provider: provider, identity: $0) }))
+    /// Asks whoever has to be asked.
+    fileprivate func principal(_ proven: Identity?) async throws(AuthenticationError) -> ProvenPrincipal {
+        switch judge {
+        case .sessions(let sessions):
+            let session = try await sessions.judge(credential, in: context)
+            let copyEnd = context.now.advanced(bySeconds: session.copyLifetime.wholeSeconds)
+            return ProvenPrincipal(
+                principal: session.principal, session: session.number,
+                expires: min(session.principal.identity.expiresAt, copyEnd).seconds)
+        case .provider(let handle):
+            guard let authenticating = handle.authenticating else {
+                throw .rejected("auth.provider_takes_no_credential")
+            }
+            let identity: Identity
+            if let proven {
+                identity = proven
+            } else {
+                identity = try await authenticating.authenticate(credential, in: context)
+            }
+            guard let subjects else { return handle.principal(of: identity) }
+            let subject = try await subjects.subject(of: identity, provider: handle.name)
+            return ProvenPrincipal(
+                principal: Principal(identity: identity, provider: handle.name, subject: subject, sessionID: nil),
+                session: 0, expires: identity.expiresAt.seconds)
+        }
+    }
+
+    fileprivate func settle(_ verdict: Verdict) {
+        mailbox.post(.verdict(exchange: exchange, generation: generation, epoch: epoch, verdict))
+    }
+}
+
+extension ProviderHandle {
+    /// The principal of what the provider proved, where there are no accounts.
+    fileprivate func principal(of identity: Identity) -> ProvenPrincipal {
+        ProvenPrincipal(
+            principal: Principal(identity: identity, provider: name, sessionID: nil), session: 0,
+            expires: identity.expiresAt.seconds)
     }
 }

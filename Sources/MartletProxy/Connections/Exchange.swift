@@ -53,6 +53,8 @@ struct Exchange: ~Copyable, SlabElement {
     var attempts = 0
     /// How often the credential was given to a provider.
     var judgements = 0
+    /// A refusal offers Basic too.
+    var offersBasic = false
     var hash: UInt64 = 0
     /// How long the answer's head, and silence afterwards, are waited for, in nanoseconds.
     var answerPatience: Int64 = 0
@@ -75,6 +77,8 @@ struct Exchange: ~Copyable, SlabElement {
     var started: Int64 = 0
     /// The client behind trusted proxies; empty where the peer is the client.
     var forwardedClient: [UInt8] = []
+    /// The same as 16 bytes.
+    var forwardedNetwork: [UInt8] = []
     var methodText = ByteBuffer()
     var host = ByteBuffer()
     var path = ByteBuffer()
@@ -105,6 +109,7 @@ struct Exchange: ~Copyable, SlabElement {
         endpoint = -1
         attempts = 0
         judgements = 0
+        offersBasic = false
         hash = 0
         hasContinued = false
         status = 0
@@ -113,6 +118,7 @@ struct Exchange: ~Copyable, SlabElement {
         closesClient = false
         started = now
         forwardedClient = []
+        forwardedNetwork = []
         methodText.removeAll()
         host.removeAll()
         path.removeAll()

@@ -9,8 +9,8 @@ enum ForwardedChain {
     /// - Returns: `nil` where the list names none: then the peer itself is the client.
     static func client(
         of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, trusting ranges: [AddressRange]
-    ) -> [UInt8]? {
-        var nearest: [UInt8]?
+    ) -> (text: [UInt8], octets: [UInt8])? {
+        var nearest: (text: [UInt8], octets: [UInt8])?
         for index in stride(from: head.fields.count - 1, through: 0, by: -1)
         where head.fields[index].known == .xForwardedFor {
             let value = unsafe Array(bytes[head.fields[index].value])
@@ -18,8 +18,8 @@ enum ForwardedChain {
                 let text = String(decoding: part, as: UTF8.self).filter { $0 != " " && $0 != "\t" }
                 // What is no address was not written by a proxy that is trusted; nothing before it counts.
                 guard let address = SocketEndpoint(literal: text, port: 0) else { return nearest }
-                nearest = Array(text.utf8)
                 let octets = address.addressBytes
+                nearest = (Array(text.utf8), octets)
                 guard ranges.contains(where: { $0.contains(octets) }) else { return nearest }
             }
         }

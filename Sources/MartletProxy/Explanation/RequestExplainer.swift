@@ -51,6 +51,10 @@ package struct RequestExplainer: Sendable {
             let path = try normalized(request)
             explanation.path = String(decoding: path, as: UTF8.self)
             let route = try route(request, path, &explanation)
+            guard route.mount < 0 else {
+                explanation.outcome = .answeredHere
+                return explanation
+            }
             try await authorize(request, route, &explanation)
             explanation.upstreamPath = upstreamPath(path, route)
         } catch {
@@ -167,6 +171,12 @@ package struct RequestExplainer: Sendable {
     ) async throws(Stop) -> Principal {
         let plan = snapshot.plans[Int(snapshot.planOfRoute[route.index])]
         let bytes = token.withBytes { $0 }
+        if unsafe bytes.withUnsafeBufferPointer({ unsafe OwnToken.isOne($0) }) {
+            return try await judgeSession(Credential(bearer: bytes), route)
+        }
+        guard route.credentials.contains(.direct) else {
+            throw Stop(.credentialInvalid("auth.direct_not_accepted"))
+        }
         guard let index = ProviderChoice.pick(bytes, among: plan.providers, of: snapshot.providers) else {
             throw Stop(.credentialInvalid("auth.no_provider_claims_it"))
         }
@@ -182,13 +192,33 @@ package struct RequestExplainer: Sendable {
         }
     }
 
+    private func judgeSession(_ credential: Credential, _ route: Route) async throws(Stop) -> Principal {
+        guard let sessions = snapshot.signIn.sessions, route.credentials.contains(.session) else {
+            throw Stop(.credentialInvalid("auth.sessions_not_accepted"))
+        }
+        do throws(AuthenticationError) {
+            let session = try await sessions.judge(credential, in: context)
+            let isOnRoute = route.providers.contains {
+                snapshot.providers[$0].name.hasSameBytes(as: session.principal.provider)
+            }
+            guard isOnRoute else { throw .rejected("auth.provider_not_on_route") }
+            return session.principal
+        } catch {
+            throw Stop(.authentication(error))
+        }
+    }
+
+    private var context: AuthenticationContext {
+        AuthenticationContext(now: clock.unixTime, deadline: clock.monotonicTime + Self.patience)
+    }
+
     private func judge(
         _ credential: Credential, _ handle: ProviderHandle, _ explanation: inout RequestExplanation
     ) async -> Result<Identity, AuthenticationError> {
         guard let authenticating = handle.authenticating else {
             return .failure(.rejected("auth.provider_takes_no_credential"))
         }
-        let context = AuthenticationContext(now: clock.unixTime, deadline: clock.monotonicTime + Self.patience)
+        let context = context
         let verdict: Result<Identity, AuthenticationError>
         do throws(AuthenticationError) {
             verdict = .success(try await authenticating.authenticate(credential, in: context))

@@ -27,6 +27,8 @@ package struct RequestExplanation: Sendable {
     package enum Outcome: Sendable {
         /// The upstream of the route gets it; the client gets what that answers.
         case forwarded
+        /// The gateway answers it itself.
+        case answeredHere
         case refused(ClientAnswer)
     }
 

@@ -21,6 +21,8 @@ struct RequestRewriter: ~Copyable {
         let removals: FieldNameSet?
         /// `Authorization` was used up by the gateway.
         let dropsAuthorization: Bool
+        /// The route forwards credentials, the gateway's own tokens too.
+        let keepsOwnTokens: Bool
     }
 
     private var runStart = 0
@@ -68,7 +70,7 @@ struct RequestRewriter: ~Copyable {
         case .trailer: return keepsTrailer
         case .authorization:
             return unsafe !removal.dropsAuthorization && field.known == .authorization
-                && !isOwnToken(bytes, field.value)
+                && (removal.keepsOwnTokens || !isOwnToken(bytes, field.value))
         case .forwarded:
             if forwarding.isTrusted { return true }
             sawForwarded = true
@@ -107,9 +109,8 @@ struct RequestRewriter: ~Copyable {
 
     /// A bearer value that looks like one of the gateway's own tokens; none of them ever reaches an upstream unasked.
     private func isOwnToken(_ bytes: UnsafeBufferPointer<UInt8>, _ value: ByteRange) -> Bool {
-        guard let token = unsafe bearerToken(bytes.span, of: value), token.count >= 4 else { return false }
-        let prefix = unsafe bytes[token].prefix(4)
-        return unsafe prefix.elementsEqual("mat_".utf8) || prefix.elementsEqual("mrt_".utf8)
+        guard let token = unsafe bearerToken(bytes.span, of: value) else { return false }
+        return unsafe OwnToken.isOne(bytes[token])
     }
 
     /// Writes `X-Forwarded-*`, and `Forwarded` where a client tried to set it.

@@ -60,7 +60,10 @@ extension Worker {
         {
         case .route(let index):
             exchanges[exchange].routeSlot = slotOfRoute[index]
-            return unsafe limit(exchange, route: index, bytes) ? RoutedRequest(exchange: exchange, route: index) : nil
+            guard unsafe limit(exchange, route: index, bytes) else { return nil }
+            let mount = snapshot.facts[index].mount
+            if mount < 0 { return RoutedRequest(exchange: exchange, route: index) }
+            unsafe answer(exchange, bytes, at: mount)
         case .methodNotAllowed(let allowed):
             refuse(exchange, .methodNotAllowed(snapshot.routes.allowValue(allowed)))
         case .none: refuse(exchange, .noRoute)
@@ -114,6 +117,7 @@ extension Worker {
         guard mode != .none else { return AuthorizedRequest(routed, consumedCredential: false) }
         guard head.authorization >= 0 else {
             guard mode == .optional else {
+                exchanges[routed.exchange].offersBasic = snapshot.facts[index].takesBasic
                 refuse(routed.exchange, .credentialMissing)
                 return nil
             }
@@ -126,9 +130,16 @@ extension Worker {
         {
             return useGrant(found, routed)
         }
+        exchanges[routed.exchange].offersBasic = snapshot.facts[index].takesBasic
         switch unsafe AuthorizationValue(bytes.span, value) {
-        case .bearer(let range): return unsafe authorize(routed, token: bytes[range], verdict)
-        case .basic, .other: refuse(routed.exchange, .credentialInvalid("auth.scheme_not_accepted"))
+        case .bearer(let range):
+            let form = unsafe OwnToken.isOne(bytes[range]) ? CredentialForm.session : .direct
+            return unsafe authorize(routed, form, value: bytes[range], key: bytes[range], verdict)
+        case .basic(let range):
+            // Remembered by a keyed digest, never as it stands: its password is good for more than this gateway.
+            unsafe digestPair(unsafe bytes[range])
+            return unsafe authorize(routed, .basic, value: bytes[range], key: pairDigest.bytes, verdict)
+        case .other: refuse(routed.exchange, .credentialInvalid("auth.scheme_not_accepted"))
         case .malformed: refuse(routed.exchange, .credentialInvalid("auth.malformed_authorization"))
         }
         return nil
@@ -157,46 +168,39 @@ extension Worker {
         return AuthorizedRequest(routed, consumedCredential: true)
     }
 
+    /// A credential that this route has not decided on, or not lately.
     private mutating func authorize(
-        _ routed: consuming RoutedRequest, token: UnsafeBufferPointer<UInt8>, _ verdict: Verdict?
+        _ routed: consuming RoutedRequest, _ form: CredentialForm, value: UnsafeBufferPointer<UInt8>,
+        key: UnsafeBufferPointer<UInt8>, _ verdict: Verdict?
     ) -> AuthorizedRequest? {
-        let exchange = routed.exchange
-        guard let proven = unsafe principal(of: token, exchange, routed.route, verdict) else { return nil }
-        exchanges[exchange].provider = proven.provider
-        return unsafe decide(routed, proven, token)
+        let (exchange, route) = (routed.exchange, routed.route)
+        guard isAccepted(form, exchange, route) else { return nil }
+        let scope = form.scope(UInt32(route))
+        if form == .basic, let found = unsafe grants.find(key, scope: scope, now: unixTime) {
+            return useGrant(found, routed)
+        }
+        guard let proven = unsafe principal(form, value: value, key: key, exchange, route, verdict) else { return nil }
+        guard let provider = provider(of: proven.principal, route) else {
+            refuse(exchange, .credentialInvalid("auth.provider_not_on_route"))
+            return nil
+        }
+        exchanges[exchange].provider = provider
+        return unsafe decide(routed, proven, provider: provider, key: key, scope: scope)
     }
 
-    /// The principal behind a token that this route has not seen; `nil` when the request waits or was refused.
-    private mutating func principal(
-        of token: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ route: Int, _ verdict: Verdict?
-    ) -> ProvenPrincipal? {
-        let plan = snapshot.planOfRoute[route]
-        if let found = unsafe principals.find(token, scope: UInt32(plan), now: unixTime) {
-            return principals.payload(found)
-        }
-        switch verdict {
-        case .success(let proven):
-            let name = snapshot.providers[Int(proven.provider)].name
-            let identity = proven.identity
-            let principal = Principal(
-                identity: identity, provider: name, subject: "\(name):\(identity.providerSubject)", sessionID: nil)
-            let entry = ProvenPrincipal(principal: principal, provider: proven.provider)
-            unsafe principals.insert(
-                token, scope: UInt32(plan), expires: identity.expiresAt.seconds,
-                attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: entry)
-            return entry
-        case .failure(let error): refuse(exchange, .authentication(error))
-        case nil: unsafe askProvider(exchange, Array(token), plan: snapshot.plans[Int(plan)])
-        }
-        return nil
+    /// The place of the provider that vouches for a principal, where the route asks it.
+    private func provider(of principal: Principal, _ route: Int) -> Int32? {
+        snapshot.plans[Int(snapshot.planOfRoute[route])].providers
+            .first { snapshot.providers[Int($0)].name.hasSameBytes(as: principal.provider) }
     }
 
     /// Decides whether the principal may pass this route, and remembers the decision as long as it can hold.
     private mutating func decide(
-        _ routed: consuming RoutedRequest, _ proven: ProvenPrincipal, _ token: UnsafeBufferPointer<UInt8>
+        _ routed: consuming RoutedRequest, _ proven: ProvenPrincipal, provider: Int32,
+        key: UnsafeBufferPointer<UInt8>, scope: UInt32
     ) -> AuthorizedRequest? {
         let route = routed.route
-        var expires = proven.principal.identity.expiresAt.seconds
+        var expires = proven.expires
         var denial: Int32 = -1
         switch snapshot.routes.routes[route].policy.judge(
             proven.principal, now: MartletCore.UnixTime(seconds: unixTime))
@@ -205,9 +209,11 @@ extension Worker {
         case .denied(let code): denial = counters.reason(code)
         }
         if denial < 0 { render(proven.principal, route: route) }
-        unsafe grants.insert(
-            token, scope: UInt32(route), expires: expires, attachment: unsafe block.bytes,
-            payload: Grant(denial: denial, provider: proven.provider))
+        if expires > unixTime {
+            unsafe grants.insert(
+                key, scope: scope, expires: expires, attachment: unsafe block.bytes,
+                payload: Grant(denial: denial, provider: provider, session: proven.session))
+        }
         guard denial < 0 else {
             refuse(routed.exchange, .notAllowed(counters.reasons[Int(denial)]))
             return nil
@@ -221,31 +227,4 @@ extension Worker {
             _ = counters.reason(dropped.reason)
         }
     }
-
-    /// Hands a credential to the verifier; the head waits in the client's input.
-    private mutating func askProvider(_ exchange: Int32, _ token: [UInt8], plan: AuthenticationPlan) {
-        counters.tokenMisses &+= 1
-        exchanges[exchange].judgements &+= 1
-        guard exchanges[exchange].judgements <= Worker.judgementLimit else {
-            return refuse(exchange, .authUnavailable("auth.verdict_overtaken"))
-        }
-        guard let provider = ProviderChoice.pick(token, among: plan.providers, of: snapshot.providers) else {
-            return refuse(exchange, .credentialInvalid("auth.no_provider_claims_it"))
-        }
-        let client = exchanges[exchange].client
-        let deadline = now &+ Worker.verdictPatience
-        let job = Verifier.Job(
-            credential: Credential(bearer: token), provider: provider, handle: snapshot.providers[Int(provider)],
-            context: AuthenticationContext(
-                now: MartletCore.UnixTime(seconds: unixTime), deadline: MonotonicTime(nanoseconds: deadline)),
-            mailbox: mailbox, exchange: exchange, generation: exchanges[exchange].generation, epoch: epoch)
-        guard verifier.submit(job) else { return refuse(exchange, .authUnavailable("auth.overloaded")) }
-        clients[client].phase = .authenticating
-        arm(client: client, at: deadline)
-    }
-
-    /// How often one request's credential is judged, where reloads and removed keys overtake the verdicts.
-    private static let judgementLimit = 4
-    /// How long a verdict may take.
-    private static let verdictPatience: Int64 = 10_000_000_000
 }

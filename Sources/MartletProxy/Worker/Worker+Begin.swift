@@ -40,7 +40,8 @@ extension Worker {
         if clients[client].address.isTrusted {
             unsafe keepRequestID(exchange, bytes)
             let chain = unsafe ForwardedChain.client(of: head, bytes, trusting: snapshot.trustedProxies)
-            exchanges[exchange].forwardedClient = chain ?? []
+            exchanges[exchange].forwardedClient = chain?.text ?? []
+            exchanges[exchange].forwardedNetwork = chain?.octets ?? []
         }
         return exchange
     }

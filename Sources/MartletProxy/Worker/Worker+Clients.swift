@@ -71,7 +71,8 @@ extension Worker {
         var out = ByteBuffer(capacity: 512)
         nextRequestID()
         unsafe Failure.tooManyConnections.write(
-            into: &out, requestID: idText.bytes, date: dateText, isHead: false, close: true)
+            into: &out, requestID: idText.bytes, date: dateText, isHead: false, close: true,
+            offersBasic: false)
         let bytes = unsafe out.bytes
         _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
         _ = CLinux.close(fd)

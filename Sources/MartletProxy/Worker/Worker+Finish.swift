@@ -30,7 +30,7 @@ extension Worker {
         unsafe failure.write(
             into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText,
             isHead: exchanges[exchange].method == .head,
-            close: exchanges[exchange].closesClient)
+            close: exchanges[exchange].closesClient, offersBasic: exchanges[exchange].offersBasic)
         exchanges[exchange].bytesOut = staging.count
         let generation = exchanges[exchange].generation
         unsafe write(unsafe staging.bytes, to: client)

@@ -50,7 +50,8 @@ extension Worker {
             address: clients[client].address.text, isTrusted: clients[client].address.isTrusted)
         let removal = RequestRewriter.Removal(
             routes: snapshot.routes, removals: snapshot.facts[route].hasRemovals ? snapshot.removals[route] : nil,
-            dropsAuthorization: request.consumedCredential && !snapshot.facts[route].forwardsCredentials)
+            dropsAuthorization: request.consumedCredential && !snapshot.facts[route].forwardsCredentials,
+            keepsOwnTokens: snapshot.facts[route].forwardsCredentials)
         var rewriter = RequestRewriter()
         unsafe rewriter.copyFields(
             of: head, bytes, removal, forwarding, keepsExpect: exchanges[exchange].expectsContinue,

@@ -16,6 +16,13 @@ extension Worker {
         begin(local: exchange, handler)
     }
 
+    /// The gateway's own endpoints; the path and the body's limit are the route's.
+    mutating func answer(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, at mount: Int) {
+        exchanges[exchange].head.removeAll()
+        unsafe exchanges[exchange].head.append(bytes)
+        begin(local: exchange, snapshot.signIn.handlers[mount])
+    }
+
     /// `builtin:echo`: the upstream's head is already written; it is what the echo shows.
     mutating func echo(_ exchange: Int32) { begin(local: exchange, EchoHandler.answer) }
 
@@ -52,10 +59,16 @@ extension Worker {
         for index in 0..<parsed.fields.count {
             fields.append((text(parsed.fields[index].name), text(parsed.fields[index].value)))
         }
+        let (peer, forwarded) = (clients[exchanges[exchange].client].address.text, exchanges[exchange].forwardedClient)
         return LocalRequest(
-            method: text(parsed.methodText), path: text(parsed.path), query: String(text(parsed.query).dropFirst()),
+            // The echo shows what an upstream gets; all others see the path as it was matched.
+            method: text(parsed.methodText),
+            path: exchanges[exchange].upstream >= 0
+                ? text(parsed.path) : unsafe String(decoding: exchanges[exchange].path.bytes, as: UTF8.self),
+            query: String(text(parsed.query).dropFirst()),
             fields: fields, body: exchanges[exchange].body.array, bodyBytes: exchanges[exchange].bodyBytes,
-            client: String(decoding: clients[exchanges[exchange].client].address.text, as: UTF8.self),
+            client: String(decoding: forwarded.isEmpty ? peer : forwarded, as: UTF8.self),
+            network: network(of: exchange),
             requestID: unsafe String(decoding: exchanges[exchange].requestID.bytes, as: UTF8.self))
     }
 
@@ -63,6 +76,7 @@ extension Worker {
     mutating func localAnswered(_ exchange: Int32, _ response: LocalResponse) {
         guard exchanges[exchange].responder == .local, !exchanges[exchange].hasResponseStarted else { return }
         exchanges[exchange].task = nil
+        if let failure = response.failure { return refuse(exchange, failure) }
         exchanges[exchange].status = response.status
         exchanges[exchange].hasResponseStarted = true
         exchanges[exchange].closesClient = !exchanges[exchange].keepsAlive || isDraining

@@ -25,15 +25,17 @@ extension Worker {
                 // Verdicts on their way may rest on what is forgotten: they are asked for again.
                 epoch += 1
                 forgetTokens()
+            case .revoked(let sessions): revoke(sessions)
+            case .forgetSessions:
+                epoch += 1
+                forgetSessions()
+            case .refuseSessions(let refuses):
+                sessionsAreRefused = refuses
+                if refuses { forgetSessions() }
             case .collect(let reply): reply(report())
             case .drain(let deadline): drain(until: deadline)
             }
         }
-    }
-
-    private mutating func forgetTokens() {
-        grants.removeAll()
-        principals.removeAll()
     }
 
     // MARK: Reload

@@ -72,6 +72,15 @@ package struct Worker: ~Copyable {
     var upstreams = UpstreamDirectory()
     var grants: TokenTable<Grant>
     var principals: TokenTable<ProvenPrincipal>
+    /// Keys the digests by which pairs of name and password are remembered.
+    let pairKey = Secret((0..<32).map { _ in UInt8.random(in: .min ... .max) })
+    var pairDigest = ByteBuffer(capacity: 32)
+    /// Sessions that ended lately, and until when no verdict on them is believed.
+    var revoked: [UInt64: Int64] = [:]
+    var hasUnsweptSessions = false
+    var sweptAt: Int64 = 0
+    /// The store is down, and the configuration says that no session goes on then.
+    var sessionsAreRefused = false
     var counters = Counters()
     /// For each route of the snapshot, its place in the counters.
     var slotOfRoute: [Int32] = []
@@ -131,13 +140,15 @@ package struct Worker: ~Copyable {
     /// Serves until a drain is over.
     package mutating func run() {
         while true {
-            let patience = ready.isEmpty ? wheel.wait(now: now, idle: records.isEmpty ? 1000 : 50) : 0
+            let idle: Int32 = records.isEmpty && !hasUnsweptSessions ? 1000 : 50
+            let patience = ready.isEmpty ? wheel.wait(now: now, idle: idle) : 0
             let count = poller.wait(milliseconds: patience)
             readClocks()
             // Links first: one that has ended, or says what nobody asked for, is not given another request.
             for index in 0..<count { dispatch(index, ifForLink: true) }
             for index in 0..<count { dispatch(index, ifForLink: false) }
             goOn()
+            sweepSessions()
             expire()
             records.hand(to: accessLog, now: now, isIdle: count == 0)
             if isDraining && isDrained { break }

@@ -49,7 +49,7 @@ extension AdminReport {
         let clock = gateway.services.clock
         self.loops = loops
         answeringLoops = answering
-        routes = graph.blueprint.routes.routes.map(\.name)
+        routes = graph.blueprint.routes.configured.map(\.name)
         providers = graph.providers.map {
             Provider(name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health)
         }

@@ -19,7 +19,7 @@ struct CheckCommand {
             path, registry: registry, environment: SystemInformation.environment)
         for diagnostic in diagnostics.sorted { Output.error("\(diagnostic)\n") }
         guard let blueprint else { return .configuration }
-        Output.line("\(path): ok, \(blueprint.routes.routes.count) routes")
+        Output.line("\(path): ok, \(blueprint.routes.configured.count) routes")
         return isOnline ? await OnlineCheck(blueprint).run() : .ok
     }
 }

@@ -118,7 +118,7 @@ struct ExplanationPage {
     }
 
     private var upstreamLines: [String] {
-        guard let route = explanation.route, route.upstream < configuration.upstreams.count,
+        guard let route = explanation.route, configuration.upstreams.indices.contains(route.upstream),
             let path = explanation.upstreamPath
         else { return [] }
         let upstream = configuration.upstreams[route.upstream]
@@ -128,8 +128,11 @@ struct ExplanationPage {
     }
 
     private var verdictLines: [String] {
-        guard case .refused(let answer) = explanation.outcome else {
-            return ["forwarded: the client gets what the upstream answers"]
+        let answer: ClientAnswer
+        switch explanation.outcome {
+        case .forwarded: return ["forwarded: the client gets what the upstream answers"]
+        case .answeredHere: return ["answered by the gateway itself"]
+        case .refused(let refusal): answer = refusal
         }
         var lines = ["\(answer.status) \(answer.code), in the log \(answer.reason)"]
         if let challenge = answer.challenge { lines.append("WWW-Authenticate: \(challenge)") }

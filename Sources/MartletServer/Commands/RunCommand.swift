@@ -85,7 +85,7 @@ struct RunCommand {
         do throws(StartError) {
             try await gateway.reload(blueprint)
             gateway.noteReload(success: true)
-            logger.info("the configuration was reloaded", ("routes", String(blueprint.routes.routes.count)))
+            logger.info("the configuration was reloaded", ("routes", String(blueprint.routes.configured.count)))
         } catch {
             gateway.noteReload(success: false)
             logger.error("the configuration was not reloaded; the running one stays", ("reason", error.description))

@@ -53,7 +53,7 @@ package struct Blueprint: Sendable {
         guard let configuration = loaded.configuration else { return (nil, diagnostics) }
         let providers = prepare(configuration.providers, registry, &diagnostics)
         let routes = RouteTable.compile(
-            configuration.routes, upstreams: configuration.upstreams.map(\.name.value),
+            configuration.routes, mounts: [], upstreams: configuration.upstreams.map(\.name.value),
             providers: configuration.providers.map(\.name.value), paths: configuration.server.paths,
             limits: configuration.server.limits, into: &diagnostics)
         if let routes, !diagnostics.hasErrors {

@@ -239,10 +239,18 @@ package final class Gateway: Sendable {
     func reports() async -> [LoopReport] { await state.withLock { $0.loops }?.reports() ?? [] }
 }
 
-/// Where "forget every verdict" goes: to the loops, once there are any.
+/// Where what must be forgotten is told: to the loops, once there are any.
 final class ForgetSwitch: Sendable {
     private let target = Mutex<LoopGroup?>(nil)
 
     func aim(at loops: LoopGroup) { target.withLock { $0 = loops } }
+
+    /// Every verdict.
     func forget() { target.withLock { $0 }?.forget() }
+    /// The copies of sessions that have ended.
+    func revoked(_ sessions: [UInt64]) { target.withLock { $0 }?.revoked(sessions) }
+    /// The copies of all sessions.
+    func forgetSessions() { target.withLock { $0 }?.forgetSessions() }
+    /// Whether sessions are refused because the store is down.
+    func refuseSessions(_ refuses: Bool) { target.withLock { $0 }?.refuseSessions(refuses) }
 }

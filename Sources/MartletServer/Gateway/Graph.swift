@@ -45,7 +45,7 @@ struct Graph: Sendable {
         }
         let snapshot = Snapshot(
             routes: blueprint.routes, upstreams: configuration.upstreams.map { Upstream($0) }, providers: providers,
-            server: configuration.server)
+            server: configuration.server, signIn: SignInParts(sessions: nil, subjects: nil, handlers: []))
         return Graph(
             blueprint: blueprint, store: store, providers: providers, snapshot: snapshot, keyLabels: visit.labels)
     }

@@ -76,6 +76,21 @@ final class LoopGroup: Sendable {
         for mailbox in mailboxes { mailbox.forget() }
     }
 
+    /// Has every loop forget its copies of sessions that have ended.
+    func revoked(_ sessions: [UInt64]) {
+        for mailbox in mailboxes { mailbox.revoked(sessions) }
+    }
+
+    /// Has every loop forget its copies of all sessions.
+    func forgetSessions() {
+        for mailbox in mailboxes { mailbox.forgetSessions() }
+    }
+
+    /// Tells every loop whether sessions are refused.
+    func refuseSessions(_ refuses: Bool) {
+        for mailbox in mailboxes { mailbox.refuseSessions(refuses) }
+    }
+
     /// Ends every loop once its clients are served, at the deadline at the latest.
     func drain(until deadline: MonotonicTime) {
         for mailbox in mailboxes { mailbox.drain(until: deadline) }

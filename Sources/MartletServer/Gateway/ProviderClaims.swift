@@ -23,7 +23,7 @@ struct ProviderClaims {
 
     /// Reports the first such pair of every route.
     func check(_ routes: RouteTable, _ configurations: [RouteConfiguration], into diagnostics: inout Diagnostics) {
-        for (route, configuration) in zip(routes.routes, configurations) {
+        for (route, configuration) in zip(routes.configured, configurations) {
             guard let (first, second) = conflict(route.providers) else { continue }
             diagnostics.error(
                 .configAmbiguousProviders, at: configuration.name.location,

@@ -20,7 +20,7 @@ private let table: RouteTable? = {
     guard let configuration = decoded.configuration else { return nil }
     var diagnostics = decoded.diagnostics
     return RouteTable.compile(
-        configuration.routes, upstreams: ["api"], providers: [], paths: configuration.server.paths,
+        configuration.routes, mounts: [], upstreams: ["api"], providers: [], paths: configuration.server.paths,
         limits: configuration.server.limits, into: &diagnostics)
 }()
 

@@ -69,4 +69,12 @@ import Testing
         #expect(table.count == 0)
         #expect((0..<1000).allSatisfy { find(&table, "t\($0)") == nil })
     }
+
+    @Test func `forgets what it is told to and finds the rest`() {
+        var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
+        for number in 0..<1000 { insert(&table, "t\(number)", number) }
+        table.removeAll { $0 % 3 == 0 }
+        #expect((0..<1000).allSatisfy { (find(&table, "t\($0)") == nil) == ($0 % 3 == 0) })
+        #expect(table.count == 666)
+    }
 }

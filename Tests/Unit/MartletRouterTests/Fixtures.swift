@@ -44,7 +44,8 @@ struct Compilation {
     init(_ routes: [RouteConfiguration], paths: PathOptions = PathOptions()) {
         var diagnostics = Diagnostics()
         table = RouteTable.compile(
-            routes, upstreams: ["web", "api"], providers: ["apple", "wechat"], paths: paths, limits: Limits(),
+            routes, mounts: [], upstreams: ["web", "api"], providers: ["apple", "wechat"], paths: paths,
+            limits: Limits(),
             into: &diagnostics)
         self.diagnostics = diagnostics
     }

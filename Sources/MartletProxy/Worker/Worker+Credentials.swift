@@ -1,0 +1,171 @@
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletProvider
+internal import MartletRouter
+
+/// The authenticator's slow half: credentials that the loop does not know yet, and what makes it forget those it knows.
+extension Worker {
+    /// Whether the route takes credentials of that form; a refusal otherwise.
+    mutating func isAccepted(_ form: CredentialForm, _ exchange: Int32, _ route: Int) -> Bool {
+        let refusal: Failure? =
+            switch form {
+            case .session where !snapshot.facts[route].takesSessions || snapshot.signIn.sessions == nil:
+                .credentialInvalid("auth.sessions_not_accepted")
+            case .session where sessionsAreRefused: .authUnavailable("auth.store_down")
+            case .direct where !snapshot.facts[route].takesDirect:
+                .credentialInvalid("auth.direct_not_accepted")
+            case .basic where !snapshot.facts[route].takesBasic: .credentialInvalid("auth.scheme_not_accepted")
+            default: nil
+            }
+        guard let refusal else { return true }
+        refuse(exchange, refusal)
+        return false
+    }
+
+    /// The principal behind a credential that this route has not seen; `nil` when the request waits or was refused.
+    mutating func principal(
+        _ form: CredentialForm, value: UnsafeBufferPointer<UInt8>, key: UnsafeBufferPointer<UInt8>,
+        _ exchange: Int32, _ route: Int, _ verdict: Verdict?
+    ) -> ProvenPrincipal? {
+        let plan = snapshot.planOfRoute[route]
+        // Who a session is does not depend on the route; what a provider says depends on which one was asked.
+        let scope = form.scope(form == .session ? 0 : UInt32(plan))
+        if let found = unsafe principals.find(key, scope: scope, now: unixTime) {
+            return principals.payload(found)
+        }
+        switch verdict {
+        case .success(let proven) where !wasRevoked(proven.session):
+            if proven.expires > unixTime {
+                unsafe principals.insert(
+                    key, scope: scope, expires: proven.expires,
+                    attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: proven)
+            }
+            return proven
+        case .failure(let error): refuse(exchange, .authentication(error))
+        case nil, .success: unsafe ask(form, exchange, Array(value), plan: snapshot.plans[Int(plan)])
+        }
+        return nil
+    }
+
+    /// Hands a credential to whoever judges it; the head waits in the client's input.
+    private mutating func ask(
+        _ form: CredentialForm, _ exchange: Int32, _ value: [UInt8], plan: AuthenticationPlan
+    ) {
+        counters.tokenMisses &+= 1
+        exchanges[exchange].judgements &+= 1
+        guard exchanges[exchange].judgements <= Worker.judgementLimit else {
+            return refuse(exchange, .authUnavailable("auth.verdict_overtaken"))
+        }
+        guard let judge = judge(form, value, plan) else {
+            return refuse(exchange, .credentialInvalid("auth.no_provider_claims_it"))
+        }
+        let client = exchanges[exchange].client
+        let deadline = now &+ Worker.verdictPatience
+        let job = Verifier.Job(
+            credential: form == .basic ? Credential(basic: value) : Credential(bearer: value), judge: judge,
+            subjects: snapshot.signIn.subjects,
+            context: AuthenticationContext(
+                now: MartletCore.UnixTime(seconds: unixTime), deadline: MonotonicTime(nanoseconds: deadline),
+                client: network(of: exchange)),
+            mailbox: mailbox, exchange: exchange, generation: exchanges[exchange].generation, epoch: epoch)
+        guard verifier.submit(job) else { return refuse(exchange, .authUnavailable("auth.overloaded")) }
+        clients[client].phase = .authenticating
+        arm(client: client, at: deadline)
+    }
+
+    private func judge(_ form: CredentialForm, _ value: [UInt8], _ plan: AuthenticationPlan) -> Verifier.Judge? {
+        switch form {
+        case .session: snapshot.signIn.sessions.map { .sessions($0) }
+        case .direct:
+            ProviderChoice.pick(value, among: plan.providers, of: snapshot.providers)
+                .map { .provider(snapshot.providers[Int($0)]) }
+        case .basic:
+            plan.providers.first { snapshot.providers[Int($0)].accepts.contains(.basic) }
+                .map { .provider(snapshot.providers[Int($0)]) }
+        }
+    }
+
+    /// Where a request comes from, as throttles count it: the peer, or whom trusted proxies tell of.
+    func network(of exchange: Int32) -> ClientNetwork? {
+        let told = exchanges[exchange].forwardedNetwork
+        let address = told.isEmpty ? clients[exchanges[exchange].client].address.bytes : told
+        return address.contains { $0 != 0 } ? ClientNetwork(address: address) : nil
+    }
+
+    /// Puts the keyed digest of a name and a password into `pairDigest`.
+    mutating func digestPair(_ pair: UnsafeBufferPointer<UInt8>) {
+        pairDigest.removeAll()
+        pairDigest.append(HMACSHA256.authenticate(unsafe Array(pair), key: pairKey))
+    }
+
+    // MARK: Forgetting
+
+    /// Forgets every verdict.
+    mutating func forgetTokens() {
+        grants.removeAll()
+        principals.removeAll()
+    }
+
+    /// Forgets every copy of a session.
+    mutating func forgetSessions() {
+        grants.removeAll { $0.session != 0 }
+        principals.removeAll { $0.session != 0 }
+    }
+
+    /// Notes sessions that have ended; their copies go with the next sweep.
+    ///
+    /// Verdicts on their way may be older than the end they did not see: for as long as one may take, none of these is
+    /// believed.
+    mutating func revoke(_ sessions: [UInt64]) {
+        let until = now &+ Worker.verdictPatience
+        if revoked.count > Worker.revokedLimit { revoked = revoked.filter { $0.value > now } }
+        for session in sessions where session != 0 { revoked[session] = until }
+        hasUnsweptSessions = true
+    }
+
+    private func wasRevoked(_ session: UInt64) -> Bool {
+        guard session != 0, !revoked.isEmpty, let until = revoked[session] else { return false }
+        return until > now
+    }
+
+    /// Drops the copies of sessions that have ended: many ends in a row cost one pass over the tables.
+    mutating func sweepSessions() {
+        guard hasUnsweptSessions, now &- sweptAt >= Worker.sweepInterval else { return }
+        hasUnsweptSessions = false
+        sweptAt = now
+        let ended = revoked
+        grants.removeAll { $0.session != 0 && ended[$0.session] != nil }
+        principals.removeAll { $0.session != 0 && ended[$0.session] != nil }
+    }
+
+    /// How often one request's credential is judged, where reloads and removed keys overtake the verdicts.
+    private static let judgementLimit = 4
+    /// How long a verdict may take.
+    private static let verdictPatience: Int64 = 10_000_000_000
+    /// Ended sessions remembered before those that no verdict can be late for are dropped.
+    private static let revokedLimit = 4096
+    /// How long copies of ended sessions may wait to be dropped together.
+    static let sweepInterval: Int64 = 20_000_000
+}
+
+/// The gateway's own tokens, told apart by how they begin.
+enum OwnToken {
+    /// Whether a bearer token is an access or a refresh token of ours, or pretends to be.
+    static func isOne(_ token: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard token.count >= 4 else { return false }
+        let isLettered =
+            unsafe token[0] == UInt8(ascii: "m") && token[2] == UInt8(ascii: "t") && token[3] == UInt8(ascii: "_")
+        return unsafe isLettered && (token[1] == UInt8(ascii: "a") || token[1] == UInt8(ascii: "r"))
+    }
+}
+
+extension CredentialForm {
+    /// Keeps what is remembered of one form apart from the others.
+    func scope(_ number: UInt32) -> UInt32 {
+        switch self {
+        // A route's grants are found by the bare number for either kind of bearer token: see `authorize`.
+        case .session, .direct: number
+        case .basic: number | 0x8000_0000
+        }
+    }
+}
