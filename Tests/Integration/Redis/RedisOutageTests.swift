@@ -1,3 +1,4 @@
+import Foundation
 import MartletCore
 import MartletIO
 import MartletRedis
@@ -92,6 +93,48 @@ import Testing
             #expect(try server.command("CONFIG SET replica-serve-stale-data no") == "+OK\r\n")
             #expect(await client.outage(reading: "a") == .redisMasterDown)
             #expect(try server.command("REPLICAOF NO ONE") == "+OK\r\n")
+            try await client.set([1], for: "a", lifetime: .seconds(60))
+        }
+    }
+
+    @Test func `finds the new master behind the same name`() async throws {
+        let (old, new) = (try RedisServer(), try RedisServer())
+        let folder = try TemporaryFolder()
+        let name = folder.file("master.sock")
+        try FileManager.default.createSymbolicLink(atPath: name, withDestinationPath: old.socketPath)
+        try await withRedis("redis+unix://\(name)") { client in
+            try await client.settle()
+            try await client.set([1], for: "a", lifetime: .seconds(60))
+            try FileManager.default.removeItem(atPath: name)
+            try FileManager.default.createSymbolicLink(atPath: name, withDestinationPath: new.socketPath)
+            // The connection stands, so nobody asks where the name leads now.
+            try await client.set([2], for: "a", lifetime: .seconds(60))
+            #expect(try new.command("DBSIZE") == ":0\r\n")
+            #expect(try old.command("REPLICAOF 127.0.0.1 1") == "+OK\r\n")
+            let code = await failure { () async throws(StoreError) in
+                try await client.set([3], for: "a", lifetime: .seconds(60))
+            }
+            #expect(code == .redisReadOnly)
+            _ = try await client.recovery()
+            try await client.set([4], for: "a", lifetime: .seconds(60))
+            #expect(try new.command("DBSIZE") == ":1\r\n")
+        }
+    }
+
+    @Test func `does not ask a server that refuses its work without pause`() async throws {
+        let server = try RedisServer()
+        try await withRedis(server.url) { client in
+            try await client.settle()
+            #expect(try server.command("REPLICAOF 127.0.0.1 1") == "+OK\r\n")
+            let start = ContinuousClock.now
+            while ContinuousClock.now - start < .seconds(4) {
+                try? await client.set([1], for: "a", lifetime: .seconds(60))
+                try await Task.sleep(for: .milliseconds(2))
+            }
+            // 25 ms at the least, and doubling: 160 without the doubling.
+            #expect((2...12).contains(client.status.reconnects))
+            #expect(try server.command("REPLICAOF NO ONE") == "+OK\r\n")
+            #expect(try await client.recovery() < .seconds(4))
             try await client.set([1], for: "a", lifetime: .seconds(60))
         }
     }
