@@ -63,8 +63,14 @@ package struct Account: Sendable, Equatable {
 /// Where accounts live: SQLite or PostgreSQL, with the same rules.
 package protocol AccountStoring: UserRecordStoring {
     /// Opens the store and brings its schema up to date.
+    ///
+    /// A PostgreSQL that cannot be reached is looked for on: the caller may go on without, and finds it back later.
+    /// - Throws: `unavailable`, with the code that says why.
     func start() async throws(AccountError)
+    /// Lets go of everything; calls that wait are answered.
     func shutdown() async
+    /// How the store stands: for `/readyz` and metrics.
+    var health: AccountHealth { get }
 
     /// The account of an identity, made where there is none.
     ///
@@ -98,4 +104,9 @@ package protocol AccountStoring: UserRecordStoring {
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError)
     /// Every user, by canonical name.
     func users() async throws(AccountError) -> [UserRecord]
+}
+
+extension AccountStoring {
+    /// What a store says that cannot fail.
+    package var health: AccountHealth { AccountHealth(state: .ready) }
 }

@@ -1,0 +1,298 @@
+internal import CPostgreSQL
+internal import MartletCore
+internal import MartletIO
+
+/// One connection on its loop: libpq does the protocol and TLS, we wait for its socket.
+///
+/// It is always in pipeline mode. A batch is some statements up to a synchronisation point; batches are answered in
+/// their order, and what follows a statement that failed is skipped up to that point.
+@safe final class PostgreSQLConnection {
+    typealias Completion = (Result<Answers, PostgreSQLFailure>) -> Void
+
+    /// What libpq has been given, in the order in which it answers.
+    private enum Expected {
+        case preparation(Statement)
+        case rows
+        case synchronization
+    }
+
+    private struct Batch {
+        var rows: [[Row]] = []
+        var failure: PostgreSQLFailure?
+        let completion: Completion
+    }
+
+    private enum State { case connecting, ready, closed }
+
+    private let loop: EventLoop
+    private var handle: OpaquePointer?
+    private var state = State.connecting
+    private var registration: LoopRegistration?
+    private var expected: [Expected] = []
+    private var hasResult = false
+    private var batches: [Batch] = []
+    private var prepared: Set<Statement> = []
+    private var onReady: () -> Void
+    private var onLost: (AccountError) -> Void
+
+    /// Begins to connect.
+    /// - Parameters:
+    ///   - onReady: called once, when it can be used.
+    ///   - onLost: called once, when it cannot any more, or never could; not after `close()`.
+    init(
+        _ target: PostgreSQLTarget, servers: [PostgreSQLTarget.Host], on loop: EventLoop,
+        onReady: @escaping () -> Void, onLost: @escaping (AccountError) -> Void
+    ) {
+        loop.preconditionInLoop()
+        self.loop = loop
+        self.onReady = onReady
+        self.onLost = onLost
+        let handle = unsafe target.withParameters(servers) { unsafe PQconnectStartParams($0, $1, 0) }
+        unsafe self.handle = unsafe handle
+        if let handle = unsafe handle { unsafe martlet_pq_silence(handle) }
+    }
+
+    deinit {
+        if let handle = unsafe handle { unsafe PQfinish(handle) }
+    }
+
+    var isReady: Bool { state == .ready }
+    /// Batches that have not been answered.
+    var inFlight: Int { batches.count }
+
+    /// Goes on with what the initialiser has begun; apart, so that the owner knows the connection first.
+    func start() {
+        guard let handle = unsafe handle, unsafe PQstatus(handle) != CONNECTION_BAD else { return fail(connectError()) }
+        watch(.writable)
+    }
+
+    /// Ends it; batches that wait fail as lost.
+    func close() {
+        onReady = {}
+        onLost = { _ in }
+        end()
+    }
+
+    /// Sends statements, and a synchronisation point behind them.
+    func send(_ queries: [Query], _ completion: @escaping Completion) {
+        loop.preconditionInLoop()
+        guard state == .ready, let handle = unsafe handle else { return completion(.failure(.lost)) }
+        batches.append(Batch(completion: completion))
+        for query in queries {
+            guard unsafe send(query, handle) else { return fail(lostError()) }
+        }
+        guard unsafe PQpipelineSync(handle) == 1 else { return fail(lostError()) }
+        expected.append(.synchronization)
+        flush()
+    }
+}
+
+// MARK: - Connecting
+
+extension PostgreSQLConnection {
+    private func watch(_ interest: Readiness) {
+        guard let handle = unsafe handle else { return }
+        do throws(IOError) {
+            registration = try loop.register(unsafe PQsocket(handle), interest) { [weak self] readiness in
+                self?.serve(readiness)
+            }
+        } catch {
+            fail(.unavailable(.accountsConnectFailed, "\(error)"))
+        }
+    }
+
+    private func serve(_ readiness: Readiness) {
+        if readiness.has(.loopStopped) { return fail(.stopped) }
+        switch state {
+        case .connecting: poll()
+        case .ready: receive()
+        case .closed: break
+        }
+    }
+
+    private func poll() {
+        guard let handle = unsafe handle else { return }
+        // libpq may go on to another socket, under the same number too.
+        registration?.end()
+        registration = nil
+        switch unsafe PQconnectPoll(handle) {
+        case PGRES_POLLING_READING: watch(.readable)
+        case PGRES_POLLING_WRITING: watch(.writable)
+        case PGRES_POLLING_OK: unsafe connected(handle)
+        default: fail(connectError())
+        }
+    }
+
+    private func connected(_ handle: OpaquePointer) {
+        guard unsafe PQserverVersion(handle) >= 110_000 else {
+            return fail(.unavailable(.accountsConnectFailed, "PostgreSQL 11 or newer is needed"))
+        }
+        guard unsafe PQsetnonblocking(handle, 1) == 0, unsafe PQenterPipelineMode(handle) == 1 else {
+            return fail(connectError())
+        }
+        state = .ready
+        watch(.readable)
+        guard state == .ready else { return }
+        let onReady = onReady
+        self.onReady = {}
+        onReady()
+    }
+
+    /// libpq's words about a connection: the server, the user, what is wrong; no password.
+    private func connectError() -> AccountError {
+        let words = unsafe handle.map { unsafe String(cString: PQerrorMessage($0)) } ?? "out of memory"
+        let line = words.split(whereSeparator: \.isNewline).map { $0.drop { $0 == "\t" || $0 == " " } }
+        let text = String(line.joined(separator: "; ").prefix(400))
+        return .unavailable(.accountsConnectFailed, text.isEmpty ? "no connection to PostgreSQL" : text)
+    }
+
+    private func lostError() -> AccountError {
+        .unavailable(.accountsConnectionLost, "the connection to PostgreSQL ended")
+    }
+
+    private func fail(_ error: AccountError) {
+        guard state != .closed else { return }
+        let onLost = onLost
+        onReady = {}
+        self.onLost = { _ in }
+        end()
+        onLost(error)
+    }
+
+    private func end() {
+        guard state != .closed else { return }
+        state = .closed
+        registration?.end()
+        registration = nil
+        if let handle = unsafe handle { unsafe PQfinish(handle) }
+        unsafe handle = nil
+        let waiting = batches
+        batches = []
+        expected = []
+        for batch in waiting { batch.completion(.failure(.lost)) }
+    }
+}
+
+// MARK: - Asking and answering
+
+extension PostgreSQLConnection {
+    private func send(_ query: Query, _ handle: OpaquePointer) -> Bool {
+        let values = CStrings(
+            query.values.map {
+                switch $0 {
+                case .text(let text): text
+                case .integer(let number): String(number)
+                }
+            })
+        let count = Int32(clamping: values.count)
+        let text = query.statement.text(.postgresql)
+        guard let name = query.statement.name else {
+            expected.append(.rows)
+            return unsafe values.lend { unsafe PQsendQueryParams(handle, text, count, nil, $0, nil, nil, 0) } == 1
+        }
+        if prepared.insert(query.statement).inserted {
+            expected.append(.preparation(query.statement))
+            guard unsafe PQsendPrepare(handle, name, text, 0, nil) == 1 else { return false }
+        }
+        expected.append(.rows)
+        return unsafe values.lend { unsafe PQsendQueryPrepared(handle, name, count, $0, nil, nil, 0) } == 1
+    }
+
+    private func flush() {
+        guard let handle = unsafe handle else { return }
+        let status = unsafe PQflush(handle)
+        guard status >= 0 else { return fail(lostError()) }
+        do throws(IOError) {
+            try registration?.watch(status == 0 ? .readable : [.readable, .writable])
+        } catch {
+            fail(lostError())
+        }
+    }
+
+    private func receive() {
+        guard let handle = unsafe handle else { return }
+        guard unsafe PQconsumeInput(handle) == 1 else { return fail(lostError()) }
+        while take() {}
+        if state == .ready { flush() }
+    }
+
+    /// Takes one answer in; `false` when there is none yet.
+    private func take() -> Bool {
+        guard state == .ready, let handle = unsafe handle, unsafe PQisBusy(handle) == 0, !expected.isEmpty else {
+            return false
+        }
+        guard let result = unsafe PQgetResult(handle) else {
+            // The end of a statement's answers, or nothing there yet.
+            guard hasResult else { return false }
+            hasResult = false
+            expected.removeFirst()
+            return true
+        }
+        defer { unsafe PQclear(result) }
+        guard unsafe PQstatus(handle) != CONNECTION_BAD else {
+            fail(lostError())
+            return false
+        }
+        return unsafe take(result)
+    }
+
+    private func take(_ result: OpaquePointer) -> Bool {
+        let status = unsafe PQresultStatus(result)
+        switch (expected[0], status) {
+        case (.synchronization, PGRES_PIPELINE_SYNC):
+            expected.removeFirst()
+            finishBatch()
+            return true
+        case (.preparation, PGRES_COMMAND_OK): break
+        case (.rows, PGRES_COMMAND_OK): batches[0].rows.append([])
+        case (.rows, PGRES_TUPLES_OK):
+            guard let rows = unsafe PostgreSQLConnection.rows(result) else {
+                fail(.corrupt)
+                return false
+            }
+            batches[0].rows.append(rows)
+        case (.preparation(let statement), PGRES_FATAL_ERROR), (.preparation(let statement), PGRES_PIPELINE_ABORTED):
+            prepared.remove(statement)
+            unsafe note(result)
+        case (.rows, PGRES_FATAL_ERROR), (.rows, PGRES_PIPELINE_ABORTED): unsafe note(result)
+        default:
+            fail(.unavailable(.accountsFailed, "PostgreSQL answered something else than it was asked"))
+            return false
+        }
+        hasResult = true
+        return true
+    }
+
+    /// The first statement that failed is the reason; the others were skipped for it.
+    private func note(_ result: OpaquePointer) {
+        guard batches[0].failure == nil else { return }
+        let state = unsafe martlet_pq_state(result).map { unsafe String(cString: $0) } ?? "XX000"
+        batches[0].failure = .refused(state: state)
+    }
+
+    private func finishBatch() {
+        let batch = batches.removeFirst()
+        batch.completion(batch.failure.map { .failure($0) } ?? .success(Answers(rows: batch.rows)))
+    }
+
+    private static func rows(_ result: OpaquePointer) -> [Row]? {
+        var rows: [Row] = []
+        let width = unsafe PQnfields(result)
+        for row in 0..<(unsafe PQntuples(result)) {
+            var columns: [String?] = []
+            for column in 0..<width {
+                guard unsafe PQgetisnull(result, row, column) == 0 else {
+                    columns.append(nil)
+                    continue
+                }
+                guard let start = unsafe PQgetvalue(result, row, column) else { return nil }
+                let bytes = unsafe UnsafeRawBufferPointer(
+                    start: start, count: Int(PQgetlength(result, row, column)))
+                guard let text = unsafe String(validating: bytes, as: UTF8.self) else { return nil }
+                columns.append(text)
+            }
+            rows.append(Row(columns: columns))
+        }
+        return rows
+    }
+}

@@ -1,0 +1,124 @@
+internal import CPostgreSQL
+internal import MartletCore
+
+/// Where the servers are and how to be let in: the URL as libpq reads it.
+struct PostgreSQLTarget: Sendable {
+    /// One server, before its name is looked up.
+    struct Host: Sendable, Equatable {
+        /// A name, an address, or the folder of a Unix socket.
+        var name: String
+        /// The address to use for it; empty when the name has to be looked up, or is a folder.
+        var address: String
+        var port: String
+
+        var isSocket: Bool { name.utf8.first == UInt8(ascii: "/") || name.utf8.first == UInt8(ascii: "@") }
+        var isLoopback: Bool { isSocket || ["localhost", "127.0.0.1", "::1"].contains(name) }
+    }
+
+    let hosts: [Host]
+    /// Everything but the hosts.
+    private let options: [(keyword: String, value: Secret)]
+    /// The servers alone, for logs.
+    let description: String
+    /// Whether the server proves who it is, or need not.
+    let isVerified: Bool
+
+    /// Reads a URL.
+    /// - Throws: `accounts.bad_url`, without a word of the URL: libpq's own words may repeat the password.
+    init(_ url: Secret) throws(AccountError) {
+        var parsed = try PostgreSQLTarget.parse(url)
+        guard !parsed.contains(where: { $0.keyword == "service" }) else {
+            throw .badURL("the option 'service' is not supported")
+        }
+        hosts = try PostgreSQLTarget.hosts(&parsed)
+        let mode = parsed.first { $0.keyword == "sslmode" }?.value ?? ""
+        isVerified = mode == "verify-full" || hosts.allSatisfy(\.isLoopback)
+        description = hosts.map { "\($0.name.isEmpty ? $0.address : $0.name):\($0.port)" }.joined(separator: ",")
+        // Kerberos would be asked for a ticket, by calls that block, where nobody has said that it is wanted.
+        let defaults = [("gssencmode", "disable"), ("application_name", "martlet"), ("fallback_application_name", "")]
+        for (keyword, value) in defaults where !parsed.contains(where: { $0.keyword == keyword }) {
+            parsed.append((keyword, value))
+        }
+        parsed.removeAll { $0.keyword == "client_encoding" || $0.value.isEmpty }
+        parsed.append(("client_encoding", "UTF8"))
+        options = parsed.map { ($0.keyword, Secret($0.value)) }
+    }
+
+    /// Lends what libpq is given, once every name has its addresses: keywords and values, each list ended by a null.
+    func withParameters<Result>(
+        _ servers: [Host],
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<UnsafePointer<CChar>?>?) -> Result
+    ) -> Result {
+        let lists = [
+            ("host", servers.map(\.name)), ("hostaddr", servers.map(\.address)), ("port", servers.map(\.port)),
+        ]
+        var texts: [String] = []
+        var values = CStrings([])
+        for (keyword, list) in lists where list.contains(where: { !$0.isEmpty }) {
+            texts.append(keyword)
+            values.append(list.joined(separator: ",").utf8)
+        }
+        for (keyword, value) in options {
+            texts.append(keyword)
+            value.withBytes { values.append($0) }
+        }
+        return unsafe values.lend { values in
+            let names = CStrings(texts)
+            return unsafe names.lend { unsafe body($0, values) }
+        }
+    }
+
+    private static func parse(_ url: Secret) throws(AccountError) -> [(keyword: String, value: String)] {
+        let text = url.withBytes { String(decoding: $0, as: UTF8.self) }
+        guard !text.utf8.contains(0) else { throw .badURL("it holds a NUL") }
+        var complaint: UnsafeMutablePointer<CChar>?
+        let options = unsafe PQconninfoParse(text, &complaint)
+        unsafe PQfreemem(complaint)
+        guard let options = unsafe options else {
+            throw .badURL("libpq cannot read it; what is special in a user or password wants percent-encoding")
+        }
+        defer { unsafe martlet_pq_free_options(options) }
+        var parsed: [(keyword: String, value: String)] = []
+        var next = unsafe options
+        while let keyword = unsafe next.pointee.keyword {
+            if let value = unsafe next.pointee.val {
+                parsed.append(unsafe (String(cString: keyword), String(cString: value)))
+            }
+            unsafe next += 1
+        }
+        return parsed
+    }
+
+    /// Takes the hosts out of the options; lists of addresses and ports belong to them by their order.
+    private static func hosts(_ parsed: inout [(keyword: String, value: String)]) throws(AccountError) -> [Host] {
+        let names = take("host", from: &parsed)
+        let addresses = take("hostaddr", from: &parsed)
+        let ports = take("port", from: &parsed)
+        let count = max(names.count, addresses.count)
+        guard count > 0 else {
+            throw .badURL("it names no host; a Unix socket is written postgresql:///database?host=/run/postgresql")
+        }
+        guard names.isEmpty || addresses.isEmpty || names.count == addresses.count,
+            ports.count <= 1 || ports.count == count
+        else { throw .badURL("its lists of hosts, addresses and ports differ in length") }
+        var hosts: [Host] = []
+        for index in 0..<count {
+            let name = names.isEmpty ? "" : names[index]
+            let address = addresses.isEmpty ? "" : addresses[index]
+            guard !name.isEmpty || !address.isEmpty else { throw .badURL("one of its hosts has no name") }
+            var port = ports.isEmpty ? "" : ports[ports.count == 1 ? 0 : index]
+            if port.isEmpty { port = "5432" }
+            guard port.utf8.count <= 5, port.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let number = UInt16(port),
+                number > 0
+            else { throw .badURL("its port is not a number from 1 to 65535") }
+            hosts.append(Host(name: name, address: address, port: port))
+        }
+        return hosts
+    }
+
+    private static func take(_ keyword: String, from parsed: inout [(keyword: String, value: String)]) -> [String] {
+        guard let index = parsed.firstIndex(where: { $0.keyword == keyword }) else { return [] }
+        let value = parsed.remove(at: index).value
+        return value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
+}

@@ -1,0 +1,108 @@
+internal import CSQLite
+internal import Glibc
+internal import MartletCore
+
+/// One connection to the file; used by one thread at a time, which may block in it.
+@safe final class SQLiteConnection {
+    /// What a connection is for.
+    enum Purpose {
+        case writing
+        case reading
+    }
+
+    private let database: OpaquePointer
+    private var statements: [Statement: SQLiteStatement] = [:]
+
+    /// Opens a file that is there.
+    init(path: String, for purpose: Purpose, busyTimeout: Duration) throws(AccountError) {
+        // SQLite gives a meaning of its own to ":memory:" and the like, never to a path.
+        let name = path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
+        let access = purpose == .writing ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
+        var database: OpaquePointer?
+        let status = unsafe sqlite3_open_v2(
+            name, &database, access | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE, nil)
+        guard status == SQLITE_OK, let database = unsafe database else {
+            unsafe sqlite3_close_v2(database)
+            throw .sqlite(status)
+        }
+        unsafe self.database = unsafe database
+        unsafe sqlite3_extended_result_codes(database, 1)
+        unsafe sqlite3_busy_timeout(database, Int32(clamping: busyTimeout.wholeMilliseconds))
+        let hardened = unsafe martlet_sqlite_harden(database)
+        guard hardened == SQLITE_OK else { throw .sqlite(hardened) }
+        try configure(purpose)
+    }
+
+    deinit {
+        statements.removeAll()
+        unsafe sqlite3_close_v2(database)
+    }
+
+    /// Makes an empty file that only its owner may read, unless there is one.
+    ///
+    /// `mknod` opens nothing: closing a descriptor of the file would let go of the locks that this process has on it.
+    static func create(_ path: String) throws(AccountError) {
+        guard unsafe mknod(path, S_IFREG | S_IRUSR | S_IWUSR, 0) != 0, errno != EEXIST else { return }
+        let reason = unsafe String(cString: strerror(errno))
+        throw .unavailable(.accountsCannotOpen, "the SQLite file '\(path)' cannot be made: \(reason)")
+    }
+
+    /// Asks outside any transaction.
+    func read<Value>(_ reading: Reading<Value>) throws(AccountError) -> Value {
+        try reading.finish(try run(reading.queries))
+    }
+
+    /// Runs the steps in a transaction that nobody else writes beside.
+    func change<Value>(_ first: Step<Value>) throws(AccountError) -> Value {
+        try execute("BEGIN IMMEDIATE")
+        var step = first
+        do {
+            while true {
+                switch step {
+                case .run(let queries, let next): step = try next(try run(queries))
+                case .commit(let queries, let finish):
+                    let answers = try run(queries)
+                    try execute("COMMIT")
+                    return try finish(answers)
+                }
+            }
+        } catch {
+            // After some errors SQLite has gone back by itself.
+            if unsafe sqlite3_get_autocommit(database) == 0 { try? execute("ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func configure(_ purpose: Purpose) throws(AccountError) {
+        try execute("PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON")
+        guard purpose == .writing else { return try execute("PRAGMA query_only = ON") }
+        guard unsafe sqlite3_db_readonly(database, "main") == 0 else {
+            throw .unavailable(.accountsReadOnly, "the SQLite file takes no writes")
+        }
+        let mode = try run([Query(.plain("PRAGMA journal_mode = WAL"))])
+        guard try mode[0].first?.text(0) == "wal" else {
+            throw .unavailable(.accountsCannotOpen, "the SQLite file cannot have a write-ahead log where it is")
+        }
+        try execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304")
+    }
+
+    private func run(_ queries: [Query]) throws(AccountError) -> Answers {
+        var rows: [[Row]] = []
+        for query in queries { rows.append(try prepared(query.statement).run(query.values)) }
+        return Answers(rows: rows)
+    }
+
+    private func prepared(_ statement: Statement) throws(AccountError) -> SQLiteStatement {
+        if let known = statements[statement] { return known }
+        // `?1` is what SQLite calls a numbered parameter; `$1` would be a name to it.
+        let text = String(statement.text(.sqlite).map { $0 == "$" ? "?" : $0 })
+        let prepared = try unsafe SQLiteStatement(text, in: database)
+        if statement.name != nil { statements[statement] = prepared }
+        return prepared
+    }
+
+    private func execute(_ text: String) throws(AccountError) {
+        let status = unsafe sqlite3_exec(database, text, nil, nil, nil)
+        guard status == SQLITE_OK else { throw .sqlite(status) }
+    }
+}

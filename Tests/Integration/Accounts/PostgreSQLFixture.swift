@@ -1,0 +1,50 @@
+import MartletAccounts
+import MartletCore
+import MartletIO
+import MartletTesting
+
+/// The server of all suites of rules; each test has a database of its own on it.
+enum SharedPostgreSQL {
+    private static let server = Box<PostgreSQLServer?>(nil)
+
+    static func get() throws -> PostgreSQLServer {
+        try server.withLock { server in
+            if let server { return server }
+            let fresh = try PostgreSQLServer()
+            server = fresh
+            return fresh
+        }
+    }
+}
+
+/// What the suites of rules run against here: stores that share one database of a real server.
+func withStores<Result>(
+    _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountStoring]) async throws -> Result
+) async throws -> Result {
+    let server = try SharedPostgreSQL.get()
+    return try await withStores(at: server.url(database: try server.makeDatabase()), count, logger: logger, body)
+}
+
+/// Stores of one URL, started, for the length of a test.
+func withStores<Result>(
+    at url: String, _ count: Int = 1, starts: Bool = true, logger: Logger = .silent,
+    _ body: ([any AccountStoring]) async throws -> Result
+) async throws -> Result {
+    let loop = try EventLoop(name: "test-service")
+    let resolver = try Resolver()
+    let stores = try (0..<count).map { _ in
+        try Accounts.open(
+            try AccountURL(url), clock: .system, logger: logger, loop: loop, resolver: resolver)
+    }
+    let result: Swift.Result<Result, any Error>
+    do {
+        if starts { for store in stores { try await store.start() } }
+        result = .success(try await body(stores))
+    } catch {
+        result = .failure(error)
+    }
+    for store in stores { await store.shutdown() }
+    resolver.shutdown()
+    loop.shutdown()
+    return try result.get()
+}

@@ -1,0 +1,34 @@
+import MartletAccounts
+import MartletCore
+import MartletIO
+import MartletTesting
+
+/// What the suites of rules run against here: stores that share one SQLite file.
+func withStores<Result>(
+    _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountStoring]) async throws -> Result
+) async throws -> Result {
+    let folder = try TemporaryFolder()
+    return try await withStores(at: folder.file("accounts.db"), count, logger: logger, body)
+}
+
+/// Stores of one file, started, for the length of a test.
+func withStores<Result>(
+    at path: String, _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountStoring]) async throws -> Result
+) async throws -> Result {
+    let loop = try EventLoop(name: "test-service")
+    let resolver = try Resolver()
+    let stores = try (0..<count).map { _ in
+        try Accounts.open(.sqlite(path: path), clock: .system, logger: logger, loop: loop, resolver: resolver)
+    }
+    let result: Swift.Result<Result, any Error>
+    do {
+        for store in stores { try await store.start() }
+        result = .success(try await body(stores))
+    } catch {
+        result = .failure(error)
+    }
+    for store in stores { await store.shutdown() }
+    resolver.shutdown()
+    loop.shutdown()
+    return try result.get()
+}
