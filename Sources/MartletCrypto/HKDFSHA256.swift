@@ -12,7 +12,9 @@ public enum HKDFSHA256 {
     ///   - purpose: what tells this key from others of the same secret.
     ///   - length: at most 8160 bytes; more is cut.
     public static func derive(from secret: Secret, salt: [UInt8], purpose: [UInt8], length: Int) -> Secret {
-        let extracted = secret.withBytes { Secret(HMACSHA256.authenticate($0, key: Secret(salt))) }
+        // A secret wipes the storage it is given, which must not be the caller's.
+        let key = Secret(salt.map { $0 })
+        let extracted = secret.withBytes { Secret(HMACSHA256.authenticate($0, key: key)) }
         let wanted = min(max(length, 0), maximumLength)
         guard wanted != SHA256.length else {
             return Secret(HMACSHA256.authenticate(purpose + [1], key: extracted))

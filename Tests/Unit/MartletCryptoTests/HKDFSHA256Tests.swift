@@ -28,6 +28,14 @@ import Testing
         }
     }
 
+    @Test func `leaves the caller its salt`() {
+        let salt = Hexadecimal.bytes("0102030405060708")
+        let keys = (0..<2).map { _ in
+            HKDFSHA256.derive(from: Secret([1]), salt: salt, purpose: [2], length: 32).withBytes { $0.map { $0 } }
+        }
+        #expect(keys[0] == keys[1] && salt == Hexadecimal.bytes("0102030405060708"))
+    }
+
     @Test func `makes no more than the construction allows`() {
         let key = HKDFSHA256.derive(from: Secret([1]), salt: [], purpose: [], length: 10_000)
         #expect(key.count == 8160)

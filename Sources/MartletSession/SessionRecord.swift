@@ -1,0 +1,77 @@
+package import MartletCore
+package import MartletJSON
+internal import MartletProvider
+
+/// What a session remembers of its login; sealed wherever it is kept.
+package struct SessionRecord: Sendable {
+    /// What a record may take as JSON.
+    package static let maximumBytes = 64 * 1024
+    private static let version: Int64 = 1
+
+    package let subject: String
+    package let provider: String
+    package let providerSubject: String
+    package let issuer: String
+    package let claims: JSONObject
+    package let authTime: UnixTime
+    /// When the session was made, in milliseconds.
+    package let created: Int64
+    /// When it ends at the latest, in milliseconds.
+    package let ends: Int64
+
+    init(subject: String, provider: String, identity: Identity, created: Int64, ends: Int64) {
+        self.subject = subject
+        self.provider = provider
+        providerSubject = identity.providerSubject
+        issuer = identity.issuer
+        claims = identity.claims
+        authTime = identity.authTime
+        self.created = created
+        self.ends = ends
+    }
+
+    /// Reads what `bytes` wrote; `nil` for anything else.
+    package init?(_ bytes: [UInt8]) {
+        let limits = JSONLimits(maximumDepth: 64, maximumBytes: SessionRecord.maximumBytes)
+        guard let object = try? JSON.parse(bytes, limits: limits).object,
+            object["v"]?.int64 == SessionRecord.version,
+            let subject = object["sub"]?.string, let provider = object["provider"]?.string,
+            let providerSubject = object["provider_sub"]?.string, let issuer = object["iss"]?.string,
+            let claims = object["claims"]?.object, let authTime = object["auth_time"]?.int64,
+            let created = object["created"]?.int64, let ends = object["ends"]?.int64
+        else { return nil }
+        self.subject = subject
+        self.provider = provider
+        self.providerSubject = providerSubject
+        self.issuer = issuer
+        self.claims = claims
+        self.authTime = UnixTime(seconds: authTime)
+        self.created = created
+        self.ends = ends
+    }
+
+    /// As JSON.
+    package var bytes: [UInt8] {
+        JSON.write(
+            [
+                "v": .integer(SessionRecord.version), "sub": .string(subject), "provider": .string(provider),
+                "provider_sub": .string(providerSubject), "iss": .string(issuer), "claims": .object(claims),
+                "auth_time": .integer(authTime.seconds), "created": .integer(created), "ends": .integer(ends),
+            ] as JSONObject)
+    }
+
+    /// Who is calling, until the access token ends.
+    func principal(sessionID: String, accessExpiry: Int64) -> Principal {
+        let identity = Identity(
+            providerSubject: providerSubject, issuer: issuer, claims: claims, authTime: authTime,
+            issuedAt: UnixTime(seconds: created / 1000), expiresAt: .roundingUp(milliseconds: accessExpiry))
+        return Principal(identity: identity, provider: provider, subject: subject, sessionID: sessionID)
+    }
+}
+
+extension UnixTime {
+    /// The first whole second that is not before an instant in milliseconds.
+    static func roundingUp(milliseconds: Int64) -> UnixTime {
+        UnixTime(seconds: milliseconds / 1000).advanced(bySeconds: milliseconds % 1000 > 0 ? 1 : 0)
+    }
+}
