@@ -1,0 +1,46 @@
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletProvider
+
+/// What somebody who signs in has sent.
+///
+/// Everything else is ignored, an `openid`, a `unionid` and an `access_token` above all: who knows them proves nothing.
+struct LoginPost: Sendable {
+    private static let maximumCodeBytes = 128
+
+    let app: WeChatConfiguration.NamedApp
+    let code: Secret
+    /// What a mini-program sends along; `nil` for all others.
+    let data: MiniProgramData?
+
+    /// - Throws: `malformed` for a missing member or an unknown app, `rejected` with `wechat.bad_code`.
+    init(_ form: SignInForm, configuration: WeChatConfiguration) throws(AuthenticationError) {
+        app = try Self.app(named: try form.text("app"), in: configuration.apps)
+        code = try form.requiredSecret("code")
+        guard code.withBytes({ isToken($0, most: Self.maximumCodeBytes) }) else { throw .badCode }
+        data =
+            app.variant == .miniProgram
+            ? try MiniProgramData(form, decrypts: configuration.decrypts) : nil
+    }
+
+    /// Which entry a client means: it may be left unsaid where there is one.
+    private static func app(
+        named name: String?, in apps: [WeChatConfiguration.NamedApp]
+    ) throws(AuthenticationError) -> WeChatConfiguration.NamedApp {
+        let found =
+            name.map { name in apps.first { $0.clientName.hasSameBytes(as: name) } }
+            ?? (apps.count == 1 ? apps.first : nil)
+        guard let found else { throw name == nil ? .malformed(.signInMissingMember) : .unknownApp }
+        return found
+    }
+
+    /// By what the store knows the code: nobody who reads it learns the code.
+    var digest: String {
+        code.withBytes { Base64URL.encode(SHA256.digest(Array(app.id.utf8) + [0] + $0)) }
+    }
+
+    /// Equal for two posts that say the same, and for no others.
+    var tag: [UInt8] {
+        HMACSHA256.authenticate(Array(app.id.utf8) + [0] + (data?.fingerprint ?? []), key: code)
+    }
+}

@@ -1,0 +1,47 @@
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletProvider
+
+/// What a mini-program's page sends along with its code: texts that WeChat signed or encrypted for it.
+struct MiniProgramData: Sendable {
+    /// `raw_data` and its `signature`.
+    struct Signed: Sendable {
+        let text: Secret
+        let signature: Secret
+    }
+
+    /// `encrypted_data` and its `iv`, as they came.
+    struct Encrypted: Sendable {
+        let text: Secret
+        let vector: Secret
+    }
+
+    let signed: Signed?
+    let encrypted: Encrypted?
+
+    /// - Parameter decrypts: without it encrypted data is ignored.
+    /// - Returns: `nil` when there is nothing to check.
+    /// - Throws: `malformed` when one of a pair is missing.
+    init?(_ form: SignInForm, decrypts: Bool) throws(AuthenticationError) {
+        signed = try Self.pair("raw_data", "signature", in: form).map { Signed(text: $0, signature: $1) }
+        encrypted =
+            decrypts ? try Self.pair("encrypted_data", "iv", in: form).map { Encrypted(text: $0, vector: $1) } : nil
+        if signed == nil, encrypted == nil { return nil }
+    }
+
+    private static func pair(
+        _ first: String, _ second: String, in form: SignInForm
+    ) throws(AuthenticationError) -> (Secret, Secret)? {
+        switch (try form.secret(first), try form.secret(second)) {
+        case (nil, nil): return nil
+        case (let first?, let second?): return (first, second)
+        default: throw .malformed(.signInMissingMember)
+        }
+    }
+
+    /// Equal for equal data.
+    var fingerprint: [UInt8] {
+        let parts = [signed?.text, signed?.signature, encrypted?.text, encrypted?.vector]
+        return parts.flatMap { $0?.withBytes { SHA256.digest($0) } ?? [0] }
+    }
+}

@@ -1,0 +1,33 @@
+private import MartletCore
+
+/// Whether a byte is an ASCII letter or digit.
+func isLetterOrDigit(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "A")...UInt8(ascii: "Z"):
+        true
+    default: false
+    }
+}
+
+/// Whether bytes are 1 to `most` letters, digits, `_` and `-`: codes, openids and unionids are.
+func isToken<Bytes: Collection<UInt8>>(_ bytes: Bytes, most: Int) -> Bool {
+    (1...most).contains(bytes.count)
+        && bytes.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
+}
+
+/// Base64 with padding (RFC 4648 §4), read strictly; `nil` for anything else.
+func decodeBase64(_ text: [UInt8]) -> [UInt8]? {
+    guard text.count % 4 == 0 else { return nil }
+    let digits = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count
+    var body = Array(text.dropLast(digits))
+    for index in body.indices {
+        switch body[index] {
+        case UInt8(ascii: "+"): body[index] = UInt8(ascii: "-")
+        case UInt8(ascii: "/"): body[index] = UInt8(ascii: "_")
+        case UInt8(ascii: "-"), UInt8(ascii: "_"): return nil
+        default: break
+        }
+    }
+    return Base64URL.decode(body)
+}

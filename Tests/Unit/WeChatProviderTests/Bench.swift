@@ -1,0 +1,193 @@
+import MartletConfig
+import MartletCore
+import MartletCrypto
+import MartletProvider
+import MartletTesting
+import Testing
+
+@testable import WeChatProvider
+
+/// A provider in front of a scripted WeChat, with a clock that stands still until somebody waits.
+struct Bench {
+    static let now: Int64 = 1_700_000_000
+    static let secret = "planted-app-secret"
+    static let mobile = "wx0000000000000001"
+    static let website = "wx0000000000000002"
+    static let account = "wx0000000000000003"
+    static let mini = "wx0000000000000004"
+
+    static let allApps = """
+        apps:
+          ios: { variant: mobile, app_id: \(mobile), app_secret: \(secret)-1 }
+          web: { variant: website, app_id: \(website), app_secret: \(secret)-2 }
+          page: { variant: official_account, app_id: \(account), app_secret: \(secret)-3 }
+          mini: { variant: mini_program, app_id: \(mini), app_secret: \(secret)-4 }
+        """
+
+    let provider: WeChatProvider
+    let weChat: ScriptedWeChat
+    let time: Time
+    let store: any SharedStoring
+    let log = LogLines()
+
+    /// - Parameters:
+    ///   - lines: more of the provider's block.
+    ///   - store: what another instance shares, if there is one.
+    init(
+        _ lines: String = "", apps: String = allApps, weChat: ScriptedWeChat = ScriptedWeChat(), time: Time = Time(),
+        store: (any SharedStoring)? = nil
+    ) throws {
+        let configuration = try Self.configuration("\(apps)\n\(lines)")
+        let store = store ?? MemoryStore(clock: time.clock)
+        let services = ProviderContext.Services.detached(clock: time.clock, hasUsers: false)
+        let context = ProviderContext(
+            name: "wechat",
+            services: ProviderContext.Services(
+                clock: time.clock, http: weChat, store: store, hashing: services.hashing, users: nil),
+            logger: Logger(log, minimum: .debug), storeKeyPrefix: "test:",
+            makeIssuerKeys: { url, algorithms, _ in
+                ProviderContext.detached("wechat", services: services).issuerKeys(at: url, allowing: algorithms)
+            }, forget: {})
+        provider = WeChatProvider(configuration, context: context, pause: time.pause)
+        (self.weChat, self.time, self.store) = (weChat, time, store)
+    }
+
+    /// The configuration of a block.
+    static func configuration(_ block: String) throws -> WeChatConfiguration {
+        var diagnostics = Diagnostics()
+        let node = ConfigurationNode.parse(
+            Array(block.utf8), file: "config.yaml", environment: { _ in nil }, into: &diagnostics)
+        let decoded = node?.decode(WeChatConfiguration.self, title: "provider 'wechat'", into: &diagnostics)
+        if let decoded { WeChatProvider.validate(decoded, into: &diagnostics) }
+        guard let decoded, !diagnostics.hasErrors else { throw Refused(diagnostics: diagnostics) }
+        return decoded
+    }
+
+    struct Refused: Error, CustomStringConvertible {
+        let diagnostics: Diagnostics
+
+        var description: String { diagnostics.description }
+    }
+
+    // MARK: - Logins
+
+    static func form(_ members: [String: String]) -> SignInForm {
+        SignInForm(texts: members.mapValues { Secret($0) }, others: [:], isForm: false)
+    }
+
+    var login: AuthenticationContext {
+        AuthenticationContext(now: time.clock.unixTime, deadline: time.clock.monotonicTime + .seconds(10))
+    }
+
+    func signIn(
+        _ app: String, _ code: String, _ more: [String: String] = [:]
+    ) async throws(AuthenticationError)
+        -> SignIn
+    {
+        try await signIn(Self.form(more.merging(["app": app, "code": code]) { $1 }))
+    }
+
+    func signIn(_ form: SignInForm) async throws(AuthenticationError) -> SignIn {
+        try await provider.signIn(with: form, in: login)
+    }
+
+    /// Why a login failed; `nil` when it did not.
+    func refusal(_ app: String, _ code: String, _ more: [String: String] = [:]) async -> AuthenticationError? {
+        do { _ = try await signIn(app, code, more) } catch { return error }
+        return nil
+    }
+}
+
+/// Answers as it is told, and remembers what it was asked.
+final class ScriptedWeChat: HTTPCalling {
+    enum Reply: Sendable {
+        case json(String)
+        case raw(Int, [UInt8])
+        case failure(ErrorCode)
+    }
+
+    private let replies = Box<[String: Reply]>([:])
+    private let asked = Box<[HTTPCall]>([])
+    private let gate = Box<(@Sendable () async -> Void)?>(nil)
+
+    /// What a path answers from now on.
+    func answer(_ path: String, _ reply: Reply) { replies.withLock { $0[path] = reply } }
+
+    /// What happens before the next answers.
+    func hold(_ body: @escaping @Sendable () async -> Void) { gate.withLock { $0 = body } }
+
+    var calls: [HTTPCall] { asked.value }
+    /// The paths in the order in which they were asked for.
+    var paths: [String] { calls.map { Self.path(of: $0.url) } }
+
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
+        asked.withLock { $0.append(call) }
+        await gate.value?()
+        switch replies.value[Self.path(of: call.url)] {
+        case .json(let text): return HTTPAnswer(status: 200, body: Array(text.utf8))
+        case .raw(let status, let body): return HTTPAnswer(status: status, body: body)
+        case .failure(let code): throw HTTPCallError(code: code, message: "scripted")
+        case nil: throw HTTPCallError(code: "fetch.unreachable", message: "nothing is scripted")
+        }
+    }
+
+    private static func path(of url: String) -> String {
+        let rest = url.split(separator: "?", maxSplits: 1)[0]
+        return rest.split(separator: "/").dropFirst(2).map { "/\($0)" }.joined()
+    }
+
+    /// The query's parameters, still encoded.
+    static func parameters(of call: HTTPCall) -> [String: String] {
+        let query = call.url.split(separator: "?", maxSplits: 1).last ?? ""
+        let pairs = query.split(separator: "&").map { $0.split(separator: "=", omittingEmptySubsequences: false) }
+        return Dictionary(uniqueKeysWithValues: pairs.map { (String($0[0]), String($0[1])) })
+    }
+}
+
+/// Time that passes only when somebody waits.
+final class Time: Sendable {
+    private let passed = Box<Int64>(1)
+
+    var clock: Clock {
+        Clock(
+            unixTime: { [passed] in UnixTime(seconds: Bench.now + passed.value / 1_000_000_000) },
+            monotonicTime: { [passed] in MonotonicTime(nanoseconds: passed.value) })
+    }
+
+    func advance(_ span: Duration) { passed.withLock { $0 += span.wholeNanoseconds } }
+
+    @Sendable func pause(_ span: Duration) async {
+        advance(span)
+        await Task.yield()
+    }
+}
+
+/// Keeps log lines as one text.
+final class LogLines: LogWriting {
+    private let lines = Box<[String]>([])
+
+    var text: String { lines.value.joined(separator: "\n") }
+
+    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
+        let parts = fields.map { "\($0)=\($1)" }
+        lines.withLock { $0.append("\(level.name) \(event) \(parts.joined(separator: " "))") }
+    }
+}
+
+/// A store of which nothing can be had.
+struct BrokenStore: SharedStoring {
+    static let outage = StoreError(code: "store.down", message: "down")
+
+    func value(for key: String) async -> StoreAnswer<[UInt8]> { .unavailable(Self.outage) }
+    func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) { throw Self.outage }
+    func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
+        throw Self.outage
+    }
+    func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) { throw Self.outage }
+    func remove(_ key: String) async throws(StoreError) { throw Self.outage }
+    func take(_ key: String) async -> StoreAnswer<[UInt8]> { .unavailable(Self.outage) }
+    func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
+        throw Self.outage
+    }
+    func counter(_ key: String) async throws(StoreError) -> CounterReading { throw Self.outage }
+}

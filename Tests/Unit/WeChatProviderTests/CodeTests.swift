@@ -1,0 +1,226 @@
+import MartletCore
+import MartletProvider
+import MartletTesting
+import Testing
+
+@testable import WeChatProvider
+
+@Suite struct `WeChat codes` {
+    private static let token = `WeChat exchange`.token
+
+    private static func bench(
+        _ weChat: ScriptedWeChat = ScriptedWeChat(), time: Time = Time(), store: (any SharedStoring)? = nil
+    ) throws -> Bench {
+        weChat.answer(token, .json(`WeChat exchange`.grant(#","unionid":"U_1""#)))
+        return try Bench("profile: false", weChat: weChat, time: time, store: store)
+    }
+
+    @Test(arguments: [
+        "", "a b", "a&b=c", "a%26", "a#", "a/b", "a.b", "a+b", "é", "a\n", "a\0", String(repeating: "a", count: 129),
+    ])
+    func `what is not written as a code is refused and not sent`(code: String) async throws {
+        let bench = try Self.bench()
+        let error = try #require(await bench.refusal("ios", code))
+        #expect(error.code == "wechat.bad_code")
+        #expect(error.disposition == .rejected)
+        #expect(bench.weChat.calls.isEmpty)
+    }
+
+    @Test(arguments: ["0", "aZ_-9", String(repeating: "a", count: 128)])
+    func `what is written as a code is sent`(code: String) async throws {
+        #expect(try await Self.bench().signIn("ios", code).identity.providerSubject == "u:U_1")
+    }
+
+    @Test func `the same post gets the same answer for ten seconds, and is refused from then on`() async throws {
+        let bench = try Self.bench()
+        let first = try await bench.signIn("ios", "c1")
+        bench.time.advance(.milliseconds(9_900))
+        let second = try await bench.signIn("ios", "c1")
+        #expect(second.identity.providerSubject == first.identity.providerSubject)
+        #expect(second.identity.claims == first.identity.claims)
+        #expect(second.identity.authTime == first.identity.authTime)
+        #expect(second.aliases == first.aliases)
+        for wait in [Duration.milliseconds(100), .seconds(600), .seconds(280)] {
+            bench.time.advance(wait)
+            let error = try #require(await bench.refusal("ios", "c1"))
+            #expect(error.code == "wechat.code_reused")
+            #expect(error.disposition == .rejected)
+        }
+        #expect(bench.weChat.calls.count == 1)
+    }
+
+    @Test(
+        arguments: [
+            (ScriptedWeChat.Reply.json(#"{"errcode":40029}"#), "wechat.upstream_bad_code"),
+            (.json(#"{"errcode":50002}"#), "wechat.upstream_limited_user"),
+            (.json(#"{"errcode":45011}"#), "wechat.upstream_rate"),
+            (.failure("fetch.timeout"), "wechat.upstream_unreachable"),
+        ] as [(ScriptedWeChat.Reply, ErrorCode)])
+    func `a bad answer is given again, and the code is not`(reply: ScriptedWeChat.Reply, code: ErrorCode) async throws {
+        let bench = try Self.bench()
+        bench.weChat.answer(Self.token, reply)
+        let first = try #require(await bench.refusal("ios", "c1"))
+        bench.weChat.answer(Self.token, .json(`WeChat exchange`.grant()))
+        let second = try #require(await bench.refusal("ios", "c1"))
+        #expect(first.code == code)
+        #expect(second.code == code)
+        #expect(second.disposition == first.disposition)
+        #expect(second.retryAfter == first.retryAfter)
+        bench.time.advance(.seconds(11))
+        #expect(await bench.refusal("ios", "c1")?.code == "wechat.code_reused")
+        #expect(bench.weChat.calls.count == 1)
+    }
+
+    @Test func `another instance gives the same answer`() async throws {
+        let (time, weChat) = (Time(), ScriptedWeChat())
+        let store = MemoryStore(clock: time.clock)
+        let benches = try (0..<2).map { _ in try Self.bench(weChat, time: time, store: store) }
+        let first = try await benches[0].signIn("ios", "c1")
+        #expect(try await benches[1].signIn("ios", "c1").identity.claims == first.identity.claims)
+        #expect(weChat.calls.count == 1)
+    }
+
+    @Test func `one code of two apps is two codes`() async throws {
+        let bench = try Self.bench()
+        _ = try await bench.signIn("ios", "c1")
+        #expect(await bench.refusal("web", "c1")?.code == "wechat.scope_missing")
+        #expect(bench.weChat.calls.count == 2)
+    }
+
+    @Test func `posts at once send the code once and get one answer`() async throws {
+        let bench = try Self.bench()
+        let arrived = Box(0)
+        bench.weChat.hold {
+            arrived.withLock { $0 += 1 }
+            // The first answers when the others have looked for its outcome a few times.
+            for _ in 0..<200 { await Task.yield() }
+        }
+        let subjects = await withTaskGroup(of: String?.self) { group in
+            for _ in 0..<20 {
+                group.addTask { try? await bench.signIn("ios", "c1").identity.providerSubject }
+            }
+            return await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(subjects.count == 20)
+        #expect(arrived.value == 1)
+        #expect(bench.weChat.calls.count == 1)
+        // Time passes only by waiting here: who ran out of it knows nothing, and nobody was refused.
+        #expect(subjects.contains("u:U_1"))
+    }
+
+    @Test func `another post of a code under way is refused at once`() async throws {
+        let bench = try Self.bench()
+        bench.weChat.answer("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
+        let refusal = Box<ErrorCode?>(nil)
+        bench.weChat.hold {
+            let error = await bench.refusal("mini", "c1", ["raw_data": "{}", "signature": "00"])
+            refusal.withLock { $0 = error?.code }
+        }
+        _ = try await bench.signIn("mini", "c1")
+        #expect(refusal.value == "wechat.code_reused")
+    }
+
+    @Test func `a duplicate waits no longer than it may, and learns that nobody knows`() async throws {
+        let bench = try Self.bench()
+        let duplicate = Box<AuthenticationError?>(nil)
+        bench.weChat.hold {
+            let error = await bench.refusal("ios", "c1")
+            duplicate.withLock { $0 = error }
+        }
+        _ = try await bench.signIn("ios", "c1")
+        #expect(duplicate.value?.code == "wechat.outcome_unknown")
+        #expect(duplicate.value?.disposition == .unavailable)
+        #expect(bench.weChat.calls.count == 1)
+    }
+
+    @Test func `a client that leaves and comes back finds its answer`() async throws {
+        let bench = try Self.bench()
+        let task = Box<Task<Void, Never>?>(nil)
+        bench.weChat.hold { task.value?.cancel() }
+        let first = Task { _ = try? await bench.signIn("ios", "c1") }
+        task.withLock { $0 = first }
+        await first.value
+        #expect(try await bench.signIn("ios", "c1").identity.providerSubject == "u:U_1")
+        #expect(bench.weChat.calls.count == 1)
+    }
+
+    @Test func `without the store nothing is sent`() async throws {
+        let bench = try Self.bench(store: BrokenStore())
+        let error = try #require(await bench.refusal("ios", "c1"))
+        #expect(error.code == "wechat.store_unavailable")
+        #expect(error.disposition == .unavailable)
+        #expect(bench.weChat.calls.isEmpty)
+    }
+
+    @Test func `without time nothing is sent and the code stays good`() async throws {
+        let bench = try Self.bench()
+        let late = AuthenticationContext(now: bench.login.now, deadline: bench.time.clock.monotonicTime)
+        await #expect(throws: AuthenticationError.self) {
+            try await bench.provider.signIn(with: Bench.form(["app": "ios", "code": "c1"]), in: late)
+        }
+        #expect(bench.weChat.calls.isEmpty)
+        _ = try await bench.signIn("ios", "c1")
+    }
+
+    @Test func `whoever reads the store learns no code, no token and no person`() async throws {
+        let time = Time()
+        let store = RecordingStore(MemoryStore(clock: time.clock))
+        let bench = try Self.bench(time: time, store: store)
+        bench.weChat.answer(
+            "/sns/jscode2session", .json(#"{"openid":"o-planted","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
+        _ = try await bench.signIn("ios", "planted_code_1")
+        _ = try await bench.signIn("mini", "planted_code_2")
+        let everything = store.everything
+        #expect(everything.count > 200)
+        for word in ["planted", "o-1", "U_1", "AAECAwQFBgcICQoLDA0ODw", Bench.secret, "openid"] {
+            #expect(!everything.contains(word), "the store has \(word)")
+        }
+    }
+
+    @Test func `nothing that is secret is logged`() async throws {
+        let bench = try Self.bench()
+        _ = try await bench.signIn("ios", "planted_code_1")
+        bench.time.advance(.seconds(11))
+        _ = await bench.refusal("ios", "planted_code_1")
+        for (index, row) in `WeChat exchange`.rows.enumerated() {
+            bench.weChat.answer(Self.token, .json(#"{"errcode":\#(row.errcode),"errmsg":"planted"}"#))
+            _ = await bench.refusal("ios", "planted_code_\(index + 2)")
+        }
+        bench.weChat.answer(Self.token, .failure("fetch.timeout"))
+        _ = await bench.refusal("ios", "planted_code_x")
+        #expect(bench.log.text.count > 500)
+        for word in ["planted", "o-1", "U_1", "http"] { #expect(!bench.log.text.contains(word), "the log has \(word)") }
+    }
+}
+
+/// Passes on to a store and keeps all that was ever written.
+final class RecordingStore: SharedStoring {
+    private let store: MemoryStore
+    private let written = Box<[UInt8]>([])
+
+    init(_ store: MemoryStore) { self.store = store }
+
+    /// Bytes that are no text come out as replacement characters.
+    var everything: String { String(decoding: written.value, as: UTF8.self) }
+
+    private func note(_ key: String, _ value: [UInt8]) { written.withLock { $0 += Array(key.utf8) + value } }
+
+    func value(for key: String) async -> StoreAnswer<[UInt8]> { await store.value(for: key) }
+    func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
+        note(key, value)
+        try await store.set(value, for: key, lifetime: lifetime)
+    }
+    func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
+        note(key, value)
+        return try await store.setIfAbsent(value, for: key, lifetime: lifetime)
+    }
+    func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
+        try await store.remove(key, ifEqualTo: value)
+    }
+    func remove(_ key: String) async throws(StoreError) { try await store.remove(key) }
+    func take(_ key: String) async -> StoreAnswer<[UInt8]> { await store.take(key) }
+    func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
+        try await store.increment(key, lifetime: lifetime)
+    }
+    func counter(_ key: String) async throws(StoreError) -> CounterReading { try await store.counter(key) }
+}
