@@ -71,14 +71,12 @@ extension SignInEndpoints {
         let caller = try await caller(of: request)
         let form = try SignInBody.form(of: request)
         do throws(AuthenticationError) {
-            let current = try form.requiredSecret("current_password")
-            let new = try form.requiredSecret("new_password")
-            let owner = try await passwordOwner(caller)
-            try await owner.changing.changePassword(
-                of: owner.subject, from: current, to: new, in: context(of: request))
-            setup.logger.info("password changed", ("provider", owner.provider), ("request_id", request.requestID))
+            let owner = try await changePassword(
+                of: caller, from: try form.requiredSecret("current_password"),
+                to: try form.requiredSecret("new_password"), in: context(of: request))
+            setup.logger.info("password changed", ("provider", owner), ("request_id", request.requestID))
             setup.forgetVerdicts()
-            await mark(caller.session.subject, owner.provider)
+            await mark(caller.session.subject, owner)
         } catch {
             throw .authentication(error)
         }
@@ -92,30 +90,40 @@ extension SignInEndpoints {
         return Answer.done
     }
 
-    /// Whose password it is, and who changes it.
-    private struct PasswordOwner {
-        let provider: String
-        let subject: String
-        let changing: any PasswordChanging
-    }
-
-    private func passwordOwner(_ caller: Caller) async throws(AuthenticationError) -> PasswordOwner {
-        var subjects = [caller.principal.provider: caller.principal.identity.providerSubject]
-        if let accounts = setup.accounts {
-            do throws(AccountError) {
-                let identities = try await accounts.identities(of: caller.session.subject)
-                subjects = [:]
-                for identity in identities { subjects[identity.provider] = identity.subjects.first }
+    /// Asks the providers that have a password of the caller's, the session's own first, and tells which one had it.
+    private func changePassword(
+        of caller: Caller, from current: Secret, to new: Secret, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> String {
+        let subjects = try await subjects(of: caller)
+        let own = setup.providers.filter { $0.name.hasSameBytes(as: caller.principal.provider) }
+        let others = setup.providers.filter { !$0.name.hasSameBytes(as: caller.principal.provider) }
+        for provider in own + others {
+            guard let changing = provider.passwordChanging, let subject = subjects[provider.name] else { continue }
+            do throws(AuthenticationError) {
+                try await changing.changePassword(of: subject, from: current, to: new, in: context)
+                return provider.name
             } catch {
-                throw error.kind == .notFound
-                    ? AuthenticationError(.signInNoPassword, .notFound) : .unavailable(error.code, cause: error)
+                guard error.disposition == .notFound else { throw error }
             }
         }
-        for provider in setup.providers {
-            guard let changing = provider.passwordChanging, let subject = subjects[provider.name] else { continue }
-            return PasswordOwner(provider: provider.name, subject: subject, changing: changing)
-        }
         throw AuthenticationError(.signInNoPassword, .notFound)
+    }
+
+    /// The caller's subjects by provider: those of the account, or of the session where there are no accounts.
+    private func subjects(of caller: Caller) async throws(AuthenticationError) -> [String: String] {
+        guard let accounts = setup.accounts else {
+            return [caller.principal.provider: caller.principal.identity.providerSubject]
+        }
+        do throws(AccountError) {
+            var subjects: [String: String] = [:]
+            for identity in try await accounts.identities(of: caller.session.subject) {
+                subjects[identity.provider] = identity.subjects.first
+            }
+            return subjects
+        } catch {
+            guard error.kind == .notFound else { throw .unavailable(error.code, cause: error) }
+            return [:]
+        }
     }
 
     /// Marks a change for logins that are on their way.

@@ -1,0 +1,233 @@
+import MartletAccounts
+import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletSession
+import MartletTesting
+import Testing
+
+@testable import MartletProvider
+@testable import MartletProxy
+@testable import MartletSignIn
+
+@Suite struct `A login` {
+    @Test func `answers tokens as the contract names them`() async throws {
+        let stand = Stand()
+        let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(reply.status == 200)
+        #expect(reply.field("Cache-Control") == "no-store" && reply.field("Content-Type") == "application/json")
+        #expect(reply.response.body.last == 0x0A)
+        let expected: JSONObject = [
+            "access_token": "mat_a1", "refresh_token": "mrt_r1", "token_type": "Bearer", "expires_in": 900,
+            "refresh_expires_in": 5_184_000, "session_id": "ses_1", "subject": "usr_1", "provider": "apple",
+            "new_account": true,
+        ]
+        for member in expected.members { #expect(reply.object[member.name] == member.value, "\(member.name)") }
+        #expect(reply.object.count == expected.count)
+        let again = await stand.send("POST", "/auth/login/apple", type: Stand.form, Array("proof=anna".utf8))
+        #expect(again["subject"] == "usr_1" && again.object["new_account"]?.bool == false)
+        #expect(again["session_id"] == "ses_2")
+    }
+
+    @Test func `names the provider's own subject where there are no accounts`() async {
+        let stand = Stand(hasAccounts: false)
+        let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(reply["subject"] == "apple:anna" && reply.object["new_account"] == nil)
+    }
+
+    @Test func `tells the provider where it comes from`() async {
+        let stand = Stand()
+        _ = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(stand.apple.script.value.clients.map { $0?.description } == ["0:0:0:0::/64"])
+    }
+
+    static let dispositions: [(AuthenticationError.Disposition, String)] = [
+        (.rejected, "401 credential_invalid test.reason"), (.unavailable, "503 auth_unavailable test.reason"),
+        (.malformed, "400 request_invalid test.reason"), (.denied, "403 not_allowed test.reason"),
+        (.throttled, "429 throttled test.reason"), (.notFound, "404 not_found test.reason"),
+    ]
+
+    @Test(arguments: dispositions)
+    func `is refused as its provider says`(disposition: AuthenticationError.Disposition, expected: String) async {
+        let stand = Stand()
+        stand.apple.script.withLock {
+            $0.error = AuthenticationError("test.reason", disposition, retryAfter: .milliseconds(2500))
+        }
+        let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(reply.summary == expected)
+        #expect(reply.response.failure?.retryAfter == ([429, 503].contains(reply.status) ? 3 : 0))
+        #expect(stand.sessions.entries.isEmpty)
+    }
+
+    @Test func `keeps the name that came once`() async throws {
+        let stand = Stand()
+        stand.apple.script.withLock {
+            $0.claims = ["email": "a@example.com"]
+            $0.keptClaims = ["name": "Anna", "other": "x"]
+        }
+        _ = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        stand.apple.script.withLock { $0.keptClaims = [:] }
+        let later = try await stand.login("apple", "anna")
+        let claims = await stand.send("GET", "/auth/session", bearer: later).object["claims"]?.object
+        #expect(claims == ["email": "a@example.com", "name": "Anna"])
+    }
+
+    @Test func `prefers the identity's own name`() async throws {
+        let stand = Stand()
+        stand.apple.script.withLock { $0.keptClaims = ["name": "Anna"] }
+        let token = try await stand.login("apple", "anna")
+        stand.password.script.withLock { $0.claims = ["name": "anna82"] }
+        #expect(await stand.post("/auth/link/password", bearer: token, #"{"proof":"anna"}"#).status == 204)
+        let own = try await stand.login("password", "anna")
+        let claims = await stand.send("GET", "/auth/session", bearer: own).object["claims"]?.object
+        #expect(claims == ["name": "anna82"])
+        stand.password.script.withLock { $0.claims = ["name": nil] }
+        let without = try await stand.login("password", "anna")
+        let kept = await stand.send("GET", "/auth/session", bearer: without).object["claims"]?.object
+        #expect(kept == ["name": "Anna"])
+    }
+
+    @Test func `mixes in nothing of another identity of the account`() async throws {
+        let stand = Stand()
+        stand.apple.script.withLock { $0.claims = ["email": "a@example.com", "email_verified": true] }
+        let token = try await stand.login("apple", "anna")
+        #expect(await stand.post("/auth/link/password", bearer: token, #"{"proof":"anna"}"#).status == 204)
+        let other = try await stand.login("password", "anna")
+        let session = await stand.send("GET", "/auth/session", bearer: other)
+        #expect(session["subject"] == "usr_1" && session.object["claims"]?.object == [:])
+    }
+
+    @Test func `keeps what came with it where there are no accounts`() async throws {
+        let stand = Stand(hasAccounts: false)
+        stand.apple.script.withLock { $0.keptClaims = ["name": "Anna"] }
+        let token = try await stand.login("apple", "anna")
+        let claims = await stand.send("GET", "/auth/session", bearer: token).object["claims"]?.object
+        #expect(claims == ["name": "Anna"])
+    }
+
+    @Test func `finds a person under any name the provider knows`() async throws {
+        let stand = Stand()
+        _ = try await stand.login("apple", "openid")
+        stand.apple.script.withLock { $0.aliases = ["openid"] }
+        let reply = await stand.post("/auth/login/apple", #"{"proof":"unionid"}"#)
+        #expect(reply["subject"] == "usr_1" && reply.object["new_account"]?.bool == false)
+    }
+
+    @Test func `goes to a provider that takes logins`() async {
+        let stand = Stand()
+        for path in ["bearer", "nobody", "Apple", "apple/", "apple/x", "", "%C3%A9"] {
+            let reply = await stand.post("/auth/login/\(path)", #"{"proof":"anna"}"#)
+            #expect(reply.summary == "404 no_route signin.unknown_endpoint", "\(path)")
+        }
+    }
+
+    // What is down
+
+    @Test func `is 503 while the store is away, before a proof is used up`() async {
+        let stand = Stand()
+        stand.store.isAway = true
+        let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(reply.summary == "503 auth_unavailable store.away")
+        #expect(stand.apple.script.value.logins == 0)
+    }
+
+    @Test func `is 503 while accounts are away, and leaves no session`() async {
+        let stand = Stand()
+        stand.accounts.callsLeft = 0
+        let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(reply.summary == "503 auth_unavailable accounts.away")
+        #expect(stand.sessions.entries.isEmpty)
+    }
+
+    @Test func `is 503 while sessions are away, and finds its account later`() async {
+        let stand = Stand()
+        stand.sessions.callsLeft = 0
+        let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(reply.summary == "503 auth_unavailable session.away")
+        stand.sessions.callsLeft = .max
+        #expect(await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)["subject"] == "usr_1")
+    }
+
+    @Test func `that the store leaves half way ends its session`() async {
+        let stand = Stand()
+        stand.apple.script.withLock { $0.interruption = { [store = stand.store] in store.isAway = true } }
+        let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+        #expect(reply.summary == "503 auth_unavailable store.away")
+        #expect(stand.sessions.entries.isEmpty)
+    }
+
+    // Nonce and refresh
+
+    @Test func `may take a nonce along that works once`() async throws {
+        let stand = Stand()
+        let reply = await stand.send("POST", "/auth/nonce")
+        #expect(reply.status == 200 && reply.object["expires_in"]?.int64 == 300 && reply.object.count == 2)
+        let nonce = try #require(reply["nonce"])
+        #expect(try #require(Base64URL.decode(nonce)).count >= 16)
+        let context = ProviderContext.detached(
+            "apple",
+            services: .init(
+                clock: stand.time.clock, http: Unreachable(), store: stand.store,
+                hashing: WorkPool(name: "test", threads: 1, queue: 1, niceness: 0, clock: stand.time.clock), users: nil)
+        )
+        guard case .answer = await context.consumeNonce(nonce) else {
+            Issue.record("not found")
+            return
+        }
+        guard case .miss = await context.consumeNonce(nonce) else {
+            Issue.record("found twice")
+            return
+        }
+        let other = try #require(await stand.post("/auth/nonce", "{}")["nonce"])
+        #expect(other != nonce)
+        stand.time.advance(seconds: 301)
+        guard case .miss = await context.consumeNonce(other) else {
+            Issue.record("found too late")
+            return
+        }
+        stand.store.isAway = true
+        #expect(await stand.send("POST", "/auth/nonce").summary == "503 auth_unavailable store.away")
+    }
+
+    @Test func `is prolonged by a refresh`() async throws {
+        let stand = Stand()
+        _ = try await stand.login("apple", "anna")
+        let reply = await stand.post("/auth/refresh", #"{"refresh_token":"mrt_r1"}"#)
+        #expect(reply.status == 200 && reply["access_token"] == "mat_a2" && reply["refresh_token"] == "mrt_r2")
+        #expect(reply["session_id"] == "ses_1" && reply.object["new_account"]?.bool == false)
+        #expect(reply.field("Cache-Control") == "no-store")
+        let form = await stand.send("POST", "/auth/refresh", type: Stand.form, Array("refresh_token=mrt_r2".utf8))
+        #expect(form.status == 200)
+        let bare = Stand(hasAccounts: false)
+        _ = try await bare.login("apple", "anna")
+        let without = await bare.post("/auth/refresh", #"{"refresh_token":"mrt_r1"}"#)
+        #expect(without.status == 200 && without.object["new_account"] == nil)
+    }
+
+    @Test func `is not prolonged by anything else`() async throws {
+        let stand = Stand()
+        let access = try await stand.login("apple", "anna")
+        let expected = [
+            (#"{"refresh_token":"mrt_other"}"#, "401 credential_invalid session.unknown"),
+            (#"{"refresh_token":"\#(access)"}"#, "401 credential_invalid session.unknown"),
+            (#"{"refresh_token":""}"#, "401 credential_invalid session.unknown"),
+            (#"{"refresh_token":["mrt_r1"]}"#, "400 request_invalid signin.bad_member"),
+            ("{}", "400 request_invalid signin.missing_member"),
+        ]
+        for (body, summary) in expected { #expect(await stand.post("/auth/refresh", body).summary == summary) }
+        stand.sessions.isThrottled = true
+        let throttled = await stand.post("/auth/refresh", #"{"refresh_token":"mrt_r1"}"#)
+        #expect(throttled.summary == "429 throttled session.throttled")
+        #expect(throttled.response.failure?.retryAfter == 1)
+        stand.sessions.callsLeft = 0
+        let away = await stand.post("/auth/refresh", #"{"refresh_token":"mrt_r1"}"#)
+        #expect(away.summary == "503 auth_unavailable session.away")
+    }
+}
+
+/// Calls nobody.
+private struct Unreachable: HTTPCalling {
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
+        throw HTTPCallError(code: "test.unreachable", message: "")
+    }
+}

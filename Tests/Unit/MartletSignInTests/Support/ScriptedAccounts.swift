@@ -1,0 +1,127 @@
+import MartletAccounts
+import MartletCore
+import MartletJSON
+import MartletProvider
+import MartletTesting
+
+/// Accounts in memory that can be away, for all calls or from the n-th on.
+final class ScriptedAccounts: AccountStoring {
+    fileprivate struct Entry {
+        var subject: String
+        var identities: [AccountIdentity]
+        var kept: JSONObject
+    }
+
+    fileprivate struct State {
+        var entries: [Entry] = []
+        var serial = 0
+        var callsLeft = Int.max
+    }
+
+    private let state = Box(State())
+
+    /// How many more calls are answered before the store is away.
+    var callsLeft: Int {
+        get { state.value.callsLeft }
+        set { state.withLock { $0.callsLeft = newValue } }
+    }
+
+    func start() async throws(AccountError) {}
+    func shutdown() async {}
+
+    func signIn(
+        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
+    ) async throws(AccountError) -> Account {
+        try count()
+        return state.withLock { state in
+            if let index = state.entries.firstIndex(where: { $0.holds(identity) }) {
+                state.entries[index].keep(claims)
+                let entry = state.entries[index]
+                return Account(subject: entry.subject, keptClaims: entry.kept, isNew: false)
+            }
+            state.serial += 1
+            let entry = Entry(subject: "usr_\(state.serial)", identities: [identity], kept: claims)
+            state.entries.append(entry)
+            return Account(subject: entry.subject, keptClaims: claims, isNew: true)
+        }
+    }
+
+    func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
+        try count()
+        return state.value.entries.first { $0.holds(identity) }
+            .map { Account(subject: $0.subject, keptClaims: $0.kept, isNew: false) }
+    }
+
+    func link(
+        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime
+    ) async throws(AccountError) {
+        try count()
+        let error: AccountError? = state.withLock { state in
+            guard let index = state.entries.firstIndex(where: { $0.subject == subject }) else {
+                return AccountError("accounts.no_account", .notFound, "")
+            }
+            if state.entries[index].holds(identity) { return nil }
+            let isTaken = state.entries.contains { $0.holds(identity) }
+            guard !isTaken, !state.entries[index].identities.contains(where: { $0.provider == identity.provider })
+            else { return AccountError("accounts.conflict", .conflict, "") }
+            state.entries[index].identities.append(identity)
+            state.entries[index].keep(claims)
+            return nil
+        }
+        if let error { throw error }
+    }
+
+    func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
+        try count()
+        let result: Result<AccountIdentity, AccountError> = state.withLock { state in
+            guard let index = state.entries.firstIndex(where: { $0.subject == subject }),
+                let place = state.entries[index].identities.firstIndex(where: { $0.provider == provider })
+            else { return .failure(AccountError("accounts.not_linked", .notFound, "")) }
+            guard state.entries[index].identities.count > 1 else {
+                return .failure(AccountError("accounts.last_identity", .lastIdentity, ""))
+            }
+            return .success(state.entries[index].identities.remove(at: place))
+        }
+        return try result.get()
+    }
+
+    func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] {
+        try count()
+        return state.value.entries.first { $0.subject == subject }?.identities ?? []
+    }
+
+    private func count() throws(AccountError) {
+        let isAway = state.withLock { state in
+            state.callsLeft -= 1
+            return state.callsLeft < 0
+        }
+        if isAway { throw AccountError("accounts.away", .unavailable, "") }
+    }
+
+    // Password users are the providers' affair.
+
+    private static let away = AccountError("accounts.away", .unavailable, "")
+    private static let noStore = StoreError(code: "accounts.away", message: "")
+
+    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) { throw Self.away }
+    func setHash(of key: String, to hash: String) async throws(AccountError) { throw Self.away }
+    func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) { throw Self.away }
+    func users() async throws(AccountError) -> [UserRecord] { throw Self.away }
+    func record(for key: String) async throws(StoreError) -> UserRecord? { throw Self.noStore }
+    func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool {
+        throw Self.noStore
+    }
+    func removeRecord(for key: String) async throws(StoreError) -> Bool { throw Self.noStore }
+}
+
+extension ScriptedAccounts.Entry {
+    fileprivate func holds(_ identity: AccountIdentity) -> Bool {
+        identities.contains {
+            $0.provider == identity.provider && $0.subjects.contains(where: identity.subjects.contains)
+        }
+    }
+
+    fileprivate mutating func keep(_ claims: JSONObject) {
+        for member in claims.members where kept[member.name] == nil { kept[member.name] = member.value }
+    }
+}

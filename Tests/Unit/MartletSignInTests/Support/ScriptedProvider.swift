@@ -1,0 +1,99 @@
+import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletProvider
+import MartletTesting
+
+/// A provider that does what a test says: `proof` names the person, everything else is scripted.
+struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
+    struct Configuration: ConfigurationDecodable {
+        init() {}
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {}
+    }
+
+    /// What the next calls come to, and what was asked.
+    struct Script: Sendable {
+        var error: AuthenticationError?
+        var unlinkError: AuthenticationError?
+        var claims: JSONObject = [:]
+        var keptClaims: JSONObject = [:]
+        var aliases: [String] = []
+        /// By subject.
+        var passwords: [String: String] = [:]
+        var logins = 0
+        var unlinked: [String] = []
+        var clients: [ClientNetwork?] = []
+        /// Runs within a login, once the identity is proved.
+        var interruption: (@Sendable () async -> Void)?
+    }
+
+    static let kind: ProviderKind = "scripted"
+    let script = Box(Script())
+    private let clock: Clock
+
+    static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) { clock = context.clock }
+
+    init(clock: Clock) { self.clock = clock }
+
+    func signIn(
+        with form: SignInForm, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> SignIn {
+        let proof = try form.requiredText("proof")
+        _ = try form.secret("secret")
+        _ = try form.object("full_name")
+        let script = script.withLock { script in
+            script.logins += 1
+            script.clients.append(context.client)
+            return script
+        }
+        if let error = script.error { throw error }
+        await script.interruption?()
+        let now = clock.unixTime
+        let identity = Identity(
+            providerSubject: proof, issuer: "https://issuer.example", claims: script.claims, authTime: now,
+            issuedAt: now, expiresAt: now)
+        return SignIn(identity: identity, aliases: script.aliases, keptClaims: script.keptClaims)
+    }
+
+    func changePassword(
+        of subject: String, from current: Secret, to new: Secret, in context: AuthenticationContext
+    ) async throws(AuthenticationError) {
+        if let error = script.value.error { throw error }
+        guard let known = script.value.passwords[subject] else {
+            throw AuthenticationError("test.no_record", .notFound)
+        }
+        let (old, new) = (Self.text(current), Self.text(new))
+        guard known == old else { throw .rejected("test.wrong_password") }
+        guard new.unicodeScalars.count >= 8 else { throw .malformed("test.too_short") }
+        script.withLock { $0.passwords[subject] = new }
+    }
+
+    func unlink(_ subject: String) async throws(AuthenticationError) {
+        if let error = script.value.unlinkError { throw error }
+        script.withLock { $0.unlinked.append(subject) }
+    }
+
+    private static func text(_ secret: Secret) -> String { secret.withBytes { String(decoding: $0, as: UTF8.self) } }
+}
+
+/// A provider that only judges bearer tokens.
+struct BearerOnlyProvider: Authenticating {
+    typealias Configuration = ScriptedProvider.Configuration
+
+    static let kind: ProviderKind = "bearer"
+    var accepts: [CredentialSource] { [.bearerPrefix("raw_")] }
+
+    static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {}
+
+    init() {}
+
+    func authenticate(
+        _ credential: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> Identity {
+        throw .rejected("test.rejected")
+    }
+}

@@ -1,0 +1,137 @@
+import MartletCore
+import MartletJSON
+import MartletProvider
+import MartletSession
+import MartletTesting
+
+/// Sessions in memory, as plain as can be, that can be away from the n-th call on.
+final class ScriptedSessions: SessionStoring {
+    struct Entry: Sendable {
+        let reference: SessionReference
+        let provider: String
+        let identity: Identity
+        let createdAt: UnixTime
+        var access: String
+        var refresh: String
+    }
+
+    private struct State {
+        var entries: [Entry] = []
+        var serial = 0
+        var callsLeft = Int.max
+        var isThrottled = false
+    }
+
+    static let accessPrefix = "mat_"
+    private let state = Box(State())
+    private let clock: Clock
+
+    init(clock: Clock) { self.clock = clock }
+
+    var entries: [Entry] { state.value.entries }
+
+    /// How many more calls are answered before the store is away.
+    var callsLeft: Int {
+        get { state.value.callsLeft }
+        set { state.withLock { $0.callsLeft = newValue } }
+    }
+
+    var isThrottled: Bool {
+        get { state.value.isThrottled }
+        set { state.withLock { $0.isThrottled = newValue } }
+    }
+
+    func judge(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession {
+        guard !isAway() else { throw .unavailable("session.away", retryAfter: .seconds(2)) }
+        let text = token.withBytes { String(decoding: $0, as: UTF8.self) }
+        guard let entry = entries.first(where: { $0.access == text }) else { throw .rejected("session.unknown") }
+        let identity = Identity(
+            providerSubject: entry.identity.providerSubject, issuer: entry.identity.issuer,
+            claims: entry.identity.claims, authTime: entry.identity.authTime, issuedAt: entry.createdAt,
+            expiresAt: entry.createdAt.advanced(bySeconds: 900))
+        let principal = Principal(
+            identity: identity, provider: entry.provider, subject: entry.reference.subject,
+            sessionID: entry.reference.id)
+        return ProvenSession(principal: principal, number: 1, copyLifetime: .seconds(5))
+    }
+
+    func create(
+        subject: String, provider: String, identity: Identity
+    ) async throws(SessionError) -> IssuedTokens {
+        try count()
+        let entry = state.withLock { state in
+            state.serial += 1
+            let entry = Entry(
+                reference: SessionReference(subject: subject, id: "ses_\(state.serial)"), provider: provider,
+                identity: identity, createdAt: clock.unixTime, access: "mat_a\(state.serial)",
+                refresh: "mrt_r\(state.serial)")
+            state.entries.append(entry)
+            return entry
+        }
+        return entry.tokens
+    }
+
+    func refresh(_ token: Secret) async throws(SessionError) -> IssuedTokens {
+        try count()
+        if isThrottled { throw SessionError("session.throttled", .throttled) }
+        let text = token.withBytes { String(decoding: $0, as: UTF8.self) }
+        let entry: Entry? = state.withLock { state in
+            guard let index = state.entries.firstIndex(where: { $0.refresh == text }) else { return nil }
+            state.serial += 1
+            state.entries[index].access = "mat_a\(state.serial)"
+            state.entries[index].refresh = "mrt_r\(state.serial)"
+            return state.entries[index]
+        }
+        guard let entry else { throw SessionError("session.unknown", .invalid) }
+        return entry.tokens
+    }
+
+    func list(subject: String) async throws(SessionError) -> [SessionSummary] {
+        try count()
+        return entries.filter { $0.reference.subject == subject }.reversed().map { entry in
+            SessionSummary(
+                id: entry.reference.id, provider: entry.provider, createdAt: entry.createdAt,
+                lastSeenAt: entry.createdAt, expiresAt: entry.createdAt.advanced(bySeconds: 5_184_000))
+        }
+    }
+
+    func end(_ session: SessionReference) async throws(SessionError) -> Bool {
+        try count()
+        return state.withLock { state in
+            let before = state.entries.count
+            state.entries.removeAll { $0.reference == session }
+            return state.entries.count < before
+        }
+    }
+
+    func endAll(subject: String, provider: String?, except kept: SessionReference?) async throws(SessionError) {
+        try count()
+        state.withLock { state in
+            state.entries.removeAll { entry in
+                entry.reference.subject == subject && entry.reference != kept
+                    && (provider == nil || entry.provider == provider)
+            }
+        }
+    }
+
+    private func count() throws(SessionError) {
+        if isAway() { throw SessionError("session.away", .unavailable) }
+    }
+
+    private func isAway() -> Bool {
+        state.withLock { state in
+            state.callsLeft -= 1
+            return state.callsLeft < 0
+        }
+    }
+}
+
+extension ScriptedSessions.Entry {
+    fileprivate var tokens: IssuedTokens {
+        IssuedTokens(
+            accessToken: Secret(access), refreshToken: Secret(refresh), accessLifetime: .seconds(900),
+            refreshLifetime: .seconds(5_184_000), session: reference, provider: provider)
+    }
+}

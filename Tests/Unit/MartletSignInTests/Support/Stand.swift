@@ -1,0 +1,165 @@
+import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletProvider
+import MartletTesting
+
+@testable import MartletProxy
+@testable import MartletSignIn
+
+/// The endpoints with everything around them scripted.
+struct Stand {
+    /// What was answered, and why.
+    struct Reply {
+        let response: LocalResponse
+
+        var status: Int { response.status }
+        /// What the client sees of a refusal.
+        var code: String? { response.failure.map { "\($0.code)" } }
+        /// What the log sees of it.
+        var reason: String? { response.failure?.reason.rawValue }
+        /// `401 credential_invalid session.unknown`, `200`.
+        var summary: String { [String(status), code, reason].compactMap { $0 }.joined(separator: " ") }
+
+        var object: JSONObject {
+            let limits = JSONLimits(maximumDepth: 32, maximumBytes: 1 << 20)
+            return (try? JSON.parse(response.body, limits: limits).object) ?? [:]
+        }
+
+        subscript(name: String) -> String? { object[name]?.string }
+
+        func field(_ name: String) -> String? {
+            response.fields.first { $0.name.lowercased() == name.lowercased() }?.value
+        }
+    }
+
+    static let json = "application/json"
+    static let form = "application/x-www-form-urlencoded"
+
+    let time = ManualTime()
+    let apple: ScriptedProvider
+    let password: ScriptedProvider
+    let accounts = ScriptedAccounts()
+    let sessions: ScriptedSessions
+    let store: ScriptedStore
+    let lines = LogLines()
+    let forgotten = Box(0)
+    let endpoints: SignInEndpoints
+
+    init(hasAccounts: Bool = true, _ change: (inout SignInSetup) -> Void = { _ in }) {
+        let clock = time.clock
+        apple = ScriptedProvider(clock: clock)
+        password = ScriptedProvider(clock: clock)
+        sessions = ScriptedSessions(clock: clock)
+        store = ScriptedStore(MemoryStore(clock: clock))
+        var setup = SignInSetup(
+            providers: [
+                ProviderHandle(apple, name: "apple"), ProviderHandle(password, name: "password"),
+                ProviderHandle(BearerOnlyProvider(), name: "bearer"),
+            ],
+            sessions: sessions, accounts: hasAccounts ? accounts : nil, store: store, storeKeyPrefix: "martlet:",
+            configuration: SessionsConfiguration(), wellKnown: WellKnownConfiguration(), keySet: nil, clock: clock,
+            logger: Logger(lines, minimum: .debug), forgetVerdicts: { [forgotten] in forgotten.withLock { $0 += 1 } })
+        change(&setup)
+        endpoints = SignInEndpoints(setup)
+    }
+
+    /// Sends a request.
+    /// - Parameters:
+    ///   - bearer: a token for `Authorization`.
+    ///   - fields: beside it.
+    func send(
+        _ method: String, _ target: String, bearer: String? = nil, type: String? = nil, _ body: [UInt8] = [],
+        fields: [(name: String, value: String)] = []
+    ) async -> Reply {
+        var fields = fields
+        if let bearer { fields.append(("Authorization", "Bearer \(bearer)")) }
+        if let type { fields.append(("content-type", type)) }
+        let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
+        let request = LocalRequest(
+            method: method, path: parts[0], query: parts.count > 1 ? parts[1] : "", fields: fields, body: body,
+            bodyBytes: body.count, client: "127.0.0.1",
+            network: ClientNetwork(address: [UInt8](repeating: 0, count: 16)), requestID: "r1")
+        return Reply(response: await endpoints.answer(request))
+    }
+
+    /// Posts JSON.
+    func post(_ target: String, bearer: String? = nil, _ body: String) async -> Reply {
+        await send("POST", target, bearer: bearer, type: Self.json, Array(body.utf8))
+    }
+
+    /// Signs a person in and gives the access token.
+    func login(_ provider: String, _ person: String) async throws -> String {
+        let reply = await post("/auth/login/\(provider)", #"{"proof":"\#(person)"}"#)
+        guard let token = reply["access_token"] else { throw TestFailure("no login: \(reply.summary)") }
+        return token
+    }
+}
+
+/// Lines that were logged, as text.
+final class LogLines: LogWriting {
+    private let lines = Box<[String]>([])
+
+    var text: String { lines.value.joined(separator: "\n") }
+
+    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
+        lines.withLock { lines in
+            lines.append("\(level.name) \(event) " + fields.map { "\($0.0)=\($0.1)" }.joined(separator: " "))
+        }
+    }
+}
+
+/// A store that can be away.
+final class ScriptedStore: SharedStoring {
+    private let store: MemoryStore
+    private let away = Box(false)
+
+    init(_ store: MemoryStore) { self.store = store }
+
+    var isAway: Bool {
+        get { away.value }
+        set { away.withLock { $0 = newValue } }
+    }
+
+    private static let outage = StoreError(code: "store.away", message: "")
+
+    private func ask() throws(StoreError) { if isAway { throw Self.outage } }
+
+    func value(for key: String) async -> StoreAnswer<[UInt8]> {
+        isAway ? .unavailable(Self.outage) : await store.value(for: key)
+    }
+
+    func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
+        try ask()
+        try await store.set(value, for: key, lifetime: lifetime)
+    }
+
+    func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
+        try ask()
+        return try await store.setIfAbsent(value, for: key, lifetime: lifetime)
+    }
+
+    func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
+        try ask()
+        try await store.remove(key, ifEqualTo: value)
+    }
+
+    func remove(_ key: String) async throws(StoreError) {
+        try ask()
+        try await store.remove(key)
+    }
+
+    func take(_ key: String) async -> StoreAnswer<[UInt8]> {
+        isAway ? .unavailable(Self.outage) : await store.take(key)
+    }
+
+    func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
+        try ask()
+        return try await store.increment(key, lifetime: lifetime)
+    }
+
+    func counter(_ key: String) async throws(StoreError) -> CounterReading {
+        try ask()
+        return try await store.counter(key)
+    }
+}
