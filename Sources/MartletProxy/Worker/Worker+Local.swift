@@ -94,8 +94,11 @@ extension Worker {
         }
         staging.append("Date: ")
         unsafe staging.append(unsafe dateText.bytes)
-        staging.append("\r\nContent-Length: ")
-        staging.append(decimal: response.body.count)
+        // A 204 has no length to tell (RFC 9110 §8.6).
+        if response.status != 204 {
+            staging.append("\r\nContent-Length: ")
+            staging.append(decimal: response.body.count)
+        }
         staging.append("\r\n")
         writeConnection(exchange)
         staging.append("X-Request-Id: ")
