@@ -67,7 +67,10 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider", "MartletIO"]),
     Room(
         name: "MartletRouter",
-        imports: ["MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletProvider", "CPCRE2"]),
+        imports: [
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE",
+            "MartletProvider", "CPCRE2",
+        ]),
     Room(
         name: "MartletProxy",
         imports: [

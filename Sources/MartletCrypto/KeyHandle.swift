@@ -48,4 +48,18 @@ internal import COpenSSL
         }
         return Int(written) == size ? bytes : nil
     }
+
+    /// The public half.
+    /// - Throws: `crypto.bad_key` for anything but RSA and P-256.
+    func publicParts() throws(CryptoError) -> PublicKeyParts {
+        if isRSA, let modulus = number("n"), let exponent = number("e") {
+            return .rsa(modulus: modulus, exponent: exponent)
+        }
+        if isEC, bits == 256, curve == "prime256v1", let x = number("qx", length: P256.length),
+            let y = number("qy", length: P256.length)
+        {
+            return .p256(x: x, y: y)
+        }
+        throw CryptoError(.cryptoBadKey, "neither an RSA nor a P-256 key")
+    }
 }

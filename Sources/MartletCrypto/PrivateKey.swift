@@ -43,20 +43,8 @@ public final class PrivateKey: Sendable {
     }
 
     private init(_ handle: KeyHandle) throws(CryptoError) {
-        publicKey = try PublicKey(try Self.parts(of: handle))
+        publicKey = try PublicKey(try handle.publicParts())
         self.handle = handle
-    }
-
-    private static func parts(of handle: KeyHandle) throws(CryptoError) -> PublicKeyParts {
-        if handle.isRSA, let modulus = handle.number("n"), let exponent = handle.number("e") {
-            return .rsa(modulus: modulus, exponent: exponent)
-        }
-        if handle.isEC, handle.bits == 256, handle.curve == "prime256v1",
-            let x = handle.number("qx", length: P256.length), let y = handle.number("qy", length: P256.length)
-        {
-            return .p256(x: x, y: y)
-        }
-        throw CryptoError(.cryptoBadKey, "neither an RSA nor a P-256 key")
     }
 
     /// The signature as JWS carries it: as long as the modulus, or r‖s in 64 bytes.

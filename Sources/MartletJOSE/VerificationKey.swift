@@ -11,11 +11,7 @@ public final class VerificationKey: Sendable {
     /// - Throws: `CryptoError` for key material that may not be used.
     public init(id: KeyID, parts: PublicKeyParts) throws(CryptoError) {
         self.id = id
-        algorithm =
-            switch parts {
-            case .rsa: .rs256
-            case .p256: .es256
-            }
+        algorithm = parts.algorithm
         key = try PublicKey(parts)
     }
 

@@ -26,4 +26,9 @@ extension ErrorCode {
     package static let headerSeparatorInside: ErrorCode = "header.separator_inside"
     /// A header was left out: its value is longer than ``HeaderInjection/maximumValueBytes``.
     package static let headerTooLong: ErrorCode = "header.too_long"
+
+    /// The assertion was left out: the proof behind it has ended.
+    package static let headerExpired: ErrorCode = "header.expired"
+    /// The assertion was left out: libcrypto would not sign.
+    package static let headerNotSigned: ErrorCode = "header.not_signed"
 }

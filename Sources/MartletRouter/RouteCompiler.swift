@@ -12,6 +12,8 @@ struct RouteCompiler {
     private var injections: ContiguousArray<HeaderInjection> = []
     private var injectionIndices: [HeaderInjection.Key: Int] = [:]
     private var reservedNames: Set<String> = []
+    /// The name of the assertion's header, folded; no route may set or remove it.
+    private var assertionName: String?
     private var methods = MethodNames()
     private(set) var diagnostics = Diagnostics()
 
@@ -20,6 +22,20 @@ struct RouteCompiler {
         self.providers = Dictionary(zip(providers, providers.indices), uniquingKeysWith: { first, _ in first })
         self.paths = paths
         self.limits = limits
+    }
+
+    /// Keeps a header for the signed assertion.
+    mutating func reserve(_ header: Located<String>) {
+        let folded = ReservedNames.folded(header.value)
+        assertionName = folded
+        reservedNames.insert(folded)
+        if let problem = ReservedNames.problem(with: header.value, .set) {
+            diagnostics.error(.configBadHeader, at: header.location, "header '\(header.value)' \(problem)")
+        } else if HeaderInjection.defaultNames.contains(folded) {
+            diagnostics.error(
+                .configBadHeader, at: header.location, "header '\(header.value)' is one of the default identity headers"
+            )
+        }
     }
 
     /// Compiles one route; what is wrong goes to ``diagnostics`` and the route is left out.
@@ -209,6 +225,10 @@ struct RouteCompiler {
 
     private mutating func check(_ header: HeaderConfiguration, of route: RouteConfiguration) {
         let name = header.name.value
+        if ReservedNames.folded(name) == assertionName {
+            diagnostics.error(
+                .configBadHeader, at: header.name.location, "header '\(name)' is the assertion's and cannot be set")
+        }
         if let problem = ReservedNames.problem(with: name, .set) {
             diagnostics.error(.configBadHeader, at: header.name.location, "header '\(name)' \(problem)")
         }
@@ -223,6 +243,9 @@ struct RouteCompiler {
     }
 
     private mutating func check(removed name: String, of route: RouteConfiguration) {
+        if ReservedNames.folded(name) == assertionName {
+            error(.configBadHeader, route, "removes header '\(name)', which is the assertion's")
+        }
         if let problem = ReservedNames.problem(with: name, .remove) {
             error(.configBadHeader, route, "removes header '\(name)', which \(problem)")
         }

@@ -1,5 +1,6 @@
 import MartletConfig
 package import MartletCore
+internal import MartletJSON
 package import MartletProvider
 
 /// The headers that a route adds to what its upstream gets: `headers.set`.
@@ -35,6 +36,9 @@ package struct HeaderInjection: Sendable {
         }
     }
 
+    /// The headers of the default set, folded.
+    static let defaultNames: Set<String> = ["x-auth-subject", "x-auth-provider", "x-auth-email"]
+
     /// Its place in ``RouteTable/injections``.
     package let id: Int
     private let templates: [HeaderTemplate]
@@ -65,6 +69,20 @@ package struct HeaderInjection: Sendable {
             }
         }
         return dropped
+    }
+
+    /// The claims that the headers are made of, by their own names and each once.
+    ///
+    /// As the provider has them: what an encoding or a length keeps out of a header is here all the same.
+    func claims(of principal: Principal) -> [(name: String, value: JSONValue)] {
+        var claims: [(name: String, value: JSONValue)] = []
+        for template in templates {
+            guard let claim = template.claim(of: principal), !claims.contains(where: { $0.name == claim.name }) else {
+                continue
+            }
+            claims.append(claim)
+        }
+        return claims
     }
 }
 

@@ -86,6 +86,20 @@ struct HeaderTemplate: Sendable {
         }
     }
 
+    /// The claim that the header shows, if the principal has it.
+    func claim(of principal: Principal) -> (name: String, value: JSONValue)? {
+        let name: String
+        switch source {
+        case .attribute: return nil
+        case .claim(let claim): name = claim
+        case .verifiedEmail:
+            guard case .bool(true)? = principal.identity.claims["email_verified"] else { return nil }
+            name = "email"
+        }
+        guard let value = principal.identity.claims[name], value != .null else { return nil }
+        return (name, value)
+    }
+
     private static func text(of attribute: PrincipalAttribute, _ principal: Principal) -> String? {
         switch attribute {
         case .subject: principal.subject

@@ -12,6 +12,8 @@ package struct Blueprint: Sendable {
     package let configuration: GatewayConfiguration
     package let routes: RouteTable
     package let providers: [PreparedProvider]
+    /// Signs what upstreams are told, where the configuration asks for it.
+    package let assertion: AssertionSigner?
     let store: StorePlan
 
     /// Where shared values are kept.
@@ -55,16 +57,30 @@ package struct Blueprint: Sendable {
         let routes = RouteTable.compile(
             configuration.routes, mounts: [], upstreams: configuration.upstreams.map(\.name.value),
             providers: configuration.providers.map(\.name.value), paths: configuration.server.paths,
-            limits: configuration.server.limits, into: &diagnostics)
+            limits: configuration.server.limits, assertionHeader: configuration.assertion?.header, into: &diagnostics)
         if let routes, !diagnostics.hasErrors {
-            ProviderClaims(providers, hasUsers: configuration.accounts != nil, into: &diagnostics).check(
-                routes, configuration.routes, into: &diagnostics)
+            let claims = ProviderClaims(providers, hasUsers: configuration.accounts != nil, into: &diagnostics)
+            claims.check(routes, configuration.routes, into: &diagnostics)
+            claims.warnOfPasswords(routes, configuration, into: &diagnostics)
         }
+        let assertion = signer(configuration.assertion, &diagnostics)
         let store = plan(configuration.store, &diagnostics)
         guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }
         return (
-            Blueprint(configuration: configuration, routes: routes, providers: providers, store: store), diagnostics
+            Blueprint(
+                configuration: configuration, routes: routes, providers: providers, assertion: assertion, store: store),
+            diagnostics
         )
+    }
+
+    private static func signer(
+        _ configuration: AssertionConfiguration?, _ diagnostics: inout Diagnostics
+    ) -> AssertionSigner? {
+        guard let configuration else { return nil }
+        do { return try AssertionSigner(configuration) } catch {
+            diagnostics.add(error)
+            return nil
+        }
     }
 
     private static func prepare(
@@ -98,6 +114,10 @@ extension Blueprint {
         }
         var changed = configuration
         changed.server.listeners = [ListenerConfiguration(address: Located(address, at: place), reusePort: false)]
-        return (Blueprint(configuration: changed, routes: routes, providers: providers, store: store), diagnostics)
+        return (
+            Blueprint(
+                configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store),
+            diagnostics
+        )
     }
 }

@@ -32,6 +32,20 @@ struct ProviderClaims {
         }
     }
 
+    /// Warns of listeners at which passwords of `Authorization: Basic` arrive in clear text from other machines.
+    func warnOfPasswords(
+        _ routes: RouteTable, _ configuration: GatewayConfiguration, into diagnostics: inout Diagnostics
+    ) {
+        let judging = Set(routes.routes.filter { $0.credentials.contains(.direct) }.flatMap(\.providers)).sorted()
+        guard let provider = judging.first(where: { accepts[$0].contains(.basic) }) else { return }
+        for listener in configuration.server.listeners where !listener.address.value.isLocal {
+            diagnostics.warning(
+                .configInsecure, at: listener.address.location,
+                "passwords for provider '\(names[provider])' (Authorization: Basic) may come in clear text here, "
+                    + "from other machines")
+        }
+    }
+
     private func conflict(_ providers: [Int]) -> (Int, Int)? {
         for (place, second) in providers.enumerated() {
             for first in providers[..<place] where ProviderClaims.overlap(accepts[first], accepts[second]) {

@@ -1,4 +1,3 @@
-private import MartletCore
 package import MartletCrypto
 package import MartletJOSE
 package import MartletJSON
@@ -13,27 +12,8 @@ package struct SimulatedKey: Sendable {
         self.privateKey = privateKey
     }
 
-    package var algorithm: SignatureAlgorithm {
-        switch privateKey.publicKey.parts {
-        case .rsa: .rs256
-        case .p256: .es256
-        }
-    }
+    package var algorithm: SignatureAlgorithm { privateKey.publicKey.parts.algorithm }
 
     /// The public half as a JWK (RFC 7517 §4).
-    package var jwk: JSONObject {
-        let parts: JSONObject =
-            switch privateKey.publicKey.parts {
-            case .rsa(let modulus, let exponent):
-                ["kty": "RSA", "n": .string(Base64URL.encode(modulus)), "e": .string(Base64URL.encode(exponent))]
-            case .p256(let x, let y):
-                [
-                    "kty": "EC", "crv": "P-256", "x": .string(Base64URL.encode(x)), "y": .string(Base64URL.encode(y)),
-                ]
-            }
-        let common: [(String, JSONValue)] = [
-            ("kid", .string(id.text)), ("use", "sig"), ("alg", .string(algorithm.rawValue)),
-        ]
-        return JSONObject(common + parts.members.map { ($0.name, $0.value) })
-    }
+    package var jwk: JSONObject { privateKey.publicKey.parts.jwk(named: id.text) }
 }

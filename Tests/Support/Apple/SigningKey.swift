@@ -87,6 +87,16 @@ import Foundation
         return Array(bytes.prefix(Int(max(count, 0))))
     }
 
+    /// The private half in PEM (PKCS#8), not encrypted.
+    package func privatePEM() throws -> String {
+        let output = unsafe BIO_new(BIO_s_mem())
+        defer { unsafe BIO_free(output) }
+        unsafe PEM_write_bio_PKCS8PrivateKey(output, key, nil, nil, 0, nil, nil)
+        var bytes = [UInt8](repeating: 0, count: 8192)
+        let count = unsafe BIO_read(output, &bytes, 8192)
+        return String(decoding: bytes.prefix(Int(max(count, 0))), as: UTF8.self)
+    }
+
     private func number(_ name: String, size: Int32? = nil) throws -> [UInt8] {
         var value: OpaquePointer?
         guard unsafe EVP_PKEY_get_bn_param(key, name, &value) == 1 else { throw TestFailure("no \(name)") }

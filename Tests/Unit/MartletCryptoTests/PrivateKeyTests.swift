@@ -1,6 +1,7 @@
 internal import COpenSSL
 import MartletCore
 import MartletCrypto
+import MartletTesting
 import Testing
 
 @Suite struct PrivateKeyTests {
@@ -50,5 +51,21 @@ import Testing
         #expect(Self.code(try Self.rsa(2048, password: "secret")) == .cryptoBadKey)
         #expect(Self.code(Secret("")) == .cryptoBadKey)
         #expect(Self.code(Secret("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n")) == .cryptoBadKey)
+    }
+}
+
+extension PrivateKeyTests {
+    @Test func `gives its public half, from a public PEM or its own`() throws {
+        let pair = try SigningKey("k", .p256)
+        let own = try PrivateKey(pem: Secret(try pair.privatePEM()))
+        #expect(try PublicKey(pem: Secret(try pair.publicPEM())).parts == own.publicKey.parts)
+        #expect(try PublicKey(pem: Secret(try pair.privatePEM())).parts == own.publicKey.parts)
+    }
+
+    @Test(arguments: [
+        "", "-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "-----BEGIN CERTIFICATE-----",
+    ])
+    func `has no public half in other texts`(text: String) {
+        #expect { try PublicKey(pem: Secret(text)) } throws: { ($0 as? CryptoError)?.code == .cryptoBadKey }
     }
 }
