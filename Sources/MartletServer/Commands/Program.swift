@@ -67,6 +67,8 @@ package struct Program: Sendable {
 package struct Options: Sendable {
     private var values: [String: String] = [:]
     private var flags: Set<String> = []
+    /// What is no option, in order.
+    private(set) var words: [String] = []
 
     /// Arguments that a command does not know.
     struct UsageError: Error {
@@ -76,11 +78,25 @@ package struct Options: Sendable {
     /// - Parameters:
     ///   - allowing: names that take a value.
     ///   - flags: names that take none.
-    init(_ arguments: [String], allowing names: Set<String>, flags known: Set<String> = []) throws(UsageError) {
+    ///   - limit: how many words may stand between the options, and behind `--`.
+    init(
+        _ arguments: [String], allowing names: Set<String>, flags known: Set<String> = [], words limit: Int = 0
+    ) throws(UsageError) {
         var index = 0
+        var areWords = false
         while index < arguments.count {
             let argument = arguments[index]
-            guard argument.hasPrefix("--") else { throw UsageError(message: "unexpected argument '\(argument)'") }
+            guard argument.hasPrefix("--"), !areWords else {
+                guard words.count < limit else { throw UsageError(message: "unexpected argument '\(argument)'") }
+                words.append(argument)
+                index += 1
+                continue
+            }
+            if argument == "--", limit > 0 {
+                areWords = true
+                index += 1
+                continue
+            }
             let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             let name = String(parts[0])
             if known.contains(name), parts.count == 1 {

@@ -13,6 +13,15 @@ import Testing
         #expect(try Options(["--config="], allowing: ["config"])["config"] == "")
     }
 
+    @Test func `words stand anywhere between options, and behind two hyphens whatever they look like`() throws {
+        let options = try Options(["add", "--config", "a", "ann"], allowing: ["config"], words: 2)
+        #expect(options.words == ["add", "ann"] && options["config"] == "a")
+        let odd = try Options(["add", "--", "--config"], allowing: ["config"], words: 2)
+        #expect(odd.words == ["add", "--config"] && odd["config"] == nil)
+        #expect(throws: Options.UsageError.self) { try Options(["a", "b", "c"], allowing: [], words: 2) }
+        #expect(throws: Options.UsageError.self) { try Options(["a", "--", "--", "c"], allowing: [], words: 2) }
+    }
+
     static let refused: [([String], String)] = [
         (["file.yaml"], "unexpected argument 'file.yaml'"), (["-c", "x"], "unexpected argument '-c'"),
         (["--config"], "--config needs a value"), (["--confg", "x"], "unknown option '--confg'"),

@@ -1,0 +1,256 @@
+import MartletAccounts
+import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletProvider
+import MartletSession
+import MartletTesting
+import Testing
+
+@testable import MartletServer
+
+/// Takes passwords of three bytes and more, which its hashes show; names are letters, filed in lower case.
+private struct LenientMaker: UserMaking {
+    struct Configuration: ConfigurationDecodable {
+        init() {}
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {}
+    }
+
+    static let kind: ProviderKind = "lenient"
+    static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+
+    /// Fails instead of making a record.
+    var failure: AuthenticationError?
+
+    init(failure: AuthenticationError? = nil) { self.failure = failure }
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {}
+
+    func canonicalName(_ name: String) -> String? {
+        !name.isEmpty && name.allSatisfy(\.isLetter) ? name.lowercased() : nil
+    }
+
+    func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord {
+        if let failure { throw failure }
+        guard let key = canonicalName(name), password.count >= 3 else { throw .malformed("lenient.refused") }
+        let hash = password.withBytes { String(decoding: $0, as: UTF8.self) }
+        return UserRecord(name: name, key: key, hash: hash, isDisabled: false)
+    }
+}
+
+/// Users in a dictionary, and an account for each identity that was given at the start.
+private final class FewAccounts: AccountStoring {
+    private let records = Box<[String: UserRecord]>([:])
+    private let subjects: [String: String]
+    /// What every call fails with.
+    let outage: AccountError?
+
+    init(subjects: [String: String] = [:], outage: AccountError? = nil) {
+        self.subjects = subjects
+        self.outage = outage
+    }
+
+    var all: [String: UserRecord] { records.value }
+
+    private func change(_ key: String, _ change: (UserRecord) -> UserRecord) throws(AccountError) {
+        if let outage { throw outage }
+        let isKnown = records.withLock { records in
+            guard let record = records[key] else { return false }
+            records[key] = change(record)
+            return true
+        }
+        guard isKnown else { throw AccountError("accounts.unknown_user", .notFound, "there is no such user") }
+    }
+
+    func start() async throws(AccountError) {}
+    func shutdown() async {}
+    func signIn(
+        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
+    ) async throws(AccountError) -> Account { throw AccountError("test.unused", .unavailable, "") }
+    func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
+        subjects["\(identity.provider):\(identity.subjects.joined(separator: ","))"].map {
+            Account(subject: $0, keptClaims: [:], isNew: false)
+        }
+    }
+    func link(
+        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime
+    ) async throws(AccountError) {}
+    func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
+        throw AccountError("test.unused", .unavailable, "")
+    }
+    func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] { [] }
+
+    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
+        if let outage { throw outage }
+        records.withLock { $0[user.key] = user }
+    }
+    func setHash(of key: String, to hash: String) async throws(AccountError) {
+        try change(key) { UserRecord(name: $0.name, key: $0.key, hash: hash, isDisabled: $0.isDisabled) }
+    }
+    func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
+        try change(key) { UserRecord(name: $0.name, key: $0.key, hash: $0.hash, isDisabled: isDisabled) }
+    }
+    func users() async throws(AccountError) -> [UserRecord] {
+        if let outage { throw outage }
+        return records.value.values.sorted { $0.key < $1.key }
+    }
+
+    func record(for key: String) async throws(StoreError) -> UserRecord? {
+        if let outage { throw StoreError(code: outage.code, message: outage.message) }
+        return records.value[key]
+    }
+    func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool { false }
+    func removeRecord(for key: String) async throws(StoreError) -> Bool { false }
+}
+
+/// Notes whose sessions are ended.
+private final class EndedSessions: SessionStoring {
+    static let accessPrefix = "mat_"
+
+    private let subjects = Box<[String]>([])
+    let outage: SessionError?
+
+    init(outage: SessionError? = nil) { self.outage = outage }
+
+    var ended: [String] { subjects.value }
+
+    func judge(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("test.unused") }
+    func create(
+        subject: String, provider: String, identity: Identity
+    ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }
+    func refresh(_ token: Secret) async throws(SessionError) -> IssuedTokens {
+        throw SessionError("test.unused", .invalid)
+    }
+    func list(subject: String) async throws(SessionError) -> [SessionSummary] { [] }
+    func end(_ session: SessionReference) async throws(SessionError) -> Bool { false }
+    func endAll(subject: String, provider: String?, except kept: SessionReference?) async throws(SessionError) {
+        if let outage { throw outage }
+        let isWhole = provider == nil && kept == nil
+        subjects.withLock { $0.append(isWhole ? subject : "some of \(subject)") }
+    }
+}
+
+/// A store with its administration around it.
+private struct Office {
+    let accounts: FewAccounts
+    let sessions: EndedSessions?
+    let desk: UserAdministration
+
+    init(
+        accounts: FewAccounts = FewAccounts(subjects: ["password:ann": "usr_1"]),
+        sessions: EndedSessions? = EndedSessions(), maker: LenientMaker = LenientMaker()
+    ) {
+        self.accounts = accounts
+        self.sessions = sessions
+        desk = UserAdministration(
+            accounts: accounts, maker: maker, provider: "password", clock: .system, sessions: sessions)
+    }
+
+    func said(
+        _ action: UserAdministration.Action, _ name: String = "", password: String = "secret"
+    ) async throws -> [String] {
+        try await desk.perform(action, name: name) { () throws(StartError) in Secret(password) }
+    }
+
+    /// The code and the ending of what fails.
+    func failure(
+        _ action: UserAdministration.Action, _ name: String = "", password: String = "secret"
+    ) async -> (ErrorCode, ExitCode)? {
+        do throws(StartError) {
+            _ = try await desk.perform(action, name: name) { () throws(StartError) in Secret(password) }
+            return nil
+        } catch {
+            return (error.code, error.exit)
+        }
+    }
+}
+
+@Suite struct `Administration of users` {
+    @Test func `adds, lists, disables, enables and gives a new password`() async throws {
+        let office = Office()
+        #expect(try await office.said(.list) == [])
+        #expect(try await office.said(.add, "Ann") == ["user 'ann' is added"])
+        #expect(try await office.said(.add, "bob") == ["user 'bob' is added"])
+        #expect(try await office.said(.list) == ["Ann\tactive", "bob\tactive"])
+        #expect(try await office.said(.disable, "BOB") == ["user 'bob' is disabled"])
+        #expect(try await office.said(.list) == ["Ann\tactive", "bob\tdisabled"])
+        #expect(try await office.said(.enable, "bob") == ["user 'bob' is enabled"])
+        #expect(office.accounts.all["bob"]?.isDisabled == false && office.sessions?.ended == [])
+        #expect(
+            try await office.said(.passwd, "ann", password: "other")
+                == ["user 'ann' has a new password", "their sessions have ended"])
+        #expect(office.accounts.all["ann"]?.hash == "other" && office.accounts.all["ann"]?.name == "Ann")
+    }
+
+    @Test func `ends every session of the account when the password or the user goes`() async throws {
+        let office = Office()
+        _ = try await office.said(.add, "ann")
+        _ = try await office.said(.disable, "ann")
+        _ = try await office.said(.passwd, "ann")
+        #expect(office.sessions?.ended == ["usr_1", "usr_1"])
+    }
+
+    @Test func `says that sessions go on where they are not shared`() async throws {
+        let office = Office(sessions: nil)
+        _ = try await office.said(.add, "ann")
+        #expect(try await office.said(.disable, "ann").last?.hasPrefix("note: ") == true)
+        #expect(try await office.said(.enable, "ann").count == 1)
+    }
+
+    @Test func `refuses what cannot be done as wrong usage, without asking for a password`() async throws {
+        let office = Office()
+        _ = try await office.said(.add, "ann")
+        let rows: [(UserAdministration.Action, String, ErrorCode)] = [
+            (.add, "ANN", "user.duplicate"), (.passwd, "bob", "user.unknown"), (.disable, "bob", "user.unknown"),
+            (.enable, "bob", "user.unknown"), (.add, "a b", "user.bad_name"), (.disable, "", "user.bad_name"),
+        ]
+        for (action, name, code) in rows {
+            var isAsked = false
+            do throws(StartError) {
+                _ = try await office.desk.perform(action, name: name) { () throws(StartError) in
+                    isAsked = true
+                    return Secret("secret")
+                }
+                Issue.record("\(action) \(name) was done")
+            } catch {
+                #expect(error.code == code && error.exit == .usage && !isAsked)
+            }
+        }
+        let short = await office.failure(.passwd, "ann", password: "xy")
+        #expect(short?.0 == "lenient.refused" && short?.1 == .usage)
+        #expect(office.accounts.all["ann"]?.hash == "secret")
+    }
+
+    @Test func `tells outages from mistakes`() async throws {
+        let outage = AccountError("accounts.timeout", .unavailable, "no answer")
+        let down = Office(accounts: FewAccounts(outage: outage))
+        for action in UserAdministration.Action.allCases {
+            let failure = await down.failure(action, "ann")
+            #expect(failure?.0 == "accounts.timeout" && failure?.1 == .unavailable)
+        }
+        let rows: [(AuthenticationError, ExitCode)] = [
+            (.malformed("x.y"), .usage), (AuthenticationError("x.y", .notFound), .configuration),
+            (.unavailable("x.y"), .internalFault),
+        ]
+        for (error, exit) in rows {
+            let failure = await Office(maker: LenientMaker(failure: error)).failure(.add, "ann")
+            #expect(failure?.0 == "x.y" && failure?.1 == exit)
+        }
+    }
+
+    @Test func `a change stands when the sessions cannot be ended, and says so`() async throws {
+        let office = Office(sessions: EndedSessions(outage: SessionError("session.store_down", .unavailable)))
+        _ = try await office.said(.add, "ann")
+        let failure = await office.failure(.disable, "ann")
+        #expect(failure?.0 == "session.store_down" && failure?.1 == .unavailable)
+        #expect(office.accounts.all["ann"]?.isDisabled == true)
+    }
+
+    @Test func `shows no control characters of a name`() async throws {
+        let office = Office()
+        let user = UserRecord(name: "a\u{1B}[2J\nb", key: "a", hash: "", isDisabled: false)
+        try await office.accounts.addUser(user, at: UnixTime(seconds: 0))
+        #expect(try await office.said(.list) == ["a?[2J?b\tactive"])
+    }
+}
