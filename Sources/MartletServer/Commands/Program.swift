@@ -19,6 +19,8 @@ package struct Program: Sendable {
           explain  --path PATH [--method M] [--host H] [--token FILE] [--config FILE]
                                                         say what would happen to a request
           demo     [--listen ADDRESS]                   a gateway to try, with an issuer and an upstream of its own
+          user     add|passwd|disable|enable NAME | list [--config FILE] [--provider NAME]
+                                                        password users; a password is asked for, or read from stdin
           schema                                        the JSON Schema of the configuration
           health   [--config FILE] [--address ADDRESS]  ask the running gateway whether it is ready
           version                                       print the version
@@ -46,6 +48,8 @@ package struct Program: Sendable {
                 let names: Set = ["path", "method", "host", "token", "config"]
                 return try await ExplainCommand(Options(rest, allowing: names), registry).run()
             case "demo": return try await DemoCommand(Options(rest, allowing: ["listen"]), registry).run()
+            case "user":
+                return try await UserCommand(Options(rest, allowing: ["config", "provider"], words: 2), registry).run()
             case "version", "--version":
                 Output.line("martlet \(Program.version)")
                 return .ok

@@ -8,6 +8,9 @@ struct UserAdministration {
     /// The words of the command.
     enum Action: String, CaseIterable {
         case add, passwd, disable, enable, list
+
+        /// Whether the user's sessions end with it.
+        var endsSessions: Bool { self == .passwd || self == .disable }
     }
 
     let accounts: any AccountStoring
