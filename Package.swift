@@ -64,7 +64,8 @@ let rooms: [Room] = [
         ]),
     Room(
         name: "MartletSession",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider", "MartletIO"]),
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider", "MartletIO"],
+        testImports: ["MartletSessionTesting"]),
     Room(
         name: "MartletRouter",
         imports: [
@@ -141,12 +142,17 @@ let package = Package(
                 name: "MartletTesting",
                 dependencies: ["COpenSSL"],
                 path: "Tests/Support", swiftSettings: strict),
+            .target(
+                name: "MartletSessionTesting",
+                dependencies: ["MartletTesting", "MartletCore", "MartletJSON", "MartletProvider", "MartletSession"],
+                path: "Tests/SessionSupport", swiftSettings: strict),
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
                     "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletTLS",
                     "MartletIO",
                     "MartletFetch", "MartletRedis", "MartletProvider", "MartletAccounts", "MartletSession",
+                    "MartletSessionTesting",
                 ],
                 path: "Tests/Integration", swiftSettings: strict),
         ]

@@ -5,7 +5,8 @@ internal import MartletRedis
 /// A session is a hash: `x` its end, `s` its last use, `g` the generation of its refresh token (all readable numbers), `d` the
 /// sealed record, `m` the sealed listing, `p` the provider's mark, `v` the verifier, `r` the record's key wrapped for the refresh
 /// token, `a:<mark>` the same for an access token behind the token's end, `q:<mark>` the end of a grace. A subject's index is a
-/// sorted set of filings by creation. The pair that a grace gives out is a key of its own, so that it goes when the grace does.
+/// sorted set of filings by creation, no two at one instant. The pair that a grace gives out is a key of its own, so that it
+/// goes when the grace does.
 ///
 /// Every script starts with now, idle and slack. Times are the gateway's, in milliseconds, and keys expire by them too: a script
 /// asks no clock. Scripts publish before they write: where publishing is not permitted, nothing happens.
@@ -22,7 +23,9 @@ enum RedisSessionScripts {
             'v', ARGV[12], 'r', ARGV[13], ARGV[14], ARGV[15])
         redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
         local left = redis.call('PTTL', KEYS[2])
-        redis.call('ZADD', KEYS[2], ARGV[1], filing)
+        local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+        local score = math.max(now, (tonumber(newest[2]) or 0) + 1)
+        redis.call('ZADD', KEYS[2], text(score), filing)
         if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
         return ended
         """)

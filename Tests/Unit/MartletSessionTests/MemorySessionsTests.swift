@@ -1,5 +1,6 @@
 import MartletCore
 import MartletSession
+import MartletSessionTesting
 import MartletTesting
 import Testing
 
@@ -34,7 +35,7 @@ import Testing
         let tokens = try await bench.login()
         let pairs = await withTaskGroup(of: [UInt8]?.self) { group in
             for _ in 0..<200 {
-                group.addTask { try? await bench.store.refresh(tokens.refreshToken).refreshToken.bytes }
+                group.addTask { try? await bench.store.refresh(tokens.refreshToken).refreshToken.copy }
             }
             return await group.reduce(into: [[UInt8]?]()) { $0.append($1) }
         }

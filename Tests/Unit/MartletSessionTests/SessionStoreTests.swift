@@ -2,6 +2,7 @@ import MartletCore
 import MartletJSON
 import MartletProvider
 import MartletSession
+import MartletSessionTesting
 import MartletTesting
 import Testing
 
@@ -32,9 +33,9 @@ import Testing
         let other = try await bench.login()
         for (token, prefix) in [(tokens.accessToken, "mat_"), (tokens.refreshToken, "mrt_")] {
             #expect(token.text.hasPrefix(prefix) && token.count <= 128)
-            #expect(token.bytes.allSatisfy { (0x21...0x7E).contains($0) })
+            #expect(token.copy.allSatisfy { (0x21...0x7E).contains($0) })
         }
-        #expect(other.accessToken.bytes != tokens.accessToken.bytes && other.session != tokens.session)
+        #expect(other.accessToken.copy != tokens.accessToken.copy && other.session != tokens.session)
         #expect("\(tokens.accessToken) \(tokens)".contains("mat_") == false)
     }
 
@@ -91,13 +92,13 @@ import Testing
         let bench = SessionBench()
         let first = try await bench.login()
         let second = try await bench.store.refresh(first.refreshToken)
-        #expect(second.accessToken.bytes != first.accessToken.bytes)
-        #expect(second.refreshToken.bytes != first.refreshToken.bytes)
+        #expect(second.accessToken.copy != first.accessToken.copy)
+        #expect(second.refreshToken.copy != first.refreshToken.copy)
         #expect(second.session == first.session)
         bench.advance(.milliseconds(29_999))
         let again = try await bench.store.refresh(first.refreshToken)
-        #expect(again.accessToken.bytes == second.accessToken.bytes)
-        #expect(again.refreshToken.bytes == second.refreshToken.bytes)
+        #expect(again.accessToken.copy == second.accessToken.copy)
+        #expect(again.refreshToken.copy == second.refreshToken.copy)
         #expect(again.accessLifetime == .milliseconds(870_001))
         #expect(await bench.refusal(of: first.accessToken) == nil, "the old access token lives to its own end")
         #expect(await bench.refusal(of: second.accessToken) == nil)
@@ -120,7 +121,7 @@ import Testing
         }
         for index in 0..<5 {
             let again = try await bench.store.refresh(tokens[index].refreshToken)
-            #expect(again.refreshToken.bytes == tokens[index + 1].refreshToken.bytes)
+            #expect(again.refreshToken.copy == tokens[index + 1].refreshToken.copy)
         }
         for pair in tokens { #expect(await bench.refusal(of: pair.accessToken) == nil) }
         #expect(bench.revoked.value.isEmpty)
@@ -169,12 +170,12 @@ import Testing
             #expect(await bench.refusal(ofRefreshing: Secret(text))?.kind == .invalid)
         }
         for index in 0..<tokens.refreshToken.count {
-            var changed = tokens.refreshToken.bytes
+            var changed = tokens.refreshToken.copy
             changed[index] = changed[index] == 0x41 ? 0x42 : 0x41
             #expect(await bench.refusal(ofRefreshing: Secret(changed))?.kind == .invalid)
         }
         for index in 0..<tokens.accessToken.count {
-            var changed = tokens.accessToken.bytes
+            var changed = tokens.accessToken.copy
             changed[index] = changed[index] == 0x41 ? 0x42 : 0x41
             #expect(await bench.refusal(of: Secret(changed)) != nil)
         }

@@ -1,24 +1,29 @@
-import MartletCore
-import MartletCrypto
-import MartletJSON
-import MartletProvider
-import MartletSession
-import MartletTesting
+package import MartletCore
+internal import MartletJSON
+package import MartletProvider
+package import MartletSession
+package import MartletTesting
 
-/// A store on a clock of the test's own.
-struct SessionBench {
+/// A store of sessions on a clock of the test's own.
+package struct SessionBench: Sendable {
     /// The wall clock in milliseconds.
-    let now: Box<Int64>
-    let revoked = Box<[UInt64]>([])
-    let store: SessionStore
+    package let now: Box<Int64>
+    package let revoked = Box<[UInt64]>([])
+    package let store: SessionStore
 
-    init(
+    package init(
         backend: any SessionBackend = MemorySessions(), startingAt start: Int64 = 1_800_000_000_000,
         _ adjust: (inout SessionPolicy) -> Void = { _ in }
     ) {
+        self.init(backend: backend, clock: Box(start), adjust)
+    }
+
+    /// A store on a clock that others use too.
+    package init(
+        backend: any SessionBackend, clock now: Box<Int64>, _ adjust: (inout SessionPolicy) -> Void = { _ in }
+    ) {
         var policy = SessionPolicy()
         adjust(&policy)
-        let now = Box(start)
         let revoked = revoked
         self.now = now
         store = SessionStore(policy: policy, backend: backend, clock: .reading(now)) { numbers in
@@ -26,20 +31,22 @@ struct SessionBench {
         }
     }
 
-    func advance(_ span: Duration) { now.withLock { $0 += span.wholeMilliseconds } }
+    /// Lets time pass.
+    package func advance(_ span: Duration) { now.withLock { $0 += span.wholeMilliseconds } }
 
-    func login(_ subject: String = "usr_ann", provider: String = "apple") async throws -> IssuedTokens {
+    /// Makes a session.
+    package func login(_ subject: String = "usr_ann", provider: String = "apple") async throws -> IssuedTokens {
         try await store.create(subject: subject, provider: provider, identity: .ann)
     }
 
-    func judge(_ token: Secret) async throws(AuthenticationError) -> ProvenSession {
+    /// Judges an access token.
+    package func judge(_ token: Secret) async throws(AuthenticationError) -> ProvenSession {
         try await store.judge(
-            Credential(bearer: token.bytes),
-            in: AuthenticationContext(now: .init(seconds: 0), deadline: .never))
+            Credential(bearer: token.copy), in: AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never))
     }
 
     /// Why the store does not take an access token; `nil` if it does.
-    func refusal(of token: Secret) async -> ErrorCode? {
+    package func refusal(of token: Secret) async -> ErrorCode? {
         do {
             _ = try await judge(token)
             return nil
@@ -49,7 +56,7 @@ struct SessionBench {
     }
 
     /// Why the store does not take a refresh token; `nil` if it does.
-    func refusal(ofRefreshing token: Secret) async -> SessionError? {
+    package func refusal(ofRefreshing token: Secret) async -> SessionError? {
         do {
             _ = try await store.refresh(token)
             return nil
@@ -61,7 +68,7 @@ struct SessionBench {
 
 extension Clock {
     /// A clock that a test moves.
-    static func reading(_ milliseconds: Box<Int64>) -> Clock {
+    package static func reading(_ milliseconds: Box<Int64>) -> Clock {
         Clock(
             unixTime: { UnixTime(seconds: milliseconds.value / 1000) },
             monotonicTime: { MonotonicTime(nanoseconds: milliseconds.value &* 1_000_000) },
@@ -70,7 +77,8 @@ extension Clock {
 }
 
 extension Identity {
-    static var ann: Identity {
+    /// Somebody with claims of several kinds.
+    package static var ann: Identity {
         Identity(
             providerSubject: "000123.abc", issuer: "https://appleid.apple.com",
             claims: ["email": "ann@example.com", "email_verified": true, "name": "Ann"],
@@ -80,7 +88,7 @@ extension Identity {
 }
 
 extension Secret {
-    /// A copy: the secret's own storage is wiped with its owner.
-    var bytes: [UInt8] { withBytes { $0.map { $0 } } }
-    var text: String { String(decoding: bytes, as: UTF8.self) }
+    /// A copy of its own: the secret's storage is wiped with its owner.
+    package var copy: [UInt8] { withBytes { $0.map { $0 } } }
+    package var text: String { String(decoding: copy, as: UTF8.self) }
 }

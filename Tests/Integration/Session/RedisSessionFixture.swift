@@ -1,0 +1,109 @@
+import MartletCore
+import MartletIO
+import MartletRedis
+import MartletSession
+import MartletSessionTesting
+import MartletTesting
+
+/// Instances that share a Redis, each with a loop and a connection of its own, for the length of a test.
+func withInstances<Result>(
+    _ count: Int, of server: RedisServer, options: RedisOptions = RedisOptions(),
+    _ body: ([RedisClient]) async throws -> Result
+) async throws -> Result {
+    let resolver = try Resolver()
+    let loops = try (0..<count).map { try EventLoop(name: "test-service-\($0)") }
+    defer {
+        resolver.shutdown()
+        for loop in loops { loop.shutdown() }
+    }
+    let clients = try loops.map { loop in
+        try RedisClient(
+            try RedisURL(server.url), options: options, loop: loop, resolver: resolver, clock: .system,
+            logger: .silent)
+    }
+    defer { for client in clients { client.shutdown() } }
+    for client in clients {
+        client.start()
+        try await client.settle()
+    }
+    return try await body(clients)
+}
+
+/// Patient enough for a busy machine.
+var patient: RedisOptions {
+    var options = RedisOptions()
+    options.commandTimeout = .seconds(20)
+    return options
+}
+
+/// A clock ahead of the server's, so that nothing expires on the server while a test moves it.
+func hourAhead() -> Int64 { Clock.system.unixMilliseconds + 3_600_000 }
+
+extension RedisClient {
+    func sessions() -> RedisSessions { RedisSessions(client: self, keyPrefix: "martlet:") }
+
+    /// One command, in words.
+    @discardableResult
+    func ask(_ words: String...) async throws -> RedisReply { try await command(words.map { Array($0.utf8) }) }
+
+    /// The names of all keys.
+    func keys() async throws -> [[UInt8]] { try await command([Array("KEYS".utf8), [0x2A]]).parts }
+
+    /// The only key of a kind: `s`, `i` or `g`.
+    func key(_ kind: Character) async throws -> [UInt8] {
+        let found = try await keys().filter { String(decoding: $0, as: UTF8.self).contains("}:\(kind):") }
+        guard let key = found.first, found.count == 1 else { throw TestFailure("\(found.count) keys of kind \(kind)") }
+        return key
+    }
+
+    /// The fields of a hash, in their order.
+    func fields(of key: [UInt8]) async throws -> [(name: String, value: [UInt8])] {
+        let parts = try await command([Array("HGETALL".utf8), key]).parts
+        return stride(from: 0, to: parts.count, by: 2).map {
+            (String(decoding: parts[$0], as: UTF8.self), parts[$0 + 1])
+        }
+    }
+
+    func set(_ field: String, to value: [UInt8], of key: [UInt8]) async throws {
+        _ = try await command([Array("HSET".utf8), key, Array(field.utf8), value])
+    }
+}
+
+extension RedisReply {
+    /// The texts of an array.
+    var parts: [[UInt8]] {
+        guard case .array(let parts) = self else { return [] }
+        return parts.compactMap { if case .bytes(let bytes) = $0 { bytes } else { nil } }
+    }
+}
+
+/// Listens to a channel for the length of a call.
+func withSubscriber(
+    of server: RedisServer, channel: String, _ onMessage: @escaping @Sendable ([UInt8]) -> Void,
+    during body: () async throws -> Void
+) async throws {
+    let resolver = try Resolver()
+    let loop = try EventLoop(name: "test-listener")
+    defer {
+        resolver.shutdown()
+        loop.shutdown()
+    }
+    let subscriber = try RedisSubscriber(
+        try RedisURL(server.url), channel: channel, loop: loop, resolver: resolver, clock: .system, logger: .silent,
+        onMessage: onMessage, onGap: {})
+    subscriber.start()
+    defer { subscriber.shutdown() }
+    try await subscriber.settle()
+    try await body()
+}
+
+/// Waits until something holds.
+func eventually(
+    _ what: String, within limit: Duration = .seconds(10), _ holds: () async throws -> Bool
+) async throws {
+    let start = ContinuousClock.now
+    while try await !holds() {
+        guard ContinuousClock.now - start < limit else { throw TestFailure("not so: \(what)") }
+        try await Task.sleep(for: .milliseconds(5))
+    }
+}
