@@ -102,7 +102,8 @@ let rooms: [Room] = [
         ]),
     Room(
         name: "MartletSimulator",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletProxy"]),
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletProxy"],
+        testImports: ["MartletConfig", "MartletProvider", "WeChatProvider"]),
     Room(
         name: "MartletServer",
         imports: [
