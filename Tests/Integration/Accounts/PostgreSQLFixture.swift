@@ -1,3 +1,4 @@
+import Glibc
 import MartletAccounts
 import MartletCore
 import MartletIO
@@ -12,8 +13,15 @@ enum SharedPostgreSQL {
             if let server { return server }
             let fresh = try PostgreSQLServer()
             server = fresh
+            // Nobody lets go of what is static: the server would outlive the tests.
+            atexit { SharedPostgreSQL.end() }
             return fresh
         }
+    }
+
+    private static func end() {
+        try? server.value?.stop()
+        server.withLock { $0 = nil }
     }
 }
 

@@ -28,7 +28,7 @@ package final class PostgreSQLServer: Sendable {
         try start()
     }
 
-    deinit { process.value?.kill(SIGQUIT) }
+    deinit { try? stop() }
 
     /// As `accounts.url` is written, over TCP.
     package func url(database: String = "postgres", host: String = "127.0.0.1", options: String = "") -> String {
@@ -55,6 +55,12 @@ package final class PostgreSQLServer: Sendable {
         return result.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
+    /// Starts a statement that takes long, in a session of its own, and does not wait for it.
+    package func session(_ text: String, database: String, _ folder: TemporaryFolder) throws -> ChildProcess {
+        let arguments = ["--no-psqlrc", "-qtAX", "-c", text, socketURL(database: database)]
+        return try ChildProcess(try Self.program("psql"), arguments, output: folder, name: "psql")
+    }
+
     /// Starts the server on its port, with what it had.
     package func start() throws {
         let name = "postgres-\(UInt32.random(in: 0 ... .max))"
@@ -70,6 +76,7 @@ package final class PostgreSQLServer: Sendable {
     /// Ends the server and its children at once, as a crash would.
     package func stop() throws {
         guard let child = process.value else { return }
+        freeze(false)
         child.kill(SIGQUIT)
         _ = try child.wait()
     }

@@ -20,6 +20,8 @@ extension AccountStoring {
 
     func known(_ identity: AccountIdentity) async throws -> Account? { try await find(identity) }
 
+    func isKnown(_ identity: AccountIdentity) async throws -> Bool { try await find(identity) != nil }
+
     func user(_ key: String) async throws -> UserRecord? { try await record(for: key) }
 
     func link(_ identity: AccountIdentity, to account: Account) async throws {

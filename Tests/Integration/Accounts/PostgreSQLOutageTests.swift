@@ -1,0 +1,158 @@
+import MartletAccounts
+import MartletCore
+import MartletTesting
+import Testing
+
+@Suite(.serialized, .timeLimit(.minutes(3))) struct PostgreSQLOutageTests {
+    /// Waits until calls get through again; how long that took.
+    private func recovery(_ store: any AccountStoring) async throws -> Duration {
+        let start = ContinuousClock.now
+        while ContinuousClock.now - start < .seconds(20) {
+            if await code({ _ = try await store.find(identity("probe", "1")) }) == nil {
+                return ContinuousClock.now - start
+            }
+            try await Task.sleep(for: .milliseconds(10))
+        }
+        throw TestFailure("no recovery: \(store.health)")
+    }
+
+    @Test func `is back soon after PostgreSQL is, with what it had`() async throws {
+        let server = try PostgreSQLServer()
+        let log = LogRecorder()
+        try await withStores(at: server.url(), logger: Logger(log, minimum: .debug)) { stores in
+            let store = stores[0]
+            let account = try await store.signIn(identity("apple", "001"))
+            try server.stop()
+            // Long enough for the pauses between attempts to have grown.
+            try await Task.sleep(for: .seconds(3))
+            let start = ContinuousClock.now
+            #expect(await code { _ = try await store.find(identity("apple", "001")) } == .accountsNotConnected)
+            #expect(await code { _ = try await store.signIn(identity("apple", "002")) } == .accountsNotConnected)
+            #expect(ContinuousClock.now - start < .seconds(1))
+            #expect(store.health.state == .unavailable && store.health.code == .accountsConnectFailed)
+            #expect(!store.health.detail.contains(PostgreSQLServer.password))
+            try server.start()
+            // Promised within 2 s on a machine that is not loaded.
+            #expect(try await recovery(store) < .seconds(5))
+            #expect(try await store.signIn(identity("apple", "001")).subject == account.subject)
+            #expect(store.health.state == .ready && store.health.reconnects > 0)
+        }
+        #expect(log.lines.contains { $0.hasPrefix("warning the account store is unavailable") })
+        #expect(log.lines.contains { $0.hasPrefix("info the account store is back") })
+    }
+
+    @Test func `starts without PostgreSQL and finds it later`() async throws {
+        let server = try PostgreSQLServer()
+        try server.stop()
+        try await withStores(at: server.url(), starts: false) { stores in
+            #expect(await code { _ = try await stores[0].find(identity("a", "1")) } == .accountsNotStarted)
+            #expect(await code { try await stores[0].start() } == .accountsConnectFailed)
+            try server.start()
+            _ = try await recovery(stores[0])
+            #expect(try await stores[0].signIn(identity("apple", "001")).isNew)
+        }
+    }
+
+    @Test func `ends calls at their deadline when PostgreSQL does not answer`() async throws {
+        let server = try PostgreSQLServer()
+        try await withStores(at: server.url()) { stores in
+            let store = stores[0]
+            _ = try await store.signIn(identity("apple", "001"))
+            server.freeze(true)
+            let start = ContinuousClock.now
+            let codes = try await together(40) { index in
+                await code { _ = try await store.signIn(identity("apple", "\(index % 4)")) }
+            }
+            let waited = ContinuousClock.now - start
+            #expect(waited >= .milliseconds(1900) && waited < .seconds(8))
+            #expect(codes.allSatisfy { $0 == .accountsTimeout || $0 == .accountsNotConnected }, "\(codes)")
+            // The kernel accepts for a frozen server, so the attempts to connect end at their deadline too.
+            try await Task.sleep(for: .seconds(4))
+            let later = ContinuousClock.now
+            #expect(await code { _ = try await store.find(identity("apple", "001")) } == .accountsNotConnected)
+            #expect(ContinuousClock.now - later < .seconds(1))
+            #expect(store.health.state == .unavailable)
+            server.freeze(false)
+            #expect(try await recovery(store) < .seconds(8))
+        }
+    }
+
+    @Test func `goes on when the server ends its connections`() async throws {
+        let server = try SharedPostgreSQL.get()
+        let database = try server.makeDatabase()
+        try await withStores(at: server.url(database: database)) { stores in
+            let store = stores[0]
+            _ = try await store.signIn(identity("apple", "001"))
+            for round in 0..<3 {
+                let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '\(database)'"
+                #expect(try server.query(end + " AND pid <> pg_backend_pid()") == "4")
+                let codes = try await together(20) { index in
+                    await code { _ = try await store.signIn(identity("apple", "\(round).\(index)")) }
+                }
+                // A change whose commit was under way may fail; none of these was.
+                #expect(codes.allSatisfy { $0 == nil }, "\(codes)")
+                try await settled(server, database)
+            }
+            #expect(store.health.state == .ready && store.health.reconnects >= 3)
+        }
+    }
+
+    private func settled(_ server: PostgreSQLServer, _ database: String) async throws {
+        for _ in 0..<500 {
+            let count = try server.query("SELECT count(*) FROM pg_stat_activity WHERE datname = '\(database)'")
+            if count == "4" { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw TestFailure("the pool is not whole again")
+    }
+
+    @Test func `a lock that others hold is waited for, up to a bound`() async throws {
+        let server = try SharedPostgreSQL.get()
+        let database = try server.makeDatabase()
+        try await withStores(at: server.url(database: database)) { stores in
+            let store = stores[0]
+            _ = try await store.signIn(identity("apple", "001"))
+            let folder = try TemporaryFolder()
+            let holder = try server.session(
+                "BEGIN; LOCK TABLE accounts IN EXCLUSIVE MODE; SELECT pg_sleep(30)", database: database, folder)
+            defer { holder.kill(9) }
+            try waitUntil("the table is locked") {
+                try server.query(
+                    "SELECT count(*) FROM pg_locks WHERE mode = 'ExclusiveLock' AND relation = 'accounts'::regclass",
+                    database: database) == "1"
+            }
+            let failure = await code { _ = try await store.signIn(identity("apple", "002")) }
+            #expect(failure == .accountsBusy || failure == .accountsTimeout)
+            #expect(try await store.isKnown(identity("apple", "001")))
+        }
+    }
+
+    @Test func `refuses writes where PostgreSQL takes none`() async throws {
+        let server = try SharedPostgreSQL.get()
+        let database = try server.makeDatabase()
+        try await withStores(at: server.url(database: database)) { stores in
+            _ = try await stores[0].signIn(identity("apple", "001"))
+        }
+        let options = "?options=-c%20default_transaction_read_only%3Don"
+        try await withStores(at: server.url(database: database, options: options)) { stores in
+            let isKnown = try await stores[0].isKnown(identity("apple", "001"))
+            #expect(isKnown)
+            #expect(await code { _ = try await stores[0].signIn(identity("apple", "2")) } == .accountsReadOnly)
+        }
+    }
+
+    @Test func `answers what waits when it is shut down`() async throws {
+        let server = try PostgreSQLServer()
+        try await withStores(at: server.url()) { stores in
+            server.freeze(true)
+            defer { server.freeze(false) }
+            let store = stores[0]
+            async let waiting = code { _ = try await store.find(identity("apple", "001")) }
+            try await Task.sleep(for: .milliseconds(200))
+            await store.shutdown()
+            #expect(await waiting == .accountsStopped)
+            #expect(await code { _ = try await store.find(identity("apple", "1")) } == .accountsNotStarted)
+            #expect(store.health.state == .stopped)
+        }
+    }
+}

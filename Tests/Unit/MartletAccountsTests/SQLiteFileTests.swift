@@ -1,0 +1,211 @@
+import Foundation
+import MartletAccounts
+import MartletCore
+import MartletJSON
+import MartletTesting
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct SQLiteFileTests {
+    /// The code with which a store of the path does not start.
+    private func startFailure(_ path: String) async -> ErrorCode? {
+        await code { try await withStores(at: path) { _ in } }
+    }
+
+    private func shell(_ path: String, _ text: String) throws -> String {
+        let result = try run(try Executable.named("sqlite3"), ["-bail", path, text])
+        guard result.ending == .exited(0) else { throw TestFailure("sqlite3: \(result)") }
+        return result.output.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+
+    @Test func `makes a file that only its owner may read`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { stores in
+            _ = try await stores[0].signIn(identity("apple", "001"))
+            for suffix in ["", "-wal", "-shm"] {
+                let attributes = try FileManager.default.attributesOfItem(atPath: path + suffix)
+                #expect(attributes[.posixPermissions] as? Int == 0o600)
+            }
+        }
+        // A clean end leaves one file.
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["accounts.db"])
+    }
+
+    @Test func `keeps what it was told when it is opened again`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        let first = try await withStores(at: path) { stores in
+            try await stores[0].signIn(identity("apple", "001"), keeping: ["name": "Ada"])
+        }
+        let again = try await withStores(at: path) { stores in try await stores[0].signIn(identity("apple", "001")) }
+        #expect(again.subject == first.subject && again.keptClaims == first.keptClaims && !again.isNew)
+    }
+
+    @Test func `has told the disk what it says it has, whatever becomes of the process`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { stores in
+            let account = try await stores[0].signIn(identity("apple", "001"))
+            // What a crash would leave: the file and its log as they are now.
+            for suffix in ["", "-wal"] {
+                try FileManager.default.copyItem(atPath: path + suffix, toPath: folder.file("copy.db") + suffix)
+            }
+            let found = try await withStores(at: folder.file("copy.db")) { stores in
+                try await stores[0].known(identity("apple", "001"))
+            }
+            #expect(found?.subject == account.subject)
+        }
+        #expect(try shell(path, "PRAGMA journal_mode") == "wal")
+    }
+
+    @Test func `says that it cannot open a file`() async throws {
+        let folder = try TemporaryFolder()
+        for path in [folder.file("no/such/accounts.db"), folder.path, "/proc/nothing.db"] {
+            #expect(await startFailure(path) == .accountsCannotOpen)
+        }
+    }
+
+    @Test func `takes names that mean something to SQLite for the names of files`() async throws {
+        let folder = try TemporaryFolder()
+        for name in ["file:accounts.db?mode=memory", ":memory:", "a b'\"%20.db"] {
+            try await withStores(at: folder.file(name)) { stores in
+                _ = try await stores[0].signIn(identity("apple", "001"))
+            }
+            #expect(FileManager.default.fileExists(atPath: folder.file(name)))
+        }
+    }
+
+    @Test func `refuses a file that is no database`() async throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(String(repeating: "no database ", count: 1000), to: "accounts.db")
+        #expect(await startFailure(path) == .accountsCorrupt)
+        #expect(try String(contentsOfFile: path, encoding: .utf8).hasPrefix("no database"))
+    }
+
+    @Test func `says that a file is damaged`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { stores in
+            for index in 0..<50 { _ = try await stores[0].signIn(identity("apple", "\(index)")) }
+        }
+        var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        for index in 8192..<bytes.count { bytes[index] = UInt8(truncatingIfNeeded: index &* 31) }
+        try folder.write(bytes: bytes, to: "accounts.db")
+        let failure = await code {
+            try await withStores(at: path) { stores in
+                do {
+                    _ = try await stores[0].find(identity("apple", "1"))
+                    _ = try await stores[0].signIn(identity("apple", "new"))
+                } catch {
+                    #expect(stores[0].health.state == .unavailable)
+                    throw error
+                }
+            }
+        }
+        #expect(failure == .accountsCorrupt)
+    }
+
+    @Test func `holds claims that it cannot hold for damage`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { stores in
+            _ = try await stores[0].signIn(identity("apple", "001"))
+            for damage in ["[1]", "{", "", "{\"a\":1,\"a\":2}"] {
+                _ = try shell(path, "UPDATE accounts SET kept_claims = '\(damage)'")
+                #expect(await code { _ = try await stores[0].find(identity("apple", "001")) } == .accountsCorrupt)
+            }
+            _ = try shell(path, "UPDATE accounts SET kept_claims = '{}'")
+            #expect(try await stores[0].isKnown(identity("apple", "001")))
+            #expect(stores[0].health.state == .ready)
+        }
+    }
+
+    @Test func `waits for another process that writes, up to a bound, and reads meanwhile`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { stores in
+            _ = try await stores[0].signIn(identity("apple", "001"))
+            let input = "BEGIN IMMEDIATE;\nSELECT 'locked';\n.shell sleep 60\n"
+            let holder = try ChildProcess(try Executable.named("sqlite3"), [path], output: folder, input: input)
+            try waitUntil("the file is locked") { holder.output.contains("locked") }
+            #expect(await code { _ = try await stores[0].signIn(identity("apple", "002")) } == .accountsBusy)
+            #expect(stores[0].health.state == .unavailable && stores[0].health.failures[.accountsBusy] == 1)
+            #expect(try await stores[0].isKnown(identity("apple", "001")))
+            holder.kill(9)
+            _ = try holder.wait()
+            #expect(try await stores[0].signIn(identity("apple", "002")).isNew)
+            #expect(stores[0].health.state == .ready)
+        }
+    }
+
+    @Test func `refuses a file that takes no writes`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { _ in }
+        // Permissions mean nothing to root; not every file system knows the flag.
+        let chattr = try Executable.named("chattr")
+        guard try run(chattr, ["+i", path]).ending == .exited(0) else { return }
+        let failure = await startFailure(path)
+        _ = try run(chattr, ["-i", path])
+        #expect(failure == .accountsReadOnly)
+    }
+
+    @Test func `answers nothing before its start and after its end`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        let ended = try await withStores(at: path) { stores in
+            await stores[0].shutdown()
+            #expect(await code { _ = try await stores[0].find(identity("a", "1")) } == .accountsStopped)
+            #expect(await code { _ = try await stores[0].signIn(identity("a", "1")) } == .accountsStopped)
+            return stores[0].health.state
+        }
+        #expect(ended == .stopped)
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct SQLiteSchemaTests {
+    private func change(_ path: String, _ text: String) throws {
+        let result = try run(try Executable.named("sqlite3"), ["-bail", path, text])
+        guard result.ending == .exited(0) else { throw TestFailure("sqlite3: \(result)") }
+    }
+
+    @Test func `brings a file of the version before up to date`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { stores in _ = try await stores[0].signIn(identity("apple", "001")) }
+        try change(path, "DROP TABLE users; DELETE FROM martlet_schema WHERE version = 2")
+        try await withStores(at: path) { stores in
+            #expect(try await stores[0].isKnown(identity("apple", "001")))
+            let users = try await stores[0].users()
+            #expect(users.isEmpty)
+        }
+    }
+
+    @Test func `refuses a file of a newer version and leaves it as it is`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try await withStores(at: path) { _ in }
+        try change(path, "INSERT INTO martlet_schema VALUES (3)")
+        #expect(await code { try await withStores(at: path) { _ in } } == .accountsSchemaNewer)
+        try change(path, "DELETE FROM martlet_schema WHERE version = 3")
+        try await withStores(at: path) { _ in }
+    }
+
+    @Test func `takes a change of the schema back when a part of it fails`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        try change(path, "CREATE TABLE identities (mine)")
+        #expect(await code { try await withStores(at: path) { _ in } } == .accountsFailed)
+        try change(path, "DROP TABLE identities")
+        try await withStores(at: path) { stores in _ = try await stores[0].signIn(identity("apple", "001")) }
+    }
+
+    @Test func `many open a new file at once`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.file("accounts.db")
+        let accounts = try await together(8) { _ in
+            try await withStores(at: path) { stores in try await stores[0].signIn(identity("apple", "001")) }
+        }
+        #expect(Set(accounts.map(\.subject)).count == 1 && accounts.count { $0.isNew } == 1)
+    }
+}
