@@ -67,14 +67,18 @@ package struct SignInParts: Sendable {
     package let sessions: (any SessionJudging)?
     /// Finds the subject of a provider's identity; `nil` without accounts.
     package let subjects: (any SubjectResolving)?
+    /// Writes the signed statement that upstreams get; `nil` without `assertion:`.
+    package let assertion: AssertionSigner?
     /// What answers at each mount of the route table, in its order.
     package let handlers: [LocalHandler]
 
     package init(
-        sessions: (any SessionJudging)?, subjects: (any SubjectResolving)?, handlers: [LocalHandler]
+        sessions: (any SessionJudging)?, subjects: (any SubjectResolving)?, assertion: AssertionSigner?,
+        handlers: [LocalHandler]
     ) {
         self.sessions = sessions
         self.subjects = subjects
+        self.assertion = assertion
         self.handlers = handlers
     }
 }

@@ -53,6 +53,16 @@ package struct SignInMounts: Sendable, Equatable {
     /// Single paths beside it.
     package let paths: [String]
 
+    /// - Parameter hasKeySet: whether there is an assertion whose keys are published.
+    package init(_ sessions: SessionsConfiguration, _ wellKnown: WellKnownConfiguration, hasKeySet: Bool) {
+        base = sessions.path
+        var paths: [String] = []
+        if hasKeySet { paths.append(Endpoint.keySetPath) }
+        if !wellKnown.webCredentialApps.isEmpty { paths.append(Endpoint.appSiteAssociationPath) }
+        if wellKnown.changePasswordURL != nil { paths.append(Endpoint.changePasswordPath) }
+        self.paths = paths
+    }
+
     /// Whether a normalised path is answered by the endpoints.
     package func contain(_ path: String) -> Bool {
         let (path, base) = (path.utf8, base.utf8)

@@ -239,6 +239,12 @@ package struct RequestExplainer: Sendable {
         var block = ByteBuffer()
         explanation.droppedHeaders = snapshot.routes.injections[route.injection].render(
             explanation.principal, into: &block)
+        if let principal = explanation.principal, let assertion = snapshot.signIn.assertion {
+            let dropped = assertion.append(
+                for: principal, injection: snapshot.routes.injections[route.injection],
+                upstream: snapshot.upstreams[route.upstream].name, now: clock.unixTime, into: &block)
+            if let dropped { explanation.droppedHeaders.append(dropped) }
+        }
         explanation.headers = block.array.split(separator: 0x0A).map { line in
             String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
         }

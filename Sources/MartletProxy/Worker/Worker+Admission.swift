@@ -208,7 +208,10 @@ extension Worker {
         case .allowed(let until): expires = min(expires, until.seconds)
         case .denied(let code): denial = counters.reason(code)
         }
-        if denial < 0 { render(proven.principal, route: route) }
+        if denial < 0 {
+            render(proven.principal, route: route)
+            expires = min(expires, sign(proven.principal, route: route))
+        }
         if expires > unixTime {
             unsafe grants.insert(
                 key, scope: scope, expires: expires, attachment: unsafe block.bytes,
@@ -226,5 +229,17 @@ extension Worker {
         for dropped in snapshot.routes.injections[injection].render(principal, into: &block) {
             _ = counters.reason(dropped.reason)
         }
+    }
+
+    /// Adds the signed statement of who is calling, where upstreams get one.
+    /// - Returns: until when the block may be used again, in Unix seconds.
+    private mutating func sign(_ principal: Principal, route: Int) -> Int64 {
+        guard let assertion = snapshot.signIn.assertion else { return .max }
+        let (place, group) = (snapshot.routes.routes[route], snapshot.facts[route].upstream)
+        let dropped = assertion.append(
+            for: principal, injection: snapshot.routes.injections[place.injection],
+            upstream: snapshot.upstreams[group].name, now: MartletCore.UnixTime(seconds: unixTime), into: &block)
+        if let dropped { _ = counters.reason(dropped.reason) }
+        return unixTime &+ assertion.lifetime.wholeSeconds
     }
 }

@@ -47,10 +47,11 @@ struct ExplainCommand {
         do throws(StartError) {
             let services = try Services(sink: LogSink.standardError(), level: .error)
             defer { services.shutdown() }
-            let graph = try Graph.build(blueprint, services, previous: nil, keys: KeyShelf()) {}
+            let graph = try Graph.build(
+                blueprint, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch())
             let explanation = await RequestExplainer(graph.snapshot, clock: services.clock).explain(request)
             Output.line(ExplanationPage(request, explanation, blueprint.configuration).text)
-            graph.store.redis?.shutdown()
+            graph.store.shutdown()
             return .ok
         } catch {
             Output.error("martlet explain: \(error)\n")

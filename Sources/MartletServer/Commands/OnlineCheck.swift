@@ -15,13 +15,14 @@ struct OnlineCheck {
         do throws(StartError) {
             let services = try Services(sink: LogSink.standardError(), level: .error)
             defer { services.shutdown() }
-            let graph = try Graph.build(blueprint, services, previous: nil, keys: KeyShelf()) {}
+            let graph = try Graph.build(
+                blueprint, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch())
             var isWell = await checkStore(graph)
             for provider in graph.providers { isWell = await check(provider) && isWell }
             for endpoint in Set(graph.snapshot.upstreams.flatMap(\.endpoints)) {
                 isWell = await check(endpoint, services) && isWell
             }
-            graph.store.redis?.shutdown()
+            graph.store.shutdown()
             return isWell ? .ok : .unavailable
         } catch {
             Output.error("\(error)\n")

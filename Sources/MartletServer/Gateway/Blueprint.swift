@@ -4,6 +4,7 @@ package import MartletProvider
 internal import MartletProxy
 internal import MartletRedis
 package import MartletRouter
+internal import MartletSignIn
 
 /// A configuration that was read, decoded, cross-checked and compiled: everything that can be wrong without I/O has been found.
 ///
@@ -55,7 +56,7 @@ package struct Blueprint: Sendable {
         guard let configuration = loaded.configuration else { return (nil, diagnostics) }
         let providers = prepare(configuration.providers, registry, &diagnostics)
         let routes = RouteTable.compile(
-            configuration.routes, mounts: [], upstreams: configuration.upstreams.map(\.name.value),
+            configuration.routes, mounts: mounts(configuration), upstreams: configuration.upstreams.map(\.name.value),
             providers: configuration.providers.map(\.name.value), paths: configuration.server.paths,
             limits: configuration.server.limits, assertionHeader: configuration.assertion?.header, into: &diagnostics)
         if let routes, !diagnostics.hasErrors {
@@ -80,6 +81,20 @@ package struct Blueprint: Sendable {
         do { return try AssertionSigner(configuration) } catch {
             diagnostics.add(error)
             return nil
+        }
+    }
+
+    /// The paths that the gateway answers itself; one without providers has nobody to sign in, and leaves all to its routes.
+    private static func mounts(_ configuration: GatewayConfiguration) -> [RouteMount] {
+        guard !configuration.providers.isEmpty else { return [] }
+        let mounts = SignInMounts(
+            configuration.sessions, configuration.wellKnown, hasKeySet: configuration.assertion != nil)
+        let location = configuration.routes.first?.name.location ?? SourceLocation(file: "", line: 1, column: 1)
+        let names = [(path: "\(mounts.base)/**", name: "martlet.sign_in")]
+        return (names + mounts.paths.map { (path: $0, name: "martlet.well_known") }).map { path, name in
+            RouteMount(
+                name: name, hosts: configuration.sessions.hosts, path: path, location: location,
+                bodyLimit: SignInBody.maximumBytes)
         }
     }
 

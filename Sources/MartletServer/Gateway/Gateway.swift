@@ -1,3 +1,4 @@
+internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
 internal import MartletIO
@@ -18,6 +19,7 @@ package final class Gateway: Sendable {
         var adminListeners = Listeners()
         var starting: Task<Void, Never>?
         var resolving: Task<Void, Never>?
+        var watching: Task<Void, Never>?
         var isDraining = false
         var reloads: ReloadRecord
     }
@@ -26,6 +28,8 @@ package final class Gateway: Sendable {
     private static let ownDescriptors = 100
     /// How often upstream host names are looked up again.
     private static let resolveInterval = Duration.seconds(30)
+    /// How often the store's connection is looked at.
+    private static let watchInterval = Duration.milliseconds(100)
 
     let services: Services
     /// When it was built.
@@ -44,7 +48,7 @@ package final class Gateway: Sendable {
         self.services = services
         let shelf = KeyShelf()
         let forgetting = ForgetSwitch()
-        let graph = try Graph.build(blueprint, services, previous: nil, keys: shelf) { forgetting.forget() }
+        let graph = try Graph.build(blueprint, services, previous: nil, keys: shelf, forgetting: forgetting)
         self.shelf = shelf
         self.forgetting = forgetting
         startedAt = services.clock.unixTime
@@ -66,6 +70,7 @@ package final class Gateway: Sendable {
         let configuration = graph.blueprint.configuration
         warnOfDescriptors(configuration.server.limits)
         // Clients need not wait for an issuer that is slow: a token whose key is not there yet waits by itself.
+        try await open(graph.accounts)
         let starting = Task { await Gateway.start(graph.providers) }
         let resolved = await NameResolution.resolve(graph.snapshot, services)
         let count = configuration.server.workers ?? Services.coreCount
@@ -86,9 +91,42 @@ package final class Gateway: Sendable {
             state.loops = loops
             state.starting = starting
             state.resolving = Task { [weak self] in await self?.keepResolving() }
+            state.watching = Task { [weak self] in await self?.keepWatchOfStore() }
         }
         for address in addresses { announce(address, "public") }
         if let adminAddress { announce(adminAddress, "admin") }
+    }
+
+    /// Opens the account store.
+    ///
+    /// A file that cannot be opened ends the start. A database server that is away does not: sessions go on without it,
+    /// and it is asked again.
+    private func open(_ accounts: OpenAccounts?) async throws(StartError) {
+        guard let accounts else { return }
+        do throws(AccountError) {
+            try await accounts.store.start()
+        } catch {
+            guard accounts.isRemote else {
+                throw StartError(code: error.code, message: error.message, exit: .unavailable)
+            }
+            services.logger.error("the account store is away", ("code", "\(error.code)"), ("reason", error.message))
+        }
+    }
+
+    /// Under `on_error: deny` no loop believes its copies while the store is away.
+    private func keepWatchOfStore() async {
+        var isRefusing = false
+        while !Task.isCancelled {
+            do { try await Task.sleep(for: Gateway.watchInterval) } catch { return }
+            let graph = graph
+            let refuses =
+                graph.blueprint.configuration.store.onError == .deny
+                && graph.store.redis.map { $0.status.state != .connected } ?? false
+            if refuses != isRefusing {
+                isRefusing = refuses
+                forgetting.refuseSessions(refuses)
+            }
+        }
     }
 
     /// A client costs a descriptor, and another one while a request of it is at an upstream.
@@ -151,10 +189,18 @@ package final class Gateway: Sendable {
         let forgetting = forgetting
         let next: Graph
         do {
-            next = try Graph.build(blueprint, services, previous: old, keys: shelf) { forgetting.forget() }
+            next = try Graph.build(blueprint, services, previous: old, keys: shelf, forgetting: forgetting)
         } catch {
             shelf.keep(only: old.keyLabels)
             throw error
+        }
+        if next.accounts?.url != old.accounts?.url {
+            do throws(StartError) {
+                try await open(next.accounts)
+            } catch {
+                await end(next, for: old)
+                throw error
+            }
         }
         await Gateway.start(next.providers)
         let resolved = await NameResolution.resolve(next.snapshot, services)
@@ -186,7 +232,8 @@ package final class Gateway: Sendable {
     /// Ends what one graph has and the other, which serves, does not use.
     private func end(_ graph: Graph, for serving: Graph) async {
         await Gateway.shutdown(graph.providers)
-        if graph.store.url != serving.store.url { graph.store.redis?.shutdown() }
+        if graph.store !== serving.store { graph.store.shutdown() }
+        if graph.accounts?.url != serving.accounts?.url { await graph.accounts?.store.shutdown() }
         shelf.keep(only: serving.keyLabels)
     }
 
@@ -218,20 +265,20 @@ package final class Gateway: Sendable {
     /// Accepts no more, lets what is under way finish, and ends everything.
     package func drain() async {
         let patience = graph.blueprint.configuration.server.timeouts.drain
-        let (loops, admin, starting, resolving) = state.withLock { state in
+        let (loops, admin, tasks) = state.withLock { state in
             state.isDraining = true
             state.listeners.removeFiles()
-            return (state.loops, state.admin, state.starting, state.resolving)
+            return (state.loops, state.admin, [state.starting, state.resolving, state.watching])
         }
-        starting?.cancel()
-        resolving?.cancel()
+        for task in tasks { task?.cancel() }
         loops?.drain(until: services.clock.monotonicTime + patience)
         await loops?.join()
         state.withLock { $0.adminListeners.removeFiles() }
         admin?.drain(until: services.clock.monotonicTime + .milliseconds(300))
         await admin?.join()
         await Gateway.shutdown(graph.providers)
-        graph.store.redis?.shutdown()
+        await graph.accounts?.store.shutdown()
+        graph.store.shutdown()
         services.shutdown()
     }
 

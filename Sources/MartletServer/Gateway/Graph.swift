@@ -1,101 +1,113 @@
+internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
 internal import MartletJOSE
 internal import MartletProvider
 internal import MartletProxy
-internal import MartletRedis
+internal import MartletRouter
+internal import MartletSession
+internal import MartletSignIn
 private import Synchronization
 
-/// What one configuration was built into: store, providers, snapshot.
+/// What one configuration was built into: store, accounts, providers, snapshot.
 struct Graph: Sendable {
     let blueprint: Blueprint
-    let store: Store
+    let store: SharedStore
+    let accounts: OpenAccounts?
+    let sessions: SessionStore
     let providers: [ProviderHandle]
     let snapshot: Snapshot
     /// The key caches that its providers use.
     let keyLabels: Set<KeyShelf.Label>
 
-    /// The shared store and the connection behind it, if there is one.
-    struct Store: Sendable {
-        let values: any SharedStoring
-        let redis: RedisClient?
-        let url: String
-    }
-
     /// Builds the graph; starts nothing but a new store connection.
     /// - Parameters:
-    ///   - previous: what is serving now; its store and its issuers' keys are used on where they are the same.
-    ///   - forget: drops cached verdicts of every loop.
+    ///   - previous: what is serving now; its store, its accounts and its issuers' keys are used on where they are the same.
+    ///   - forgetting: tells the loops what they must not believe any more.
     static func build(
-        _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: KeyShelf,
-        forget: @escaping @Sendable () -> Void
+        _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: KeyShelf, forgetting: ForgetSwitch
     ) throws(StartError) -> Graph {
-        let store = try makeStore(blueprint, services, previous: previous?.store)
         let configuration = blueprint.configuration
-        var providers: [ProviderHandle] = []
+        let accounts = try OpenAccounts.make(configuration.accounts, services, previous: previous?.accounts)
+        let store: SharedStore
+        if let previous, previous.store.label == SharedStore.Label(configuration.store) {
+            store = previous.store
+        } else {
+            store = try SharedStore.make(blueprint, services, forgetting)
+        }
         let visit = keys.visit()
+        let parts = Parts(services: services, store: store, accounts: accounts?.store, keys: visit)
+        var providers: [ProviderHandle] = []
         for prepared in blueprint.providers {
-            let context = context(prepared.name, configuration, services, store, visit, forget)
             do throws(ConfigurationError) {
-                providers.append(try prepared.build(context))
+                providers.append(try prepared.build(context(prepared.name, configuration, parts)))
             } catch {
-                if store.url != previous?.store.url { store.redis?.shutdown() }
+                if store !== previous?.store { store.shutdown() }
                 throw StartError(code: error.code, message: error.description, exit: .configuration)
             }
         }
+        let sessions = SessionStore(
+            policy: SessionPolicy(configuration.sessions), backend: store.sessions, clock: services.clock,
+            onRevoked: { forgetting.revoked($0) })
         let snapshot = Snapshot(
             routes: blueprint.routes, upstreams: configuration.upstreams.map { Upstream($0) }, providers: providers,
-            server: configuration.server, signIn: SignInParts(sessions: nil, subjects: nil, handlers: []))
+            server: configuration.server,
+            signIn: signIn(configuration, blueprint, parts, providers, sessions))
         return Graph(
-            blueprint: blueprint, store: store, providers: providers, snapshot: snapshot, keyLabels: visit.labels)
+            blueprint: blueprint, store: store, accounts: accounts, sessions: sessions, providers: providers,
+            snapshot: snapshot, keyLabels: visit.labels)
     }
 
-    private static func makeStore(
-        _ blueprint: Blueprint, _ services: Services, previous: Store?
-    ) throws(StartError) -> Store {
-        let url = blueprint.configuration.store.url.value
-        if let previous, previous.url == url { return previous }
-        switch blueprint.store {
-        case .memory: return Store(values: MemoryStore(clock: services.clock), redis: nil, url: url)
-        case .redis(let parsed):
-            do throws(StoreError) {
-                let client = try RedisClient(
-                    parsed, options: RedisOptions(), loop: services.loop, resolver: services.resolver,
-                    clock: services.clock,
-                    logger: services.logger.with(("room", "redis")))
-                client.start()
-                return Store(values: client, redis: client, url: url)
-            } catch {
-                throw StartError(code: error.code, message: error.message, exit: .configuration)
-            }
-        }
+    /// What providers and endpoints are built from.
+    private struct Parts {
+        let services: Services
+        let store: SharedStore
+        let accounts: (any AccountStoring)?
+        let keys: KeyShelf.Visit
+    }
+
+    private static func signIn(
+        _ configuration: GatewayConfiguration, _ blueprint: Blueprint, _ parts: Parts, _ providers: [ProviderHandle],
+        _ sessions: SessionStore
+    ) -> SignInParts {
+        let (store, clock) = (parts.store, parts.services.clock)
+        let endpoints = SignInEndpoints(
+            SignInSetup(
+                providers: providers, sessions: sessions, accounts: parts.accounts, store: store.values,
+                storeKeyPrefix: store.label.prefix, configuration: configuration.sessions,
+                wellKnown: configuration.wellKnown, keySet: blueprint.assertion?.keySet, clock: clock,
+                logger: parts.services.logger.with(("room", "signin")),
+                forgetVerdicts: { store.forgetEverywhere() }))
+        return SignInParts(
+            sessions: sessions,
+            subjects: parts.accounts.map { AccountSubjects(accounts: $0, clock: clock) },
+            assertion: blueprint.assertion,
+            handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.answer })
     }
 
     private static func context(
-        _ name: String, _ configuration: GatewayConfiguration, _ services: Services, _ store: Store,
-        _ keys: KeyShelf.Visit,
-        _ forget: @escaping @Sendable () -> Void
+        _ name: String, _ configuration: GatewayConfiguration, _ parts: Parts
     ) -> ProviderContext {
         let policy = IssuerKeysPolicy(configuration.jwks)
-        let prefix = configuration.store.keyPrefix
+        let (services, store, keys) = (parts.services, parts.store, parts.keys)
         let logger = services.logger.with(("provider", name))
         return ProviderContext(
             name: name,
             services: ProviderContext.Services(
                 clock: services.clock, http: HTTPCaller(fetcher: services.fetcher), store: store.values,
-                hashing: services.hashing, users: nil),
-            logger: logger, storeKeyPrefix: prefix,
+                hashing: services.hashing, users: parts.accounts),
+            logger: logger, storeKeyPrefix: store.label.prefix,
             makeIssuerKeys: { url, algorithms, onRemoved in
                 let label = KeyShelf.Label(
-                    provider: name, url: url, algorithms: algorithms, policy: policy, store: store.url, prefix: prefix)
+                    provider: name, url: url, algorithms: algorithms, policy: policy, store: store.label)
                 return keys.keys(label) {
                     IssuerKeys(
                         url: url, policy: policy, allowing: algorithms, fetcher: KeyFetcher(fetcher: services.fetcher),
-                        store: store.values, storeKeyPrefix: prefix, clock: services.clock, logger: logger,
+                        store: store.values, storeKeyPrefix: store.label.prefix, clock: services.clock, logger: logger,
                         onKeysRemoved: onRemoved)
                 }
             },
-            forget: forget)
+            forget: { store.forgetEverywhere() })
     }
 }
 
@@ -107,8 +119,7 @@ final class KeyShelf: Sendable {
         let url: String
         let algorithms: Set<SignatureAlgorithm>
         let policy: IssuerKeysPolicy
-        let store: String
-        let prefix: String
+        let store: SharedStore.Label
     }
 
     private let shelf = Mutex<[Label: IssuerKeys]>([:])
@@ -154,5 +165,18 @@ extension IssuerKeysPolicy {
             ttl: configuration.ttl, maximumStale: configuration.maximumStale,
             unknownKeyCooldown: configuration.unknownKeyCooldown, negativeTTL: configuration.negativeTTL,
             fetchTimeout: configuration.fetchTimeout)
+    }
+}
+
+extension SessionPolicy {
+    /// The `sessions:` block.
+    init(_ configuration: SessionsConfiguration) {
+        self.init()
+        accessTTL = configuration.accessTTL
+        refreshTTL = configuration.refreshTTL
+        idleTimeout = configuration.idleTimeout
+        refreshReuseGrace = configuration.refreshReuseGrace
+        maximumPerSubject = configuration.maximumPerSubject
+        cacheTTL = configuration.cacheTTL
     }
 }

@@ -26,11 +26,7 @@ package final class SignInEndpoints: Sendable {
 
     /// The paths that are to be handed over.
     package var mounts: SignInMounts {
-        var paths: [String] = []
-        if setup.keySet != nil { paths.append(Endpoint.keySetPath) }
-        if !setup.wellKnown.webCredentialApps.isEmpty { paths.append(Endpoint.appSiteAssociationPath) }
-        if setup.wellKnown.changePasswordURL != nil { paths.append(Endpoint.changePasswordPath) }
-        return SignInMounts(base: setup.configuration.path, paths: paths)
+        SignInMounts(setup.configuration, setup.wellKnown, hasKeySet: setup.keySet != nil)
     }
 
     /// Answers a request to one of the paths; waits for stores and providers, never blocks a thread.

@@ -57,7 +57,7 @@ import Testing
         let stand = Stand { $0.configuration.path = "/a/b" }
         #expect(await stand.send("POST", "/a/b/nonce").status == 200)
         #expect(await stand.send("POST", "/auth/nonce").status == 404)
-        #expect(stand.endpoints.mounts == SignInMounts(base: "/a/b", paths: []))
+        #expect(stand.endpoints.mounts.base == "/a/b" && stand.endpoints.mounts.paths.isEmpty)
     }
 
     @Test func `are claimed as mounts`() {
