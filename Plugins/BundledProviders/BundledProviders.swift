@@ -1,5 +1,6 @@
 private import AppleProvider
 public import MartletProvider
+private import PasswordProvider
 private import WeChatProvider
 
 /// The providers that are compiled in.
@@ -7,6 +8,7 @@ public enum BundledProviders {
     /// Registers all of them.
     public static func register(in registry: inout ProviderRegistry) {
         registry.register(AppleProvider.self)
+        registry.register(PasswordProvider.self)
         registry.register(WeChatProvider.self)
     }
 }

@@ -1,0 +1,85 @@
+internal import MartletConfig
+
+/// The block `throttle:` of a password provider.
+struct ThrottleLimits: ConfigurationDecodable {
+    /// Failures within the window after which a user is banned.
+    let attempts: Int
+    let window: Duration
+    let ban: Duration
+    /// Failures within their window after which an address is refused.
+    let addressAttempts: Int
+    let addressWindow: Duration
+    /// Where a limit stands that protects nobody.
+    let weak: [SourceLocation]
+
+    private static let counts = 1...1_000_000
+    private static let spans = Duration.seconds(1) ... .seconds(30 * 86_400)
+    /// NIST SP 800-63B allows no more consecutive failures.
+    private static let mostAttempts = 100
+
+    /// What holds without the block.
+    static let standard = ThrottleLimits(
+        attempts: 5, window: .seconds(120), ban: .seconds(300), address: AddressLimits.standard)
+
+    init(attempts: Int, window: Duration, ban: Duration, address: AddressLimits) {
+        self.attempts = attempts
+        self.window = window
+        self.ban = ban
+        addressAttempts = address.attempts
+        addressWindow = address.window
+        weak = []
+    }
+
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let standard = Self.standard
+        let count: Located<Int>? = reader.optional("attempts")
+        if let count, !Self.counts.contains(count.value) {
+            reader.error(
+                .configBadValue, at: count.location,
+                "attempts: must be between \(Self.counts.lowerBound) and \(Self.counts.upperBound), not \(count.value)")
+        }
+        attempts = count?.value ?? standard.attempts
+        window = reader.optional("window", default: standard.window, in: Self.spans)
+        ban = reader.optional("ban", default: standard.ban, in: Self.spans)
+        let address = reader.block("per_address", as: AddressLimits.self) ?? .standard
+        addressAttempts = address.attempts
+        addressWindow = address.window
+        weak = count.map { $0.value > Self.mostAttempts ? [$0.location] : [] } ?? []
+    }
+
+    static var grammar: ConfigurationGrammar? {
+        ConfigurationGrammar([
+            .optional("attempts", .integer(counts), default: "5", "Failed logins of one user that are let through."),
+            .optional("window", .duration, default: "2m", "The time within which they are counted."),
+            .optional("ban", .duration, default: "5m", "How long no login of this user is let through after them."),
+            .optional("per_address", .block(of: AddressLimits.self), "The same for one address, whoever the user."),
+        ])
+    }
+
+    /// The block `per_address:` inside.
+    struct AddressLimits: ConfigurationDecodable {
+        let attempts: Int
+        let window: Duration
+
+        static let standard = AddressLimits(attempts: 100, window: .seconds(120))
+
+        init(attempts: Int, window: Duration) {
+            self.attempts = attempts
+            self.window = window
+        }
+
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+            attempts = reader.optional("attempts", default: Self.standard.attempts, in: ThrottleLimits.counts)
+            window = reader.optional("window", default: Self.standard.window, in: ThrottleLimits.spans)
+        }
+
+        static var grammar: ConfigurationGrammar? {
+            ConfigurationGrammar([
+                .optional(
+                    "attempts", .integer(ThrottleLimits.counts), default: "100",
+                    "Failed logins from one address (IPv6: one /64) that are let through."),
+                .optional("window", .duration, default: "2m", "The time within which they are counted."),
+            ])
+        }
+    }
+}
