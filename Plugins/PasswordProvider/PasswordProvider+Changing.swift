@@ -94,5 +94,6 @@ extension PasswordProvider: UserMaking {
         return UserRecord(name: name, key: key, hash: hash.encoded, isDisabled: false)
     }
 
+    /// The name without case and width; `nil` for one that could be taken for another.
     public func canonicalName(_ name: String) -> String? { UserName.canonical(name) }
 }

@@ -63,7 +63,9 @@ final class UserFile: Sendable {
     /// Why the version on the disk is not in use, if it is not.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Looks whether the file has changed, and reads it if so. Blocks for as long as that takes.
+    /// Looks whether the file has changed, and reads it if so.
+    ///
+    /// Blocks for as long as that takes.
     func refresh(now: UnixTime) -> Refresh {
         let stamp = Self.stamp(of: path)
         if let stamp, state.withLock({ $0.stamp == stamp }) { return .unchanged }

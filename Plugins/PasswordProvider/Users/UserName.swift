@@ -5,12 +5,12 @@ private import MartletCrypto
 /// Two names that look or sort alike by case, width or compatibility are one name or none: a name is folded, and what
 /// would still fold to something else afterwards is refused. So the canonical form is its own canonical form, and no
 /// name has two.
-enum UserName {
+package enum UserName {
     /// The longest name, in bytes of UTF-8.
     static let maximumBytes = 255
 
     /// The form that a name is filed, looked up and throttled under; `nil` for a name that no user can have.
-    static func canonical(_ name: String) -> String? {
+    package static func canonical(_ name: String) -> String? {
         guard (1...maximumBytes).contains(name.utf8.count) else { return nil }
         var folded = String.UnicodeScalarView()
         for scalar in name.composed.unicodeScalars {

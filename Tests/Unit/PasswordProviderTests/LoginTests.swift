@@ -1,0 +1,216 @@
+import MartletCore
+import MartletCrypto
+import MartletJSON
+import MartletProvider
+import MartletTesting
+import Testing
+
+@testable import PasswordProvider
+
+@Suite struct LoginTests {
+    @Test(arguments: ["alice", "Alice", "ALICE", "\u{FF21}lice"])
+    func `lets a user in under every spelling of the name`(name: String) async throws {
+        let bench = try Bench()
+        let identity = try await bench.outcome(name, Bench.alice).get()
+        #expect(identity.providerSubject == "alice")
+        #expect(identity.issuer == "password")
+        #expect(identity.claims["preferred_username"]?.string == "Alice")
+        #expect(identity.authTime == bench.time.clock.unixTime && identity.issuedAt == identity.authTime)
+        #expect(identity.expiresAt == identity.issuedAt.advanced(bySeconds: 10))
+    }
+
+    /// One refusal from outside, whatever is behind it.
+    static let refusals: [(name: String, password: String, code: ErrorCode)] = [
+        ("alice", "wrong horse", "password.wrong_password"), ("alice", "Correct horse", "password.wrong_password"),
+        ("alice", " correct horse", "password.wrong_password"), ("alice", "correct horse ", "password.wrong_password"),
+        ("alice", "", "password.unusable_password"), ("alice", "correct horse\0", "password.unusable_password"),
+        ("alice", "correct\thorse", "password.unusable_password"),
+        ("alice", String(repeating: "a", count: 1025), "password.unusable_password"),
+        ("alice", String(repeating: "a", count: 60_000), "password.unusable_password"),
+        ("alice", String(repeating: "a", count: 1024), "password.wrong_password"),
+        ("nobody", "correct horse", "password.unknown_user"), ("", "correct horse", "password.unknown_user"),
+        ("alice:", "correct horse", "password.unknown_user"), ("alice\0", "correct horse", "password.unknown_user"),
+        (" alice", "correct horse", "password.unknown_user"),
+        ("al\u{200B}ice", "correct horse", "password.unknown_user"),
+        (String(repeating: "a", count: 256), "correct horse", "password.unknown_user"),
+        (String(repeating: "a", count: 60_000), "correct horse", "password.unknown_user"),
+        ("disabled", "correct horse", "password.disabled"), ("star", "*", "password.unusable_hash"),
+        ("star", "correct horse", "password.unusable_hash"), ("bang", "!", "password.unusable_hash"),
+        ("empty", "", "password.unusable_hash"), ("plain", "plain", "password.unusable_hash"),
+        ("md5", "password", "password.unusable_hash"), ("signed", "x", "password.unusable_hash"),
+    ]
+
+    private static func addOddUsers(to bench: Bench) throws {
+        let hash = try #require(bench.users["alice"]).hash
+        bench.users.setHash(of: "disabled", hash, isDisabled: true)
+        for (name, hash) in [
+            ("star", "*"), ("bang", "!"), ("empty", ""), ("plain", "plain"),
+            ("md5", "$1$somesalt$W.KCTbPSiFDGffAGOjcBc."),
+            ("signed", "$2x$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2"),
+        ] { bench.users.setHash(of: name, hash) }
+    }
+
+    @Test(arguments: refusals)
+    func `refuses everything else in one way`(name: String, password: String, code: ErrorCode) async throws {
+        let bench = try Bench()
+        try Self.addOddUsers(to: bench)
+        let error = try #require(await bench.logIn(name, password))
+        #expect(error.code == code)
+        #expect(error.disposition == .rejected && error.retryAfter == nil)
+        // Each counts as an attempt and as a failure of the user and of the address.
+        #expect(bench.store.increments.value.count == 3)
+        let log = bench.log.lines.value.joined()
+        #expect(!log.contains("horse"))
+    }
+
+    @Test func `refuses bytes that are no text`() async throws {
+        let bench = try Bench()
+        for (name, password) in [([0xFF], Array(Bench.alice.utf8)), (Array("alice".utf8), [0xFF])]
+            as [([UInt8], [UInt8])]
+        {
+            let form = SignInForm(
+                texts: ["username": Secret(name), "password": Secret(password)], others: [:], isForm: true)
+            await #expect(throws: AuthenticationError.self) {
+                _ = try await bench.provider.signIn(with: form, in: bench.context())
+            }
+        }
+    }
+
+    @Test func `asks for both members, as texts`() async throws {
+        let bench = try Bench()
+        let (name, password) = (Secret("alice"), Secret(Bench.alice))
+        let forms: [(SignInForm, ErrorCode)] = [
+            (SignInForm(texts: [:], others: [:], isForm: false), "signin.missing_member"),
+            (SignInForm(texts: ["username": name], others: [:], isForm: false), "signin.missing_member"),
+            (SignInForm(texts: ["password": password], others: [:], isForm: false), "signin.missing_member"),
+            (
+                SignInForm(
+                    texts: ["username": name], others: ["password": .array([.string(Bench.alice)])], isForm: false),
+                "signin.bad_member"
+            ),
+            (
+                SignInForm(texts: ["username": name], others: ["password": .object(["$ne": .null])], isForm: false),
+                "signin.bad_member"
+            ),
+            (
+                SignInForm(texts: ["username": name], others: ["password": .integer(1)], isForm: false),
+                "signin.bad_member"
+            ),
+            (
+                SignInForm(texts: ["password": password], others: ["username": .bool(true)], isForm: false),
+                "signin.bad_member"
+            ),
+        ]
+        for (form, code) in forms {
+            await #expect {
+                try await bench.provider.signIn(with: form, in: bench.context())
+            } throws: {
+                let error = $0 as? AuthenticationError
+                return error?.code == code && error?.disposition == .malformed
+            }
+        }
+        #expect(bench.store.increments.value.isEmpty)
+    }
+
+    @Test func `takes a password as other keyboards compose it`() async throws {
+        let bench = try Bench()
+        let record = try await bench.provider.makeRecord(name: "jos\u{E9}", password: Secret("contrase\u{F1}a mia"))
+        bench.users.add(record)
+        #expect(await bench.logIn("jose\u{301}", "contrasen\u{303}a\u{A0}mia") == nil)
+        #expect(await bench.logIn("JOS\u{C9}", "contrase\u{F1}a mia") == nil)
+        // Compatibility forms are other passwords.
+        #expect(await bench.logIn("jos\u{E9}", "contrase\u{F1}\u{FF41} mia")?.code == "password.wrong_password")
+    }
+
+    @Test func `takes a hash made of other bytes than the composed ones, and makes it anew of those`() async throws {
+        let bench = try Bench()
+        // bcrypt of "pa", U+0308, "ssword", as a tool makes it that does not compose.
+        bench.users.setHash(of: "old", "$2y$05$abcdefghijklmnopqrstuuJe2Br3m6bB0ywR3Dbt4pGV38yRP866S")
+        #expect(await bench.logIn("old", "p\u{E4}ssword")?.code == "password.wrong_password")
+        #expect(await bench.logIn("old", "pa\u{308}ssword") == nil)
+        #expect(await bench.logIn("old", "p\u{E4}ssword") == nil)
+    }
+
+    // MARK: - Better hashes
+
+    @Test func `puts a better hash in place of an old one at login`() async throws {
+        let bench = try Bench()
+        let old = "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2"
+        bench.users.setHash(of: "old", old)
+        #expect(await bench.logIn("old", "wrong horse") != nil)
+        #expect(bench.users["old"]?.hash == old)
+        #expect(await bench.logIn("old", "correct horse") == nil)
+        let new = try #require(bench.users["old"]).hash
+        #expect(new.hasPrefix("$argon2id$v=19$m=64,t=1,p=1$"))
+        #expect(await bench.logIn("old", "correct horse") == nil)
+        #expect(bench.users["old"]?.hash == new)
+    }
+
+    @Test func `leaves a hash that is good enough`() async throws {
+        let bench = try Bench()
+        let better = try Argon2Parameters(memory: 128, iterations: 2, parallelism: 1)
+        let hash = try PasswordHash.make(Secret("correct horse"), with: better).encoded
+        bench.users.setHash(of: "old", hash)
+        #expect(await bench.logIn("old", "correct horse") == nil)
+        #expect(bench.users["old"]?.hash == hash)
+    }
+
+    @Test func `lets a change of password win over a better hash`() async throws {
+        let bench = try Bench()
+        bench.users.setHash(of: "old", "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2")
+        bench.users.interference.withLock { $0 = { $0.setHash(of: "old", "changed") } }
+        #expect(await bench.logIn("old", "correct horse") == nil)
+        #expect(bench.users["old"]?.hash == "changed")
+    }
+
+    @Test func `lets a user in whose hash cannot be replaced`() async throws {
+        let bench = try Bench()
+        bench.users.setHash(of: "old", "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2")
+        bench.users.isReadOnly.withLock { $0 = true }
+        #expect(await bench.logIn("old", "correct horse") == nil)
+        #expect(bench.log.lines.value.contains { $0.contains("could not be replaced") })
+    }
+
+    @Test func `never lets a user in by what bcrypt cuts off`() async throws {
+        let bench = try Bench()
+        bench.users.setHash(of: "old", "$2y$05$abcdefghijklmnopqrstuuGUnCqbfgs3htOkLrFduUjAyLBw1Rq/u")
+        #expect(await bench.logIn("old", String(repeating: "a", count: 73))?.code == "password.wrong_password")
+        #expect(await bench.logIn("old", String(repeating: "a", count: 72)) == nil)
+    }
+
+    // MARK: - Outages
+
+    @Test func `says that it cannot tell while the store is away`() async throws {
+        let bench = try Bench()
+        bench.store.isBroken.withLock { $0 = true }
+        for password in [Bench.alice, "wrong"] {
+            let error = try #require(await bench.logIn("alice", password))
+            #expect(error.code == "password.store_unavailable" && error.disposition == .unavailable)
+        }
+    }
+
+    @Test func `says that it cannot tell while the users are away`() async throws {
+        let bench = try Bench()
+        bench.users.isBroken.withLock { $0 = true }
+        let error = try #require(await bench.logIn("alice", Bench.alice))
+        #expect(error.code == "password.users_unavailable" && error.disposition == .unavailable)
+    }
+
+    @Test func `says that it cannot tell when there are more hashes than threads`() async throws {
+        let bench = try Bench(queue: 0)
+        let error = try #require(await bench.logIn("alice", Bench.alice))
+        #expect(error.code == "password.overloaded" && error.disposition == .unavailable)
+        #expect(error.retryAfter == .seconds(1))
+    }
+
+    @Test func `does not begin a hash that nobody waits for any more`() async throws {
+        let bench = try Bench()
+        let form = SignInForm(texts: ["username": Secret("alice"), "password": Secret("x")], others: [:], isForm: true)
+        let late = AuthenticationContext(now: UnixTime(seconds: 0), deadline: MonotonicTime(nanoseconds: 0))
+        await #expect {
+            try await bench.provider.signIn(with: form, in: late)
+        } throws: {
+            ($0 as? AuthenticationError)?.code == "password.overloaded"
+        }
+    }
+}

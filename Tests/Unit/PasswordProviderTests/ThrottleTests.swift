@@ -1,0 +1,180 @@
+import MartletCore
+import MartletProvider
+import MartletTesting
+import Testing
+
+@testable import PasswordProvider
+
+@Suite struct ThrottleTests {
+    private func fail(
+        _ times: Int, _ bench: Bench, _ name: String = "alice", from client: ClientNetwork? = Bench.home
+    ) async {
+        for _ in 0..<times {
+            let error = await bench.logIn(name, "wrong", from: client)
+            #expect(error?.disposition == .rejected)
+        }
+    }
+
+    @Test(arguments: ["alice", "nobody"])
+    func `refuses a user after the failures that are let through`(name: String) async throws {
+        let bench = try Bench()
+        await fail(5, bench, name)
+        for password in [Bench.alice, "wrong", "", "\0"] {
+            let error = try #require(await bench.logIn(name, password))
+            #expect(error.code == "password.throttled" && error.disposition == .throttled)
+            #expect(error.retryAfter == .seconds(300))
+        }
+        bench.time.advance(by: .seconds(299))
+        #expect(await bench.logIn(name, Bench.alice)?.retryAfter == .seconds(1))
+        bench.time.advance(by: .seconds(1))
+        #expect(await bench.logIn(name, "wrong")?.disposition == .rejected)
+    }
+
+    @Test func `lets the right password in when the ban is over`() async throws {
+        let bench = try Bench()
+        await fail(5, bench)
+        // Trying all the time makes no ban longer.
+        for _ in 0..<60 {
+            bench.time.advance(by: .seconds(5))
+            if await bench.logIn("alice", "wrong")?.disposition == .rejected { break }
+        }
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+    }
+
+    @Test func `has one count for every spelling of a name`() async throws {
+        let bench = try Bench()
+        for name in ["alice", "Alice", "ALICE", "\u{FF41}lice", "aLiCe"] { await fail(1, bench, name) }
+        #expect(await bench.logIn("alicE", Bench.alice)?.disposition == .throttled)
+    }
+
+    @Test func `begins anew after a login`() async throws {
+        let bench = try Bench()
+        for _ in 0..<3 {
+            await fail(4, bench)
+            #expect(await bench.logIn("alice", Bench.alice) == nil)
+        }
+    }
+
+    @Test func `forgets failures when their window is over`() async throws {
+        let bench = try Bench()
+        for _ in 0..<3 {
+            await fail(4, bench)
+            bench.time.advance(by: .seconds(120))
+        }
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+    }
+
+    @Test func `takes its numbers from the configuration`() async throws {
+        let bench = try Bench([
+            "throttle: { attempts: 2, window: 10s, ban: 1h, per_address: { attempts: 3, window: 1m } }"
+        ])
+        await fail(2, bench)
+        #expect(await bench.logIn("alice", "wrong")?.retryAfter == .seconds(3600))
+        await fail(1, bench, "bob")
+        let error = try #require(await bench.logIn("carol", "wrong"))
+        #expect(error.code == "password.address_throttled" && error.disposition == .throttled)
+        #expect(error.retryAfter == .seconds(60))
+    }
+
+    // MARK: - Places
+
+    @Test func `cannot lock out a user at a place of an earlier login`() async throws {
+        let bench = try Bench()
+        #expect(await bench.logIn("alice", Bench.alice, from: Bench.home) == nil)
+        for _ in 0..<20 { await bench.logIn("alice", "wrong", from: Bench.elsewhere) }
+        #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere)?.disposition == .throttled)
+        #expect(await bench.logIn("alice", Bench.alice, from: Bench.home) == nil)
+        // The login at home opens nothing elsewhere.
+        #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere)?.disposition == .throttled)
+    }
+
+    @Test func `throttles at a known place too`() async throws {
+        let bench = try Bench()
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+        await fail(5, bench)
+        #expect(await bench.logIn("alice", Bench.alice)?.disposition == .throttled)
+        // Another place has its own count, which is still empty.
+        #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil)
+    }
+
+    @Test func `remembers a place for thirty days after its last login`() async throws {
+        let bench = try Bench()
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+        bench.time.advance(by: .seconds(20 * 86_400))
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+        bench.time.advance(by: .seconds(20 * 86_400))
+        await fail(5, bench, from: Bench.elsewhere)
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+        bench.time.advance(by: .seconds(31 * 86_400))
+        await fail(5, bench, from: Bench.elsewhere)
+        #expect(await bench.logIn("alice", Bench.alice)?.disposition == .throttled)
+    }
+
+    @Test func `knows a place for one user only`() async throws {
+        let bench = try Bench()
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+        await fail(5, bench, "bob", from: Bench.elsewhere)
+        #expect(await bench.logIn("bob", "wrong")?.disposition == .throttled)
+    }
+
+    @Test func `refuses a place that fails too often, whoever the user`() async throws {
+        let bench = try Bench()
+        for index in 0..<100 { await fail(1, bench, "user\(index)", from: Bench.elsewhere) }
+        let error = try #require(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere))
+        #expect(error.code == "password.address_throttled")
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+        bench.time.advance(by: .seconds(120))
+        #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil)
+    }
+
+    @Test func `counts no successes against a place`() async throws {
+        let bench = try Bench(["throttle: { per_address: { attempts: 3 } }"])
+        for _ in 0..<10 { #expect(await bench.logIn("alice", Bench.alice) == nil) }
+    }
+
+    @Test func `throttles where no address is known`() async throws {
+        let bench = try Bench()
+        await fail(5, bench, from: nil)
+        #expect(await bench.logIn("alice", Bench.alice, from: nil)?.disposition == .throttled)
+    }
+
+    // MARK: - The store
+
+    @Test func `has no name, place or password in a key or a line of the log`() async throws {
+        let bench = try Bench()
+        let planted = "PlantedName*\r\n{x}"
+        for _ in 0..<6 { await bench.logIn(planted, "PlantedPassword") }
+        for _ in 0..<6 { await bench.logIn("alice", "PlantedPassword") }
+        let keys = bench.store.keys.value
+        #expect(!keys.isEmpty)
+        for key in keys {
+            #expect(key.hasPrefix("test:provider:password:"))
+            #expect(key.utf8.allSatisfy { (0x21...0x7E).contains($0) } && key.utf8.count < 100)
+        }
+        let text = (keys + bench.log.lines.value).joined(separator: "\n")
+        for secret in ["Planted", "planted", "alice"] { #expect(!text.contains(secret)) }
+        #expect(!keys.contains { $0.contains("192.0.2") })
+    }
+
+    @Test func `lets no more through at once than one after the other`() async throws {
+        let bench = try Bench()
+        let outcomes = await withTaskGroup(of: AuthenticationError?.self) { group in
+            for index in 0..<40 { group.addTask { await bench.logIn("alice", "guess \(index)") } }
+            var outcomes: [AuthenticationError?] = []
+            for await outcome in group { outcomes.append(outcome) }
+            return outcomes
+        }
+        #expect(outcomes.count { $0?.disposition == .rejected } <= 5)
+        #expect(outcomes.allSatisfy { $0?.disposition == .rejected || $0?.disposition == .throttled })
+        #expect(await bench.logIn("alice", Bench.alice)?.retryAfter == .seconds(300))
+    }
+
+    @Test func `goes on counting attempts while failures cannot be counted`() async throws {
+        let bench = try Bench()
+        for _ in 0..<5 { await bench.logIn("alice", "wrong", from: nil) }
+        bench.store.isBroken.withLock { $0 = true }
+        #expect(await bench.logIn("alice", Bench.alice)?.disposition == .unavailable)
+        bench.store.isBroken.withLock { $0 = false }
+        #expect(await bench.logIn("alice", Bench.alice)?.disposition == .throttled)
+    }
+}
