@@ -55,7 +55,8 @@ import Testing
         let made = try #require(blueprint, "\(diagnostics.sorted)")
         let services = try Services(sink: LogSink(.text, descriptor: 2), level: .error)
         defer { services.shutdown() }
-        let graph = try Graph.build(made, services, previous: nil, keys: KeyShelf()) {}
+        let graph = try Graph.build(
+            made, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch())
         func explain(_ token: String) async -> RequestExplanation {
             await RequestExplainer(graph.snapshot, clock: .system)
                 .explain(AskedRequest(method: "GET", target: "/a", host: "a.test", token: Secret(token)))
