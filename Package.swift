@@ -141,7 +141,7 @@ let package = Package(
                 swiftSettings: strict),
             .target(
                 name: "MartletTesting",
-                dependencies: ["COpenSSL"],
+                dependencies: ["COpenSSL", "MartletJSON"],
                 path: "Tests/Support", swiftSettings: strict),
             .target(
                 name: "MartletSessionTesting",

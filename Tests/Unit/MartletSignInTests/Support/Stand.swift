@@ -3,6 +3,7 @@ import MartletCore
 import MartletJSON
 import MartletProvider
 import MartletTesting
+import Testing
 
 @testable import MartletProxy
 @testable import MartletSignIn
@@ -80,7 +81,24 @@ struct Stand {
             method: method, path: parts[0], query: parts.count > 1 ? parts[1] : "", fields: fields, body: body,
             bodyBytes: body.count, client: "127.0.0.1",
             network: ClientNetwork(address: [UInt8](repeating: 0, count: 16)), requestID: "r1")
-        return Reply(response: await endpoints.answer(request))
+        let reply = Reply(response: await endpoints.answer(request))
+        for finding in findings(method, parts[0], reply) { Issue.record("\(finding)") }
+        return reply
+    }
+
+    private static let described = APIDescription(OpenAPI.document(path: "/auth"))
+
+    /// What the description of the endpoints has against an answer; refusals are written elsewhere, so that of theirs
+    /// only the status can be held to it here.
+    private func findings(_ method: String, _ path: String, _ reply: Reply) -> [String] {
+        guard endpoints.setup.configuration.path == "/auth" else { return [] }
+        var fields = reply.response.fields
+        if let failure = reply.response.failure {
+            if failure.challengeText != nil { fields.append(("WWW-Authenticate", "")) }
+            if failure.retryAfter > 0 { fields.append(("Retry-After", String(failure.retryAfter))) }
+        }
+        let body = reply.response.failure == nil ? reply.response.body : nil
+        return Self.described.findings(method, path, .init(status: reply.status, fields: fields, body: body))
     }
 
     /// Posts JSON.

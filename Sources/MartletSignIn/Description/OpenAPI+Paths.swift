@@ -1,0 +1,279 @@
+/// The endpoints.
+extension OpenAPI {
+    /// Proofs, and what comes of them.
+    static let loginPaths = #"""
+        {
+          "/login/{provider}": {
+            "parameters": [{"$ref": "#/components/parameters/Provider"}],
+            "post": {
+              "operationId": "login",
+              "summary": "Exchange a proof for a session",
+              "security": [],
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {"schema": {"$ref": "#/components/schemas/Login"}},
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Login"}}
+                }
+              },
+              "responses": {
+                "200": {"$ref": "#/components/responses/Tokens"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "403": {"$ref": "#/components/responses/NotAllowed"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/nonce": {
+            "post": {
+              "operationId": "nonce",
+              "summary": "Get a nonce for a login",
+              "security": [],
+              "responses": {
+                "200": {"$ref": "#/components/responses/Nonce"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/refresh": {
+            "post": {
+              "operationId": "refresh",
+              "summary": "Exchange a refresh token for a new pair of tokens",
+              "security": [],
+              "description": "The old token returns the same new pair for a moment; used later, it ends the session.",
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {"schema": {"$ref": "#/components/schemas/Refresh"}},
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Refresh"}}
+                }
+              },
+              "responses": {
+                "200": {"$ref": "#/components/responses/Tokens"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/link/{provider}": {
+            "parameters": [{"$ref": "#/components/parameters/Provider"}],
+            "post": {
+              "operationId": "link",
+              "summary": "Join a second identity to the caller's account",
+              "security": [{"session": []}],
+              "description": "Needs an account store. Joined already is as good as joined now.",
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {"schema": {"$ref": "#/components/schemas/Login"}},
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Login"}}
+                }
+              },
+              "responses": {
+                "204": {"$ref": "#/components/responses/Done"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "403": {"$ref": "#/components/responses/NotAllowed"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "409": {"$ref": "#/components/responses/Conflict"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            },
+            "delete": {
+              "operationId": "unlink",
+              "summary": "Part an identity from the caller's account",
+              "security": [{"session": []}],
+              "description": "Sessions that the identity made end. The last identity stays.",
+              "responses": {
+                "204": {"$ref": "#/components/responses/Done"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "409": {"$ref": "#/components/responses/Conflict"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/password": {
+            "post": {
+              "operationId": "changePassword",
+              "summary": "Change the password of the caller's account",
+              "security": [{"session": []}],
+              "description": "The subject's other sessions end.",
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {"schema": {"$ref": "#/components/schemas/PasswordChange"}},
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/PasswordChange"}}
+                }
+              },
+              "responses": {
+                "204": {"$ref": "#/components/responses/Done"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "403": {"$ref": "#/components/responses/NotAllowed"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          }
+        }
+        """#
+
+    /// What callers do about their sessions.
+    static let sessionPaths = #"""
+        {
+          "/logout": {
+            "post": {
+              "operationId": "logout",
+              "summary": "End the session, or every session of the subject",
+              "security": [{"session": []}],
+              "parameters": [
+                {
+                  "name": "all",
+                  "in": "query",
+                  "schema": {"type": "string", "enum": ["true", "false"]},
+                  "description": "`true` ends every session of the subject."
+                }
+              ],
+              "responses": {
+                "204": {"$ref": "#/components/responses/Done"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/session": {
+            "get": {
+              "operationId": "session",
+              "summary": "Tell who is calling",
+              "security": [{"session": []}],
+              "responses": {
+                "200": {"$ref": "#/components/responses/Session"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/sessions": {
+            "get": {
+              "operationId": "sessions",
+              "summary": "List the caller's sessions, the newest first",
+              "security": [{"session": []}],
+              "responses": {
+                "200": {"$ref": "#/components/responses/Sessions"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/sessions/{id}": {
+            "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "delete": {
+              "operationId": "endSession",
+              "summary": "End one of the caller's sessions",
+              "security": [{"session": []}],
+              "responses": {
+                "204": {"$ref": "#/components/responses/Done"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/openapi.json": {
+            "get": {
+              "operationId": "description",
+              "summary": "This description",
+              "security": [],
+              "responses": {
+                "200": {
+                  "description": "An OpenAPI document.",
+                  "content": {
+                    "application/json": {"schema": {"type": "object", "required": ["openapi", "paths"]}}
+                  }
+                },
+                "413": {"$ref": "#/components/responses/TooLarge"}
+              }
+            }
+          }
+        }
+        """#
+
+    /// What stands beside `sessions.path`.
+    static let wellKnownPaths = #"""
+        {
+          "/.well-known/jwks.json": {
+            "servers": [{"url": "/"}],
+            "get": {
+              "operationId": "keySet",
+              "summary": "The public keys of the assertion (RFC 7517)",
+              "security": [],
+              "responses": {
+                "200": {
+                  "description": "A key set.",
+                  "content": {"application/json": {"schema": {"$ref": "#/components/schemas/KeySet"}}}
+                },
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"}
+              }
+            }
+          },
+          "/.well-known/apple-app-site-association": {
+            "servers": [{"url": "/"}],
+            "get": {
+              "operationId": "appSiteAssociation",
+              "summary": "Which apps may use this host's passwords",
+              "security": [],
+              "responses": {
+                "200": {
+                  "description": "Apple's document.",
+                  "content": {
+                    "application/json": {"schema": {"$ref": "#/components/schemas/AppSiteAssociation"}}
+                  }
+                },
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"}
+              }
+            }
+          },
+          "/.well-known/change-password": {
+            "servers": [{"url": "/"}],
+            "get": {
+              "operationId": "changePasswordPage",
+              "summary": "Where passwords are changed",
+              "security": [],
+              "responses": {
+                "303": {
+                  "description": "The page.",
+                  "headers": {"Location": {"required": true, "schema": {"type": "string"}}}
+                },
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"}
+              }
+            }
+          }
+        }
+        """#
+}

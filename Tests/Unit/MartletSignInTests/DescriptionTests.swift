@@ -1,0 +1,96 @@
+import Foundation
+import MartletConfig
+import MartletJSON
+import MartletProxy
+import MartletTesting
+import Testing
+
+@testable import MartletSignIn
+
+/// The description of the endpoints; every answer of this room's other tests is held to it as well.
+@Suite struct `The description` {
+    private static let file = URL(filePath: #filePath).deletingLastPathComponent()
+        .appending(path: "../../../Sources/MartletServer/Documentation.docc/openapi.json").standardized
+
+    @Test func `is served where the endpoints are`() async throws {
+        let reply = await Stand { $0.configuration.path = "/sign-in" }.send("GET", "/sign-in/openapi.json")
+        #expect(reply.status == 200 && reply.field("Content-Type") == "application/json")
+        #expect(reply["openapi"] == "3.1.0")
+        let described = APIDescription(reply.object).operations
+        #expect(described.count == 14)
+        #expect(described.contains { $0.method == "POST" && $0.path == "/sign-in/login/{provider}" })
+        #expect(described.contains { $0.method == "GET" && $0.path == "/.well-known/jwks.json" })
+    }
+
+    @Test func `is the file of the documentation`() throws {
+        let document = OpenAPI.document(path: "/auth")
+        if ProcessInfo.processInfo.environment["MARTLET_WRITE_OPENAPI"] != nil {
+            try Data(Self.text(.object(document), indented: "").utf8 + [0x0A]).write(to: Self.file)
+        }
+        let limits = JSONLimits(maximumDepth: 32, maximumBytes: 1 << 20)
+        #expect(try JSON.parse(Array(Data(contentsOf: Self.file)), limits: limits) == .object(document))
+    }
+
+    @Test func `names every method of every path, and no other`() {
+        let described = APIDescription(OpenAPI.document(path: "/auth")).operations
+        for (path, allow) in `Paths and methods`.methods {
+            let template = path.replacing("/login/apple", with: "/login/{provider}")
+                .replacing("/link/apple", with: "/link/{provider}").replacing("/ses_1", with: "/{id}")
+            let methods = Set(described.filter { $0.path == template }.map(\.method))
+            #expect(methods == Set(allow.split(separator: ", ").map(String.init)).subtracting(["HEAD"]), "\(path)")
+        }
+        #expect(Set(described.map(\.path)).count == `Paths and methods`.methods.count)
+    }
+
+    @Test func `refers to nothing that is not there`() {
+        let document = OpenAPI.document(path: "/auth")
+        let schema = JSONSchema(document: document)
+        var references = 0
+        func walk(_ value: JSONValue) {
+            for element in value.array ?? [] { walk(element) }
+            guard let object = value.object else { return }
+            if object["$ref"] != nil {
+                references += 1
+                #expect(schema.resolve(object) != nil, "\(object)")
+            }
+            for member in object.members { walk(member.value) }
+        }
+        walk(.object(document))
+        #expect(references > 90)
+    }
+
+    @Test func `finds what it does not describe`() {
+        let described = APIDescription(OpenAPI.document(path: "/auth"))
+        func findings(_ status: Int, _ body: String) -> [String] {
+            let fields = [(name: "Content-Type", value: "application/json"), ("Cache-Control", "no-store")]
+            return described.findings(
+                "POST", "/auth/nonce", .init(status: status, fields: fields, body: Array(body.utf8)))
+        }
+        #expect(findings(200, #"{"nonce":"0123456789012345678901","expires_in":300}"#) == [])
+        #expect(findings(200, #"{"nonce":"0123456789012345678901","expires_in":300,"x":1}"#).count == 1)
+        #expect(findings(200, #"{"nonce":"short","expires_in":"300"}"#).count == 2)
+        #expect(findings(200, "[]").count == 1)
+        #expect(findings(200, "x").count == 1)
+        #expect(findings(418, "{}").count == 1)
+    }
+
+    /// The document as people read it.
+    private static func text(_ value: JSONValue, indented margin: String) -> String {
+        let inner = margin + "  "
+        func lines(_ parts: [String], _ open: String, _ close: String) -> String {
+            let line = open + parts.joined(separator: ", ") + close
+            guard line.utf8.count + margin.utf8.count > 100 || line.contains("\n") else { return line }
+            return "\(open)\n\(inner)" + parts.joined(separator: ",\n\(inner)") + "\n\(margin)\(close)"
+        }
+        switch value {
+        case .object(let object):
+            return lines(
+                object.members.map { member in
+                    "\(String(decoding: JSON.write(.string(member.name)), as: UTF8.self)): "
+                        + text(member.value, indented: inner)
+                }, "{", "}")
+        case .array(let elements): return lines(elements.map { text($0, indented: inner) }, "[", "]")
+        default: return String(decoding: JSON.write(value), as: UTF8.self)
+        }
+    }
+}
