@@ -77,6 +77,22 @@ import Testing
         }
     }
 
+    @Test func `refuses at once what is more than can wait`() async throws {
+        let server = try PostgreSQLServer()
+        try await withStores(at: server.url()) { stores in
+            let store = stores[0]
+            server.freeze(true)
+            let codes = try await together(1400) { _ in
+                await code { _ = try await store.find(identity("apple", "001")) }
+            }
+            server.freeze(false)
+            // 1,024 wait, and 128 are under way.
+            #expect(codes.count { $0 == .accountsOverloaded } == 1400 - 1024 - 128)
+            #expect(codes.allSatisfy { $0 != nil })
+            _ = try await recovery(store)
+        }
+    }
+
     @Test func `goes on when the server ends its connections`() async throws {
         let server = try SharedPostgreSQL.get()
         let database = try server.makeDatabase()
