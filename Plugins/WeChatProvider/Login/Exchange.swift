@@ -45,7 +45,7 @@ struct Exchange: Sendable {
 
     private func authorize(_ post: LoginPost) async throws(AuthenticationError) -> SignIn {
         let name = post.app.clientName
-        let grant = try await client.ask("access_token", url(post), for: name, until: deadline, Grant.init)
+        let grant = try await client.ask("exchange", url(post), for: name, until: deadline, Grant.init)
         guard !grant.isVirtual else { throw .virtualUser }
         let hasProfile = try checkScopes(grant.scopes, of: post.app.variant)
         var user = try WeChatUser(openID: grant.openID, unionID: grant.unionID)
