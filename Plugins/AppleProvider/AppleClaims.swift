@@ -54,6 +54,13 @@ struct AppleClaims {
         return subject
     }
 
+    /// A claim that binds the token to what else the client has; `nil` if it is absent.
+    func binding(_ name: String) throws(Refusal) -> String? {
+        guard let value = payload[name] else { return nil }
+        guard let text = value.string else { throw .badClaim("\(name) is not a text") }
+        return text
+    }
+
     /// Apple's notifications are signed with the same keys for the same audience; they are no proof of a person.
     func refuseEvents() throws(Refusal) {
         guard payload["events"] == nil else { throw .wrongTokenKind("this is a notification, not an identity token") }

@@ -19,8 +19,32 @@ public struct AppleConfiguration: ConfigurationDecodable {
     public let leeway: Duration
     /// Of one call to Apple.
     public let timeout: Duration
-    /// How long after `iat` a token may be used.
+    /// How long after `iat` a token may be used as bearer.
     public let maximumAge: Duration
+    /// Whether a login's token must be bound to it by a nonce.
+    public let nonce: NoncePolicy
+    /// What of the nonce the app puts into its request to Apple.
+    public let nonceForm: NonceForm
+    /// How long after `iat` a token may be used to log in.
+    public let loginMaximumAge: Duration
+
+    /// Whether a login needs a nonce.
+    public enum NoncePolicy: String, Sendable, CaseIterable, ConfigurationValue {
+        /// It is not looked at.
+        case off
+        /// It may be the app's own or come from the gateway, or be missing from both the body and the token.
+        case optional
+        /// It comes from the gateway.
+        case required
+    }
+
+    /// What the token's `nonce` is, where the body's is the raw one.
+    public enum NonceForm: String, Sendable, CaseIterable, ConfigurationValue {
+        /// The same.
+        case raw
+        /// Its SHA-256 in lower-case hexadecimal.
+        case sha256Hex = "sha256_hex"
+    }
 
     public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let here = reader.location
@@ -32,6 +56,10 @@ public struct AppleConfiguration: ConfigurationDecodable {
         leeway = reader.optional("leeway", default: Defaults.leeway, in: .zero ... .seconds(300))
         timeout = reader.optional("timeout", default: Defaults.timeout, in: .milliseconds(100) ... .seconds(60))
         maximumAge = reader.optional("max_age", default: Defaults.maximumAge, in: .seconds(1) ... .seconds(30 * 86_400))
+        nonce = reader.optional("nonce", default: .optional)
+        nonceForm = reader.optional("nonce_form", default: .raw)
+        loginMaximumAge = reader.optional(
+            "login_max_age", default: Defaults.loginMaximumAge, in: .seconds(1) ... .seconds(86_400))
         for key in Self.laterKeys { reader.unsupported(key) }
         audiences = try reader.required("audiences")
     }
@@ -42,14 +70,13 @@ public struct AppleConfiguration: ConfigurationDecodable {
         static let leeway = Duration.zero
         static let timeout = Duration.seconds(5)
         static let maximumAge = Duration.seconds(86_400)
+        static let loginMaximumAge = Duration.seconds(600)
     }
 
     private static let keysPath = "/auth/keys"
 
-    /// Keys for login and for exchanging codes.
-    private static let laterKeys = [
-        "nonce", "nonce_form", "login_max_age", "team_id", "key_id", "private_key", "private_key_file",
-    ]
+    /// Keys for exchanging codes.
+    private static let laterKeys = ["team_id", "key_id", "private_key", "private_key_file"]
 
     private static func keys(below base: Located<URLText>) -> Located<URLText> {
         let text = base.value.text.hasSuffix("/") ? String(base.value.text.dropLast()) : base.value.text
@@ -90,7 +117,15 @@ extension AppleConfiguration {
                 "The signature algorithms that are accepted."),
             .optional("leeway", .duration, default: "0s", "How long after its `exp` a token still counts."),
             .optional("timeout", .duration, default: "5s", "How long one call to Apple may take."),
-            .optional("max_age", .duration, default: "24h", "How long after its `iat` a token may be used."),
+            .optional("max_age", .duration, default: "24h", "How long after its `iat` a token may be used as bearer."),
+            .optional(
+                "nonce", .choice(NoncePolicy.allCases.map(\.rawValue)), default: "optional",
+                "Whether a login needs a nonce; `required` takes only the gateway's own."),
+            .optional(
+                "nonce_form", .choice(NonceForm.allCases.map(\.rawValue)), default: "raw",
+                "What of the nonce the app puts into its request to Apple."),
+            .optional(
+                "login_max_age", .duration, default: "10m", "How long after its `iat` a token may be used to log in."),
         ])
     }
 

@@ -1,16 +1,17 @@
 public import MartletConfig
-private import MartletCore
+internal import MartletCore
 private import MartletJOSE
 public import MartletProvider
 
-/// Sign in with Apple: judges identity tokens that come as bearer tokens.
+/// Sign in with Apple: judges identity tokens that come as bearer tokens or in a login.
 public struct AppleProvider: LocallyVerifying {
     /// What its block is decoded to.
     public typealias Configuration = AppleConfiguration
 
     public static let kind: ProviderKind = "apple"
 
-    private let configuration: AppleConfiguration
+    let configuration: AppleConfiguration
+    let context: ProviderContext
     private let keys: IssuerKeys
 
     /// Checks URLs and lists.
@@ -20,6 +21,7 @@ public struct AppleProvider: LocallyVerifying {
 
     public init(_ configuration: AppleConfiguration, context: ProviderContext) throws(ConfigurationError) {
         self.configuration = configuration
+        self.context = context
         keys = context.issuerKeys(at: configuration.jwksURL.value.text, allowing: configuration.algorithms)
     }
 
@@ -31,7 +33,8 @@ public struct AppleProvider: LocallyVerifying {
     ) throws(AuthenticationError) -> LocalVerdict {
         var trail = CheckTrail(recorded: false)
         do throws(Refusal) {
-            return .authenticated(try judge(credential, at: context.now, trail: &trail) { keys.lookup($0) })
+            return .authenticated(
+                try judge(credential, for: .bearer, at: context.now, trail: &trail) { keys.lookup($0) }.identity)
         } catch {
             if case .undecided = error.kind { return .undecided }
             throw Self.error(error)
@@ -44,37 +47,44 @@ public struct AppleProvider: LocallyVerifying {
     ) async throws(AuthenticationError) -> Identity {
         var trail = CheckTrail(recorded: false)
         do throws(Refusal) {
-            return try await settle(credential, at: context.now, trail: &trail)
+            return try await settle(credential, for: .bearer, at: context.now, trail: &trail).identity
         } catch {
             throw Self.error(error)
         }
     }
 
+    /// What a token is good for.
+    enum Use { case bearer, login }
+
     /// Judges with the keys at hand, and once more if one had to be fetched.
-    private func settle(
-        _ credential: Credential, at now: UnixTime, trail: inout CheckTrail
-    ) async throws(Refusal) -> Identity {
+    func settle(
+        _ credential: Credential, for use: Use, at now: UnixTime, trail: inout CheckTrail
+    ) async throws(Refusal) -> CheckedToken {
         let empty = trail
         do throws(Refusal) {
-            return try judge(credential, at: now, trail: &trail) { keys.lookup($0) }
+            return try judge(credential, for: use, at: now, trail: &trail) { keys.lookup($0) }
         } catch {
             guard case .undecided(let id) = error.kind else { throw error }
             let settled = await keys.settle(id)
             trail = empty
-            return try judge(credential, at: now, trail: &trail) { _ in settled }
+            return try judge(credential, for: use, at: now, trail: &trail) { _ in settled }
         }
     }
 
     private func judge(
-        _ credential: Credential, at now: UnixTime, trail: inout CheckTrail, lookup: (KeyID) -> IssuerKeys.Lookup
-    ) throws(Refusal) -> Identity {
+        _ credential: Credential, for use: Use, at now: UnixTime, trail: inout CheckTrail,
+        lookup: (KeyID) -> IssuerKeys.Lookup
+    ) throws(Refusal) -> CheckedToken {
         try withoutActuallyEscaping(lookup) { (lookup) throws(Refusal) in
-            let checklist = TokenChecklist(configuration: configuration, now: now, lookup: lookup)
+            let checklist = TokenChecklist(
+                configuration: configuration,
+                maximumAge: use == .bearer ? configuration.maximumAge : configuration.loginMaximumAge, now: now,
+                lookup: lookup)
             return try credential.withBytes { (token) throws(Refusal) in try checklist.run(token, trail: &trail) }
         }
     }
 
-    private static func error(_ refusal: Refusal) -> AuthenticationError {
+    static func error(_ refusal: Refusal) -> AuthenticationError {
         switch refusal.kind {
         case .rejected: .rejected(refusal.code, cause: refusal)
         case .undecided, .unavailable: .unavailable(refusal.code, cause: refusal)
@@ -86,7 +96,7 @@ extension AppleProvider: Explaining {
     /// Runs the same checks, and tells how each went.
     public func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckVerdict] {
         var trail = CheckTrail(recorded: true)
-        _ = try? await settle(credential, at: context.now, trail: &trail)
+        _ = try? await settle(credential, for: .bearer, at: context.now, trail: &trail)
         return trail.verdicts
     }
 }

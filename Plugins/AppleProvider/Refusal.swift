@@ -9,7 +9,7 @@ struct Refusal: Error, CustomStringConvertible {
         case rejected
         /// The issuer may have this key; it is not known yet.
         case undecided(KeyID)
-        /// There are no keys to judge with.
+        /// There are no keys to judge with, or no store to ask.
         case unavailable
     }
 
@@ -42,6 +42,13 @@ struct Refusal: Error, CustomStringConvertible {
     static func badSubject(_ message: String) -> Refusal { Refusal(.rejected, "bad_subject", message) }
     static func wrongTokenKind(_ message: String) -> Refusal { Refusal(.rejected, "wrong_token_kind", message) }
     static func badClaim(_ message: String) -> Refusal { Refusal(.rejected, "bad_claim", message) }
+
+    static let userMismatch = Refusal(.rejected, "user_mismatch", "user is not the token's sub")
+    static let codeMismatch = Refusal(.rejected, "code_mismatch", "the code is not the one that came with the token")
+    static let nonceMissing = Refusal(.rejected, "nonce_missing", "body and token do not both have a nonce")
+    static let nonceMismatch = Refusal(.rejected, "nonce_mismatch", "the nonces of body and token differ")
+    static let nonceReused = Refusal(.rejected, "nonce_reused", "the nonce was used, has expired or is not ours")
+    static func storeUnavailable(_ message: String) -> Refusal { Refusal(.unavailable, "store_unavailable", message) }
 
     var description: String { "\(message) [\(code)]" }
 }

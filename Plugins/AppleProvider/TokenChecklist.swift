@@ -3,9 +3,16 @@ internal import MartletCore
 internal import MartletJOSE
 internal import MartletProvider
 
-/// The one list of checks that makes an identity of an identity token used directly as a bearer token.
+/// What an identity token that holds has shown.
+struct CheckedToken {
+    let identity: Identity
+    /// Also those that say nothing about the person, such as `nonce`.
+    let claims: AppleClaims
+}
+
+/// The one list of checks that makes an identity of an identity token.
 ///
-/// The request path and `martlet explain` both run it. The order is fixed: nothing of the payload is believed before the
+/// Requests, logins and `martlet explain` all run it. The order is fixed: nothing of the payload is believed before the
 /// signature holds, and each check has its own reason.
 struct TokenChecklist {
     /// How far ahead Apple's clock may be, for `iat`, `nbf` and `auth_time`.
@@ -14,12 +21,14 @@ struct TokenChecklist {
     private static let longestLife: Int64 = 48 * 3600
 
     let configuration: AppleConfiguration
+    /// How long after `iat` a token counts.
+    let maximumAge: Duration
     let now: UnixTime
     /// How a key is found: from memory, or as a fetch has settled it.
     let lookup: (KeyID) -> IssuerKeys.Lookup
 
     /// Runs the checks up to the first that fails.
-    func run(_ token: [UInt8], trail: inout CheckTrail) throws(Refusal) -> Identity {
+    func run(_ token: [UInt8], trail: inout CheckTrail) throws(Refusal) -> CheckedToken {
         let jws = try trail.check("form") { () throws(Refusal) in
             try refusing { () throws(JOSEError) in try CompactJWS(token) }
         }
@@ -40,9 +49,10 @@ struct TokenChecklist {
         trail.note("sub \(shown(subject))")
         try trail.check("token kind") { () throws(Refusal) in try claims.refuseEvents() }
         let values = try trail.check("claims") { () throws(Refusal) in try claims.normalised() }
-        return Identity(
+        let identity = Identity(
             providerSubject: subject, issuer: issuer, claims: values, authTime: times.authTime ?? times.issuedAt,
             issuedAt: times.issuedAt, expiresAt: times.end)
+        return CheckedToken(identity: identity, claims: claims)
     }
 
     private func refusing<Found>(_ body: () throws(JOSEError) -> Found) throws(Refusal) -> Found {
@@ -117,10 +127,10 @@ extension TokenChecklist {
         trail.note("iat \(issuedAt)")
         let latest = now.advanced(bySeconds: Self.clockSkew)
         // The first instant at which the token is too old.
-        let ageLimit = issuedAt.advanced(bySeconds: configuration.maximumAge.wholeSeconds).advanced(bySeconds: 1)
+        let ageLimit = issuedAt.advanced(bySeconds: maximumAge.wholeSeconds).advanced(bySeconds: 1)
         try trail.check("age") { () throws(Refusal) in
             guard issuedAt <= latest else { throw .issuedInFuture("iat \(issuedAt) is ahead, it is \(now)") }
-            guard now < ageLimit else { throw .tooOld("iat \(issuedAt) is longer ago than max_age, it is \(now)") }
+            guard now < ageLimit else { throw .tooOld("iat \(issuedAt) is too long ago, it is \(now)") }
         }
         let authTime = try trail.check("other times") { () throws(Refusal) in
             try otherTimes(of: claims, notAfter: latest)

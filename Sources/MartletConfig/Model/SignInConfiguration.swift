@@ -33,7 +33,7 @@ package struct AssertionConfiguration: Sendable {
     package var audience: String?
     /// A P-256 private key, PEM.
     package var key: Located<Secret>
-    /// Keys that signed before, or will: published, not used.
+    /// Keys that signed before, or will, PEM of either half: published, not used.
     package var otherKeys: [Located<Secret>]
 }
 

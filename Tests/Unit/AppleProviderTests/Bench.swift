@@ -19,7 +19,10 @@ struct Bench {
     /// - Parameters:
     ///   - lines: more of the provider's block, `key: value` each.
     ///   - document: what Apple answers; by default the three keys.
-    init(_ lines: [(String, Value)] = [], document: [UInt8]? = nil) throws {
+    ///   - store: where nonces are.
+    init(
+        _ lines: [(String, Value)] = [], document: [UInt8]? = nil, store: any SharedStoring = MemoryStore(clock: clock)
+    ) throws {
         var entries: [(String, Value)] = [("audiences", .list(["com.example.app", "com.example.web"]))]
         entries.removeAll { entry in lines.contains { $0.0 == entry.0 } }
         var diagnostics = Diagnostics()
@@ -34,21 +37,25 @@ struct Bench {
         }
         let issuer = IssuerInMemory(try document ?? Self.document())
         self.issuer = issuer
-        provider = try AppleProvider(configuration, context: Self.context(issuer))
+        provider = try AppleProvider(configuration, context: Self.context(issuer, store))
     }
 
     static func document(_ keys: [SigningKey]? = nil) throws -> [UInt8] {
         try AppleFixture.document(try keys ?? [key.get(), otherKey.get(), ellipticKey.get()])
     }
 
-    private static func context(_ issuer: IssuerInMemory) -> ProviderContext {
+    static let clock = Clock(unixTime: { UnixTime(seconds: now) }, monotonicTime: { MonotonicTime(nanoseconds: 1) })
+
+    private static func context(_ issuer: IssuerInMemory, _ store: any SharedStoring) -> ProviderContext {
         let policy = IssuerKeysPolicy(
             ttl: .seconds(3600), maximumStale: .seconds(86_400), unknownKeyCooldown: .seconds(60),
             negativeTTL: .seconds(300),
             fetchTimeout: .seconds(3))
-        let clock = Clock(unixTime: { UnixTime(seconds: now) }, monotonicTime: { MonotonicTime(nanoseconds: 1) })
+        let detached = ProviderContext.Services.detached(clock: clock, hasUsers: false)
+        let services = ProviderContext.Services(
+            clock: clock, http: detached.http, store: store, hashing: detached.hashing, users: nil)
         return ProviderContext(
-            name: "apple", services: .detached(clock: clock, hasUsers: false), logger: .silent, storeKeyPrefix: "test:",
+            name: "apple", services: services, logger: .silent, storeKeyPrefix: "test:",
             makeIssuerKeys: { url, algorithms, removed in
                 IssuerKeys(
                     url: url, policy: policy, allowing: algorithms, fetcher: issuer, store: nil,

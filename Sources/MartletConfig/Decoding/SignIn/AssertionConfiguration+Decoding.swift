@@ -15,7 +15,7 @@ extension AssertionConfiguration: ConfigurationDecodable {
         .adding([
             .optional(
                 "verify_key_files", .list(.path, nonEmpty: false), default: "[]",
-                "P-256 private keys that are published but do not sign: the last one, or the next.")
+                "P-256 keys, private or public, that are published but do not sign: the last one, or the next.")
         ])
     }
 

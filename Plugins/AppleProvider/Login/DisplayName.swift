@@ -1,0 +1,24 @@
+/// A person's name as a client tells it: anybody's text, made fit to be shown.
+enum DisplayName {
+    /// In Unicode scalars.
+    private static let longest = 256
+
+    /// The parts in order with one space between words, `nil` if nothing is left of them.
+    static func clean(_ parts: [String]) -> String? {
+        let words = parts.flatMap { part in
+            part.unicodeScalars.split(whereSeparator: isSpace).map { $0.filter { !isHidden($0) } }
+        }
+        let text = words.filter { !$0.isEmpty }.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ")
+        let short = text.unicodeScalars.prefix(longest).drop { $0 == " " }
+        let name = String(String.UnicodeScalarView(short.last == " " ? short.dropLast() : short))
+        return name.isEmpty ? nil : name
+    }
+
+    private static func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
+
+    /// Controls, and marks that turn the direction of what stands around the name.
+    private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
+        scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
+            || scalar.properties.isNoncharacterCodePoint || scalar == "\u{FEFF}"
+    }
+}

@@ -1,0 +1,72 @@
+internal import MartletCore
+private import MartletJSON
+internal import MartletProvider
+
+/// The members of a login's body.
+///
+/// A text that is empty counts as left out: forms send their empty fields.
+struct LoginPost {
+    /// The longest `user` that is read as JSON.
+    private static let longestUser = 4 * 1024
+
+    let identityToken: Credential
+    let authorizationCode: Secret?
+    /// The person's id as the app knows it; proves nothing.
+    let user: String?
+    /// As the app made or got it, not hashed.
+    let nonce: String?
+    /// From the client's word alone, so for display only; Apple gives it out once.
+    let name: String?
+
+    /// - Throws: `malformed` for members that are missing or of another type.
+    init(_ form: SignInForm) throws(AuthenticationError) {
+        // A copy, because both owners wipe what they hold.
+        identityToken = try form.requiredSecret("identity_token").withBytes { token in
+            Credential(bearer: token.map(\.self))
+        }
+        let code = try form.secret("authorization_code")
+        authorizationCode = code.flatMap { $0.count == 0 ? nil : $0 }
+        nonce = try Self.given(form.text("nonce"))
+        let name = try form.object("full_name").map { (object) throws(AuthenticationError) in
+            try Self.name(in: object, "given_name", "family_name")
+        }
+        let user = try Self.given(form.text("user"))
+        // Apple's web page posts what it calls `user` as JSON.
+        guard form.isForm, let user, user.utf8.first == UInt8(ascii: "{") else {
+            self.user = user
+            self.name = name ?? nil
+            return
+        }
+        self.user = nil
+        self.name = try Self.nameOfWebUser(user)
+    }
+
+    private static func given(_ text: String?) -> String? { text?.isEmpty == true ? nil : text }
+
+    /// Reads `{"name":{"firstName":…,"lastName":…},"email":…}`; the e-mail is nobody's proof and not looked at.
+    private static func nameOfWebUser(_ text: String) throws(AuthenticationError) -> String? {
+        let limits = JSONLimits(maximumDepth: 4, maximumBytes: longestUser)
+        guard let user = (try? JSON.parse(Array(text.utf8), limits: limits))?.object else {
+            throw .malformed(.signInBadMember)
+        }
+        switch user["name"] {
+        case nil, .null: return nil
+        case .object(let name): return try self.name(in: name, "firstName", "lastName")
+        default: throw .malformed(.signInBadMember)
+        }
+    }
+
+    private static func name(
+        in object: JSONObject, _ given: String, _ family: String
+    ) throws(AuthenticationError) -> String? {
+        var parts: [String] = []
+        for member in [given, family] {
+            switch object[member] {
+            case nil, .null: break
+            case .string(let text): parts.append(text)
+            default: throw .malformed(.signInBadMember)
+            }
+        }
+        return DisplayName.clean(parts)
+    }
+}
