@@ -83,7 +83,7 @@ package final class MemorySessions: SessionBackend {
         _ subject: SubjectPlace, at moment: SessionMoment
     ) async throws(StoreError) -> [ListedSession] {
         content.withLock { content in
-            content.live(subject.name, at: moment).reversed().compactMap { filing in
+            content.live(subject.name, at: moment).suffix(ListedSession.maximumCount).reversed().compactMap { filing in
                 content.sessions[filing].map {
                     ListedSession(filing: filing, listing: $0.listing, ends: $0.ends, lastSeen: $0.lastSeen)
                 }

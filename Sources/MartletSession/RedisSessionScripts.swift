@@ -98,7 +98,7 @@ enum RedisSessionScripts {
         """
         local found = {}
         local live = living(KEYS[1], ARGV[4])
-        for i = #live, 1, -1 do
+        for i = #live, math.max(1, #live - tonumber(ARGV[5]) + 1), -1 do
             found[#found + 1] = live[i][1]
             found[#found + 1] = redis.call('HGET', ARGV[4] .. live[i][1], 'm')
             found[#found + 1] = live[i][2]

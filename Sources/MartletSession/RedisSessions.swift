@@ -106,7 +106,8 @@ package final class RedisSessions: SessionBackend {
         _ subject: SubjectPlace, at moment: SessionMoment
     ) async throws(StoreError) -> [ListedSession] {
         let reply = try await run(
-            RedisSessionScripts.list, [index(of: subject)], at: moment, [base(subject.tagDigits)])
+            RedisSessionScripts.list, [index(of: subject)], at: moment,
+            [base(subject.tagDigits), digits(ListedSession.maximumCount)])
         guard case .array(let parts) = reply, parts.count % 4 == 0 else { throw .nonsense }
         return stride(from: 0, to: parts.count, by: 4).compactMap { start in
             guard case .bytes(let filing) = parts[start], case .bytes(let listing) = parts[start + 1],

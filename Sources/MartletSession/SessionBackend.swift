@@ -90,6 +90,9 @@ package struct SessionRotation: Sendable {
 
 /// A session of a subject's list.
 package struct ListedSession: Sendable {
+    /// As many as a list has at most: what Redis answers at once is bounded.
+    static let maximumCount = 500
+
     let filing: [UInt8]
     let listing: [UInt8]
     let ends: Int64
@@ -134,7 +137,7 @@ package protocol SessionBackend: Sendable {
     func touch(_ place: SessionPlace, at moment: SessionMoment) async throws(StoreError)
     /// Ends one session; `false` if there is none.
     func end(_ place: SessionPlace) async throws(StoreError) -> Bool
-    /// The live sessions of a subject, newest first.
+    /// The live sessions of a subject, newest first; the newest 500.
     func list(_ subject: SubjectPlace, at moment: SessionMoment) async throws(StoreError) -> [ListedSession]
     /// Ends those of a subject's live sessions that are chosen.
     func end(

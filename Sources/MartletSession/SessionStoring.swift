@@ -88,7 +88,7 @@ package protocol SessionStoring: SessionJudging {
     ) async throws(SessionError) -> IssuedTokens
     /// Exchanges a refresh token.
     func refresh(_ token: Secret) async throws(SessionError) -> IssuedTokens
-    /// The live sessions of a subject, newest first.
+    /// The live sessions of a subject, newest first; the newest 500.
     func list(subject: String) async throws(SessionError) -> [SessionSummary]
     /// Ends one session; `false` if the subject has no such session.
     func end(_ session: SessionReference) async throws(SessionError) -> Bool

@@ -7,7 +7,7 @@ import MartletTesting
 
 /// Instances that share a Redis, each with a loop and a connection of its own, for the length of a test.
 func withInstances<Result>(
-    _ count: Int, of server: RedisServer, options: RedisOptions = RedisOptions(),
+    _ count: Int, of server: RedisServer, at url: String? = nil, options: RedisOptions = RedisOptions(),
     _ body: ([RedisClient]) async throws -> Result
 ) async throws -> Result {
     let resolver = try Resolver()
@@ -18,7 +18,7 @@ func withInstances<Result>(
     }
     let clients = try loops.map { loop in
         try RedisClient(
-            try RedisURL(server.url), options: options, loop: loop, resolver: resolver, clock: .system,
+            try RedisURL(url ?? server.url), options: options, loop: loop, resolver: resolver, clock: .system,
             logger: .silent)
     }
     defer { for client in clients { client.shutdown() } }

@@ -52,6 +52,25 @@ import Testing
         }
     }
 
+    @Test func `needs no more rights than the guide says`() async throws {
+        let server = try RedisServer()
+        let rights = "~martlet:* &martlet:revoked +@read +@write +@scripting +@pubsub +@connection"
+        #expect(try server.command("ACL SETUSER app reset on >pw \(rights)") == "+OK\r\n")
+        try await withInstances(1, of: server, at: "redis://app:pw@127.0.0.1:\(server.port)") { clients in
+            let bench = SessionBench(backend: clients[0].sessions(), startingAt: hourAhead()) {
+                $0.maximumPerSubject = 1
+            }
+            _ = try await bench.login()
+            var tokens = try await bench.login()
+            for _ in 0..<2 { tokens = try await bench.store.refresh(tokens.refreshToken) }
+            bench.advance(.seconds(100))
+            #expect(await bench.refusal(of: tokens.accessToken) == nil)
+            #expect(try await bench.store.list(subject: "usr_ann").count == 1)
+            try await bench.store.endAll(subject: "usr_ann", provider: "apple", except: nil)
+            #expect(bench.revoked.value.count == 2)
+        }
+    }
+
     /// What a changed field leads to.
     struct Change: Sendable, CustomTestStringConvertible {
         let field: String

@@ -117,13 +117,32 @@ import Testing
         let server = try RedisServer()
         try await withInstances(1, of: server) { clients in
             let bench = SessionBench(backend: clients[0].sessions(), startingAt: Clock.system.unixMilliseconds) {
-                $0.refreshTTL = .milliseconds(400)
-                $0.refreshReuseGrace = .milliseconds(300)
+                $0.refreshTTL = .seconds(4)
+                $0.refreshReuseGrace = .seconds(3)
             }
             let tokens = try await bench.login()
             _ = try await bench.store.refresh(tokens.refreshToken)
-            try await eventually("the keys are gone") { try await clients[0].ask("DBSIZE") == .integer(0) }
+            try await eventually("the keys are gone", within: .seconds(30)) {
+                try await clients[0].ask("DBSIZE") == .integer(0)
+            }
             #expect(await bench.refusal(of: tokens.accessToken) == .sessionUnknown)
+        }
+    }
+
+    @Test func `lists and ends as many sessions as a subject may have`() async throws {
+        let server = try RedisServer()
+        try await withInstances(1, of: server, options: patient) { clients in
+            let bench = SessionBench(backend: clients[0].sessions(), startingAt: hourAhead()) {
+                $0.maximumPerSubject = 10_000
+            }
+            for _ in 0..<510 { _ = try await bench.login() }
+            let last = try await bench.login()
+            let listed = try await bench.store.list(subject: "usr_ann")
+            #expect(listed.count == 500 && listed.first?.id == last.session.id)
+            try await bench.store.endAll(subject: "usr_ann", provider: "apple", except: last.session)
+            #expect(bench.revoked.value.count == 510)
+            #expect(try await bench.store.list(subject: "usr_ann").map(\.id) == [last.session.id])
+            #expect(clients[0].status.reconnects == 0)
         }
     }
 
