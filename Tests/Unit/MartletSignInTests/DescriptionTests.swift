@@ -74,6 +74,20 @@ import Testing
         #expect(findings(418, "{}").count == 1)
     }
 
+    @Test func `leaves no reason out of the guide`() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
+        func text(_ path: String) throws -> String {
+            try String(contentsOf: root.appending(path: "Sources/\(path)"), encoding: .utf8)
+        }
+        let guide = try text("MartletServer/Documentation.docc/SigningIn.md")
+        let sources = try text("MartletSignIn/ErrorCode+SignIn.swift") + text("MartletProvider/SigningIn.swift")
+        let codes = Set(sources.matches(of: /"(signin\.[a-z_]+)"/).map { String($0.1) })
+        #expect(codes.count > 15)
+        for code in codes { #expect(guide.contains("`\(code)`"), "SigningIn.md does not list \(code)") }
+        let rows = Set(guide.matches(of: /`(signin\.[a-z_]+)`/).map { String($0.1) })
+        #expect(rows == codes)
+    }
+
     /// The document as people read it.
     private static func text(_ value: JSONValue, indented margin: String) -> String {
         let inner = margin + "  "

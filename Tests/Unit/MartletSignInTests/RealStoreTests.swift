@@ -1,0 +1,146 @@
+import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletTesting
+import Testing
+
+@testable import MartletAccounts
+@testable import MartletProvider
+@testable import MartletSession
+@testable import MartletSignIn
+
+/// The endpoints over the stores that they run with: sessions in memory, accounts in SQLite.
+@Suite struct `Over real stores` {
+    /// Runs a test with an account store in a folder of its own.
+    private func withStand(
+        _ policy: SessionPolicy = SessionPolicy(), _ body: (Stand, any AccountStoring) async throws -> Void
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let engine = SQLiteEngine(
+            path: folder.file("accounts.db"), options: SQLiteOptions(), schema: Schema(.sqlite), clock: .system,
+            logger: .silent)
+        let accounts = AccountStore(engine, clock: .system, logger: .silent)
+        try await accounts.start()
+        let stand = Stand { setup in
+            setup.accounts = accounts
+            setup.sessions = SessionStore(
+                policy: policy, backend: MemorySessions(), clock: setup.clock, onRevoked: { _ in })
+        }
+        let result: Result<Void, any Error>
+        do { result = .success(try await body(stand, accounts)) } catch { result = .failure(error) }
+        await accounts.shutdown()
+        try result.get()
+    }
+
+    @Test func `one person has one subject by every way`() async throws {
+        try await withStand { stand, accounts in
+            stand.apple.script.withLock { $0.keptClaims = ["name": "Anna"] }
+            let apple = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+            let subject = try #require(apple["subject"])
+            let token = try #require(apple["access_token"])
+            #expect(subject.hasPrefix("usr_") && apple.object["new_account"]?.bool == true)
+            #expect(await stand.post("/auth/link/password", bearer: token, #"{"proof":"a82"}"#).status == 204)
+            let password = await stand.post("/auth/login/password", #"{"proof":"a82"}"#)
+            #expect(password["subject"] == subject && password.object["new_account"]?.bool == false)
+            let session = await stand.send("GET", "/auth/session", bearer: password["access_token"])
+            #expect(session.object["claims"]?.object == ["name": "Anna"])
+            let now = UnixTime(seconds: 0)
+            let identity = Identity(
+                providerSubject: "anna", issuer: "i", claims: [:], authTime: now, issuedAt: now, expiresAt: now)
+            let subjects = AccountSubjects(accounts: accounts, clock: .system)
+            #expect(try await subjects.subject(of: identity, provider: "apple") == subject)
+            let last = await stand.send("DELETE", "/auth/link/apple", bearer: password["access_token"])
+            #expect(last.status == 204)
+            #expect(await stand.send("GET", "/auth/session", bearer: token).status == 401)
+            let conflict = await stand.send("DELETE", "/auth/link/password", bearer: password["access_token"])
+            #expect(conflict.status == 409 && conflict.code == "identity_conflict")
+            #expect(try await subjects.subject(of: identity, provider: "apple") != subject)
+        }
+    }
+
+    @Test func `a refresh token gives one new pair for a moment, and ends the session later`() async throws {
+        try await withStand { stand, _ in
+            let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+            let body = #"{"refresh_token":"\#(first["refresh_token"] ?? "")"}"#
+            let second = await stand.post("/auth/refresh", body)
+            #expect(second.status == 200 && second["access_token"] != first["access_token"])
+            stand.time.advance(seconds: 29)
+            #expect(await stand.post("/auth/refresh", body)["access_token"] == second["access_token"])
+            stand.time.advance(seconds: 2)
+            let stolen = await stand.post("/auth/refresh", body)
+            #expect(stolen.status == 401 && stolen.code == "credential_invalid")
+            #expect(await stand.send("GET", "/auth/session", bearer: second["access_token"]).status == 401)
+            let end = await stand.post("/auth/refresh", #"{"refresh_token":"\#(second["refresh_token"] ?? "")"}"#)
+            #expect(end.status == 401)
+        }
+    }
+
+    @Test func `the oldest of too many sessions ends`() async throws {
+        var policy = SessionPolicy()
+        policy.maximumPerSubject = 2
+        try await withStand(policy) { stand, _ in
+            var tokens: [String] = []
+            for _ in 0..<3 {
+                tokens.append(try await stand.login("apple", "anna"))
+                stand.time.advance(seconds: 1)
+            }
+            let statuses = [
+                await stand.send("GET", "/auth/session", bearer: tokens[0]).status,
+                await stand.send("GET", "/auth/session", bearer: tokens[1]).status,
+                await stand.send("GET", "/auth/session", bearer: tokens[2]).status,
+            ]
+            #expect(statuses == [401, 200, 200])
+        }
+    }
+
+    /// Whatever happens at once: no session is left that was made by an identity which its subject does not have.
+    @Test(arguments: 1...6 as ClosedRange<UInt64>)
+    func `no session outlives its identity`(seed: UInt64) async throws {
+        try await withStand { stand, accounts in
+            var generator = SeededGenerator(seed: seed)
+            var tokens: [String] = []
+            for _ in 0..<12 {
+                let steps = (0..<8).map { _ in Step(tokens, using: &generator) }
+                let fresh = await withTaskGroup(of: String?.self) { group in
+                    for step in steps { group.addTask { await step.run(on: stand) } }
+                    return await group.reduce(into: [String?]()) { $0.append($1) }
+                }
+                tokens += fresh.compactMap { $0 }
+                for token in tokens {
+                    let session = await stand.send("GET", "/auth/session", bearer: token)
+                    guard let subject = session["subject"], let provider = session["provider"] else { continue }
+                    let identities = try await accounts.identities(of: subject)
+                    #expect(identities.contains { $0.provider == provider }, "\(subject) \(provider)")
+                }
+            }
+            #expect(tokens.count > 10)
+        }
+    }
+
+    /// One thing that one of two people does.
+    private struct Step: Sendable {
+        private let kind: Int
+        private let provider: String
+        private let person: String
+        private let token: String?
+
+        init(_ tokens: [String], using generator: inout SeededGenerator) {
+            kind = Int.random(in: 0..<8, using: &generator)
+            provider = Bool.random(using: &generator) ? "apple" : "password"
+            person = Bool.random(using: &generator) ? "anna" : "bert"
+            token = tokens.suffix(6).randomElement(using: &generator)
+        }
+
+        /// - Returns: the access token of a session that came of it.
+        func run(on stand: Stand) async -> String? {
+            switch kind {
+            case 0...2: return await stand.post("/auth/login/\(provider)", #"{"proof":"\#(person)"}"#)["access_token"]
+            case 3, 4:
+                _ = await stand.post("/auth/link/\(provider)", bearer: token, #"{"proof":"\#(person)"}"#)
+            case 5, 6: _ = await stand.send("DELETE", "/auth/link/\(provider)", bearer: token)
+            default: _ = await stand.send("POST", "/auth/logout", bearer: token)
+            }
+            return nil
+        }
+    }
+}
