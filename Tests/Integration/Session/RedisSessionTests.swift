@@ -129,6 +129,20 @@ import Testing
         }
     }
 
+    @Test func `a session that is refreshed for long stays small`() async throws {
+        let server = try RedisServer()
+        try await withInstances(1, of: server, options: patient) { clients in
+            let bench = SessionBench(backend: clients[0].sessions(), startingAt: hourAhead())
+            var tokens = try await bench.login()
+            for _ in 0..<50 {
+                bench.advance(.seconds(800))
+                tokens = try await bench.store.refresh(tokens.refreshToken)
+            }
+            let fields = try await clients[0].fields(of: try await clients[0].key("s")).map { $0.name.prefix(2) }
+            #expect(fields.count { $0 == "a:" } == 2 && fields.count { $0 == "q:" } == 1 && fields.count == 11)
+        }
+    }
+
     @Test func `lists and ends as many sessions as a subject may have`() async throws {
         let server = try RedisServer()
         try await withInstances(1, of: server, options: patient) { clients in
