@@ -3,7 +3,7 @@ package import MartletCore
 /// How the account store stands: for readiness and metrics.
 package struct AccountHealth: Sendable {
     /// Whether it can be asked.
-    package enum State: String, Sendable {
+    package enum State: String, Sendable, CaseIterable {
         /// It has not been opened, or the first connection is being made.
         case starting
         case ready

@@ -1,3 +1,4 @@
+internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
@@ -29,6 +30,12 @@ struct AdminReport: Sendable {
     let routes: [String]
     let providers: [Provider]
     let store: Store
+    /// How the connection stands over which instances tell each other of ended sessions; `nil` for `memory:`.
+    let listener: RedisStatus?
+    /// `nil` without `accounts:`.
+    let accounts: AccountHealth?
+    /// Password hashes that wait for a thread.
+    let hashesWaiting: Int
     /// Which listeners there are.
     let addresses: [String]
     let droppedLogBatches: Int
@@ -54,8 +61,12 @@ extension AdminReport {
             Provider(name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health)
         }
         store = graph.store.redis.map { .redis($0.status) } ?? .memory
+        listener = graph.store.listenerStatus
+        accounts = graph.accounts?.store.health
+        hashesWaiting = gateway.services.hashing.waiting
         readiness = Readiness(
-            store: store, onError: graph.blueprint.configuration.store.onError, providers: providers,
+            store: store, listener: listener, accounts: accounts, onError: graph.blueprint.configuration.store.onError,
+            providers: providers,
             isDraining: gateway.isDraining)
         addresses = gateway.addresses
         droppedLogBatches = gateway.services.sink.droppedBatches

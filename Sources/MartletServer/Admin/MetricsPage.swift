@@ -1,3 +1,4 @@
+internal import MartletAccounts
 internal import MartletCore
 internal import MartletProvider
 internal import MartletProxy
@@ -20,6 +21,7 @@ struct MetricsPage {
         upstreams(traffic)
         state(report)
         store(report)
+        signIn(report)
         server(report)
         process(report)
         providers(report.providers)
@@ -121,6 +123,33 @@ struct MetricsPage {
         out.single(
             "martlet_redis_last_latency_seconds", .gauge, "From writing the last answered command to its reply.",
             status.lastLatency.map { Double($0.wholeNanoseconds) / 1e9 })
+    }
+
+    private mutating func signIn(_ report: AdminReport) {
+        if let listener = report.listener {
+            out.single(
+                "martlet_session_revocations_heard", .gauge,
+                "1 while this instance hears at once of sessions that others end.", listener.state == .connected ? 1 : 0
+            )
+        }
+        out.single(
+            "martlet_server_hashes_waiting", .gauge, "Password hashes that wait for a thread.", report.hashesWaiting)
+        guard let accounts = report.accounts else { return }
+        out.family("martlet_accounts_state", .gauge, "1 for the state of the account store, 0 for the others.")
+        for state in AccountHealth.State.allCases {
+            out.sample(["state": state.rawValue], accounts.state == state ? 1 : 0)
+        }
+        out.single(
+            "martlet_accounts_calls_total", .counter, "Questions to the account store, whatever came of them.",
+            accounts.calls)
+        out.single(
+            "martlet_accounts_reconnects_total", .counter,
+            "Connections to the account store made after the first ones.",
+            accounts.reconnects)
+        out.family("martlet_accounts_failures_total", .counter, "Questions that the account store left open, by code.")
+        for (code, count) in accounts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            out.sample(["code": code.rawValue], count)
+        }
     }
 
     private mutating func providers(_ providers: [AdminReport.Provider]) {

@@ -1,3 +1,4 @@
+internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
 internal import MartletJSON
@@ -14,7 +15,7 @@ struct Readiness: Sendable {
 
     /// How one dependency is.
     struct Check: Sendable, Equatable {
-        /// `store`, or `provider.` and its name.
+        /// `store`, `revocations`, `accounts`, or `provider.` and its name.
         let name: String
         /// `connected` and `ready` are good; every other word is not.
         let state: String
@@ -27,8 +28,8 @@ struct Readiness: Sendable {
     let checks: [Check]
 
     init(
-        store: AdminReport.Store, onError: StoreConfiguration.OnError, providers: [AdminReport.Provider],
-        isDraining: Bool
+        store: AdminReport.Store, listener: RedisStatus?, accounts: AccountHealth?,
+        onError: StoreConfiguration.OnError, providers: [AdminReport.Provider], isDraining: Bool
     ) {
         var checks: [Check] = []
         var worst = State.ready
@@ -37,6 +38,16 @@ struct Readiness: Sendable {
             let detail = isConnected ? "" : status.lastError?.message ?? ""
             checks.append(Check(name: "store", state: status.state.rawValue, detail: detail))
             if !isConnected { worst = onError == .deny ? .unavailable : .degraded }
+        }
+        if let listener {
+            let isListening = listener.state == .connected
+            let detail = isListening ? "" : listener.lastError?.message ?? ""
+            checks.append(Check(name: "revocations", state: listener.state.rawValue, detail: detail))
+            if !isListening, worst == .ready { worst = .degraded }
+        }
+        if let accounts {
+            checks.append(Check(name: "accounts", state: accounts.state.rawValue, detail: accounts.detail))
+            if accounts.state != .ready, worst == .ready { worst = .degraded }
         }
         for provider in providers {
             guard let health = provider.health else { continue }

@@ -43,6 +43,9 @@ final class SharedStore: Sendable {
         channel = Array(RevocationMessage.channel(prefix: label.prefix).utf8)
     }
 
+    /// How the connection stands over which instances tell each other of ended sessions.
+    var listenerStatus: RedisStatus? { listener?.status }
+
     /// Makes the store of a configuration and starts its connections.
     static func make(
         _ blueprint: Blueprint, _ services: Services, _ forgetting: ForgetSwitch

@@ -1,3 +1,4 @@
+import MartletAccounts
 import MartletConfig
 import MartletCore
 import MartletProvider
@@ -13,6 +14,8 @@ struct ReportFixture {
     var routes = ["api"]
     var providers: [AdminReport.Provider] = []
     var store = AdminReport.Store.memory
+    var listener: RedisStatus?
+    var accounts: AccountHealth?
     var onError = StoreConfiguration.OnError.cached
     var isDraining = false
     var addresses = ["127.0.0.1:8080"]
@@ -21,14 +24,17 @@ struct ReportFixture {
     var report: AdminReport {
         AdminReport(
             readiness: readiness, loops: loops, answeringLoops: answering ?? loops.count, routes: routes,
-            providers: providers, store: store, addresses: addresses, droppedLogBatches: 3, reloads: reloads,
+            providers: providers, store: store, listener: listener, accounts: accounts, hashesWaiting: 2,
+            addresses: addresses, droppedLogBatches: 3, reloads: reloads,
             process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
             startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
             monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3")
     }
 
     var readiness: Readiness {
-        Readiness(store: store, onError: onError, providers: providers, isDraining: isDraining)
+        Readiness(
+            store: store, listener: listener, accounts: accounts, onError: onError, providers: providers,
+            isDraining: isDraining)
     }
 
     /// One loop's report with rows of (route, status, count).

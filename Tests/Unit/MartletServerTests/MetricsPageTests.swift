@@ -1,3 +1,4 @@
+import MartletAccounts
 import MartletCore
 import MartletProvider
 import MartletProxy
@@ -116,6 +117,23 @@ import Testing
         #expect(page.value("martlet_provider_state", ["provider": "two", "kind": "apple", "state": "ready"]) == 0)
         #expect(page.value("martlet_provider_state", ["provider": "two"]) == nil)
         #expect(page.value("martlet_server_state", ["state": "degraded"]) == 1)
+    }
+
+    @Test func `accounts tell their state and what they left open`() throws {
+        var fixture = ReportFixture()
+        #expect(try Self.parse(fixture).kinds["martlet_accounts_state"] == nil)
+        var health = AccountHealth(state: .unavailable)
+        health.calls = 7
+        health.failures = ["accounts.timeout": 3]
+        fixture.accounts = health
+        fixture.listener = RedisStatus(since: MonotonicTime(nanoseconds: 0))
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_accounts_state", ["state": "unavailable"]) == 1)
+        #expect(page.value("martlet_accounts_state", ["state": "ready"]) == 0)
+        #expect(page.value("martlet_accounts_calls_total", [:]) == 7)
+        #expect(page.value("martlet_accounts_failures_total", ["code": "accounts.timeout"]) == 3)
+        #expect(page.value("martlet_session_revocations_heard", [:]) == 0)
+        #expect(page.value("martlet_server_hashes_waiting", [:]) == 2)
     }
 
     @Test func `Redis tells its state, its failures by code, its latency`() throws {

@@ -1,4 +1,6 @@
+import MartletAccounts
 import MartletConfig
+import MartletCore
 import MartletProvider
 import MartletProxy
 import MartletRedis
@@ -36,6 +38,12 @@ import Testing
             $0.store = ReportFixture.redis(.down)
             $0.onError = .deny
         },
+        Row("revocations are not heard", 200, .degraded) {
+            $0.store = ReportFixture.redis(.connected)
+            $0.listener = RedisStatus(since: MonotonicTime(nanoseconds: 0))
+        },
+        Row("accounts ready", 200, .ready) { $0.accounts = AccountHealth(state: .ready) },
+        Row("accounts away", 200, .degraded) { $0.accounts = AccountHealth(state: .unavailable) },
         Row("provider degraded", 200, .degraded) { $0.providers = [ReportFixture.provider("apple", .degraded)] },
         Row("provider unavailable", 200, .degraded) { $0.providers = [ReportFixture.provider("apple", .unavailable)] },
         Row("provider without health", 200, .ready) { $0.providers = [.init(name: "x", kind: "y", health: nil)] },
