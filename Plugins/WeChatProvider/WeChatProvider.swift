@@ -11,6 +11,9 @@ public struct WeChatProvider: SigningIn {
 
     public static let kind: ProviderKind = "wechat"
 
+    /// What is left of a login's time for what comes after the provider.
+    private static let reserve = Duration.milliseconds(500)
+
     private let configuration: WeChatConfiguration
     private let context: ProviderContext
     private let client: WeChatClient
@@ -44,11 +47,12 @@ public struct WeChatProvider: SigningIn {
     ) async throws(AuthenticationError) -> SignIn {
         let post = try LoginPost(form, configuration: configuration)
         try breaker.check(post.app.clientName, at: context.clock.monotonicTime)
-        guard client.hasTime(until: login.deadline) else { throw .noTime }
+        let deadline = login.deadline + (.zero - Self.reserve)
+        guard client.hasTime(until: deadline) else { throw .noTime }
         let ledger = CodeLedger(post, context: context, pause: pause)
         do throws(AuthenticationError) {
-            switch try await ledger.claim(until: login.deadline) {
-            case .first: return try await exchange(post, ledger, login).get()
+            switch try await ledger.claim(until: deadline) {
+            case .first: return try await exchange(post, ledger, at: login.now, until: deadline).get()
             case .repeated(let outcome): return try outcome.get()
             }
         } catch {
@@ -64,12 +68,12 @@ public struct WeChatProvider: SigningIn {
     ///
     /// The task ends by the login's deadline.
     private func exchange(
-        _ post: LoginPost, _ ledger: CodeLedger, _ login: AuthenticationContext
+        _ post: LoginPost, _ ledger: CodeLedger, at now: UnixTime, until deadline: MonotonicTime
     ) async -> Result<SignIn, AuthenticationError> {
         await Task { () -> Result<SignIn, AuthenticationError> in
             let exchange = Exchange(
                 configuration: configuration, endpoints: WeChatEndpoints(configuration.baseURL.value), client: client,
-                context: context, now: login.now, deadline: login.deadline)
+                context: context, now: now, deadline: deadline)
             let outcome: Result<SignIn, AuthenticationError>
             do throws(AuthenticationError) { outcome = .success(try await exchange.run(post)) } catch {
                 outcome = .failure(error)

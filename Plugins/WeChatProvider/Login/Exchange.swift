@@ -45,7 +45,7 @@ struct Exchange: Sendable {
 
     private func authorize(_ post: LoginPost) async throws(AuthenticationError) -> SignIn {
         let name = post.app.clientName
-        let grant = try await client.ask("exchange", url(post), for: name, until: deadline, Grant.init)
+        let grant = try await client.ask(.exchange, url(post), for: name, until: deadline, Grant.init)
         guard !grant.isVirtual else { throw .virtualUser }
         let hasProfile = try checkScopes(grant.scopes, of: post.app.variant)
         var user = try WeChatUser(openID: grant.openID, unionID: grant.unionID)
@@ -80,7 +80,7 @@ struct Exchange: Sendable {
         of user: WeChatUser, token: String, _ app: String
     ) async throws(AuthenticationError) -> (WeChatUser, Profile) {
         let url = endpoints.profile(token: token, openID: user.openID, language: configuration.language)
-        let found = try await client.ask("userinfo", url, for: app, until: deadline) {
+        let found = try await client.ask(.userinfo, url, for: app, until: deadline) {
             (answer) throws(WeChatAnswer.Unreadable) in
             (
                 openID: try answer.required("openid"), unionID: try answer.optional("unionid"),
@@ -94,7 +94,7 @@ struct Exchange: Sendable {
     // MARK: Mini-programs
 
     private func openMiniProgram(_ post: LoginPost) async throws(AuthenticationError) -> SignIn {
-        let session = try await client.ask("jscode2session", url(post), for: post.app.clientName, until: deadline) {
+        let session = try await client.ask(.jscode2session, url(post), for: post.app.clientName, until: deadline) {
             (answer) throws(WeChatAnswer.Unreadable) in
             (
                 openID: try answer.required("openid"), unionID: try answer.optional("unionid"),

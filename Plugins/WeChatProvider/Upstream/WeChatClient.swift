@@ -5,6 +5,11 @@ internal import MartletProvider
 ///
 /// Nothing is ever sent twice.
 struct WeChatClient: Sendable {
+    /// One of WeChat's endpoints, by its name in logs.
+    enum Call: String, Sendable {
+        case exchange, userinfo, jscode2session
+    }
+
     /// With less time than this left, nothing is sent.
     private static let shortest = Duration.milliseconds(100)
 
@@ -27,13 +32,13 @@ struct WeChatClient: Sendable {
 
     /// Makes one call.
     /// - Parameters:
-    ///   - call: the endpoint's name, for logs; the URL is never logged.
-    ///   - url: what is asked.
+    ///   - call: which endpoint it is.
+    ///   - url: what is asked; never logged.
     ///   - app: the entry of `apps`, for logs.
     ///   - read: takes what is needed out of the answer.
     /// - Throws: what WeChat's error code means, or `unavailable` when there is no answer that can be read.
     func ask<Found>(
-        _ call: String, _ url: String, for app: String, until deadline: MonotonicTime,
+        _ call: Call, _ url: String, for app: String, until deadline: MonotonicTime,
         _ read: (WeChatAnswer) throws(WeChatAnswer.Unreadable) -> Found
     ) async throws(AuthenticationError) -> Found {
         guard hasTime(until: deadline) else { throw .noTime }
@@ -42,7 +47,8 @@ struct WeChatClient: Sendable {
             answer = try await http.send(
                 HTTPCall(url, timeout: patience(until: deadline), maximumBytes: WeChatAnswer.maximumBytes))
         } catch {
-            logger.warning("wechat gave no answer", ("call", call), ("app", app), ("code", error.code.rawValue))
+            logger.warning(
+                "wechat gave no answer", ("call", call.rawValue), ("app", app), ("code", error.code.rawValue))
             figures.record(.failed("wechat.upstream_unreachable"), at: clock.monotonicTime)
             throw .unavailable("wechat.upstream_unreachable", cause: error)
         }
@@ -50,12 +56,13 @@ struct WeChatClient: Sendable {
     }
 
     private func judge<Found>(
-        _ answer: HTTPAnswer, _ call: String, _ app: String,
+        _ answer: HTTPAnswer, _ call: Call, _ app: String,
         _ read: (WeChatAnswer) throws(WeChatAnswer.Unreadable) -> Found
     ) throws(AuthenticationError) -> Found {
         guard answer.status == 200 else {
             logger.warning(
-                "wechat answered with a status", ("call", call), ("app", app), ("status", String(answer.status)))
+                "wechat answered with a status", ("call", call.rawValue), ("app", app),
+                ("status", String(answer.status)))
             figures.record(.failed("wechat.upstream_bad_status"), at: clock.monotonicTime)
             throw .unavailable("wechat.upstream_bad_status")
         }
@@ -69,18 +76,18 @@ struct WeChatClient: Sendable {
             }
             refusal = found
         } catch {
-            logger.warning("wechat's answer cannot be read", ("call", call), ("app", app))
+            logger.warning("wechat's answer cannot be read", ("call", call.rawValue), ("app", app))
             figures.record(.failed("wechat.upstream_bad_answer"), at: clock.monotonicTime)
             throw .unavailable("wechat.upstream_bad_answer")
         }
         throw refused(refusal, call, app)
     }
 
-    private func refused(_ refusal: WeChatAnswer.Refusal, _ call: String, _ app: String) -> AuthenticationError {
-        let fault = WeChatFault.of(refusal.code)
+    private func refused(_ refusal: WeChatAnswer.Refusal, _ call: Call, _ app: String) -> AuthenticationError {
+        let fault = WeChatFault.of(refusal.code, at: call)
         let error = fault.error
         let line = logger.with(
-            ("call", call), ("app", app), ("errcode", String(refusal.code)), ("rid", refusal.requestID ?? "-"),
+            ("call", call.rawValue), ("app", app), ("errcode", String(refusal.code)), ("rid", refusal.requestID ?? "-"),
             ("code", error.code.rawValue))
         switch fault.kind {
         case .rejected, .denied: line.info("wechat refused")

@@ -38,7 +38,11 @@ struct WeChatFault: Sendable, Equatable {
     }
 
     /// The meaning of a code; every code has one.
-    static func of(_ code: Int64) -> WeChatFault { table[code] ?? unknown }
+    ///
+    /// 40001 stands for a bad secret, and where there is none in the call, for a bad token.
+    static func of(_ code: Int64, at call: WeChatClient.Call) -> WeChatFault {
+        code == 40001 && call == .userinfo ? badToken : table[code] ?? unknown
+    }
 
     private init(_ kind: Class, _ reason: ErrorCode, retryAfter: Duration? = nil) {
         self.kind = kind

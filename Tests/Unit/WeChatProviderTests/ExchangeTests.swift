@@ -293,6 +293,9 @@ import Testing
                 == "wechat.unionid_missing")
         let bench = try Self.bench(Self.grant(), #"{"errcode":-1}"#, lines)
         #expect(await bench.refusal("ios", "c1")?.disposition == .unavailable)
+        // Without a secret in the call, 40001 speaks of the token.
+        bench.weChat.answer(Self.profile, .json(#"{"errcode":40001}"#))
+        #expect(await bench.refusal("ios", "c2")?.code == "wechat.upstream_bad_token")
         #expect(
             try await Self.bench(Self.grant(#","unionid":"U_1""#), nil, lines).signIn("ios", "c1").aliases.count == 1)
     }
