@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import MartletTesting
 import Testing
@@ -12,7 +13,8 @@ import Testing
         pause(.milliseconds(200))
         let lines = demo.output.split(separator: "\n").map(String.init)
         let commands = zip(lines, lines.dropFirst()).filter { $1.hasPrefix("curl ") }
-        #expect(commands.count >= 5)
+        #expect(commands.count >= 25)
+        var subjects: [String] = []
         for (comment, command) in commands {
             let result = try run("/bin/bash", ["-c", command.replacing("curl -i", with: "curl -s -i")])
             let announced = comment.drop { !$0.isNumber }.prefix(3)
@@ -21,9 +23,18 @@ import Testing
                 "\(comment)\n\(command.prefix(60))\n\(result.output.prefix(300))")
             #expect(
                 !result.output.contains("eyJ") || command.contains("simulator/token"), "a token came back: \(comment)")
+            guard command.contains("Bearer $("), let found = result.output.firstMatch(of: /"x-auth-subject":"([^"]+)"/)
+            else { continue }
+            subjects.append(String(found.output.1))
         }
+        // By Apple, by WeChat, by password, refreshed, and by Apple again.
+        #expect(subjects.count == 5)
+        #expect(Set(subjects).count == 2 && subjects[0] == subjects[1] && subjects[2] != subjects[0], "\(subjects)")
+        let kept = try #require(demo.output.firstMatch(of: #/tee (/tmp/martlet-demo-[^/]+)/#)?.output.1)
+        #expect(FileManager.default.fileExists(atPath: String(kept)))
         demo.kill(signal)
         #expect(try demo.wait() == .exited(0))
+        #expect(!FileManager.default.fileExists(atPath: String(kept)), "the demo leaves something behind")
     }
 
     @Test func `two demos run side by side`() throws {

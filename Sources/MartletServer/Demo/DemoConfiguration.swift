@@ -1,11 +1,23 @@
+internal import MartletSimulator
+
 /// The configuration that `martlet demo` runs with; never in a file.
 enum DemoConfiguration {
     static let audience = "com.example.app"
+    /// The password user, and a password that everybody may know.
+    static let user = "ada"
+    static let password = "correct horse battery staple"
+    /// What the demo's applications are at the pretended WeChat.
+    static let apps: [WeChatSimulator.App] = [
+        .init(id: "wx0000000000000001", secret: "the-phone-app-s-secret", variant: .mobile),
+        .init(id: "wx0000000000000002", secret: "the-mini-program-s-secret", variant: .miniProgram),
+    ]
 
     /// - Parameters:
     ///   - listen: where clients connect to.
     ///   - apple: the base URL of the pretended Apple.
-    static func text(listen: String, apple: String) -> String {
+    ///   - weChat: that of the pretended WeChat.
+    ///   - folder: where accounts are kept.
+    static func text(listen: String, apple: String, weChat: String, folder: String) -> String {
         """
         version: 1
         server:
@@ -13,8 +25,16 @@ enum DemoConfiguration {
           timeouts: { drain: 5s }
         admin: { address: "127.0.0.1:0" }
         log: { level: error }
+        accounts: { url: "sqlite:\(folder)/martlet.db" }
         providers:
           apple: { kind: apple, audiences: [\(audience)], base_url: "\(apple)" }
+          wechat:
+            kind: wechat
+            base_url: "\(weChat)"
+            apps:
+              ios: { variant: \(apps[0].variant.rawValue), app_id: \(apps[0].id), app_secret: \(apps[0].secret) }
+              mini: { variant: \(apps[1].variant.rawValue), app_id: \(apps[1].id), app_secret: \(apps[1].secret) }
+          password: { kind: password, users: accounts }
         upstreams:
           echo: { endpoints: ["builtin:echo"] }
         routes:
@@ -37,8 +57,7 @@ enum DemoConfiguration {
             upstream: echo
           - name: api
             match: { path: /v1/** }
-            auth: { providers: [apple] }
-            headers: { set: { X-User-Id: { attribute: subject }, X-User-Provider: { attribute: provider } } }
+            auth: { providers: [apple, wechat, password] }
             rewrite: { strip_prefix: /v1 }
             upstream: echo
 

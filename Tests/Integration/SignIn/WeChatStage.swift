@@ -1,0 +1,83 @@
+import Foundation
+import MartletTesting
+
+/// The demo's pretended WeChat, for gateways of a test's own.
+final class WeChatStage: Sendable {
+    static let mobile = "wx00000000000000a1"
+    static let page = "wx00000000000000a2"
+    static let mini = "wx00000000000000a3"
+    static let secret = "planted-secret"
+
+    let simulator: Endpoint
+    let folder: TemporaryFolder
+    private let demo: ChildProcess
+
+    init() throws {
+        folder = try TemporaryFolder()
+        let demo = try ChildProcess(
+            Executable.martlet(), ["demo", "--listen", "127.0.0.1:0"], output: folder, name: "demo")
+        self.demo = demo
+        try waitUntil("the demo is there", within: .seconds(30)) { demo.output.contains("/simulator/code") }
+        let line = demo.output.split(separator: "\n").first { $0.contains("/simulator/calls") } ?? ""
+        simulator = try Endpoint(text: String(line.split(separator: "/")[1]))
+        for (id, variant) in [
+            (Self.mobile, "mobile"), (Self.page, "official_account"), (Self.mini, "mini_program"),
+        ] {
+            _ = try order(
+                "/simulator/app", ["app_id": "\"\(id)\"", "secret": "\"\(Self.secret)\"", "variant": "\"\(variant)\""])
+        }
+    }
+
+    func stop() throws {
+        demo.kill(15)
+        _ = try demo.wait()
+    }
+
+    /// Sends an order, whose values are JSON.
+    func order(_ path: String, _ members: [String: String]) throws -> HTTPMessage {
+        let body = "{" + members.map { "\"\($0)\": \($1)" }.joined(separator: ", ") + "}"
+        let answer = try HTTPClient(to: simulator).exchange(
+            "POST", path, [("Content-Type", "application/json")], body: Array(body.utf8))
+        guard answer.status == 200 else { throw TestFailure("\(path) \(body): \(answer)") }
+        return answer
+    }
+
+    /// Signs somebody in at WeChat.
+    func code(_ app: String = mobile, _ members: [String: String] = [:]) throws -> String {
+        try order("/simulator/code", members.merging(["app_id": "\"\(app)\""]) { $1 }).member("code") ?? ""
+    }
+
+    /// How often codes were exchanged so far, of all kinds.
+    func exchanges() throws -> Int {
+        let calls = try HTTPClient(to: simulator).exchange("GET", "/simulator/calls").object
+        return (calls["/sns/oauth2/access_token"] as? Int ?? 0) + (calls["/sns/jscode2session"] as? Int ?? 0)
+    }
+
+    /// A gateway's configuration: all routes want a session or a credential.
+    func configuration(_ provider: String = "", store: String = "memory:", more: String = "") -> String {
+        var config = GatewayConfig(
+            endpoints: ["builtin:echo"],
+            providers: """
+                wechat:
+                  kind: wechat
+                  base_url: http://\(simulator)
+                  apps:
+                    ios: { variant: mobile, app_id: \(Self.mobile), app_secret: \(Self.secret) }
+                    page: { variant: official_account, app_id: \(Self.page), app_secret: \(Self.secret) }
+                    mini: { variant: mini_program, app_id: \(Self.mini), app_secret: \(Self.secret) }
+                \(provider.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n"))
+                """,
+            routes: "- { name: api, match: { path: /** }, auth: { providers: [wechat] }, upstream: api }")
+        config.more = "store: { url: \"\(store)\" }\n\(more)"
+        return config.text
+    }
+}
+
+extension Gateway {
+    /// `POST /auth/login/wechat`.
+    func signInWithWeChat(_ members: [String: String]) throws -> HTTPMessage {
+        let body = try JSONSerialization.data(withJSONObject: members)
+        return try exchange(
+            "POST", "/auth/login/wechat", [("Content-Type", "application/json")], body: Array(body))
+    }
+}
