@@ -47,12 +47,25 @@ extension SignInEndpoints {
         do throws(AuthenticationError) {
             for subject in identity.subjects { try await provider?.unlinking?.unlink(subject) }
         } catch {
-            try? await accounts.link(identity, to: subject, keeping: [:], at: setup.clock.unixTime)
+            await restore(identity, to: subject, in: accounts, request)
             throw .authentication(error)
         }
         setup.logger.info("identity unlinked", ("provider", name), ("request_id", request.requestID))
         try await endSessions(of: subject, madeBy: name)
         return Answer.done
+    }
+
+    /// Takes an unlinking back that the provider could not follow, so that it can be asked for again.
+    private func restore(
+        _ identity: AccountIdentity, to subject: String, in accounts: any AccountStoring, _ request: LocalRequest
+    ) async {
+        do throws(AccountError) {
+            try await accounts.link(identity, to: subject, keeping: [:], at: setup.clock.unixTime)
+        } catch {
+            setup.logger.warning(
+                "an identity is unlinked, but its provider still knows it", ("provider", identity.provider),
+                ("reason", "\(error.code)"), ("request_id", request.requestID))
+        }
     }
 
     /// Ends what an identity that is not linked any more has made, and what loops remember of it.

@@ -168,6 +168,15 @@ import Testing
         #expect(await stand.send("DELETE", "/auth/link/password", bearer: apple).status == 204)
     }
 
+    @Test func `that can neither be followed nor taken back is told to operators`() async throws {
+        let (stand, apple, _) = try await pair()
+        stand.password.script.withLock { $0.unlinkError = .unavailable("test.away") }
+        stand.accounts.callsLeft = 1
+        let reply = await stand.send("DELETE", "/auth/link/password", bearer: apple)
+        #expect(reply.summary == "503 auth_unavailable test.away")
+        #expect(stand.lines.text.contains("warning an identity is unlinked, but its provider still knows it"))
+    }
+
     @Test func `goes on where the mark cannot be left`() async throws {
         let (stand, apple, _) = try await pair()
         stand.store.isAway = true
