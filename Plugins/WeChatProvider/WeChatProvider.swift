@@ -51,10 +51,12 @@ public struct WeChatProvider: SigningIn {
         guard client.hasTime(until: deadline) else { throw .noTime }
         let ledger = CodeLedger(post, context: context, pause: pause)
         do throws(AuthenticationError) {
-            switch try await ledger.claim(until: deadline) {
-            case .first: return try await exchange(post, ledger, at: login.now, until: deadline).get()
-            case .repeated(let outcome): return try outcome.get()
-            }
+            let signIn =
+                switch try await ledger.claim(until: deadline) {
+                case .first: try await exchange(post, ledger, at: login.now, until: deadline).get()
+                case .repeated(let outcome): try outcome.get()
+                }
+            return SignIn(identity: signIn.identity, aliases: signIn.aliases, repetition: post.repetition)
         } catch {
             if error.code == AuthenticationError.codeReused.code {
                 figures.recordReuse()

@@ -12,6 +12,21 @@ public protocol SigningIn: Provider {
 
 /// What a provider proved at a login.
 public struct SignIn: Sendable {
+    /// Says that the same post may come again, and is to get the very same answer then.
+    ///
+    /// The answer is kept for 30 s; for how long a repeated post is proved again is the provider's to decide, up to 20 s.
+    public struct Repetition: Sendable {
+        /// The same for equal posts alone; says nothing to who reads it.
+        public let name: String
+        /// 32 bytes that only who sends the post can make: what the answer is sealed under.
+        public let key: Secret
+
+        public init(name: String, key: Secret) {
+            self.name = name
+            self.key = key
+        }
+    }
+
     /// The identity; its `expiresAt` is of no meaning here, because a session has its own end.
     public let identity: Identity
     /// Other subjects by which the same provider has known, or may know, the same person.
@@ -20,11 +35,16 @@ public struct SignIn: Sendable {
     public let aliases: [String]
     /// Claims that come once and are kept with the account from the first login on, such as `name`.
     public let keptClaims: JSONObject
+    /// `nil` where each post is a login of its own.
+    public let repetition: Repetition?
 
-    public init(identity: Identity, aliases: [String] = [], keptClaims: JSONObject = [:]) {
+    public init(
+        identity: Identity, aliases: [String] = [], keptClaims: JSONObject = [:], repetition: Repetition? = nil
+    ) {
         self.identity = identity
         self.aliases = aliases
         self.keptClaims = keptClaims
+        self.repetition = repetition
     }
 }
 

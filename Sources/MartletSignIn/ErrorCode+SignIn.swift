@@ -34,6 +34,8 @@ extension ErrorCode {
     static let signInNoPassword: ErrorCode = "signin.no_password"
     /// The identity was unlinked, or its password changed, while the login was on its way.
     static let signInOvertaken: ErrorCode = "signin.overtaken"
+    /// The same post is under way, and its answer did not come in time.
+    static let signInRepetitionUnknown: ErrorCode = "signin.repetition_unknown"
     /// There is no randomness for a nonce.
     static let signInNoRandomness: ErrorCode = "signin.no_randomness"
 }

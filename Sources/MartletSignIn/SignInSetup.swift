@@ -11,7 +11,7 @@ package struct SignInSetup: Sendable {
     package var sessions: any SessionStoring
     /// `nil` without `accounts:`.
     package var accounts: (any AccountStoring)?
-    /// Where nonces and the marks of ``LoginFence`` are kept.
+    /// Where nonces, the marks of ``LoginFence`` and the answers of ``LoginRepetition`` are kept.
     package var store: any SharedStoring
     /// What every key of the store begins with.
     package var storeKeyPrefix: String

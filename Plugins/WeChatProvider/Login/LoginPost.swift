@@ -39,6 +39,14 @@ struct LoginPost: Sendable {
         code.withBytes { Base64URL.encode(SHA256.digest(Array(app.id.utf8) + [0] + $0)) }
     }
 
+    /// The login's answer is repeated to who posts the same again.
+    var repetition: SignIn.Repetition {
+        SignIn.Repetition(
+            name: Base64URL.encode(SHA256.digest(tag)),
+            key: HKDFSHA256.derive(
+                from: code, salt: [], purpose: Array("martlet wechat answer".utf8), length: AES256GCM.keyLength))
+    }
+
     /// Equal for two posts that say the same, and for no others.
     var tag: [UInt8] {
         HMACSHA256.authenticate(Array(app.id.utf8) + [0] + (data?.fingerprint ?? []), key: code)

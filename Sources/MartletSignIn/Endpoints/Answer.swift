@@ -36,8 +36,15 @@ enum Answer {
         tokens.refreshToken.withBytes { body += $0 }
         body += Array("\",".utf8)
         body += JSON.write(rest).dropFirst()
-        var answer = json(bytes: body)
+        body.append(0x0A)
+        return Answer.tokens(body)
+    }
+
+    /// A pair of tokens whose body was made before.
+    static func tokens(_ body: [UInt8]) -> LocalResponse {
+        var answer = json(bytes: [])
         answer.fields.append((name: "Pragma", value: "no-cache"))
+        answer.body = body
         return answer
     }
 

@@ -33,12 +33,47 @@ extension SignInEndpoints {
         let start: LoginFence.Start
         do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
         let proven = try await prove(form, with: signingIn, request)
-        let person = try await person(behind: proven, provider: provider.name)
+        guard let repetition = proven.repetition else {
+            return try await open(proven, provider: provider.name, startedAt: start)
+        }
+        return try await repeating(LoginRepetition(repetition, provider: provider.name, setup: setup), request) {
+            () async throws(Failure) in
+            try await open(proven, provider: provider.name, startedAt: start)
+        }
+    }
+
+    /// Answers the first of several equal posts, and the others as it.
+    private func repeating(
+        _ repetition: LoginRepetition, _ request: LocalRequest,
+        _ body: () async throws(Failure) -> LocalResponse
+    ) async throws(Failure) -> LocalResponse {
+        do throws(StoreError) {
+            if case .known(let answer) = try await repetition.claim(until: context(of: request).deadline) {
+                return Answer.tokens(answer)
+            }
+        } catch {
+            throw .store(error)
+        }
+        do throws(Failure) {
+            let answer = try await body()
+            await repetition.settle(answer.body)
+            return answer
+        } catch {
+            await repetition.release()
+            throw error
+        }
+    }
+
+    /// Makes the session of a proven identity.
+    private func open(
+        _ proven: SignIn, provider: String, startedAt start: LoginFence.Start
+    ) async throws(Failure) -> LocalResponse {
+        let person = try await person(behind: proven, provider: provider)
         let identity = Self.identity(proven.identity, keeping: person.keptClaims)
         let tokens: IssuedTokens
         do throws(SessionError) {
             tokens = try await setup.sessions.create(
-                subject: person.subject, provider: provider.name, identity: identity)
+                subject: person.subject, provider: provider, identity: identity)
         } catch {
             throw .session(error)
         }

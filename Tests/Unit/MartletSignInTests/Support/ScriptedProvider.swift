@@ -18,6 +18,7 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
         var claims: JSONObject = [:]
         var keptClaims: JSONObject = [:]
         var aliases: [String] = []
+        var repetition: SignIn.Repetition?
         /// By subject.
         var passwords: [String: String] = [:]
         var logins = 0
@@ -54,7 +55,9 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
         let identity = Identity(
             providerSubject: proof, issuer: "https://issuer.example", claims: script.claims, authTime: now,
             issuedAt: now, expiresAt: now)
-        return SignIn(identity: identity, aliases: script.aliases, keptClaims: script.keptClaims)
+        return SignIn(
+            identity: identity, aliases: script.aliases, keptClaims: script.keptClaims,
+            repetition: script.repetition)
     }
 
     func changePassword(

@@ -1,0 +1,88 @@
+import MartletCore
+import MartletProvider
+import MartletTesting
+import Testing
+
+@testable import MartletProxy
+@testable import MartletSignIn
+
+@Suite struct `A login that is repeated` {
+    private static func repetition(_ name: String) -> SignIn.Repetition {
+        SignIn.Repetition(name: name, key: Secret([UInt8](repeating: 7, count: 32)))
+    }
+
+    private static func stand(_ name: String = "one") -> Stand {
+        let stand = Stand()
+        stand.apple.script.withLock { $0.repetition = repetition(name) }
+        return stand
+    }
+
+    private static let post = #"{"proof":"anna"}"#
+
+    @Test func `gets the very same answer, and makes no second session`() async {
+        let stand = Self.stand()
+        let first = await stand.post("/auth/login/apple", Self.post)
+        let second = await stand.post("/auth/login/apple", Self.post)
+        #expect(first.status == 200 && second.response.body == first.response.body)
+        #expect(second.response.fields.map { "\($0)" } == first.response.fields.map { "\($0)" })
+        #expect(stand.sessions.entries.count == 1)
+    }
+
+    @Test func `is another login where the provider says so, or after a while`() async {
+        let stand = Self.stand()
+        _ = await stand.post("/auth/login/apple", Self.post)
+        stand.apple.script.withLock { $0.repetition = Self.repetition("two") }
+        _ = await stand.post("/auth/login/apple", Self.post)
+        #expect(stand.sessions.entries.count == 2)
+        stand.time.advance(seconds: 31)
+        _ = await stand.post("/auth/login/apple", Self.post)
+        #expect(stand.sessions.entries.count == 3)
+    }
+
+    @Test func `of another provider is another login`() async {
+        let stand = Self.stand()
+        stand.password.script.withLock { $0.repetition = Self.repetition("one") }
+        _ = await stand.post("/auth/login/apple", Self.post)
+        let other = await stand.post("/auth/login/password", Self.post)
+        #expect(other["provider"] == "password" && stand.sessions.entries.count == 2)
+    }
+
+    @Test func `after a failure may go well`() async {
+        let stand = Self.stand()
+        stand.sessions.callsLeft = 0
+        #expect(await stand.post("/auth/login/apple", Self.post).status == 503)
+        stand.sessions.callsLeft = Int.max
+        #expect(await stand.post("/auth/login/apple", Self.post).status == 200)
+    }
+
+    @Test func `waits for the first, but not past its time`() async throws {
+        let stand = Self.stand()
+        let setup = stand.endpoints.setup
+        let first = LoginRepetition(Self.repetition("one"), provider: "apple", setup: setup)
+        guard case .first = try await first.claim(until: .never) else {
+            Issue.record("not the first")
+            return
+        }
+        await #expect(throws: StoreError.self) {
+            try await first.claim(until: setup.clock.monotonicTime + .milliseconds(10))
+        }
+        async let second = first.claim(until: .never)
+        await first.settle([1, 2, 3])
+        guard case .known([1, 2, 3]) = try await second else {
+            Issue.record("another answer")
+            return
+        }
+    }
+
+    @Test func `opens nothing without the post's own key`() async throws {
+        let setup = Self.stand().endpoints.setup
+        let first = LoginRepetition(Self.repetition("one"), provider: "apple", setup: setup)
+        _ = try await first.claim(until: .never)
+        await first.settle(Array("mat_planted".utf8))
+        let other = SignIn.Repetition(name: "one", key: Secret([UInt8](repeating: 8, count: 32)))
+        await #expect(throws: StoreError.self) {
+            try await LoginRepetition(other, provider: "apple", setup: setup)
+                .claim(until: setup.clock.monotonicTime)
+        }
+    }
+}
