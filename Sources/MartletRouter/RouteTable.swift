@@ -54,20 +54,10 @@ package final class RouteTable: Sendable {
     package func misses(method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>) -> [RouteMiss] {
         let asked = methods.set(of: method)
         var misses: [RouteMiss] = []
-        for route in routes
-        where route.mount < 0 || route.pattern.takes(authority: authority) && route.pattern.take(path: path) == .matched
-        {
-            if !route.pattern.takes(authority: authority) {
-                misses.append(RouteMiss(route: route.index, reason: .host))
-            } else if route.pattern.methods.isDisjoint(with: asked) {
-                // The path is named first where neither fits: it is what the operator looks at first.
-                let fits = route.pattern.take(path: path) == .matched
-                misses.append(RouteMiss(route: route.index, reason: fits ? .method : .path))
-            } else if route.pattern.take(path: path) == .unmatched {
-                misses.append(RouteMiss(route: route.index, reason: .path))
-            } else {
-                return misses
-            }
+        for route in routes {
+            guard let reason = route.pattern.miss(asked, authority: authority, path: path) else { return misses }
+            // What the gateway answers itself is no route of anybody's file.
+            if route.mount < 0 { misses.append(RouteMiss(route: route.index, reason: reason)) }
         }
         return misses
     }

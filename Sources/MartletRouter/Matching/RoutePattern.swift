@@ -18,6 +18,15 @@ struct RoutePattern: Sendable {
         return false
     }
 
+    /// Why the route does not take a request; `nil` if it does, or if its expression could not tell.
+    func miss(_ asked: MethodSet, authority: Span<UInt8>, path: Span<UInt8>) -> RouteMiss.Reason? {
+        guard takes(authority: authority) else { return .host }
+        let outcome = take(path: path)
+        // The path is named first where neither fits: it is what the operator looks at first.
+        if methods.isDisjoint(with: asked) { return outcome == .matched ? .method : .path }
+        return outcome == .unmatched ? .path : nil
+    }
+
     /// Whether the path is one of the route's.
     func take(path: Span<UInt8>) -> RegularExpression.Outcome {
         guard path.count > 0, path[0] == .slash else { return .unmatched }

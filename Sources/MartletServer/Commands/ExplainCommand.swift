@@ -50,7 +50,7 @@ struct ExplainCommand {
             let graph = try Graph.build(
                 blueprint, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch())
             let explanation = await RequestExplainer(graph.snapshot, clock: services.clock).explain(request)
-            Output.line(ExplanationPage(request, explanation, blueprint.configuration).text)
+            Output.line(ExplanationPage(request, explanation, blueprint).text)
             graph.store.shutdown()
             return .ok
         } catch {

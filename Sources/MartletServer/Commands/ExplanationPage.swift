@@ -13,11 +13,13 @@ struct ExplanationPage {
     private let request: AskedRequest
     private let explanation: RequestExplanation
     private let configuration: GatewayConfiguration
+    private let routes: RouteTable
 
-    init(_ request: AskedRequest, _ explanation: RequestExplanation, _ configuration: GatewayConfiguration) {
+    init(_ request: AskedRequest, _ explanation: RequestExplanation, _ blueprint: Blueprint) {
         self.request = request
         self.explanation = explanation
-        self.configuration = configuration
+        configuration = blueprint.configuration
+        routes = blueprint.routes
     }
 
     var text: String {
@@ -51,14 +53,10 @@ struct ExplanationPage {
     private var routeLines: [String] {
         guard explanation.path != nil else { return [] }
         var lines = explanation.misses.map { miss in
-            "not \(routeName(miss.route)): its \(Self.part(miss.reason)) does not match"
+            "not \(routes.routes[miss.route].name): its \(Self.part(miss.reason)) does not match"
         }
         lines.append(explanation.route.map { "\($0.name) takes it" } ?? "no route takes it")
         return lines
-    }
-
-    private func routeName(_ index: Int) -> String {
-        index < configuration.routes.count ? configuration.routes[index].name.value : "?"
     }
 
     private static func part(_ reason: RouteMiss.Reason) -> String {
@@ -105,8 +103,8 @@ struct ExplanationPage {
         if !own.isEmpty {
             lines[0] = "every X-Auth-*, \(own.joined(separator: ", ")) of the client's, in any spelling, on every route"
         }
-        if let route = explanation.route, route.index < configuration.routes.count {
-            let removed = configuration.routes[route.index].removeHeaders
+        if let route = explanation.route {
+            let removed = configuration.routes.first { $0.name.value.hasSameBytes(as: route.name) }?.removeHeaders ?? []
             if !removed.isEmpty { lines.append("\(removed.joined(separator: ", ")), by this route") }
             if explanation.consumesCredential, !route.forwardsCredentials {
                 lines.append("Authorization, which is used up here")
