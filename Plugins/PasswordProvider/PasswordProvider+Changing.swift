@@ -24,7 +24,6 @@ extension PasswordProvider: PasswordChanging {
             let hash = try await hash(password, until: context.deadline)
             guard try await replace(stored, by: hash, of: user.subject, in: users) else { continue }
             await throttle.succeeded(attempt, at: context.now)
-            self.context.forgetVerdicts()
             return
         }
         throw .unavailable("password.changed_meanwhile", retryAfter: .seconds(1))
@@ -77,7 +76,6 @@ extension PasswordProvider: Unlinking {
         } catch {
             throw .unavailable("password.users_unavailable", cause: error)
         }
-        context.forgetVerdicts()
     }
 }
 

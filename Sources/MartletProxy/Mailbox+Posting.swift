@@ -14,11 +14,8 @@ extension Mailbox {
     /// Forgets every verdict.
     package func forget() { post(.forget) }
 
-    /// Forgets the copies of sessions that have ended.
-    package func revoked(_ sessions: [UInt64]) { post(.revoked(sessions)) }
-
-    /// Forgets the copies of all sessions: revocations may have been missed.
-    package func forgetSessions() { post(.forgetSessions) }
+    /// Forgets the copies of sessions that have ended, and verdicts on subjects: see ``SubjectNumber``.
+    package func revoked(_ numbers: [UInt64]) { post(.revoked(numbers)) }
 
     /// Refuses session tokens, known ones too, or no longer does.
     package func refuseSessions(_ refuses: Bool) { post(.refuseSessions(refuses)) }

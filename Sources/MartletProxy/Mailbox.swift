@@ -13,12 +13,10 @@ enum LoopMessage: Sendable {
     case adopt(Snapshot, listeners: [ListenerSocket])
     /// New addresses of endpoints that are named by host.
     case resolved([ResolvedName])
-    /// A provider's cached verdicts are void.
+    /// Cached verdicts are void, or may be out of date.
     case forget
-    /// Sessions that have ended, by their numbers.
+    /// Sessions that have ended and subjects who have changed, by their numbers.
     case revoked([UInt64])
-    /// What the loop knows of sessions may be out of date.
-    case forgetSessions
     /// Whether sessions are refused because the store is down.
     case refuseSessions(Bool)
     /// Report the counters.

@@ -7,6 +7,13 @@ package enum RevocationMessage {
     /// The channel on which it is published.
     package static func channel(prefix: String) -> String { prefix + "revoked" }
 
+    /// Writes a message; at most 512 numbers, as scripts do.
+    package static func bytes(_ numbers: [UInt64]) -> [UInt8] {
+        numbers.prefix(512).flatMap { number in
+            Hexadecimal.encode(stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> $0) })
+        }
+    }
+
     /// Reads a message; `nil` for anything that no instance wrote.
     package static func numbers(in message: [UInt8]) -> [UInt64]? {
         guard !message.isEmpty, message.count <= maximumBytes, message.count % digits == 0 else { return nil }

@@ -21,14 +21,14 @@ package struct SignInSetup: Sendable {
     package var keySet: JSONObject?
     package var clock: Clock
     package var logger: Logger
-    /// Drops the verdicts on direct tokens that any loop of any instance has cached.
-    package var forgetVerdicts: @Sendable () -> Void
+    /// Drops the verdicts on direct credentials of a subject that any loop of any instance has cached.
+    package var forgetVerdicts: @Sendable (_ subject: String) -> Void
 
     package init(
         providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,
         store: any SharedStoring, storeKeyPrefix: String, configuration: SessionsConfiguration,
         wellKnown: WellKnownConfiguration, keySet: JSONObject?, clock: Clock, logger: Logger,
-        forgetVerdicts: @escaping @Sendable () -> Void
+        forgetVerdicts: @escaping @Sendable (_ subject: String) -> Void
     ) {
         self.providers = providers
         self.sessions = sessions

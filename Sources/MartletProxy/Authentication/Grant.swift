@@ -7,15 +7,15 @@ struct Grant {
     let denial: Int32
     /// Index into the snapshot's providers.
     let provider: Int32
-    /// The session's number for revocations; 0 for a credential that is no session's.
-    let session: UInt64
+    /// What revocations call it: see ``ProvenPrincipal/number``.
+    let number: UInt64
 }
 
 /// The principal behind a verified credential.
 struct ProvenPrincipal: Sendable {
     let principal: Principal
-    /// The session's number for revocations; 0 for a credential that is no session's.
-    let session: UInt64
+    /// What revocations call it: the session's number, or that of the subject of a credential that is no session's.
+    let number: UInt64
     /// When it must be asked for again, in Unix seconds.
     let expires: Int64
 }

@@ -11,6 +11,7 @@ internal import MartletCore
         var scope: UInt32
         var tokenCount: Int32
         var attachmentCount: Int32
+        var weight: Int
         var expires: Int64
         var stamp: UInt32
         var memory: UnsafeMutablePointer<UInt8>
@@ -88,15 +89,16 @@ internal import MartletCore
     }
 
     /// Remembers a token; replaces what was there for the same token and scope.
+    /// - Parameter weight: what the payload takes, which counts as the token's own bytes do.
     mutating func insert(
-        _ token: UnsafeBufferPointer<UInt8>, scope: UInt32, expires: Int64, attachment: UnsafeBufferPointer<UInt8>,
-        payload: Payload
+        _ token: UnsafeBufferPointer<UInt8>, scope: UInt32, expires: Int64, now: Int64,
+        attachment: UnsafeBufferPointer<UInt8>, payload: Payload, weight: Int = 0
     ) {
         let size = token.count + attachment.count
-        guard size > 0, size <= byteLimit / 4 else { return }
+        guard size > 0, weight >= 0, weight <= byteLimit / 8, size <= byteLimit / 8 else { return }
         unsafe remove(token, scope: scope)
-        while bytes + size > byteLimit, count > 0 { evictOne() }
-        if (count + 1) * 2 > slotCount { rehash(slotCount * 2) }
+        while bytes + size + weight > byteLimit, count > 0 { evictOne() }
+        if (count + 1) * 2 > slotCount { grow(now: now) }
         let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
         if let base = token.baseAddress { unsafe memcpy(memory, base, token.count) }
         if let base = attachment.baseAddress { unsafe memcpy(memory + token.count, base, attachment.count) }
@@ -104,7 +106,7 @@ internal import MartletCore
         let hash = unsafe self.hash(token, scope)
         let entry = unsafe Entry(
             hash: hash, scope: scope, tokenCount: Int32(token.count), attachmentCount: Int32(attachment.count),
-            expires: expires, stamp: clock, memory: memory, payload: payload)
+            weight: weight, expires: expires, stamp: clock, memory: memory, payload: payload)
         let index: Int32
         if let reused = free.popLast() {
             index = reused
@@ -113,7 +115,7 @@ internal import MartletCore
             index = Int32(entries.count)
             entries.append(entry)
         }
-        bytes += size
+        bytes += size + weight
         count += 1
         place(index, hash)
     }
@@ -204,7 +206,16 @@ internal import MartletCore
         unsafe explicit_bzero(entry.memory, size)
         unsafe entry.memory.deallocate()
         entries[index] = nil
-        bytes -= size
+        bytes -= size + entry.weight
+    }
+
+    /// Makes room for more entries: those that have ended go first, or a table that is rarely full would keep them all.
+    private mutating func grow(now: Int64) {
+        for index in entries.indices {
+            guard let entry = entries[index], entry.expires <= now else { continue }
+            drop(index, slot(of: Int32(index), entry.hash))
+        }
+        if (count + 1) * 4 > slotCount { rehash(slotCount * 2) }
     }
 
     private mutating func rehash(_ size: Int) {

@@ -158,7 +158,7 @@ extension Verifier.Job {
             let session = try await sessions.judge(credential, in: context)
             let copyEnd = context.now.advanced(bySeconds: session.copyLifetime.wholeSeconds)
             return ProvenPrincipal(
-                principal: session.principal, session: session.number,
+                principal: session.principal, number: session.number,
                 expires: min(session.principal.identity.expiresAt, copyEnd).seconds)
         case .provider(let handle):
             guard let authenticating = handle.authenticating else {
@@ -173,8 +173,7 @@ extension Verifier.Job {
             guard let subjects else { return handle.principal(of: identity) }
             let subject = try await subjects.subject(of: identity, provider: handle.name)
             return ProvenPrincipal(
-                principal: Principal(identity: identity, provider: handle.name, subject: subject, sessionID: nil),
-                session: 0, expires: identity.expiresAt.seconds)
+                Principal(identity: identity, provider: handle.name, subject: subject, sessionID: nil))
         }
     }
 
@@ -186,8 +185,15 @@ extension Verifier.Job {
 extension ProviderHandle {
     /// The principal of what the provider proved, where there are no accounts.
     fileprivate func principal(of identity: Identity) -> ProvenPrincipal {
-        ProvenPrincipal(
-            principal: Principal(identity: identity, provider: name, sessionID: nil), session: 0,
-            expires: identity.expiresAt.seconds)
+        ProvenPrincipal(Principal(identity: identity, provider: name, sessionID: nil))
+    }
+}
+
+extension ProvenPrincipal {
+    /// Who was proved by something else than a session.
+    fileprivate init(_ principal: Principal) {
+        self.init(
+            principal: principal, number: SubjectNumber.of(principal.subject),
+            expires: principal.identity.expiresAt.seconds)
     }
 }

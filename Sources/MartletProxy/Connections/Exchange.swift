@@ -53,6 +53,8 @@ struct Exchange: ~Copyable, SlabElement {
     var attempts = 0
     /// How often the credential was given to a provider.
     var judgements = 0
+    /// When it was last.
+    var askedAt: Int64 = 0
     /// A refusal offers Basic too.
     var offersBasic = false
     var hash: UInt64 = 0
@@ -109,6 +111,7 @@ struct Exchange: ~Copyable, SlabElement {
         endpoint = -1
         attempts = 0
         judgements = 0
+        askedAt = 0
         offersBasic = false
         hash = 0
         hasContinued = false

@@ -70,7 +70,7 @@ struct RequestRewriter: ~Copyable {
         case .trailer: return keepsTrailer
         case .authorization:
             return unsafe !removal.dropsAuthorization && field.known == .authorization
-                && (removal.keepsOwnTokens || !isOwnToken(bytes, field.value))
+                && (removal.keepsOwnTokens || !OwnToken.isHeld(in: bytes[field.value]))
         case .forwarded:
             if forwarding.isTrusted { return true }
             sawForwarded = true
@@ -105,12 +105,6 @@ struct RequestRewriter: ~Copyable {
             guard byte | 0x20 == wanted || (isDash && wanted == UInt8(ascii: "-")) else { return false }
         }
         return true
-    }
-
-    /// A bearer value that looks like one of the gateway's own tokens; none of them ever reaches an upstream unasked.
-    private func isOwnToken(_ bytes: UnsafeBufferPointer<UInt8>, _ value: ByteRange) -> Bool {
-        guard let token = unsafe bearerToken(bytes.span, of: value) else { return false }
-        return unsafe OwnToken.isOne(bytes[token])
     }
 
     /// Writes `X-Forwarded-*`, and `Forwarded` where a client tried to set it.

@@ -214,8 +214,8 @@ extension Worker {
         }
         if expires > unixTime {
             unsafe grants.insert(
-                key, scope: scope, expires: expires, attachment: unsafe block.bytes,
-                payload: Grant(denial: denial, provider: provider, session: proven.session))
+                key, scope: scope, expires: expires, now: unixTime, attachment: unsafe block.bytes,
+                payload: Grant(denial: denial, provider: provider, number: proven.number))
         }
         guard denial < 0 else {
             refuse(routed.exchange, .notAllowed(counters.reasons[Int(denial)]))

@@ -34,11 +34,12 @@ extension Worker {
             return principals.payload(found)
         }
         switch verdict {
-        case .success(let proven) where !wasRevoked(proven.session):
+        case .success(let proven) where !wasRevoked(proven.number, since: exchanges[exchange].askedAt):
             if proven.expires > unixTime {
                 unsafe principals.insert(
-                    key, scope: scope, expires: proven.expires,
-                    attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: proven)
+                    key, scope: scope, expires: proven.expires, now: unixTime,
+                    attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: proven,
+                    weight: proven.principal.weight)
             }
             return proven
         case .failure(let error): refuse(exchange, .authentication(error))
@@ -69,6 +70,7 @@ extension Worker {
                 client: network(of: exchange)),
             mailbox: mailbox, exchange: exchange, generation: exchanges[exchange].generation, epoch: epoch)
         guard verifier.submit(job) else { return refuse(exchange, .authUnavailable("auth.overloaded")) }
+        exchanges[exchange].askedAt = now
         clients[client].phase = .authenticating
         arm(client: client, at: deadline)
     }
@@ -106,50 +108,64 @@ extension Worker {
         principals.removeAll()
     }
 
-    /// Forgets every copy of a session.
-    mutating func forgetSessions() {
-        grants.removeAll { $0.session != 0 }
-        principals.removeAll { $0.session != 0 }
-    }
-
-    /// Notes sessions that have ended; their copies go with the next sweep.
+    /// Notes sessions that have ended, and subjects whose identities or passwords have changed; their copies go with the
+    /// next sweep.
     ///
-    /// Verdicts on their way may be older than the end they did not see: for as long as one may take, none of these is
-    /// believed.
-    mutating func revoke(_ sessions: [UInt64]) {
-        let until = now &+ Worker.verdictPatience
-        if revoked.count > Worker.revokedLimit { revoked = revoked.filter { $0.value > now } }
-        for session in sessions where session != 0 { revoked[session] = until }
-        hasUnsweptSessions = true
+    /// Verdicts on their way may be older than the change they did not see: none that was asked for before it is believed.
+    mutating func revoke(_ numbers: [UInt64]) {
+        if revoked.count > Worker.revokedLimit, now &- prunedAt >= Worker.pruneInterval {
+            prunedAt = now
+            revoked = revoked.filter { now &- $0.value <= 2 &* Worker.verdictPatience }
+        }
+        for number in numbers {
+            revoked[number] = now
+            unswept.insert(number)
+        }
     }
 
-    private func wasRevoked(_ session: UInt64) -> Bool {
-        guard session != 0, !revoked.isEmpty, let until = revoked[session] else { return false }
-        return until > now
+    private func wasRevoked(_ number: UInt64, since asked: Int64) -> Bool {
+        guard !revoked.isEmpty, let moment = revoked[number] else { return false }
+        return moment >= asked
     }
 
-    /// Drops the copies of sessions that have ended: many ends in a row cost one pass over the tables.
-    mutating func sweepSessions() {
-        guard hasUnsweptSessions, now &- sweptAt >= Worker.sweepInterval else { return }
-        hasUnsweptSessions = false
+    /// Drops the copies of what was revoked: many ends in a row cost one pass over the tables.
+    mutating func sweepRevoked() {
+        guard !unswept.isEmpty, now &- sweptAt >= Worker.sweepInterval else { return }
         sweptAt = now
-        let ended = revoked
-        grants.removeAll { $0.session != 0 && ended[$0.session] != nil }
-        principals.removeAll { $0.session != 0 && ended[$0.session] != nil }
+        let numbers = unswept
+        unswept.removeAll()
+        grants.removeAll { numbers.contains($0.number) }
+        principals.removeAll { numbers.contains($0.number) }
     }
 
     /// How often one request's credential is judged, where reloads and removed keys overtake the verdicts.
     private static let judgementLimit = 4
     /// How long a verdict may take.
     private static let verdictPatience: Int64 = 10_000_000_000
-    /// Ended sessions remembered before those that no verdict can be late for are dropped.
+    /// Numbers remembered before those that no verdict can be late for are dropped.
     private static let revokedLimit = 4096
+    /// How often the others are looked for.
+    private static let pruneInterval: Int64 = 1_000_000_000
     /// How long copies of ended sessions may wait to be dropped together.
     static let sweepInterval: Int64 = 20_000_000
 }
 
 /// The gateway's own tokens, told apart by how they begin.
 enum OwnToken {
+    /// Whether a word of a field's value is one of them: behind another scheme, in quotes, or without any scheme.
+    static func isHeld(in value: UnsafeBufferPointer<UInt8>) -> Bool {
+        for index in value.indices {
+            let before = index > 0 ? unsafe value[index - 1] : 0x20
+            let isWithinWord = before == 0x5F || before == 0x2D || isAlphanumeric(before)
+            if !isWithinWord, unsafe isOne(UnsafeBufferPointer(rebasing: value[index...])) { return true }
+        }
+        return false
+    }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte | 0x20)
+    }
+
     /// Whether a bearer token is an access or a refresh token of ours, or pretends to be.
     static func isOne(_ token: UnsafeBufferPointer<UInt8>) -> Bool {
         guard token.count >= 4 else { return false }

@@ -25,13 +25,10 @@ extension Worker {
                 // Verdicts on their way may rest on what is forgotten: they are asked for again.
                 epoch += 1
                 forgetTokens()
-            case .revoked(let sessions): revoke(sessions)
-            case .forgetSessions:
-                epoch += 1
-                forgetSessions()
+            case .revoked(let numbers): revoke(numbers)
             case .refuseSessions(let refuses):
                 sessionsAreRefused = refuses
-                if refuses { forgetSessions() }
+                if refuses { forgetTokens() }
             case .collect(let reply): reply(report())
             case .drain(let deadline): drain(until: deadline)
             }

@@ -75,9 +75,11 @@ package struct Worker: ~Copyable {
     /// Keys the digests by which pairs of name and password are remembered.
     let pairKey = Secret((0..<32).map { _ in UInt8.random(in: .min ... .max) })
     var pairDigest = ByteBuffer(capacity: 32)
-    /// Sessions that ended lately, and until when no verdict on them is believed.
+    /// What was revoked lately, and when: no verdict that was asked for before is believed.
     var revoked: [UInt64: Int64] = [:]
-    var hasUnsweptSessions = false
+    var prunedAt: Int64 = 0
+    /// Those whose copies are still to be dropped.
+    var unswept: Set<UInt64> = []
     var sweptAt: Int64 = 0
     /// The store is down, and the configuration says that no session goes on then.
     var sessionsAreRefused = false
@@ -140,7 +142,7 @@ package struct Worker: ~Copyable {
     /// Serves until a drain is over.
     package mutating func run() {
         while true {
-            let idle: Int32 = records.isEmpty && !hasUnsweptSessions ? 1000 : 50
+            let idle: Int32 = records.isEmpty && unswept.isEmpty ? 1000 : 50
             let patience = ready.isEmpty ? wheel.wait(now: now, idle: idle) : 0
             let count = poller.wait(milliseconds: patience)
             readClocks()
@@ -148,7 +150,7 @@ package struct Worker: ~Copyable {
             for index in 0..<count { dispatch(index, ifForLink: true) }
             for index in 0..<count { dispatch(index, ifForLink: false) }
             goOn()
-            sweepSessions()
+            sweepRevoked()
             expire()
             records.hand(to: accessLog, now: now, isIdle: count == 0)
             if isDraining && isDrained { break }
@@ -160,6 +162,11 @@ package struct Worker: ~Copyable {
         now = clock.monotonicTime.nanoseconds
         unixTime = clock.unixTime.seconds
         guard unixTime != dateSecond else { return }
+        // What was to be believed for a while would be for longer: a clock that was set back ends that while at once.
+        if unixTime < dateSecond {
+            epoch += 1
+            forgetTokens()
+        }
         dateSecond = unixTime
         dateText.removeAll()
         HTTPDate(UnixTime(seconds: unixTime)).append(to: &dateText)

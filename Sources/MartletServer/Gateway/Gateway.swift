@@ -294,10 +294,8 @@ final class ForgetSwitch: Sendable {
 
     /// Every verdict.
     func forget() { target.withLock { $0 }?.forget() }
-    /// The copies of sessions that have ended.
-    func revoked(_ sessions: [UInt64]) { target.withLock { $0 }?.revoked(sessions) }
-    /// The copies of all sessions.
-    func forgetSessions() { target.withLock { $0 }?.forgetSessions() }
+    /// The copies of sessions that have ended, and verdicts on subjects who have changed.
+    func revoked(_ numbers: [UInt64]) { target.withLock { $0 }?.revoked(numbers) }
     /// Whether sessions are refused because the store is down.
     func refuseSessions(_ refuses: Bool) { target.withLock { $0 }?.refuseSessions(refuses) }
 }

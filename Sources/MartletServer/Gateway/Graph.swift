@@ -77,7 +77,7 @@ struct Graph: Sendable {
                 storeKeyPrefix: store.label.prefix, configuration: configuration.sessions,
                 wellKnown: configuration.wellKnown, keySet: blueprint.assertion?.keySet, clock: clock,
                 logger: parts.services.logger.with(("room", "signin")),
-                forgetVerdicts: { store.forgetEverywhere() }))
+                forgetVerdicts: { store.forgetEverywhere($0) }))
         return SignInParts(
             sessions: sessions,
             subjects: parts.accounts.map { AccountSubjects(accounts: $0, clock: clock) },

@@ -76,14 +76,9 @@ final class LoopGroup: Sendable {
         for mailbox in mailboxes { mailbox.forget() }
     }
 
-    /// Has every loop forget its copies of sessions that have ended.
-    func revoked(_ sessions: [UInt64]) {
-        for mailbox in mailboxes { mailbox.revoked(sessions) }
-    }
-
-    /// Has every loop forget its copies of all sessions.
-    func forgetSessions() {
-        for mailbox in mailboxes { mailbox.forgetSessions() }
+    /// Has every loop forget its copies of sessions that have ended, and of subjects who have changed.
+    func revoked(_ numbers: [UInt64]) {
+        for mailbox in mailboxes { mailbox.revoked(numbers) }
     }
 
     /// Tells every loop whether sessions are refused.

@@ -1,5 +1,6 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletProxy
 internal import MartletRedis
 internal import MartletSession
 
@@ -87,7 +88,8 @@ final class SharedStore: Sendable {
                     forgetting.revoked(numbers)
                 }
             },
-            onGap: { forgetting.forgetSessions() })
+            // What was said meanwhile may have been about any verdict.
+            onGap: { forgetting.forget() })
     }
 
     /// Has every loop of every instance drop its verdicts: those on direct credentials too.
@@ -95,9 +97,20 @@ final class SharedStore: Sendable {
     /// An instance that cannot be told goes on with what it has until that expires.
     func forgetEverywhere() {
         forgetting.forget()
+        publish(Self.forgetVerdicts)
+    }
+
+    /// The same for one subject: a caller who changes something of their own must not cost others their verdicts.
+    func forgetEverywhere(_ subject: String) {
+        let numbers = [SubjectNumber.of(subject)]
+        forgetting.revoked(numbers)
+        publish(RevocationMessage.bytes(numbers))
+    }
+
+    private func publish(_ message: [UInt8]) {
         guard let redis else { return }
         let channel = channel
-        Task { _ = try? await redis.command([Array("PUBLISH".utf8), channel, Self.forgetVerdicts]) }
+        Task { _ = try? await redis.command([Array("PUBLISH".utf8), channel, message]) }
     }
 
     /// Ends the connections.

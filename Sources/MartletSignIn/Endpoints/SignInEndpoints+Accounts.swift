@@ -70,7 +70,7 @@ extension SignInEndpoints {
 
     /// Ends what an identity that is not linked any more has made, and what loops remember of it.
     private func endSessions(of subject: String, madeBy provider: String) async throws(Failure) {
-        setup.forgetVerdicts()
+        setup.forgetVerdicts(subject)
         await mark(subject, provider)
         do throws(SessionError) {
             try await setup.sessions.endAll(subject: subject, provider: provider, except: nil)
@@ -88,7 +88,7 @@ extension SignInEndpoints {
                 of: caller, from: try form.requiredSecret("current_password"),
                 to: try form.requiredSecret("new_password"), in: context(of: request))
             setup.logger.info("password changed", ("provider", owner), ("request_id", request.requestID))
-            setup.forgetVerdicts()
+            setup.forgetVerdicts(caller.session.subject)
             await mark(caller.session.subject, owner)
         } catch {
             throw .authentication(error)

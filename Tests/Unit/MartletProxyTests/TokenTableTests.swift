@@ -9,12 +9,13 @@ import Testing
     }
 
     private func insert(
-        _ table: inout TokenTable<Int>, _ token: String, scope: UInt32 = 0, expires: Int64 = 100, _ value: Int
+        _ table: inout TokenTable<Int>, _ token: String, scope: UInt32 = 0, expires: Int64 = 100, now: Int64 = 0,
+        weight: Int = 0, _ value: Int
     ) {
         unsafe with(token) { bytes in
             unsafe table.insert(
-                bytes, scope: scope, expires: expires, attachment: UnsafeBufferPointer(start: nil, count: 0),
-                payload: value)
+                bytes, scope: scope, expires: expires, now: now,
+                attachment: UnsafeBufferPointer(start: nil, count: 0), payload: value, weight: weight)
         }
     }
 
@@ -44,7 +45,7 @@ import Testing
         var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
         let found = unsafe with("token") { token in
             unsafe with("attached") { bytes in
-                unsafe table.insert(token, scope: 0, expires: 1, attachment: bytes, payload: 0)
+                unsafe table.insert(token, scope: 0, expires: 1, now: 0, attachment: bytes, payload: 0)
             }
             return unsafe table.find(token, scope: 0, now: 0)
         }
@@ -60,6 +61,24 @@ import Testing
         #expect(table.count < 1000)
         let survivors = (0..<5000).count { (number: Int) in find(&table, "token-\(number)") == number }
         #expect(survivors == table.count)
+    }
+
+    @Test func `counts what payloads take`() {
+        var table = TokenTable<Int>(byteLimit: 8 * 1024, key: (3, 4))
+        for number in 0..<100 { insert(&table, "token-\(number)", weight: 1000, number) }
+        #expect(table.count == 8)
+        table.removeAll()
+        for number in 0..<100 { insert(&table, "token-\(number)", number) }
+        #expect(table.count == 100)
+    }
+
+    @Test func `does not keep what has ended`() {
+        var table = TokenTable<Int>(byteLimit: 1 << 20, key: (5, 6))
+        for number in 0..<10_000 {
+            insert(&table, "token-\(number)", expires: Int64(number) + 10, now: Int64(number), number)
+            #expect(find(&table, "token-\(number)", now: Int64(number)) == number)
+        }
+        #expect(table.count <= 128)
     }
 
     @Test func `forgets everything at once`() {

@@ -8,6 +8,12 @@ import Testing
         #expect(RevocationMessage.channel(prefix: "martlet:") == "martlet:revoked")
     }
 
+    @Test func `reads what it writes`() {
+        let numbers: [UInt64] = [1, 0x0123_4567_89AB_CDEF, .max]
+        #expect(RevocationMessage.bytes(numbers) == Array("00000000000000010123456789abcdefffffffffffffffff".utf8))
+        #expect(RevocationMessage.numbers(in: RevocationMessage.bytes(numbers)) == numbers)
+    }
+
     @Test(arguments: [
         "", "0", "000000000000001", "00000000000000010", "000000000000000g", "000000000000000A", "-000000000000001",
         "0x00000000000001", " 00000000000001 ",

@@ -60,7 +60,7 @@ struct Stand {
             ],
             sessions: sessions, accounts: hasAccounts ? accounts : nil, store: store, storeKeyPrefix: "martlet:",
             configuration: SessionsConfiguration(), wellKnown: WellKnownConfiguration(), keySet: nil, clock: clock,
-            logger: Logger(lines, minimum: .debug), forgetVerdicts: { [forgotten] in forgotten.withLock { $0 += 1 } })
+            logger: Logger(lines, minimum: .debug), forgetVerdicts: { [forgotten] _ in forgotten.withLock { $0 += 1 } })
         change(&setup)
         endpoints = SignInEndpoints(setup)
     }
