@@ -31,7 +31,7 @@ func withAppleGateway(
 /// The field that carries a token.
 func bearer(_ token: String) -> [(String, String)] { [("Authorization", "Bearer \(token)")] }
 
-/// Checks that an answer is the gateway's own refusal, whole and well-formed (design: section 6).
+/// Checks that an answer is the gateway's own refusal, whole and well-formed.
 func expectRefusal(
     _ answer: HTTPMessage, _ status: Int, _ code: String, _ what: String = "",
     at location: SourceLocation = #_sourceLocation

@@ -2,7 +2,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// What is left of signing in when something is down (design: section 9).
+/// What is left of signing in when something is down.
 @Suite struct `Signing in during an outage` {
     @Test func `is 503 without Redis and goes on after it`() throws {
         let redis = try RedisServer()

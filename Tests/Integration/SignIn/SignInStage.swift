@@ -110,10 +110,12 @@ struct Tokens: Sendable, Equatable {
 /// - Parameters:
 ///   - users: password users who are there already; all with ``SignInStage/password``.
 ///   - accounts: the `accounts` block, empty for none.
+///   - routes: instead of one that takes everything.
 ///   - more: more top-level blocks.
 func withSignIn(
     users: [String] = ["alice"], accounts: String = "accounts: { url: \"sqlite:accounts.db\" }", apple: String = "",
-    password: String = "", server: String = "", more: String = "", _ body: (SignInStage) throws -> Void
+    password: String = "", server: String = "", routes: String? = nil, more: String = "",
+    _ body: (SignInStage) throws -> Void
 ) throws {
     let fixture = try AppleFixture()
     let upstream = try ScriptedUpstream { try $0.respond(200, body: "ok") }
@@ -122,8 +124,8 @@ func withSignIn(
     var config = GatewayConfig(
         endpoints: [upstream.url], providers: fixture.provider(apple) + (accounts.isEmpty ? "" : kind + lines),
         server: server,
-        routes:
-            "- { name: all, match: { path: /** }, auth: { providers: [apple\(accounts.isEmpty ? "" : ", password")] }, upstream: api }"
+        routes: routes
+            ?? "- { name: all, match: { path: /** }, auth: { providers: [apple\(accounts.isEmpty ? "" : ", password")] }, upstream: api }"
     )
     config.more = "\(accounts)\n\(more)"
     let folder = try TemporaryFolder()
