@@ -8,7 +8,10 @@ internal import MartletProvider
 enum ProviderChoice {
     /// - Returns: the index of the first provider that claims the token, `nil` when none does.
     static func pick(_ token: [UInt8], among candidates: [Int32], of providers: [ProviderHandle]) -> Int32? {
-        let able = candidates.filter { providers[Int($0)].authenticating != nil }
+        let able = candidates.filter { place in
+            let provider = providers[Int(place)]
+            return provider.authenticating != nil && provider.accepts.contains { $0 != .basic }
+        }
         guard able.count > 1 else { return able.first }
         let issuer = claimedIssuer(token)
         return able.first { candidate in
