@@ -36,6 +36,8 @@ extension ErrorCode {
     static let signInOvertaken: ErrorCode = "signin.overtaken"
     /// The same post is under way, and its answer did not come in time.
     static let signInRepetitionUnknown: ErrorCode = "signin.repetition_unknown"
+    /// More nonces were asked for than are given out at once.
+    static let signInNonces: ErrorCode = "signin.nonces_exhausted"
     /// There is no randomness for a nonce.
     static let signInNoRandomness: ErrorCode = "signin.no_randomness"
 }

@@ -37,6 +37,7 @@ extension OpenAPI {
               "responses": {
                 "200": {"$ref": "#/components/responses/Nonce"},
                 "413": {"$ref": "#/components/responses/TooLarge"},
+                "429": {"$ref": "#/components/responses/Throttled"},
                 "503": {"$ref": "#/components/responses/Unavailable"}
               }
             }

@@ -8,7 +8,7 @@ internal import MartletSession
 
 /// From a proof to tokens: login, the nonce before it, refresh after it.
 extension SignInEndpoints {
-    private static let nonceLifetime = Duration.seconds(300)
+    static let nonceLifetime = Duration.seconds(300)
     /// 256 bits.
     private static let nonceBytes = 32
     /// The claim that an account keeps for its sessions.
@@ -136,6 +136,9 @@ extension SignInEndpoints {
 
     /// `POST /nonce`.
     func nonce() async throws(Failure) -> LocalResponse {
+        if let wait = nonces.take(at: setup.clock.monotonicTime) {
+            throw .throttled(.signInNonces, retryAfter: Int(clamping: wait.wholeSeconds) + 1)
+        }
         guard let random = try? RandomBytes.make(Self.nonceBytes) else { throw .authUnavailable(.signInNoRandomness) }
         let nonce = Base64URL.encode(random)
         let key = NonceKey.storeKey(of: nonce, prefix: setup.storeKeyPrefix)

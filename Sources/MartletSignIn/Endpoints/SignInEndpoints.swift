@@ -13,6 +13,7 @@ internal import MartletSession
 package final class SignInEndpoints: Sendable {
     let setup: SignInSetup
     let fence: LoginFence
+    let nonces = NonceBudget(window: nonceLifetime)
     private let crossOrigin: CrossOrigin
     /// The description of the endpoints, ready to be sent.
     let description: LocalResponse
