@@ -77,6 +77,8 @@ package typealias LocalHandler = @Sendable (LocalRequest) async -> LocalResponse
 package enum LocalLimits {
     /// How much of a body a handler gets; the rest is counted only.
     package static let bodyBytes = 256 * 1024
+    /// How many fields of the gateway's own a head may have, beside those of the client.
+    static let ownFields = 256
     /// How long a handler may take.
     package static let patience = Duration.seconds(10)
 }

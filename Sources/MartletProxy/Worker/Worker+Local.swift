@@ -1,3 +1,4 @@
+internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 
@@ -52,7 +53,7 @@ extension Worker {
     private mutating func localRequest(_ exchange: Int32) -> LocalRequest? {
         let bytes = unsafe exchanges[exchange].head.bytes
         var parser = RequestParser(maximumHeadBytes: max(bytes.count + 1, 64 * 1024))
-        var parsed = RequestHead(maximumFields: 512)
+        var parsed = RequestHead(maximumFields: max(512, snapshot.limits.headerFields &+ LocalLimits.ownFields))
         guard case .complete = unsafe parser.parse(bytes.span, into: &parsed) else { return nil }
         func text(_ range: ByteRange) -> String { unsafe String(decoding: bytes[range], as: UTF8.self) }
         var fields: [(name: String, value: String)] = []
