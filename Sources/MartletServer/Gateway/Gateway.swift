@@ -20,6 +20,8 @@ package final class Gateway: Sendable {
         var starting: Task<Void, Never>?
         var resolving: Task<Void, Never>?
         var watching: Task<Void, Never>?
+        /// End what replaced configurations used.
+        var retiring: [Task<Void, Never>] = []
         var isDraining = false
         var reloads: ReloadRecord
     }
@@ -203,6 +205,8 @@ package final class Gateway: Sendable {
             }
         }
         await Gateway.start(next.providers)
+        // Sessions of a store that is about to connect need not fail; one that is away must not hold the reload up.
+        if next.store !== old.store { try? await next.store.redis?.settle() }
         let resolved = await NameResolution.resolve(next.snapshot, services)
         do {
             try swap(to: next, resolved)
@@ -210,7 +214,7 @@ package final class Gateway: Sendable {
             await end(next, for: old)
             throw error
         }
-        await end(old, for: next)
+        await retire(old, for: next)
         warnOfRestart(old.blueprint.configuration, blueprint.configuration)
     }
 
@@ -232,9 +236,25 @@ package final class Gateway: Sendable {
     /// Ends what one graph has and the other, which serves, does not use.
     private func end(_ graph: Graph, for serving: Graph) async {
         await Gateway.shutdown(graph.providers)
+        await Gateway.close(graph, for: serving)
+        shelf.keep(only: serving.keyLabels)
+    }
+
+    /// The same for a graph that has served: requests that began on its stores have their time to finish on them.
+    private func retire(_ graph: Graph, for serving: Graph) async {
+        await Gateway.shutdown(graph.providers)
+        shelf.keep(only: serving.keyLabels)
+        guard graph.store !== serving.store || graph.accounts?.url != serving.accounts?.url else { return }
+        let task = Task {
+            try? await Task.sleep(for: LocalLimits.patience)
+            await Gateway.close(graph, for: serving)
+        }
+        state.withLock { $0.retiring.append(task) }
+    }
+
+    private static func close(_ graph: Graph, for serving: Graph) async {
         if graph.store !== serving.store { graph.store.shutdown() }
         if graph.accounts?.url != serving.accounts?.url { await graph.accounts?.store.shutdown() }
-        shelf.keep(only: serving.keyLabels)
     }
 
     /// Counts what became of a configuration that was to be taken over.
@@ -277,6 +297,10 @@ package final class Gateway: Sendable {
         admin?.drain(until: services.clock.monotonicTime + .milliseconds(300))
         await admin?.join()
         await Gateway.shutdown(graph.providers)
+        for task in state.withLock({ $0.retiring }) {
+            task.cancel()
+            await task.value
+        }
         await graph.accounts?.store.shutdown()
         graph.store.shutdown()
         services.shutdown()
