@@ -74,6 +74,11 @@ public struct ProviderContext: Sendable {
         await store.take(NonceKey.storeKey(of: nonce, prefix: storeKeyPrefix))
     }
 
+    /// Whether a nonce looks like one that `POST /auth/nonce` gives out, and unlike any that an app would make.
+    ///
+    /// One that does and cannot be used up has expired or was used before: it is never an app's own.
+    public func isIssued(_ nonce: String) -> Bool { nonce.utf8.starts(with: NonceKey.mark.utf8) }
+
     /// The keys of an issuer, cached and shared as the `jwks:` block says.
     ///
     /// When keys leave the set, this provider's cached verdicts are forgotten.
@@ -87,6 +92,9 @@ public struct ProviderContext: Sendable {
 
 /// Where nonces are kept: under their digest, so that a reader of the store cannot use one.
 package enum NonceKey {
+    /// What every nonce begins with that is given out; by it one that is gone is told from an app's own.
+    package static let mark = "mno_"
+
     /// The store's key of a nonce.
     package static func storeKey(of nonce: String, prefix: String) -> String {
         let digest = SHA256.digest(Array(nonce.utf8))

@@ -25,10 +25,12 @@ extension AppleProvider: SigningIn {
     }
 
     /// Uses up a nonce; under `optional` it may as well be the app's own, which nobody has to know.
+    ///
+    /// One of ours works once under either policy: gone from the store, it does not turn into an app's own.
     private func consume(_ nonce: String) async throws(Refusal) {
         switch await context.consumeNonce(nonce) {
         case .answer: break
-        case .miss: if configuration.nonce == .required { throw .nonceReused }
+        case .miss: if configuration.nonce == .required || context.isIssued(nonce) { throw .nonceReused }
         case .unavailable(let error): throw .storeUnavailable("the nonce cannot be looked up [\(error.code)]")
         }
     }

@@ -140,7 +140,7 @@ extension SignInEndpoints {
             throw .throttled(.signInNonces, retryAfter: Int(clamping: wait.wholeSeconds) + 1)
         }
         guard let random = try? RandomBytes.make(Self.nonceBytes) else { throw .authUnavailable(.signInNoRandomness) }
-        let nonce = Base64URL.encode(random)
+        let nonce = NonceKey.mark + Base64URL.encode(random)
         let key = NonceKey.storeKey(of: nonce, prefix: setup.storeKeyPrefix)
         do throws(StoreError) {
             let isOurs = try await setup.store.setIfAbsent([1], for: key, lifetime: Self.nonceLifetime)

@@ -74,6 +74,16 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         }
     }
 
+    @Test(arguments: ["optional", "required"])
+    func `that we gave out never turns into an app's own`(policy: String) async throws {
+        let ours = NonceKey.mark + Self.raw
+        let bench = try Self.bench(policy, try await Self.store(ours))
+        #expect(try await bench.login(nonce: ours, token: ours).code == nil)
+        #expect(try await bench.login(nonce: ours, token: ours).code == "apple.nonce_reused")
+        let expired = NonceKey.mark + "gateway-nonce-0002"
+        #expect(try await bench.login(nonce: expired, token: expired).code == "apple.nonce_reused")
+    }
+
     @Test func `may be hashed by the app`() async throws {
         let bench = try Self.bench("required", form: "sha256_hex", try await Self.store(Self.raw, "other"))
         #expect(try await bench.login(nonce: "other", token: "other").code == "apple.nonce_mismatch")
