@@ -15,16 +15,28 @@ extension PasswordProvider: PasswordChanging {
         let name = Array(subject.utf8)
         guard try await find(name, key: subject) != nil else { throw Self.noRecord }
         let attempt = try await throttle.admit(name, from: context.client)
+        do throws(AuthenticationError) {
+            try await replacePassword(of: name, key: subject, from: current, to: password, users, attempt, context)
+        } catch {
+            if error.disposition == .unavailable { await throttle.withdrew(attempt) }
+            throw error
+        }
+        await throttle.succeeded(attempt, at: context.now)
+    }
+
+    /// Checks the current password and puts the new one's hash in place of exactly the old one's.
+    private func replacePassword(
+        of name: [UInt8], key: String, from current: Secret, to new: Secret, _ users: any UserRecordStoring,
+        _ attempt: Throttle.Attempt, _ context: AuthenticationContext
+    ) async throws(AuthenticationError) {
         for _ in 0..<Self.changeAttempts {
-            guard let user = try await find(name, key: subject), let stored = user.stored else { throw Self.noRecord }
+            guard let user = try await find(name, key: key), let stored = user.stored else { throw Self.noRecord }
             if let refusal = try await judge(user, current, until: context.deadline).refusal {
                 await throttle.failed(attempt)
                 throw .rejected(refusal)
             }
-            let hash = try await hash(password, until: context.deadline)
-            guard try await replace(stored, by: hash, of: user.subject, in: users) else { continue }
-            await throttle.succeeded(attempt, at: context.now)
-            return
+            let hash = try await hash(new, until: context.deadline)
+            if try await replace(stored, by: hash, of: user.subject, in: users) { return }
         }
         throw .unavailable("password.changed_meanwhile", retryAfter: .seconds(1))
     }

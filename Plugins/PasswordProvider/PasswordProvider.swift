@@ -66,8 +66,15 @@ extension PasswordProvider {
     ) async throws(AuthenticationError) -> Identity {
         let key = canonicalKey(of: name)
         let attempt = try await throttle.admit(key.map { Array($0.utf8) } ?? name, from: context.client)
-        let user = try await find(name, key: key)
-        let verdict = try await judge(user, password, until: context.deadline)
+        let user: FoundUser?
+        let verdict: Verdict
+        do throws(AuthenticationError) {
+            user = try await find(name, key: key)
+            verdict = try await judge(user, password, until: context.deadline)
+        } catch {
+            await throttle.withdrew(attempt)
+            throw error
+        }
         guard let user, verdict.refusal == nil else {
             await throttle.failed(attempt)
             throw .rejected(verdict.refusal ?? "password.unknown_user")

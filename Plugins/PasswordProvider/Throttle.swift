@@ -80,6 +80,15 @@ struct Throttle: Sendable {
         }
     }
 
+    /// Takes back an attempt that nobody could judge: an outage must not become a ban.
+    func withdrew(_ attempt: Attempt) async {
+        do throws(StoreError) {
+            try await store.decrement(key(.attempts, attempt.bucket))
+        } catch {
+            context.logger.warning("an attempt could not be taken back", ("reason", error.code.rawValue))
+        }
+    }
+
     /// Begins anew for this user at this place, and remembers the place.
     func succeeded(_ attempt: Attempt, at now: UnixTime) async {
         do throws(StoreError) {

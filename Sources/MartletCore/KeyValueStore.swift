@@ -45,8 +45,17 @@ public protocol SharedStoring: KeyValueStoring {
     ///
     /// The counter begins at 0 and ends `lifetime` after its first increment. Atomic across instances.
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading
+    /// Takes 1 from a counter that is above 0, and leaves its end as it is. Atomic across instances.
+    ///
+    /// A store that has no such thing may do nothing: what was counted too much runs out with the counter.
+    func decrement(_ key: String) async throws(StoreError)
     /// Reads a counter without changing it; a counter that is not there reads 0.
     func counter(_ key: String) async throws(StoreError) -> CounterReading
+}
+
+extension SharedStoring {
+    /// Does nothing.
+    public func decrement(_ key: String) async throws(StoreError) {}
 }
 
 /// A counter of the store at one moment.

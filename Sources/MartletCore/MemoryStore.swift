@@ -93,6 +93,18 @@ public final class MemoryStore: SharedStoring {
         return counted
     }
 
+    /// Takes 1 from a counter.
+    public func decrement(_ key: String) async throws(StoreError) {
+        let now = clock.monotonicTime
+        state.withLock { state in
+            guard let live = state.live(key, at: now), let count = Int(String(decoding: live.value, as: UTF8.self)),
+                count > 0
+            else { return }
+            // No longer than before, so there is room.
+            _ = store(Array(String(count - 1).utf8), for: key, until: live.expiry, in: &state, at: now)
+        }
+    }
+
     /// Reads a counter.
     public func counter(_ key: String) async throws(StoreError) -> CounterReading {
         let now = clock.monotonicTime

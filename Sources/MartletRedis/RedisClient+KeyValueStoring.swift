@@ -60,6 +60,11 @@ extension RedisClient: SharedStoring {
             await run(.increment, keys: [bytes(key)], arguments: [milliseconds(lifetime)], expecting: .array))
     }
 
+    /// `DECR` of what is above 0, which keeps its lifetime.
+    package func decrement(_ key: String) async throws(StoreError) {
+        _ = try await run(.decrement, keys: [bytes(key)], arguments: [], expecting: .integer)
+    }
+
     /// `GET` and `PTTL`.
     package func counter(_ key: String) async throws(StoreError) -> CounterReading {
         try reading(await run(.readCounter, keys: [bytes(key)], arguments: [], expecting: .array))
@@ -92,6 +97,12 @@ extension RedisScript {
         local count = redis.call('INCR', KEYS[1])
         if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
         return {count, redis.call('PTTL', KEYS[1])}
+        """)
+
+    fileprivate static let decrement = RedisScript(
+        """
+        if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then return redis.call('DECR', KEYS[1]) end
+        return 0
         """)
 
     fileprivate static let readCounter = RedisScript(

@@ -82,6 +82,13 @@ extension RedisClient {
             }
             let reading = try await client.counter("c")
             #expect(reading.count == 3 && reading.remaining > .seconds(50) && reading.remaining <= .seconds(60))
+            for count in [2, 1, 0, 0] {
+                try await client.decrement("c")
+                let reading = try await client.counter("c")
+                #expect(reading.count == count && reading.remaining > .seconds(50))
+            }
+            try await client.decrement("uncounted")
+            #expect(try server.command("EXISTS uncounted") == ":0\r\n")
         }
     }
 

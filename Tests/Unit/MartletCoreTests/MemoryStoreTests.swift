@@ -50,6 +50,20 @@ import Testing
         #expect(await stored(store, "a") == [2])
     }
 
+    @Test func `what was counted can be taken back, down to nothing`() async throws {
+        let store = MemoryStore(clock: time.clock)
+        try await store.decrement("a")
+        #expect(store.count == 0)
+        for _ in 0..<2 { _ = try await store.increment("a", lifetime: .seconds(10)) }
+        time.advance(by: .seconds(4))
+        for count in [1, 0, 0] {
+            try await store.decrement("a")
+            #expect(try await store.counter("a") == CounterReading(count: count, remaining: .seconds(6)))
+        }
+        time.advance(by: .seconds(6))
+        #expect(try await store.counter("a") == CounterReading(count: 0, remaining: .zero))
+    }
+
     @Test func `a lease has one holder, who alone lets go of it`() async throws {
         let store = MemoryStore(clock: time.clock)
         #expect(try await store.setIfAbsent([1], for: "lease", lifetime: .seconds(5)))

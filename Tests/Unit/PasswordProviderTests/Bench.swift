@@ -203,6 +203,11 @@ final class StoreInMemory: SharedStoring {
         return try await memory.increment(key, lifetime: lifetime)
     }
 
+    func decrement(_ key: String) async throws(StoreError) {
+        try look(key)
+        try await memory.decrement(key)
+    }
+
     func counter(_ key: String) async throws(StoreError) -> CounterReading {
         try look(key)
         return try await memory.counter(key)

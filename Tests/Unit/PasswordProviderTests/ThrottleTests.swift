@@ -169,6 +169,22 @@ import Testing
         #expect(await bench.logIn("alice", Bench.alice)?.retryAfter == .seconds(300))
     }
 
+    @Test func `counts nothing that nobody could judge`() async throws {
+        let bench = try Bench()
+        bench.users.isBroken.withLock { $0 = true }
+        for _ in 0..<10 { #expect(await bench.logIn("alice", "wrong")?.disposition == .unavailable) }
+        bench.users.isBroken.withLock { $0 = false }
+        await fail(4, bench)
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+        bench.users.isReadOnly.withLock { $0 = true }
+        for _ in 0..<10 {
+            #expect(await bench.change("alice", from: Bench.alice, to: "a new password")?.disposition == .unavailable)
+        }
+        bench.users.isReadOnly.withLock { $0 = false }
+        #expect(await bench.change("alice", from: Bench.alice, to: "a new password") == nil)
+        #expect(await bench.logIn("alice", "a new password") == nil)
+    }
+
     @Test func `goes on counting attempts while failures cannot be counted`() async throws {
         let bench = try Bench()
         for _ in 0..<5 { await bench.logIn("alice", "wrong", from: nil) }
