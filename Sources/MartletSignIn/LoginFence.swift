@@ -1,4 +1,4 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletCrypto
 
 /// Keeps a login that was overtaken from leaving a session behind.
@@ -7,30 +7,36 @@ internal import MartletCrypto
 /// between the two, the sessions that such a change ends do not include the one that is only about to be made. So a
 /// change leaves a numbered mark *before* it ends sessions, and a login looks for one *after* it made its own: of any
 /// two, one sees the other. Numbers come from the store, so that instances need not agree on the time.
-struct LoginFence: Sendable {
+package struct LoginFence: Sendable {
     /// How far the numbers were when a login began.
-    struct Start: Sendable { fileprivate let number: Int }
+    package struct Start: Sendable { fileprivate let number: Int }
 
     /// Longer than any login takes.
     private static let markLifetime = Duration.seconds(300)
     private static let counterLifetime = Duration.seconds(400 * 86_400)
 
-    let store: any SharedStoring
-    let keyPrefix: String
+    private let store: any SharedStoring
+    private let keyPrefix: String
+
+    /// - Parameter keyPrefix: what every key of the store begins with.
+    package init(store: any SharedStoring, keyPrefix: String) {
+        self.store = store
+        self.keyPrefix = keyPrefix
+    }
 
     /// To be called before anything is proved; shows an outage of the store before a code that works once is used up.
-    func start() async throws(StoreError) -> Start {
+    package func start() async throws(StoreError) -> Start {
         Start(number: try await store.counter("\(keyPrefix)signin:changes").count)
     }
 
     /// Marks a change of a subject's identity; to be called once it is done, before sessions are ended.
-    func mark(_ subject: String, provider: String) async throws(StoreError) {
+    package func mark(_ subject: String, provider: String) async throws(StoreError) {
         let number = try await store.increment("\(keyPrefix)signin:changes", lifetime: Self.counterLifetime).count
         try await store.set(Array(String(number).utf8), for: key(subject, provider), lifetime: Self.markLifetime)
     }
 
     /// Whether a login that began at `start` was overtaken by a change; to be called when its session is there.
-    func wasOvertaken(_ start: Start, _ subject: String, provider: String) async throws(StoreError) -> Bool {
+    package func wasOvertaken(_ start: Start, _ subject: String, provider: String) async throws(StoreError) -> Bool {
         switch await store.value(for: key(subject, provider)) {
         case .miss: false
         case .answer(let digits): (Int(String(decoding: digits, as: UTF8.self)) ?? .max) > start.number

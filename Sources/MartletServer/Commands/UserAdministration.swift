@@ -2,6 +2,7 @@ internal import MartletAccounts
 internal import MartletCore
 internal import MartletProvider
 internal import MartletSession
+internal import MartletSignIn
 
 /// What `martlet user` does to the password users of an account store.
 struct UserAdministration {
@@ -21,6 +22,8 @@ struct UserAdministration {
     let clock: Clock
     /// The sessions of running gateways; `nil` where they are not shared with this process.
     let sessions: (any SessionStoring)?
+    /// Keeps logins that are on their way from making new ones; there where the sessions are.
+    var fence: LoginFence? = nil
 
     /// Does it.
     /// - Parameters:
@@ -105,12 +108,21 @@ struct UserAdministration {
         let account = try await asking { () async throws(AccountError) in try await accounts.find(identity) }
         // Who has never signed in has neither account nor session.
         guard let account else { return [] }
+        func failure(_ code: ErrorCode) -> StartError {
+            StartError(
+                code: code, message: "the user is changed, but the sessions could not be ended: do it again",
+                exit: .unavailable)
+        }
+        // A login may have found the old password right and not have made its session yet.
+        do throws(StoreError) {
+            try await fence?.mark(account.subject, provider: provider)
+        } catch {
+            throw failure(error.code)
+        }
         do throws(SessionError) {
             try await sessions.endAll(subject: account.subject, provider: nil, except: nil)
         } catch {
-            throw StartError(
-                code: error.code, message: "the user is changed, but the sessions could not be ended: do it again",
-                exit: .unavailable)
+            throw failure(error.code)
         }
         return ["their sessions have ended"]
     }

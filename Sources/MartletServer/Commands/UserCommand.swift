@@ -5,6 +5,7 @@ internal import MartletIO
 internal import MartletProvider
 internal import MartletRedis
 internal import MartletSession
+internal import MartletSignIn
 
 /// `martlet user add|passwd|disable|enable|list`: the password users under `accounts:`.
 struct UserCommand {
@@ -58,7 +59,8 @@ struct UserCommand {
         let redis = try await redis(blueprint, services)
         let desk = UserAdministration(
             accounts: accounts, maker: maker.making, provider: maker.name, clock: services.clock,
-            sessions: redis.map { sessions(on: $0, blueprint, services) })
+            sessions: redis.map { sessions(on: $0, blueprint, services) },
+            fence: redis.map { LoginFence(store: $0, keyPrefix: blueprint.configuration.store.keyPrefix) })
         let outcome: Result<[String], StartError>
         do throws(StartError) {
             let name = name

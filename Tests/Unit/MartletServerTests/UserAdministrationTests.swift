@@ -4,6 +4,7 @@ import MartletCore
 import MartletJSON
 import MartletProvider
 import MartletSession
+import MartletSignIn
 import MartletTesting
 import Testing
 
@@ -135,6 +136,7 @@ private final class EndedSessions: SessionStoring {
 private struct Office {
     let accounts: FewAccounts
     let sessions: EndedSessions?
+    let store = MemoryStore(clock: .system)
     let desk: UserAdministration
 
     init(
@@ -144,7 +146,8 @@ private struct Office {
         self.accounts = accounts
         self.sessions = sessions
         desk = UserAdministration(
-            accounts: accounts, maker: maker, provider: "password", clock: .system, sessions: sessions)
+            accounts: accounts, maker: maker, provider: "password", clock: .system, sessions: sessions,
+            fence: LoginFence(store: store, keyPrefix: "test:"))
     }
 
     func said(
@@ -181,6 +184,18 @@ private struct Office {
             try await office.said(.passwd, "ann", password: "other")
                 == ["user 'ann' has a new password", "their sessions have ended"])
         #expect(office.accounts.all["ann"]?.hash == "other" && office.accounts.all["ann"]?.name == "Ann")
+    }
+
+    @Test(arguments: [UserAdministration.Action.passwd, .disable])
+    func `withdraws the proof of a login that is on its way`(action: UserAdministration.Action) async throws {
+        let office = Office()
+        _ = try await office.said(.add, "ann")
+        let fence = LoginFence(store: office.store, keyPrefix: "test:")
+        let start = try await fence.start()
+        #expect(!(try await fence.wasOvertaken(start, "usr_1", provider: "password")))
+        _ = try await office.said(action, "ann")
+        #expect(try await fence.wasOvertaken(start, "usr_1", provider: "password"))
+        #expect(!(try await fence.wasOvertaken(try await fence.start(), "usr_1", provider: "password")))
     }
 
     @Test func `ends every session of the account when the password or the user goes`() async throws {
