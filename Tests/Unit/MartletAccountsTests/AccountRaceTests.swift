@@ -102,7 +102,10 @@ import Testing
                     }
                 }
             }.map { code in
-                let allowed: [ErrorCode?] = [nil, .accountsBoundElsewhere, .accountsNotLinked, .accountsProviderTaken]
+                // A disk that is slow makes writers wait longer than they are patient: nothing was done then.
+                let allowed: [ErrorCode?] = [
+                    nil, .accountsBoundElsewhere, .accountsNotLinked, .accountsProviderTaken, .accountsBusy,
+                ]
                 #expect(allowed.contains(code), "\(String(describing: code))")
             }
             for account in accounts {
