@@ -21,6 +21,7 @@ extension PasswordProvider: PasswordChanging {
             if error.disposition == .unavailable { await throttle.withdrew(attempt) }
             throw error
         }
+        flights.closeDoors()
         await throttle.succeeded(attempt, at: context.now)
     }
 
@@ -88,6 +89,7 @@ extension PasswordProvider: Unlinking {
         } catch {
             throw .unavailable("password.users_unavailable", cause: error)
         }
+        flights.closeDoors()
     }
 }
 

@@ -197,10 +197,11 @@ extension PasswordProvider: Running {
     /// Begins to look after the file of users, where there is one.
     public func start() async {
         guard case .file(let file) = source else { return }
-        watch.start { [context] in
+        watch.start { [context, flights] in
             switch file.refresh(now: context.clock.unixTime) {
             case .unchanged, .stillRefused: break
             case .changed:
+                flights.closeDoors()
                 context.forgetVerdicts()
                 context.logger.info(
                     "a file of users was read", ("file", file.path), ("users", String(file.users.count)))

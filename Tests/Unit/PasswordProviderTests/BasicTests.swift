@@ -85,6 +85,15 @@ import Testing
         #expect(outcomes.count == 200 && outcomes.allSatisfy { $0 })
     }
 
+    @Test func `shares no answer with those who come after a change`() async throws {
+        let flights = Flights<Int>()
+        let answer = try await flights.join([1]) { () async throws(AuthenticationError) -> Int in
+            flights.closeDoors()
+            return try await flights.join([1]) { 2 } * 10
+        }
+        #expect(answer == 20)
+    }
+
     @Test func `shares an answer only while it is being found`() async throws {
         let flights = Flights<Int>()
         let first = try await flights.join([1]) { 1 }
