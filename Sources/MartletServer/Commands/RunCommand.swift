@@ -76,7 +76,11 @@ struct RunCommand {
         defer { ServiceManager.notify("READY=1") }
         let (blueprint, diagnostics) = read()
         for diagnostic in diagnostics.sorted {
-            logger.error("the configuration has a mistake", ("diagnostic", diagnostic.description))
+            switch diagnostic.severity {
+            case .error: logger.error("the configuration has a mistake", ("diagnostic", diagnostic.description))
+            case .warning:
+                logger.warning("the configuration may not be meant so", ("diagnostic", diagnostic.description))
+            }
         }
         guard let blueprint else {
             gateway.noteReload(success: false)
