@@ -1,3 +1,4 @@
+internal import MartletAccounts
 package import MartletConfig
 internal import MartletCore
 package import MartletProvider
@@ -66,6 +67,7 @@ package struct Blueprint: Sendable {
         }
         let assertion = signer(configuration.assertion, &diagnostics)
         let store = plan(configuration.store, &diagnostics)
+        checkAccounts(configuration.accounts, &diagnostics)
         guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }
         return (
             Blueprint(
@@ -104,6 +106,16 @@ package struct Blueprint: Sendable {
         configurations.compactMap { configuration in
             registry.factory(for: ProviderKind(rawValue: configuration.kind.value))?
                 .prepare(configuration.block, name: configuration.name.value, into: &diagnostics)
+        }
+    }
+
+    /// Reads the account store's URL as opening the store does.
+    private static func checkAccounts(_ accounts: AccountsConfiguration?, _ diagnostics: inout Diagnostics) {
+        guard let url = accounts?.url else { return }
+        do throws(AccountError) {
+            _ = try AccountURL(url.value)
+        } catch {
+            diagnostics.error(error.code, at: url.location, error.message)
         }
     }
 

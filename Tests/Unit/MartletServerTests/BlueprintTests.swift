@@ -60,6 +60,19 @@ private struct PasswordStub: Authenticating {
         #expect(lines == (warns ? [expected] : []))
     }
 
+    @Test(arguments: [
+        "postgresql://u:planted@db.test/m?bad=1", "postgresql://u:planted@db.test:0/m", "postgresql:///m",
+        "postgresql://u:plan%zted@db.test/m",
+    ])
+    func `has accounts whose URL can be used`(url: String) {
+        #expect(read(configuration(more: "accounts: { url: 'postgresql://u:planted@db.test/m' }")).1 == [])
+        let (blueprint, lines) = read(configuration(more: "accounts: { url: '\(url)' }"))
+        #expect(blueprint == nil && lines.count == 1)
+        #expect(lines.first?.hasPrefix("gw.yaml:6:18: error: the account store's URL is not usable: ") == true)
+        #expect(lines.first?.hasSuffix("[accounts.bad_url]") == true)
+        #expect(!lines.joined().contains("plan"))
+    }
+
     @Test func `has a signer where assertions are wanted`() throws {
         let folder = try TemporaryFolder()
         try folder.write(try SigningKey("k", .p256).privatePEM(), to: "good.pem")
