@@ -115,6 +115,6 @@ private func ask(_ client: RedisClient, into tally: Box<Tally>, until isOver: Bo
             try await Task.sleep(for: .milliseconds(10))
         }
         #expect(ContinuousClock.now - back < RedisRecoveryTests.bound)
-        try waitUntil("the gap is known") { gaps.value > 1 }
+        try await eventually("the gap is known") { gaps.value > 1 }
     }
 }

@@ -122,7 +122,7 @@ extension RedisClient {
             #expect(try server.command("CONFIG SET save \"3600 1\"") == "+OK\r\n")
             try FileManager.default.removeItem(atPath: folder.path)
             _ = try server.command("BGSAVE")
-            try waitUntil("the snapshot has failed") {
+            try await eventually("the snapshot has failed") {
                 try server.command("INFO persistence").contains("rdb_last_bgsave_status:err")
             }
             #expect(await client.scriptFailure() == .redisMisconfigured)
@@ -135,7 +135,7 @@ extension RedisClient {
             try await client.settle()
             let other = try RawSocket(connectingTo: .loopback(server.port))
             try other.send("EVAL \"while true do end\" 0\r\n")
-            try waitUntil("the script is under way") { try server.command("PING").hasPrefix("-BUSY") }
+            try await eventually("the script is under way") { try server.command("PING").hasPrefix("-BUSY") }
             #expect(await client.scriptFailure() == .redisBusy)
             #expect(await client.outage(reading: "a") == .redisBusy)
             #expect(try server.command("SCRIPT KILL") == "+OK\r\n")
