@@ -97,6 +97,11 @@ extension PasswordProvider: UserMaking {
     /// How long the command line waits for a hash.
     private static let makingTime = Duration.seconds(30)
 
+    /// Not the users of a file.
+    public var keepsRecords: Bool {
+        if case .accounts = source { true } else { false }
+    }
+
     /// Makes a record whose password is normalised and hashed with the configured parameters.
     public func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord {
         guard case .accounts = source else { throw AuthenticationError("password.users_in_file", .notFound) }

@@ -27,6 +27,7 @@
 #include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -132,6 +133,40 @@ static inline uint64_t martlet_load64(const uint8_t *bytes) {
 // On Linux niceness belongs to the thread, whatever POSIX says of the process.
 static inline void martlet_lower_thread_priority(int niceness) {
     if (niceness > 0) { (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness); }
+}
+
+// A terminal that does not show what is typed. A signal that ends the process makes it as it was before, on whatever
+// thread it is handled. To be used by one source file only: each object file has a state of its own.
+struct martlet_terminal {
+    int fd;
+    struct termios before;
+};
+
+static inline struct martlet_terminal *martlet_terminal_state(void) {
+    static struct martlet_terminal state;
+    return &state;
+}
+static inline void martlet_terminal_interrupted(int number) {
+    tcsetattr(martlet_terminal_state()->fd, TCSANOW, &martlet_terminal_state()->before);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+static inline void martlet_terminal_on_signals(void (*handler)(int)) {
+    static const int ending[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+    for (size_t index = 0; index < sizeof ending / sizeof *ending; index++) signal(ending[index], handler);
+}
+static inline int martlet_terminal_hide(int fd) {
+    struct martlet_terminal *state = martlet_terminal_state();
+    if (tcgetattr(fd, &state->before) != 0) return -1;
+    struct termios hidden = state->before;
+    hidden.c_lflag = (hidden.c_lflag & ~(tcflag_t)ECHO) | ECHONL;
+    state->fd = fd;
+    martlet_terminal_on_signals(martlet_terminal_interrupted);
+    return tcsetattr(fd, TCSAFLUSH, &hidden);
+}
+static inline void martlet_terminal_show(void) {
+    tcsetattr(martlet_terminal_state()->fd, TCSANOW, &martlet_terminal_state()->before);
+    martlet_terminal_on_signals(SIG_DFL);
 }
 
 #endif

@@ -129,6 +129,8 @@ public protocol Unlinking: Provider {
 
 /// A provider whose users can be made at the command line: `martlet user`.
 public protocol UserMaking: Provider {
+    /// Whether its users are in the account store; where they are not, no record can be made for it.
+    var keepsRecords: Bool { get }
     /// Makes the record of a user by the provider's rules for names and passwords; storing it is the caller's part.
     /// - Throws: `malformed` for a name or a password that the rules refuse, `notFound` where users are not kept in the
     ///   account store, `unavailable` when the hash could not be computed.

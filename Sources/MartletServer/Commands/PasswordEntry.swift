@@ -10,19 +10,31 @@ enum PasswordEntry {
     /// - Parameter name: whose it will be.
     /// - Throws: `user.no_password`, to be answered as wrong usage.
     static func new(for name: String) throws(StartError) -> Secret {
-        let secret = isatty(0) == 1 ? TerminalSecret.read("Password for \(name): ", twice: true) : firstLine()
-        guard let secret else {
-            throw StartError(
-                code: "user.no_password", message: "there is no password, or not twice the same", exit: .usage)
-        }
-        guard secret.count > 0 else {
-            throw StartError(code: "user.no_password", message: "the password is empty", exit: .usage)
-        }
+        guard let secret = isatty(0) == 1 ? try ask(name) : line() else { throw refusal("the password is too long") }
+        guard secret.count > 0 else { throw refusal("there is no password") }
         return secret
     }
 
-    /// The first line without its end; `nil` if it is too long or cannot be read.
-    private static func firstLine() -> Secret? {
+    /// Asks twice on the terminal, which shows nothing of what is typed.
+    private static func ask(_ name: String) throws(StartError) -> Secret? {
+        guard martlet_terminal_hide(0) == 0 else { throw refusal("the terminal cannot be kept from showing it") }
+        defer { martlet_terminal_show() }
+        Output.error("Password for \(name): ")
+        guard let first = line() else { return nil }
+        Output.error("The same again: ")
+        guard let second = line() else { return nil }
+        guard first.withBytes({ first in second.withBytes { ConstantTime.areEqual(first, $0) } }) else {
+            throw refusal("the passwords differ")
+        }
+        return first
+    }
+
+    private static func refusal(_ message: String) -> StartError {
+        StartError(code: "user.no_password", message: message, exit: .usage)
+    }
+
+    /// The next line without its end, empty at the end of the input; `nil` if it is too long or cannot be read.
+    private static func line() -> Secret? {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(limit + 1)
         defer { wipe(&bytes) }

@@ -24,6 +24,8 @@ struct UserAdministration {
     let sessions: (any SessionStoring)?
     /// Keeps logins that are on their way from making new ones; there where the sessions are.
     var fence: LoginFence? = nil
+    /// Has running gateways forget what they believe of a subject's credentials.
+    var forgetVerdicts: (_ subject: String) async -> Void = { _ in }
 
     /// Does it.
     /// - Parameters:
@@ -119,6 +121,7 @@ struct UserAdministration {
         } catch {
             throw failure(error.code)
         }
+        await forgetVerdicts(account.subject)
         do throws(SessionError) {
             try await sessions.endAll(subject: account.subject, provider: nil, except: nil)
         } catch {

@@ -1,7 +1,6 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
-internal import MartletIO
 internal import MartletProvider
 internal import MartletRedis
 internal import MartletSession
@@ -47,22 +46,18 @@ struct UserCommand {
 
     private func administer(_ blueprint: Blueprint) async throws(StartError) -> [String] {
         let maker = try maker(blueprint)
-        guard let url = blueprint.configuration.accounts?.url.value else {
-            throw StartError(
-                code: "user.no_accounts",
-                message: "users are kept under accounts:, which the configuration does not have",
-                exit: .configuration)
-        }
         let services = try Services(sink: LogSink.standardError(), level: .error)
         defer { services.shutdown() }
-        let accounts = try await open(url, services)
-        let redis = try await redis(blueprint, services)
-        let desk = UserAdministration(
-            accounts: accounts, maker: maker.making, provider: maker.name, clock: services.clock,
-            sessions: redis.map { sessions(on: $0, blueprint, services) },
-            fence: redis.map { LoginFence(store: $0, keyPrefix: blueprint.configuration.store.keyPrefix) })
+        let accounts = try await open(blueprint, services)
         let outcome: Result<[String], StartError>
         do throws(StartError) {
+            let store = try await store(blueprint, services)
+            defer { store?.shutdown() }
+            let desk = UserAdministration(
+                accounts: accounts, maker: maker.making, provider: maker.name, clock: services.clock,
+                sessions: store.map { sessions(in: $0, blueprint, services) },
+                fence: store.map { LoginFence(store: $0.values, keyPrefix: $0.label.prefix) },
+                forgetVerdicts: { await store?.tellOthersToForget($0) })
             let name = name
             outcome = .success(
                 try await desk.perform(action, name: name) { () throws(StartError) in try PasswordEntry.new(for: name) }
@@ -70,7 +65,6 @@ struct UserCommand {
         } catch {
             outcome = .failure(error)
         }
-        redis?.shutdown()
         await accounts.shutdown()
         return try outcome.get()
     }
@@ -81,14 +75,17 @@ struct UserCommand {
         for prepared in blueprint.providers where provider == nil || prepared.name == provider {
             do throws(ConfigurationError) {
                 let context = ProviderContext.detached(prepared.name, clock: .system, hasUsers: true)
-                if let making = try prepared.build(context).userMaking { makers.append((prepared.name, making)) }
+                guard let making = try prepared.build(context).userMaking, making.keepsRecords else { continue }
+                makers.append((prepared.name, making))
             } catch {
                 throw StartError(code: error.code, message: error.description, exit: .configuration)
             }
         }
         guard let maker = makers.first else {
-            let what = provider.map { "there is no provider '\($0)' that has users" } ?? "no provider has users"
-            throw StartError(code: "user.no_provider", message: what, exit: provider == nil ? .configuration : .usage)
+            let what = provider.map { "provider '\($0)' keeps no users" } ?? "no provider keeps users"
+            throw StartError(
+                code: "user.no_provider", message: "\(what) under accounts:",
+                exit: provider == nil ? .configuration : .usage)
         }
         guard makers.count == 1 else {
             let names = makers.map { "'\($0.name)'" }.joined(separator: ", ")
@@ -98,45 +95,34 @@ struct UserCommand {
         return maker
     }
 
-    private func open(_ url: String, _ services: Services) async throws(StartError) -> any AccountStoring {
-        let store: any AccountStoring
-        do throws(AccountError) {
-            store = try Accounts.open(
-                try AccountURL(url), clock: services.clock, logger: services.logger, loop: services.loop,
-                resolver: services.resolver)
-        } catch {
-            throw StartError(code: error.code, message: error.message, exit: .configuration)
+    private func open(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> any AccountStoring {
+        guard let accounts = try OpenAccounts.make(blueprint.configuration.accounts, services, previous: nil) else {
+            throw StartError(
+                code: "user.no_accounts",
+                message: "users are kept under accounts:, which the configuration does not have", exit: .configuration)
         }
         do throws(AccountError) {
-            try await store.start()
+            try await accounts.store.start()
         } catch {
-            await store.shutdown()
+            await accounts.store.shutdown()
             throw StartError(code: error.code, message: error.message, exit: .unavailable)
         }
+        return accounts.store
+    }
+
+    /// The store of running gateways, for the actions that end sessions; `nil` where each has its own.
+    ///
+    /// While it is away the user is changed all the same, and the end of the sessions fails.
+    private func store(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> SharedStore? {
+        guard action.endsSessions, case .redis = blueprint.store else { return nil }
+        let store = try SharedStore.make(blueprint, services, ForgetSwitch())
+        try? await store.redis?.settle()
         return store
     }
 
-    /// The connection to the sessions of running gateways, for the actions that end some.
-    ///
-    /// Without it the user is changed all the same, and the end of the sessions fails.
-    private func redis(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> RedisClient? {
-        guard action.endsSessions, case .redis(let url) = blueprint.store else { return nil }
-        do throws(StoreError) {
-            let client = try RedisClient(
-                url, options: RedisOptions(), loop: services.loop, resolver: services.resolver, clock: services.clock,
-                logger: services.logger)
-            client.start()
-            try? await client.settle()
-            return client
-        } catch {
-            throw StartError(code: error.code, message: error.message, exit: .configuration)
-        }
-    }
-
-    private func sessions(on redis: RedisClient, _ blueprint: Blueprint, _ services: Services) -> SessionStore {
-        var policy = SessionPolicy()
-        policy.idleTimeout = blueprint.configuration.sessions.idleTimeout
-        let backend = RedisSessions(client: redis, keyPrefix: blueprint.configuration.store.keyPrefix)
-        return SessionStore(policy: policy, backend: backend, clock: services.clock) { _ in }
+    private func sessions(in store: SharedStore, _ blueprint: Blueprint, _ services: Services) -> SessionStore {
+        SessionStore(
+            policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock
+        ) { _ in }
     }
 }

@@ -107,10 +107,17 @@ final class SharedStore: Sendable {
         publish(RevocationMessage.bytes(numbers))
     }
 
+    /// The same, for a process without loops that is about to end: returns when it is said.
+    func tellOthersToForget(_ subject: String) async {
+        await say(RevocationMessage.bytes([SubjectNumber.of(subject)]))
+    }
+
     private func publish(_ message: [UInt8]) {
-        guard let redis else { return }
-        let channel = channel
-        Task { _ = try? await redis.command([Array("PUBLISH".utf8), channel, message]) }
+        Task { await say(message) }
+    }
+
+    private func say(_ message: [UInt8]) async {
+        _ = try? await redis?.command([Array("PUBLISH".utf8), channel, message])
     }
 
     /// Ends the connections.

@@ -26,6 +26,8 @@ private struct LenientMaker: UserMaking {
     init(failure: AuthenticationError? = nil) { self.failure = failure }
     init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {}
 
+    var keepsRecords: Bool { true }
+
     func canonicalName(_ name: String) -> String? {
         !name.isEmpty && name.allSatisfy(\.isLetter) ? name.lowercased() : nil
     }
@@ -137,6 +139,8 @@ private struct Office {
     let accounts: FewAccounts
     let sessions: EndedSessions?
     let store = MemoryStore(clock: .system)
+    /// Whom running gateways were told to forget.
+    let forgotten: Box<[String]>
     let desk: UserAdministration
 
     init(
@@ -145,9 +149,12 @@ private struct Office {
     ) {
         self.accounts = accounts
         self.sessions = sessions
+        let forgotten = Box<[String]>([])
+        self.forgotten = forgotten
         desk = UserAdministration(
             accounts: accounts, maker: maker, provider: "password", clock: .system, sessions: sessions,
-            fence: LoginFence(store: store, keyPrefix: "test:"))
+            fence: LoginFence(store: store, keyPrefix: "test:"),
+            forgetVerdicts: { subject in forgotten.withLock { $0.append(subject) } })
     }
 
     func said(
@@ -203,7 +210,7 @@ private struct Office {
         _ = try await office.said(.add, "ann")
         _ = try await office.said(.disable, "ann")
         _ = try await office.said(.passwd, "ann")
-        #expect(office.sessions?.ended == ["usr_1", "usr_1"])
+        #expect(office.sessions?.ended == ["usr_1", "usr_1"] && office.forgotten.value == ["usr_1", "usr_1"])
     }
 
     @Test func `says that sessions go on where they are not shared`() async throws {
