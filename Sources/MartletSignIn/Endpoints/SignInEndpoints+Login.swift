@@ -135,8 +135,8 @@ extension SignInEndpoints {
     }
 
     /// `POST /nonce`.
-    func nonce() async throws(Failure) -> LocalResponse {
-        if let wait = nonces.take(at: setup.clock.monotonicTime) {
+    func nonce(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        if let wait = nonces.take(at: setup.clock.monotonicTime, for: request.network) {
             throw .throttled(.signInNonces, retryAfter: Int(clamping: wait.wholeSeconds) + 1)
         }
         guard let random = try? RandomBytes.make(Self.nonceBytes) else { throw .authUnavailable(.signInNoRandomness) }

@@ -51,7 +51,7 @@ package final class SignInEndpoints: Sendable {
         guard request.bodyBytes <= SignInBody.maximumBytes else { throw .tooLarge(.signInBodyTooLarge) }
         switch endpoint {
         case .login(let provider, let signingIn): return try await login(request, with: provider, signingIn)
-        case .nonce: return try await nonce()
+        case .nonce: return try await nonce(request)
         case .refresh: return try await refresh(request)
         case .logout: return try await logout(request)
         case .session: return try await session(request)
