@@ -102,9 +102,10 @@ import Testing
                     }
                 }
             }.map { code in
-                // A disk that is slow makes writers wait longer than they are patient: nothing was done then.
+                // On a machine that is busy some wait longer than they are patient; what holds below holds all the same.
                 let allowed: [ErrorCode?] = [
                     nil, .accountsBoundElsewhere, .accountsNotLinked, .accountsProviderTaken, .accountsBusy,
+                    .accountsTimeout,
                 ]
                 #expect(allowed.contains(code), "\(String(describing: code))")
             }
