@@ -47,7 +47,7 @@ package struct SignInSetup: Sendable {
 }
 
 /// Which paths the endpoints answer; every other path is somebody else's.
-package struct SignInMounts: Sendable, Equatable {
+package struct SignInMounts: Sendable {
     /// This path and everything below it; without a final slash.
     package let base: String
     /// Single paths beside it.
@@ -61,14 +61,5 @@ package struct SignInMounts: Sendable, Equatable {
         if !wellKnown.webCredentialApps.isEmpty { paths.append(Endpoint.appSiteAssociationPath) }
         if wellKnown.changePasswordURL != nil { paths.append(Endpoint.changePasswordPath) }
         self.paths = paths
-    }
-
-    /// Whether a normalised path is answered by the endpoints.
-    package func contain(_ path: String) -> Bool {
-        let (path, base) = (path.utf8, base.utf8)
-        if path.starts(with: base), path.count == base.count || path.dropFirst(base.count).first == UInt8(ascii: "/") {
-            return true
-        }
-        return paths.contains { $0.utf8.elementsEqual(path) }
     }
 }

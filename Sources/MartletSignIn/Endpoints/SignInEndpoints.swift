@@ -25,11 +25,6 @@ package final class SignInEndpoints: Sendable {
         description = Answer.json(OpenAPI.document(path: setup.configuration.path))
     }
 
-    /// The paths that are to be handed over.
-    package var mounts: SignInMounts {
-        SignInMounts(setup.configuration, setup.wellKnown, hasKeySet: setup.keySet != nil)
-    }
-
     /// Answers a request to one of the paths; waits for stores and providers, never blocks a thread.
     package func answer(_ request: LocalRequest) async -> LocalResponse {
         guard let endpoint = Endpoint.find(request.path, in: setup) else {

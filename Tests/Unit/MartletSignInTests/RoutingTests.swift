@@ -57,16 +57,18 @@ import Testing
         let stand = Stand { $0.configuration.path = "/a/b" }
         #expect(await stand.send("POST", "/a/b/nonce").status == 200)
         #expect(await stand.send("POST", "/auth/nonce").status == 404)
-        #expect(stand.endpoints.mounts.base == "/a/b" && stand.endpoints.mounts.paths.isEmpty)
     }
 
-    @Test func `are claimed as mounts`() {
-        let mounts = Self.stand().endpoints.mounts
-        for path in Self.methods.map(\.0) + ["/auth", "/auth/x/y"] { #expect(mounts.contain(path), "\(path)") }
-        for path in ["/", "/authx", "/aut", "/.well-known", "/.well-known/x", "/.well-known/jwks.json/x"] {
-            #expect(!mounts.contain(path), "\(path)")
-        }
-        #expect(!Stand().endpoints.mounts.contain("/.well-known/jwks.json"))
+    @Test func `are claimed as they are configured`() {
+        var sessions = SessionsConfiguration()
+        var wellKnown = WellKnownConfiguration()
+        let bare = SignInMounts(sessions, wellKnown, hasKeySet: false)
+        #expect(bare.base == "/auth" && bare.paths.isEmpty)
+        sessions.path = "/a/b"
+        wellKnown.changePasswordURL = "/account"
+        let more = SignInMounts(sessions, wellKnown, hasKeySet: true)
+        #expect(more.base == "/a/b")
+        #expect(more.paths == ["/.well-known/jwks.json", "/.well-known/change-password"])
     }
 
     @Test func `lead to the well-known documents`() async {
