@@ -54,12 +54,25 @@ public final class WorkPool: Sendable {
         until deadline: MonotonicTime, _ body: @escaping @Sendable () -> Value
     ) async throws(Refusal) -> Value {
         let outcome: Result<Value, Refusal> = await withCheckedContinuation { continuation in
-            let job = Job(deadline: deadline) { refusal in
+            submit(until: deadline) { refusal in
                 continuation.resume(returning: refusal.map { .failure($0) } ?? .success(body()))
             }
-            if let refusal = submit(job) { continuation.resume(returning: .failure(refusal)) }
         }
         return try outcome.get()
+    }
+
+    /// The same without waiting.
+    /// - Parameters:
+    ///   - deadline: work that has not begun by then is not begun.
+    ///   - body: runs once: on one of the threads, or with the reason why it cannot, in that case perhaps at once.
+    package func submit(until deadline: MonotonicTime, _ body: @escaping @Sendable (Refusal?) -> Void) {
+        let refusal: Refusal? = state.withLock { state in
+            guard !state.isStopped else { return .stopped }
+            guard state.jobs.count - state.next < limit, startThreads(&state) else { return .overloaded }
+            state.jobs.append(Job(deadline: deadline, run: body))
+            return nil
+        }
+        if let refusal { body(refusal) } else { wake() }
     }
 
     /// Ends the threads after what they are doing; what waits is refused.
@@ -77,17 +90,6 @@ public final class WorkPool: Sendable {
 
     /// How many pieces of work wait.
     public var waiting: Int { state.withLock { $0.jobs.count - $0.next } }
-
-    private func submit(_ job: Job) -> Refusal? {
-        let refusal: Refusal? = state.withLock { state in
-            guard !state.isStopped else { return .stopped }
-            guard state.jobs.count - state.next < limit, startThreads(&state) else { return .overloaded }
-            state.jobs.append(job)
-            return nil
-        }
-        if refusal == nil { wake() }
-        return refusal
-    }
 
     /// `false` when the system has no thread left.
     private func startThreads(_ state: inout State) -> Bool {

@@ -1,4 +1,3 @@
-private import CLinux
 package import MartletCore
 internal import MartletProvider
 private import Synchronization
@@ -27,8 +26,6 @@ package final class Verifier: Sendable {
     }
 
     private struct State {
-        var jobs: [Job] = []
-        var next = 0
         var isStopped = false
         /// `nil` until the task that waits is known.
         var waiting: [UInt64: Task<Void, Never>?] = [:]
@@ -41,30 +38,22 @@ package final class Verifier: Sendable {
     private static let waitingLimit = 4096
 
     private let state = Mutex(State())
-    private let signal: Int32
+    private let pool: WorkPool
 
     /// - Parameter threads: how many credentials are judged at once.
-    package init(threads: Int) throws(SystemThreadError) {
-        signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_SEMAPHORE))
-        for _ in 0..<max(threads, 1) { _ = try SystemThread(name: "martlet-verify") { [self] in work() } }
+    package init(threads: Int, clock: Clock) {
+        pool = WorkPool(
+            name: "martlet-verify", threads: threads, queue: Verifier.queueLimit, niceness: 0, clock: clock)
     }
 
-    deinit { close(signal) }
-
-    /// Takes a job; `false` when the queue is full.
-    func submit(_ job: Job) -> Bool {
+    /// Takes a job; a full queue is a verdict of its own.
+    func submit(_ job: Job) {
         // Sessions are the store's to judge: no thread of ours is needed while it answers.
-        if case .sessions = job.judge {
-            wait(for: job)
-            return true
+        if case .sessions = job.judge { return wait(for: job) }
+        pool.submit(until: job.context.deadline) { [weak self] refusal in
+            guard let self, refusal == nil else { return job.settle(.failure(.unavailable("auth.overloaded"))) }
+            judge(job)
         }
-        let accepted = state.withLock { state in
-            guard !state.isStopped, state.jobs.count - state.next < Verifier.queueLimit else { return false }
-            state.jobs.append(job)
-            return true
-        }
-        if accepted { wake() }
-        return accepted
     }
 
     /// Ends the threads; verdicts still awaited are cancelled.
@@ -74,39 +63,7 @@ package final class Verifier: Sendable {
             return state.waiting.values.compactMap { $0 }
         }
         for task in tasks { task.cancel() }
-        wake()
-    }
-
-    private func wake() {
-        var one: UInt64 = 1
-        _ = unsafe write(signal, &one, 8)
-    }
-
-    private func work() {
-        while true {
-            var count: UInt64 = 0
-            _ = unsafe read(signal, &count, 8)
-            let (job, isStopped) = state.withLock { state in (take(&state), state.isStopped) }
-            if let job { judge(job) }
-            if isStopped {
-                wake()
-                return
-            }
-        }
-    }
-
-    private func take(_ state: inout State) -> Job? {
-        guard state.next < state.jobs.count else { return nil }
-        let job = state.jobs[state.next]
-        state.next += 1
-        if state.next == state.jobs.count {
-            state.jobs.removeAll(keepingCapacity: true)
-            state.next = 0
-        } else if state.next > 1024 {
-            state.jobs.removeFirst(state.next)
-            state.next = 0
-        }
-        return job
+        pool.stop()
     }
 
     private func judge(_ job: Job) {

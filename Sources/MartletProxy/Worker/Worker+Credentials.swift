@@ -69,10 +69,10 @@ extension Worker {
                 now: MartletCore.UnixTime(seconds: unixTime), deadline: MonotonicTime(nanoseconds: deadline),
                 client: network(of: exchange)),
             mailbox: mailbox, exchange: exchange, generation: exchanges[exchange].generation, epoch: epoch)
-        guard verifier.submit(job) else { return refuse(exchange, .authUnavailable("auth.overloaded")) }
         exchanges[exchange].askedAt = now
         clients[client].phase = .authenticating
         arm(client: client, at: deadline)
+        verifier.submit(job)
     }
 
     private func judge(_ form: CredentialForm, _ value: [UInt8], _ plan: AuthenticationPlan) -> Verifier.Judge? {

@@ -26,6 +26,7 @@ struct Services: Sendable {
         self.sink = sink
         logger = Logger(sink, minimum: level)
         connections = ConnectionLimit()
+        verifier = Verifier(threads: Services.coreCount, clock: clock)
         hashing = WorkPool(
             name: "martlet-hash", threads: Services.coreCount, queue: Services.hashesWaiting, niceness: 10, clock: clock
         )
@@ -33,7 +34,6 @@ struct Services: Sendable {
             loop = try EventLoop(name: "martlet-io")
             resolver = try Resolver()
             fetcher = try HTTPFetcher()
-            verifier = try Verifier(threads: Services.coreCount)
         } catch {
             throw StartError(code: "server.threads_unavailable", message: "\(error)", exit: .internalFault)
         }
