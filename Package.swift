@@ -49,6 +49,7 @@ let rooms: [Room] = [
     Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL", "CArgon2", "CCrypt"]),
     Room(name: "MartletJOSE", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
     Room(name: "MartletTLS", imports: ["MartletCore", "COpenSSL"]),
+    Room(name: "MartletHTTP2", imports: ["MartletCore", "MartletHTTP", "CNghttp2"]),
     Room(name: "MartletIO", imports: ["MartletCore", "MartletTLS", "CLinux"]),
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
     Room(
@@ -75,8 +76,8 @@ let rooms: [Room] = [
     Room(
         name: "MartletProxy",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletIO",
-            "MartletProvider", "MartletRouter", "CLinux",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
+            "MartletIO", "MartletProvider", "MartletRouter", "CLinux",
         ]),
     Room(
         name: "AppleProvider",
@@ -120,12 +121,13 @@ let libraries: [Target] = [
     .systemLibrary(name: "CLinux"),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
-    .systemLibrary(name: "CHiredis", pkgConfig: "hiredis", providers: [.apt(["libhiredis-dev"])]),
+    .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),
     .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
     .systemLibrary(name: "CArgon2", pkgConfig: "libargon2", providers: [.apt(["libargon2-dev"])]),
     .systemLibrary(name: "CCrypt", pkgConfig: "libcrypt", providers: [.apt(["libcrypt-dev"])]),
     .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
     .systemLibrary(name: "CPostgreSQL", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
+    .systemLibrary(name: "CNghttp2", pkgConfig: "libnghttp2", providers: [.apt(["libnghttp2-dev"])]),
     .systemLibrary(name: "CPCRE2", pkgConfig: "libpcre2-8", providers: [.apt(["libpcre2-dev"])]),
 ]
 

@@ -3,6 +3,8 @@ package enum SocketAddress: Sendable, Hashable {
     /// An IPv4 literal, an IPv6 literal without brackets, and a port (0 lets the system choose).
     case ip(host: String, port: UInt16)
     case unix(path: String)
+    /// A listening socket that the process was started with (`fd:3`).
+    case descriptor(Int32)
 }
 
 /// A CIDR block of `trusted_proxies`, IPv4 held as IPv4-mapped IPv6.

@@ -26,17 +26,7 @@ package struct ServerConfiguration: Sendable {
     package var limits: Limits
     package var paths: PathOptions
     package var timeouts: ServerTimeouts
-}
-
-/// One entry of `server.listen`.
-package struct ListenerConfiguration: Sendable {
-    package var address: Located<SocketAddress>
-    package var reusePort: Bool
-
-    package init(address: Located<SocketAddress>, reusePort: Bool) {
-        self.address = address
-        self.reusePort = reusePort
-    }
+    package var http2 = HTTP2Configuration()
 }
 
 /// `server.limits`.
@@ -143,16 +133,29 @@ package struct UpstreamConfiguration: Sendable {
     package var timeouts: UpstreamTimeouts
     package var host: HostPolicy
     package var balance: Balance
+    package var wire = UpstreamWire()
 }
 
 /// Where one endpoint of an upstream is.
 package enum EndpointAddress: Sendable, Hashable {
     /// `http://host:port`; the host may be a name or an address literal without brackets.
     case http(host: String, port: UInt16)
+    /// `https://host:port`: the same under TLS.
+    case https(host: String, port: UInt16)
+    /// `h2c://host:port`: HTTP/2 in clear text, without asking first (RFC 9113 §3.3).
+    case h2c(host: String, port: UInt16)
     /// `unix:/path`.
     case unix(path: String)
     /// `builtin:echo`: answers with what it received, as JSON.
     case echo
+
+    /// Whose address is looked up, and the port there; `nil` where there is no name.
+    package var hostAndPort: (host: String, port: UInt16)? {
+        switch self {
+        case .http(let host, let port), .https(let host, let port), .h2c(let host, let port): (host, port)
+        case .unix, .echo: nil
+        }
+    }
 }
 
 /// `upstreams.*.timeouts`.
@@ -207,6 +210,7 @@ package struct RouteConfiguration: Sendable {
     package var stripPrefix: Located<String>?
     package var bodyLimit: BodyLimit
     package var forwardsCredentials: Bool
+    package var upgrade = UpgradeConfiguration()
     package var upstream: Located<String>
 }
 

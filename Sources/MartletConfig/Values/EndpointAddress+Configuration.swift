@@ -1,18 +1,23 @@
 extension EndpointAddress: ConfigurationValue {
-    /// `http://host[:port]`, `unix:/path` or `builtin:echo`.
+    /// `http://host[:port]`, the same with `https` or `h2c`, `unix:/path` or `builtin:echo`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
         let scheme = text.prefix { $0 != ":" }
         let rest = text.dropFirst(scheme.count + 1)
         switch scheme {
-        case "http":
+        case "http", "https", "h2c":
             guard rest.hasPrefix("//"), let (host, port) = HostAndPort.parse(Array(rest.dropFirst(2).utf8)), port != 0
             else {
                 throw node.error(
                     .configBadAddress,
-                    "an http endpoint is http://host or http://host:port, without user, path, query or fragment")
+                    "an \(scheme) endpoint is \(scheme)://host or \(scheme)://host:port, without user, path, query or fragment"
+                )
             }
-            self = .http(host: host, port: port ?? 80)
+            switch scheme {
+            case "https": self = .https(host: host, port: port ?? 443)
+            case "h2c": self = .h2c(host: host, port: port ?? 80)
+            default: self = .http(host: host, port: port ?? 80)
+            }
         case "unix":
             guard let path = SocketAddress.socketPath(rest, relativeTo: node.location.file) else {
                 throw node.error(.configBadAddress, "\(quoted(text)) is not a socket path of at most 107 bytes")
@@ -23,10 +28,10 @@ extension EndpointAddress: ConfigurationValue {
                 throw node.error(.configBadAddress, "there is no \(quoted(text)): the only one is builtin:echo")
             }
             self = .echo
-        case "https", "h2c":
-            throw node.error(.configNotSupported, "\(scheme) endpoints are not supported yet")
         default:
-            throw node.error(.configBadAddress, "an endpoint is http://host:port, unix:/path or builtin:echo")
+            throw node.error(
+                .configBadAddress,
+                "an endpoint is http://host:port, https://host:port, h2c://host:port, unix:/path or builtin:echo")
         }
     }
 }

@@ -2,13 +2,10 @@ extension SocketAddress: ConfigurationValue {
     /// `127.0.0.1:8080`, `[::]:8443` or `unix:/run/martlet.sock`.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
-        if text.hasPrefix("fd:") {
-            throw node.error(.configNotSupported, "a listener handed over as \(quoted(text)) is not supported yet")
-        }
         guard let address = SocketAddress(text, relativeTo: node.location.file) else {
             throw node.error(
                 .configBadAddress,
-                "\(quoted(text)) is not an address such as 127.0.0.1:8080, [::]:8443 or unix:/run/martlet.sock")
+                "\(quoted(text)) is not an address such as 127.0.0.1:8080, [::]:8443, unix:/run/martlet.sock or fd:3")
         }
         self = address
     }
@@ -18,6 +15,11 @@ extension SocketAddress: ConfigurationValue {
         if text.hasPrefix("unix:") {
             guard let path = Self.socketPath(text.dropFirst(5), relativeTo: file) else { return nil }
             self = .unix(path: path)
+            return
+        }
+        if text.hasPrefix("fd:") {
+            guard let number = Int32(text.dropFirst(3)), number > 2 else { return nil }
+            self = .descriptor(number)
             return
         }
         guard let (host, port) = HostAndPort.parse(Array(text.utf8)), let port, HostAndPort.addressBytes(host) != nil
@@ -39,6 +41,8 @@ extension SocketAddress: ConfigurationValue {
         switch self {
         case .ip(let host, _): HostAndPort.isLoopback(host)
         case .unix: true
+        // Who opened it knows; a warning would be a guess.
+        case .descriptor: true
         }
     }
 
@@ -47,6 +51,7 @@ extension SocketAddress: ConfigurationValue {
         switch self {
         case .ip(let host, let port): host.utf8.contains(0x3A) ? "[\(host)]:\(port)" : "\(host):\(port)"
         case .unix(let path): "unix:\(path)"
+        case .descriptor(let number): "fd:\(number)"
         }
     }
 }

@@ -27,3 +27,12 @@ public struct Located<Value> {
 }
 
 extension Located: Sendable where Value: Sendable {}
+
+/// The same value is the same setting wherever it stands.
+extension Located: Equatable where Value: Equatable {
+    public static func == (left: Located, right: Located) -> Bool { left.value == right.value }
+}
+
+extension Located: Hashable where Value: Hashable {
+    public func hash(into hasher: inout Hasher) { hasher.combine(value) }
+}

@@ -77,9 +77,9 @@ struct UpstreamDirectory {
         if let index = known[address] { return index }
         let (host, places): (String, [SocketEndpoint]) =
             switch address {
-            case .http(let host, let port):
+            case .http(let host, let port), .https(let host, let port), .h2c(let host, let port):
                 (
-                    EndpointText.authority(host, port),
+                    EndpointText.authority(host, port, isSecure: address.isSecure),
                     SocketEndpoint(literal: host, port: port).map { [$0] } ?? []
                 )
             case .unix(let path): ("localhost", SocketEndpoint(path: path).map { [$0] } ?? [])
@@ -193,16 +193,23 @@ package enum EndpointText {
     /// `http://127.0.0.1:9000`, `unix:/path`, `builtin:echo`.
     package static func url(_ address: EndpointAddress) -> String {
         switch address {
-        case .http(let host, let port): "http://\(authority(host, port))"
+        case .http(let host, let port): "http://\(authority(host, port, isSecure: false))"
+        case .https(let host, let port): "https://\(authority(host, port, isSecure: true))"
+        case .h2c(let host, let port): "h2c://\(authority(host, port, isSecure: false))"
         case .unix(let path): "unix:\(path)"
         case .echo: "builtin:echo"
         }
     }
 
-    static func authority(_ host: String, _ port: UInt16) -> String {
+    static func authority(_ host: String, _ port: UInt16, isSecure: Bool) -> String {
         let name = host.contains(":") ? "[\(host)]" : host
-        return port == 80 ? name : "\(name):\(port)"
+        return port == (isSecure ? 443 : 80) ? name : "\(name):\(port)"
     }
+}
+
+extension EndpointAddress {
+    /// Whether it is spoken to under TLS.
+    var isSecure: Bool { if case .https = self { true } else { false } }
 }
 
 extension UpstreamConfiguration.Balance {

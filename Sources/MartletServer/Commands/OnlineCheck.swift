@@ -59,7 +59,7 @@ struct OnlineCheck {
         switch endpoint {
         case .echo: return say(what, nil)
         case .unix(let path): places = SocketEndpoint(path: path).map { [$0] } ?? []
-        case .http(let host, let port):
+        case .http(let host, let port), .https(let host, let port), .h2c(let host, let port):
             do {
                 places = try await services.resolver.resolve(host: host, port: port)
             } catch {

@@ -106,6 +106,7 @@ struct Listeners: Sendable {
             switch address {
             case .ip(let host, let port): SocketEndpoint(literal: host, port: port)
             case .unix(let path): SocketEndpoint(path: path)
+            case .descriptor: nil
             }
         guard let endpoint else {
             throw StartError(

@@ -9,7 +9,7 @@ enum NameResolution {
     static func resolve(_ snapshot: Snapshot, _ services: Services) async -> [ResolvedName] {
         var resolved: [ResolvedName] = []
         for endpoint in Set(snapshot.upstreams.flatMap(\.endpoints)) {
-            guard case .http(let host, let port) = endpoint, SocketEndpoint(literal: host, port: port) == nil else {
+            guard let (host, port) = endpoint.hostAndPort, SocketEndpoint(literal: host, port: port) == nil else {
                 continue
             }
             do {
