@@ -25,6 +25,20 @@ extension GatewayConfiguration {
         }
     }
 
+    /// A PROXY protocol header is believed from trusted proxies only: without any, nobody gets in.
+    ///
+    /// Who may open a Unix socket is a matter of its permissions, and what a descriptor is shows only at start.
+    func checkProxyProtocol(_ reader: inout ConfigurationReader) {
+        guard reader.node("server")?["trusted_proxies"]?.elements?.isEmpty ?? true else { return }
+        for listener in server.listeners where listener.takesProxyProtocol {
+            guard case .ip = listener.address.value else { continue }
+            reader.error(
+                .configMissingKey, at: listener.address.location,
+                "proxy_protocol: nobody could connect to \(listener.address.value.configurationText): "
+                    + "the header is believed only from server.trusted_proxies, which is empty")
+        }
+    }
+
     /// Warns of routes all of whose requests the sign-in endpoints or an earlier route take.
     func warnOfUnreachableRoutes(_ diagnostics: inout Diagnostics) {
         for route in routes where sessions.takesAll(of: route) {

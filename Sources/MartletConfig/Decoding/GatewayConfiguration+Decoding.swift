@@ -62,6 +62,7 @@ extension GatewayConfiguration {
             upstreams: upstreams, routes: routes)
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
+        configuration.checkProxyProtocol(&reader)
         var references = ReferenceCheck(&reader)
         references.run(&reader.diagnostics)
         // Behind an error, what looks unused or out of reach is mostly its consequence.
@@ -108,7 +109,7 @@ extension GatewayConfiguration {
             name, block in
             UpstreamConfiguration(
                 name: name, endpoints: block.endpoints.elements, timeouts: block.timeouts, host: block.host,
-                balance: block.balance)
+                balance: block.balance, wire: block.wire)
         }
     }
 

@@ -12,7 +12,9 @@ extension RouteConfiguration: ConfigurationDecodable {
             .optional("headers", .block(of: RouteHeaders.self), "Headers that the upstream gets or does not get."),
             .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path."),
             .optional("limits", .block(of: RouteLimits.self), "Bounds that differ from `server.limits`."),
-            .optional("upgrade", .block(of: RouteUpgrade.self), "WebSocket and other upgrades."),
+            .optional(
+                "upgrade", .either([.list(.text, nonEmpty: false), .block(of: RouteUpgrade.self)]),
+                "What requests may upgrade to, and when that ends; a list is `protocols` alone."),
             .optional(
                 "forward_credentials", .boolean, default: "false",
                 "Whether the upstream gets the credential that Martlet used."),
@@ -33,7 +35,7 @@ extension RouteConfiguration: ConfigurationDecodable {
         (setHeaders, removeHeaders) = (headers.set, headers.remove)
         stripPrefix = (reader.block("rewrite") ?? RouteRewrite()).stripPrefix
         bodyLimit = (reader.block("limits") ?? RouteLimits()).body
-        _ = reader.block("upgrade", as: RouteUpgrade.self)
+        upgrade = RouteUpgrade.read(&reader)
         forwardsCredentials = reader.optional("forward_credentials", default: false)
         if let node = reader.node("authorize"), case .none = self.authentication, !rules.isEmpty, authentication != nil
         {
@@ -121,24 +123,5 @@ struct RouteLimits: ConfigurationDecodable {
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let limit: SizeLimit? = reader.optional("body_bytes")
         if let limit { body = limit.bytes.map { .bytes($0) } ?? .unlimited }
-    }
-}
-
-/// `upgrade:` of a route: known, but switched off in this version.
-struct RouteUpgrade: ConfigurationDecodable {
-    static var grammar: ConfigurationGrammar? {
-        .init([
-            .optional("websocket", .boolean, default: "false", "`true` is not supported yet."),
-            .optional(
-                "close_on_expiry", .boolean, default: "true",
-                "Whether a tunnel ends with the credential that opened it."),
-            .optional("idle", .duration, default: "5m", "The longest pause in a tunnel."),
-        ])
-    }
-
-    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        reader.unsupportedIfTrue("websocket")
-        _ = reader.optional("close_on_expiry", as: Bool.self)
-        _ = reader.optional("idle", as: Duration.self, in: Duration.positive)
     }
 }

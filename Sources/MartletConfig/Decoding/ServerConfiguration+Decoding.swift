@@ -15,12 +15,11 @@ extension ServerConfiguration: ConfigurationDecodable {
                 "paths", .block(of: PathOptions.self),
                 "What happens to percent-encodings that could be read in two ways."),
             .optional("timeouts", .block(of: ServerTimeouts.self), "Deadlines of the client side."),
-            .optional("http2", .unsupported, "Not supported yet."),
+            .optional("http2", .block(of: HTTP2Configuration.self), "Bounds of connections of HTTP/2."),
         ])
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        reader.unsupported("http2")
         listeners = reader.blocks("listen").map(\.value)
         if let node = reader.node("listen"), node.elements?.isEmpty == true {
             reader.error(.configBadValue, at: node.location, "listen: must not be empty")
@@ -39,6 +38,7 @@ extension ServerConfiguration: ConfigurationDecodable {
         limits = reader.block("limits") ?? Limits()
         paths = reader.block("paths") ?? PathOptions()
         timeouts = reader.block("timeouts") ?? ServerTimeouts()
+        http2 = reader.block("http2") ?? HTTP2Configuration()
     }
 
     /// What holds without a `server:` block.
@@ -59,33 +59,6 @@ private struct WorkerCount: ConfigurationValue {
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         if case .scalar(let scalar) = node.content, scalar.text == "auto" { return }
         number = try Int(decoding: node, in: 1...1024)
-    }
-}
-
-extension ListenerConfiguration: ConfigurationDecodable {
-    package static var grammar: ConfigurationGrammar? {
-        .init([
-            .required(
-                "address", .text,
-                "`127.0.0.1:8080`, `[::]:8443` or `unix:/run/martlet.sock`; port 0 lets the system choose."),
-            .optional("reuse_port", .boolean, default: "false", "Lets a second process listen on the same address."),
-            .optional("tls", .unsupported, "Not supported yet."),
-            .optional("http2", .boolean, "`true` is not supported yet."),
-            .optional("proxy_protocol", .boolean, default: "false", "`true` is not supported yet."),
-        ])
-    }
-
-    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        reader.unsupported("tls")
-        reader.unsupportedIfTrue("http2")
-        reader.unsupportedIfTrue("proxy_protocol")
-        reusePort = reader.optional("reuse_port", default: false)
-        address = try reader.required("address")
-    }
-
-    /// The listener of a configuration that names none.
-    static func standard(at location: SourceLocation) -> ListenerConfiguration {
-        ListenerConfiguration(address: Located(.ip(host: "127.0.0.1", port: 8080), at: location), reusePort: false)
     }
 }
 

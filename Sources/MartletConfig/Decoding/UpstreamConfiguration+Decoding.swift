@@ -5,12 +5,14 @@ extension UpstreamConfiguration {
         let timeouts: UpstreamTimeouts
         let host: HostPolicy
         let balance: Balance
+        let wire: UpstreamWire
 
         static var grammar: ConfigurationGrammar? {
-            .init([
+            let keys: [ConfigurationGrammar.Key] = [
                 .required(
                     "endpoints", .list(.text, nonEmpty: true),
-                    "`http://host[:port]`, `unix:/path` or `builtin:echo`, which answers with what it received."),
+                    "`http://host[:port]`, `https://…`, `h2c://…`, `unix:/path` or `builtin:echo`, which answers with what it received."
+                ),
                 .optional("timeouts", .block(of: UpstreamTimeouts.self), "Deadlines of the upstream side."),
                 .optional(
                     "host", .text, default: "keep",
@@ -18,20 +20,25 @@ extension UpstreamConfiguration {
                 .optional(
                     "balance", .pattern("^(least_requests|round_robin|hash:.+)$"), default: "least_requests",
                     "How an endpoint is chosen; `hash:<header>` sends equal values to the same one."),
-                .optional("protocol", .unsupported, "Not supported yet."),
-                .optional("tls", .unsupported, "Not supported yet."),
-                .optional("health_check", .unsupported, "Not supported yet."),
-                .optional("outlier", .unsupported, "Not supported yet."),
-                .optional("retries", .unsupported, "Not supported yet."),
-            ])
+            ]
+            return .init(
+                keys + UpstreamWire.keys
+                    + [
+                        .optional("health_check", .unsupported, "Not supported yet."),
+                        .optional("outlier", .unsupported, "Not supported yet."),
+                        .optional("retries", .unsupported, "Not supported yet."),
+                    ])
         }
 
         init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-            for key in ["protocol", "tls", "health_check", "outlier", "retries"] { reader.unsupported(key) }
+            for key in ["health_check", "outlier", "retries"] { reader.unsupported(key) }
             timeouts = reader.block("timeouts") ?? UpstreamTimeouts()
             host = reader.optional("host", default: .keep)
             balance = reader.optional("balance", default: .leastRequests)
-            endpoints = try reader.required("endpoints")
+            let endpoints = reader.expected("endpoints", as: NonEmpty<Located<EndpointAddress>>.self)
+            wire = UpstreamWire(from: &reader, endpoints: endpoints?.elements ?? [])
+            guard let endpoints else { throw .alreadyReported }
+            self.endpoints = endpoints
         }
     }
 }

@@ -44,11 +44,13 @@ package struct CertificateFiles: Sendable, Hashable {
 
 /// `tls:` of a listener.
 package struct ListenerTLS: Sendable, Hashable {
+    /// The oldest version that is spoken.
     package enum Version: String, Sendable, CaseIterable {
         case v12 = "1.2"
         case v13 = "1.3"
     }
 
+    /// Whether clients are asked for a certificate.
     package enum ClientAuthentication: String, Sendable, CaseIterable { case none, optional, required }
 
     /// Chosen by the name that the client asks for (SNI); the first one where none matches.
@@ -79,6 +81,7 @@ package struct HTTP2Configuration: Sendable, Equatable {
 
 /// How an upstream is spoken to.
 package struct UpstreamWire: Sendable, Hashable {
+    /// HTTP/1.1 or HTTP/2.
     package enum Version: String, Sendable, CaseIterable { case http1, h2 }
 
     /// `protocol`: for https and Unix endpoints.

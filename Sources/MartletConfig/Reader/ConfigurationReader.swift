@@ -78,14 +78,6 @@ public struct ConfigurationReader {
 }
 
 extension ConfigurationReader {
-    /// Refuses a switch that is on; off is what happens anyway.
-    mutating func unsupportedIfTrue(_ key: String) {
-        let isOn: Located<Bool>? = optional(key)
-        if let isOn, isOn.value {
-            diagnostics.error(.configNotSupported, at: isOn.location, "'\(key): true' in \(title) is not supported yet")
-        }
-    }
-
     /// The value of a key that must be there; what is wrong is recorded, so that reading can go on to the other keys.
     mutating func expected<Value: ConfigurationValue>(_ key: String, as type: Value.Type = Value.self) -> Value? {
         do { return try required(key) } catch {

@@ -18,7 +18,7 @@ extension SocketAddress: ConfigurationValue {
             return
         }
         if text.hasPrefix("fd:") {
-            guard let number = Int32(text.dropFirst(3)), number > 2 else { return nil }
+            guard let number = Int32(text.dropFirst(3)), number > 2, "fd:\(number)" == text else { return nil }
             self = .descriptor(number)
             return
         }

@@ -38,7 +38,8 @@ struct ProviderClaims {
     ) {
         let judging = Set(routes.routes.filter { $0.credentials.contains(.direct) }.flatMap(\.providers)).sorted()
         guard let provider = judging.first(where: { accepts[$0].contains(.basic) }) else { return }
-        for listener in configuration.server.listeners where !listener.address.value.isLocal {
+        for listener in configuration.server.listeners where !listener.address.value.isLocal && listener.tls == nil {
+            if listener.redirectsToHTTPSPort != nil { continue }
             diagnostics.warning(
                 .configInsecure, at: listener.address.location,
                 "passwords for provider '\(names[provider])' (Authorization: Basic) may come in clear text here, "

@@ -10,14 +10,26 @@ let fullSample = """
         - address: 127.0.0.1:8081
           reuse_port: true
           http2: false
-          proxy_protocol: false
-        - { address: "[::1]:8443" }
-        - { address: unix:/run/martlet.sock }
+          proxy_protocol: true
+          redirect_to_https: 8443
+        - address: "[::1]:8443"
+          tls:
+            certificate_file: c.pem
+            key_file: k.pem
+            certificates: [{ certificate_file: /etc/d.pem, key_file: e.pem }]
+            min_version: "1.3"
+            cipher_suites: TLS_AES_256_GCM_SHA384
+            client_ca_file: ca.pem
+            client_auth: optional
+            hsts: 365d
+        - { address: unix:/run/martlet.sock, owner: www-data, group: "33", mode: "0660" }
+        - { address: fd:3, redirect_to_https: true }
       workers: 3
       trusted_proxies: [10.0.0.0/8, fd00::/8, 192.0.2.7]
       limits: { header_bytes: 8KiB, header_fields: 50, body_bytes: 1MiB, body_min_rate: 0B, connections: 7, connections_per_address: 5 }
       paths: { encoded_slash: keep, encoded_percent: keep }
       timeouts: { request_head: 1s, tls_handshake: 2s, idle: 3s, body_idle: 4s, drain: 0s }
+      http2: { max_concurrent_streams: 7, max_resets_per_10s: 8, initial_window: 1MiB }
     admin: { address: 127.0.0.1:9902 }
     log: { level: warning, format: json }
     store: { url: "redis://:hunter2@127.0.0.1:6379/0", key_prefix: "gw:", on_error: deny }
@@ -54,6 +66,12 @@ let fullSample = """
         host: endpoint
         balance: hash:X-Shard
       fixed: { endpoints: [builtin:echo], host: Internal.example.com:8080, balance: round_robin }
+      far:
+        endpoints: [https://app.example.com, "https://[::1]:8443"]
+        protocol: h2
+        tls: { ca_file: ca.pem, server_name: App.example.com, certificate_file: c.pem, key_file: k.pem }
+      plain: { endpoints: [h2c://app.example.com, "h2c://[::1]:81"] }
+      behind: { endpoints: [http://127.0.0.1:9000], proxy_protocol: v2 }
     routes:
       - name: public
         match: { path: /public/** }
@@ -79,10 +97,13 @@ let fullSample = """
           remove: [X-Internal-Debug]
         rewrite: { strip_prefix: /v1 }
         limits: { body_bytes: unlimited }
-        upgrade: { websocket: false, close_on_expiry: true, idle: 5m }
+        upgrade: { websocket: false, protocols: [Acme/2], close_on_expiry: 30s, idle: 1m, max_connection_age: 1h }
         forward_credentials: true
         upstream: api
-      - { name: pattern, match: { path_regex: "/u/[0-9]+" }, upstream: api }
+      - { name: pattern, match: { path_regex: "/u/[0-9]+" }, upgrade: [websocket, acme], upstream: api }
+      - { name: far, match: { path: /far }, auth: none, upgrade: [], upstream: far }
+      - { name: plain, match: { path: /plain }, auth: none, upgrade: { close_on_expiry: false }, upstream: plain }
+      - { name: behind, match: { path: /behind }, auth: none, upstream: behind }
     """
 
 @Suite struct `The whole grammar` {
@@ -94,8 +115,9 @@ let fullSample = """
         #expect(
             server.listeners.map(\.address.value) == [
                 .ip(host: "127.0.0.1", port: 8081), .ip(host: "::1", port: 8443), .unix(path: "/run/martlet.sock"),
+                .descriptor(3),
             ])
-        #expect(server.listeners.map(\.reusePort) == [true, false, false])
+        #expect(server.listeners.map(\.reusePort) == [true, false, false, false])
         #expect(server.workers == 3)
         #expect(server.trustedProxies.map(\.prefixLength) == [104, 8, 128])
         #expect(server.trustedProxies[2].network == [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 192, 0, 2, 7])
@@ -133,7 +155,7 @@ let fullSample = """
 
     @Test func `has upstreams`() throws {
         let upstreams = try #require(load(fullSample).configuration).upstreams
-        #expect(upstreams.map(\.name.value) == ["api", "fixed"])
+        #expect(upstreams.map(\.name.value) == ["api", "fixed", "far", "plain", "behind"])
         #expect(
             upstreams[0].endpoints.map(\.value) == [
                 .http(host: "127.0.0.1", port: 9000), .http(host: "app.example.com", port: 80),

@@ -106,6 +106,7 @@ private func inner(
         #expect(configuration.server.limits == plain.server.limits)
         #expect(configuration.server.paths == plain.server.paths)
         #expect(configuration.server.timeouts == plain.server.timeouts)
+        #expect(configuration.server.http2 == plain.server.http2)
         #expect(configuration.server.workers == plain.server.workers)
         #expect(configuration.log == plain.log && configuration.jwks == plain.jwks)
         #expect(configuration.store.keyPrefix == plain.store.keyPrefix)
@@ -139,6 +140,10 @@ private func inner(
         }
         try check(ServerConfiguration.self)
         try check(ListenerConfiguration.self)
+        try check(ListenerTLS.self)
+        try check(CertificateFiles.self)
+        try check(HTTP2Configuration.self)
+        try check(UpstreamTLS.self)
         try check(Limits.self)
         try check(PathOptions.self)
         try check(ServerTimeouts.self)

@@ -119,6 +119,7 @@ private func read<Value: ConfigurationValue>(_ text: String, as type: Value.Type
     @Test(arguments: [
         ("127.0.0.1:80", SocketAddress.ip(host: "127.0.0.1", port: 80)), ("[::]:0", .ip(host: "::", port: 0)),
         ("unix:/run/m.sock", .unix(path: "/run/m.sock")), ("localhost:80", nil), ("::1:80", nil), ("[::1]", nil),
+        ("fd:3", .descriptor(3)), ("fd:2", nil), ("fd:", nil), ("fd:+3", nil), ("fd:03", nil), ("fd:3000000000", nil),
         ("127.0.0.1:", nil), ("127.0.0.1:65536", nil), ("unix:", nil), ("", nil),
         ("unix:" + String(repeating: "x", count: 108), nil),
     ])

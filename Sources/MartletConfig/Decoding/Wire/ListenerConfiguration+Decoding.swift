@@ -1,0 +1,117 @@
+extension ListenerConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .required(
+                "address", .text,
+                "`127.0.0.1:8080`, `[::]:8443`, `unix:/run/martlet.sock` or `fd:3`; port 0 lets the system choose."),
+            .optional("reuse_port", .boolean, default: "false", "Lets a second process listen on the same address."),
+            .optional("tls", .block(of: ListenerTLS.self), "TLS and its certificates; clear text without it."),
+            .optional(
+                "http2", .boolean, default: "true",
+                "HTTP/2 beside HTTP/1: by ALPN under TLS, with prior knowledge in clear text."),
+            .optional(
+                "proxy_protocol", .boolean, default: "false",
+                "Every connection begins with a PROXY protocol header, version 1 or 2, from a trusted proxy."),
+            .optional(
+                "redirect_to_https", .either([.boolean, .integer(1...65_535)]), default: "false",
+                "Answers every request with 308 to the same URL under https, at this port; `true` is 443."),
+            .optional("owner", .text, "The user who owns a Unix socket, by name or number."),
+            .optional("group", .text, "The group that owns a Unix socket, by name or number."),
+            .optional(
+                "mode", .pattern("^0?[0-7]{3}$"), "A Unix socket's permission bits in octal digits, such as `\"0660\"`."
+            ),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let reusePort = reader.optional("reuse_port", default: false)
+        let tls: ListenerTLS? = reader.block("tls")
+        let offersHTTP2 = reader.optional("http2", default: true)
+        let takesProxyProtocol = reader.optional("proxy_protocol", default: false)
+        let redirect: Located<RedirectPort>? = reader.optional("redirect_to_https")
+        let permissions = SocketFilePermissions(from: &reader)
+        self.init(address: try reader.required("address"), reusePort: reusePort)
+        self.tls = tls
+        self.offersHTTP2 = offersHTTP2
+        self.takesProxyProtocol = takesProxyProtocol
+        redirectsToHTTPSPort = redirect?.value.number
+        if case .unix = address.value {
+            socketFile = permissions
+        } else {
+            refusePermissions(&reader)
+        }
+        if let redirect, redirect.value.number != nil, reader.has("tls") {
+            reader.error(
+                .configConflictingKeys, at: redirect.location,
+                "redirect_to_https: this listener speaks TLS already: the redirect belongs to one in clear text")
+        }
+    }
+
+    /// The listener of a configuration that names none.
+    static func standard(at location: SourceLocation) -> ListenerConfiguration {
+        ListenerConfiguration(address: Located(.ip(host: "127.0.0.1", port: 8080), at: location), reusePort: false)
+    }
+
+    private func refusePermissions(_ reader: inout ConfigurationReader) {
+        for key in ["owner", "group", "mode"] {
+            guard let node = reader.node(key) else { continue }
+            reader.error(
+                .configConflictingKeys, at: node.location,
+                "\(key): only a socket that is made here, unix:…, is a file with an owner and a mode")
+        }
+    }
+}
+
+/// `true`, `false` or a port.
+private struct RedirectPort: ConfigurationValue {
+    let number: UInt16?
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        switch try node.plainText(expecting: "true, false or a port") {
+        case "true": number = 443
+        case "false": number = nil
+        case let text where Int(text) != nil:
+            number = UInt16(truncatingIfNeeded: try Int(decoding: node, in: 1...65_535))
+        case let other: throw node.error(.configWrongType, "must be true, false or a port, not \(quoted(other))")
+        }
+    }
+}
+
+extension SocketFilePermissions {
+    /// Reads `owner`, `group` and `mode` of a listener; `nil` if none of them is there.
+    fileprivate init?(from reader: inout ConfigurationReader) {
+        self.init()
+        owner = reader.optional("owner", as: AccountName.self)?.text
+        group = reader.optional("group", as: AccountName.self)?.text
+        mode = reader.optional("mode", as: FileMode.self)?.bits
+        if owner == nil, group == nil, mode == nil { return nil }
+    }
+}
+
+/// A user's or a group's name or number, as the system's tables have it.
+private struct AccountName: ConfigurationValue {
+    let text: String
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        text = try node.text()
+        guard (1...256).contains(text.utf8.count), !text.utf8.contains(where: ":/,".utf8.contains) else {
+            throw node.error(.configBadValue, "\(quoted(text)) is no name or number")
+        }
+    }
+}
+
+/// Three octal digits with or without a zero in front.
+private struct FileMode: ConfigurationValue {
+    let bits: UInt16
+
+    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
+        let text = try node.text()
+        let digits = text.utf8.count == 4 && text.hasPrefix("0") ? text.dropFirst() : text[...]
+        guard digits.utf8.count == 3, digits.utf8.allSatisfy({ (0x30...0x37).contains($0) }),
+            let bits = UInt16(digits, radix: 8)
+        else {
+            throw node.error(.configBadValue, "\(quoted(text)) is not a mode in octal digits such as \"0660\"")
+        }
+        self.bits = bits
+    }
+}
