@@ -44,10 +44,58 @@ static inline int martlet_tls_set_min_version(SSL_CTX *context, int version) {
 static inline int martlet_tls_set_server_name(SSL *ssl, const char *name) {
     return (int)SSL_set_tlsext_host_name(ssl, name);
 }
+// What both sides of TLS have in common: buffers go back when they are empty, and nothing that has proved dangerous is on.
 static inline void martlet_tls_set_lean_mode(SSL_CTX *context) {
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
 }
-static inline size_t martlet_bio_pending(BIO *bio) { return BIO_ctrl_pending(bio); }
+static inline void martlet_tls_set_server_preference(SSL_CTX *context) {
+    SSL_CTX_set_options(context, SSL_OP_CIPHER_SERVER_PREFERENCE | SSL_OP_PRIORITIZE_CHACHA);
+}
+static inline void martlet_tls_keep_no_sessions(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+static inline void martlet_tls_hand_over_sessions(SSL_CTX *context) {
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+}
+static inline void martlet_tls_set_maximum_chain(SSL_CTX *context, long bytes) {
+    SSL_CTX_set_max_cert_list(context, bytes);
+}
+static inline int martlet_tls_set_groups(SSL_CTX *context, const char *names) {
+    return (int)SSL_CTX_set1_groups_list(context, names);
+}
+static inline void martlet_tls_set_server_name_callback(SSL_CTX *context, int (*callback)(SSL *, int *, void *)) {
+    SSL_CTX_set_tlsext_servername_callback(context, callback);
+}
+static inline int martlet_tls_is_resumed(SSL *ssl) { return SSL_session_reused(ssl); }
+static inline int martlet_tls_error_reason(unsigned long error) { return ERR_GET_REASON(error); }
+
+// Nothing more to read for now: OpenSSL says so to its caller instead of seeing an end.
+static inline void martlet_bio_want_read(BIO *bio) {
+    BIO_clear_retry_flags(bio);
+    BIO_set_retry_read(bio);
+}
+
+static inline STACK_OF(X509) *martlet_chain_new(void) { return sk_X509_new_null(); }
+static inline int martlet_chain_push(STACK_OF(X509) *chain, X509 *certificate) {
+    return sk_X509_push(chain, certificate) > 0;
+}
+static inline void martlet_chain_free(STACK_OF(X509) *chain) { sk_X509_pop_free(chain, X509_free); }
+static inline int martlet_names_count(const GENERAL_NAMES *names) { return sk_GENERAL_NAME_num(names); }
+static inline const GENERAL_NAME *martlet_names_value(const GENERAL_NAMES *names, int index) {
+    return sk_GENERAL_NAME_value(names, index);
+}
+
+// AES-256-CBC with HMAC-SHA256 over it, as RFC 5077 §4 recommends.
+static inline int martlet_tls_prepare_ticket(EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *seal, const unsigned char *cipher_key,
+    unsigned char *seal_key, size_t seal_size, unsigned char *vector, int is_sealing) {
+    static const char digest[] = "SHA256";
+    OSSL_PARAM parameters[3];
+    parameters[0] = OSSL_PARAM_construct_octet_string(OSSL_MAC_PARAM_KEY, seal_key, seal_size);
+    parameters[1] = OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)digest, 0);
+    parameters[2] = OSSL_PARAM_construct_end();
+    if (EVP_MAC_CTX_set_params(seal, parameters) != 1) return 0;
+    return EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, cipher_key, vector, is_sealing);
+}
 
 #endif

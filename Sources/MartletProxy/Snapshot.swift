@@ -4,6 +4,7 @@ internal import MartletHTTP
 package import MartletIO
 package import MartletProvider
 package import MartletRouter
+package import MartletTLS
 
 /// One configuration, compiled: what every loop works from until a reload brings the next.
 ///
@@ -145,8 +146,11 @@ package struct Upstream: Sendable {
     let idlePatience: Int64
     package let host: UpstreamConfiguration.HostPolicy
     package let balance: UpstreamConfiguration.Balance
+    /// What its https endpoints are spoken to with; `nil` where it has none.
+    package let tls: TLSClientContext?
 
-    package init(_ configuration: UpstreamConfiguration) {
+    package init(_ configuration: UpstreamConfiguration, tls: TLSClientContext? = nil) {
+        self.tls = tls
         name = configuration.name.value
         endpoints = configuration.endpoints.map(\.value)
         connectPatience = configuration.timeouts.connect.boundedNanoseconds
@@ -183,6 +187,8 @@ package struct ListenerSocket: Sendable {
     package let fd: Int32
     package let isUnix: Bool
     package let role: Role
+    /// `nil` is clear text; a connection keeps the one that it was accepted with.
+    package let tls: TLSServerContext?
 
     var handler: LocalHandler? { if case .local(let handler) = role { handler } else { nil } }
 
@@ -192,7 +198,8 @@ package struct ListenerSocket: Sendable {
         try poller.add(fd, interest, token: EventToken(.listener, index: id).raw)
     }
 
-    package init(id: Int32, fd: Int32, isUnix: Bool, role: Role) {
+    package init(id: Int32, fd: Int32, isUnix: Bool, role: Role, tls: TLSServerContext? = nil) {
+        self.tls = tls
         self.id = id
         self.fd = fd
         self.isUnix = isUnix

@@ -1,14 +1,33 @@
 private import COpenSSL
 package import MartletCore
 
+/// What two sides agree on by ALPN (RFC 7301) to speak under TLS.
+package enum TLSApplicationProtocol: Sendable, Hashable {
+    case http1, http2
+
+    /// The name on the wire.
+    var name: StaticString {
+        switch self {
+        case .http1: "http/1.1"
+        case .http2: "h2"
+        }
+    }
+}
+
 /// One TLS connection without a socket: ciphertext in, plaintext out, and the other way round.
 ///
 /// The owner feeds what it read from the wire to `receive`, what it wants to say to `send`, and writes whatever
 /// `takeCiphertext` hands out, also after a failure: it may be the alert that tells the peer why.
 @safe package struct TLSEngine: ~Copyable {
+    /// The most that one record holds.
     private static let recordBytes = 16 * 1024
+    /// The least room that is worth reading into.
+    private static let smallRead = 256
 
     private let ssl: OpaquePointer
+    private let wire: UnsafeMutablePointer<TLSWire>
+    /// The context, which OpenSSL's callbacks ask while this connection lives.
+    private let owner: AnyObject
     private let verifies: Bool
     /// What was sent before the handshake was through.
     private var early: [UInt8] = []
@@ -19,38 +38,39 @@ package import MartletCore
     /// The peer has said that it will send no more; an end without this is a cut.
     package private(set) var isPeerClosed = false
 
-    /// Takes over a connection and gives it memory to read from and write to.
-    @unsafe init(adopting ssl: OpaquePointer, verifies: Bool) throws(TLSError) {
+    /// Takes over a connection and gives it a wire to read from and write to.
+    @unsafe init(adopting ssl: OpaquePointer, of owner: AnyObject, verifies: Bool) throws(TLSError) {
         unsafe self.ssl = ssl
+        self.owner = owner
         self.verifies = verifies
-        let input = unsafe BIO_new(BIO_s_mem())
-        let output = unsafe BIO_new(BIO_s_mem())
-        guard let input = unsafe input, let output = unsafe output else {
-            unsafe BIO_free(input)
-            unsafe BIO_free(output)
-            throw TLSError(.tlsSetUpFailed, "no memory")
-        }
-        unsafe SSL_set_bio(ssl, input, output)
+        unsafe wire = .allocate(capacity: 1)
+        unsafe wire.initialize(to: TLSWire())
+        // Where this fails, deinit runs: everything is set by now.
+        guard let bio = unsafe TLSWire.makeBIO(on: wire) else { throw TLSError(.tlsSetUpFailed, "no memory") }
+        unsafe SSL_set_bio(ssl, bio, bio)
     }
 
-    deinit { unsafe SSL_free(ssl) }
+    deinit {
+        // A session outlives its connection however that ends; OpenSSL would void it when nobody has said goodbye.
+        if !hasFailed { unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
+        unsafe SSL_free(ssl)
+        unsafe wire.deinitialize(count: 1)
+        unsafe wire.deallocate()
+    }
 
-    /// Starts the handshake; the first flight is then ready to take.
+    /// Starts the handshake; a client's first flight is then ready to take.
     package mutating func start() throws(TLSError) { try advance() }
 
     /// Takes bytes from the wire and appends what they decrypt to.
+    ///
+    /// All of them are used up; OpenSSL keeps an unfinished record.
     /// - Throws: one of the `tls.` codes for a handshake or a record that is not acceptable; the engine is then dead.
     package mutating func receive(
         _ ciphertext: UnsafeBufferPointer<UInt8>, plaintext: inout ByteBuffer
     ) throws(TLSError) {
         guard !hasFailed else { throw TLSError(code: .tlsProtocolError, message: "the connection has failed") }
-        if let base = ciphertext.baseAddress, ciphertext.count > 0 {
-            let input = unsafe SSL_get_rbio(ssl)
-            let count = Int32(clamping: ciphertext.count)
-            guard unsafe BIO_write(input, base, count) == count else {
-                throw fail(.tlsSetUpFailed, "no memory")
-            }
-        }
+        unsafe wire.pointee.lend(ciphertext)
+        defer { unsafe wire.pointee.takeBack() }
         if !isEstablished { try advance() }
         guard isEstablished else { return }
         try decrypt(into: &plaintext)
@@ -70,22 +90,48 @@ package import MartletCore
         ERR_clear_error()
     }
 
-    /// Moves what is to go on the wire to the end of `wire`.
-    package mutating func takeCiphertext(into wire: inout ByteBuffer) {
-        let output = unsafe SSL_get_wbio(ssl)
-        while true {
-            let waiting = unsafe martlet_bio_pending(output)
-            guard waiting > 0 else { return }
-            let taken = unsafe wire.fill(room: waiting) { room in
-                unsafe Int(BIO_read(output, room.baseAddress, Int32(clamping: waiting)))
-            }
-            guard taken > 0 else { return }
+    /// Moves what is to go on the wire to the end of `buffer`.
+    package mutating func takeCiphertext(into buffer: inout ByteBuffer) {
+        if unsafe wire.pointee.output.isEmpty { return }
+        if buffer.isEmpty {
+            unsafe swap(&buffer, &wire.pointee.output)
+        } else {
+            unsafe buffer.append(wire.pointee.output.bytes)
         }
+        unsafe wire.pointee.output.release()
     }
 
     /// The version both sides speak, such as `TLSv1.3`.
     package var version: String { unsafe String(cString: SSL_get_version(ssl)) }
+
+    /// The cipher both sides use, by OpenSSL's name; empty before there is one.
+    package var cipher: String {
+        guard let cipher = unsafe SSL_get_current_cipher(ssl), let name = unsafe SSL_CIPHER_get_name(cipher) else {
+            return ""
+        }
+        return unsafe String(cString: name)
+    }
+
+    /// What both sides agreed on by ALPN; `nil` where they did not talk of it.
+    package var applicationProtocol: TLSApplicationProtocol? {
+        var name: UnsafePointer<UInt8>?
+        var count: UInt32 = 0
+        unsafe SSL_get0_alpn_selected(ssl, &name, &count)
+        guard let name = unsafe name, count > 0 else { return nil }
+        return unsafe ALPN.protocolNamed(UnsafeBufferPointer(start: name, count: Int(count)))
+    }
+
+    /// The host name that the client asked for (SNI), as it wrote it.
+    package var serverName: String? {
+        unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
+    }
+
+    /// The handshake went on from an earlier session: no certificate was shown.
+    package var isResumed: Bool { unsafe martlet_tls_is_resumed(ssl) == 1 }
 }
+
+// One owner at a time; OpenSSL ties no connection to a thread, and locks what connections share of their context.
+extension TLSEngine: @unchecked Sendable {}
 
 extension TLSEngine {
     private mutating func advance() throws(TLSError) {
@@ -103,11 +149,11 @@ extension TLSEngine {
     }
 
     private mutating func handshakeFailure() -> TLSError {
+        hasFailed = true
         let result = Int32(clamping: unsafe SSL_get_verify_result(ssl))
-        guard verifies, result != X509_V_OK else { return fail(.tlsHandshakeFailed, "TLS handshake") }
+        guard verifies, result != X509_V_OK else { return .handshake() }
         let reason = unsafe String(cString: X509_verify_cert_error_string(Int(result)))
         ERR_clear_error()
-        hasFailed = true
         let code: ErrorCode =
             switch result {
             case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH: .tlsNameMismatch
@@ -121,12 +167,17 @@ extension TLSEngine {
         while true {
             ERR_clear_error()
             let ssl = unsafe self.ssl
+            let waiting = unsafe max(Int(SSL_pending(ssl)), wire.pointee.inputCount)
             var status: Int32 = 0
-            _ = unsafe plaintext.fill(room: TLSEngine.recordBytes) { room in
+            let room = min(max(waiting, TLSEngine.smallRead), TLSEngine.recordBytes)
+            _ = unsafe plaintext.fill(room: room) { room in
                 status = unsafe SSL_read(ssl, room.baseAddress, Int32(clamping: room.count))
                 return Int(max(status, 0))
             }
-            if status > 0 { continue }
+            if status > 0 {
+                if unsafe SSL_pending(ssl) == 0, unsafe wire.pointee.inputCount == 0 { return }
+                continue
+            }
             switch unsafe SSL_get_error(ssl, status) {
             case SSL_ERROR_WANT_READ: return
             case SSL_ERROR_ZERO_RETURN:

@@ -132,7 +132,7 @@ private struct Certificates: Sendable {
         let cases: [(ServerSide, ErrorCode)] = [
             (try ServerSide(try certificates.stranger.issue("s", names)), .tlsCertificateUntrusted),
             (try ServerSide(try certificates.authority.issue("old", names, days: -1)), .tlsCertificateExpired),
-            (try ServerSide(certificates.good, maximumVersion: TLS1_1_VERSION), .tlsHandshakeFailed),
+            (try ServerSide(certificates.good, maximumVersion: TLS1_1_VERSION), .tlsVersionUnsupported),
         ]
         for (server, expected) in cases {
             var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
@@ -168,7 +168,7 @@ private struct Certificates: Sendable {
     func `refuses what is not TLS`(text: String) throws {
         var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
         _ = client.output()
-        #expect(code { () throws(TLSError) in try client.take(Array(text.utf8)) } == .tlsHandshakeFailed)
+        #expect(code { () throws(TLSError) in try client.take(Array(text.utf8)) } == .tlsNotSpoken)
     }
 
     @Test func `a record that was changed ends the connection`() throws {
@@ -187,8 +187,8 @@ private struct Certificates: Sendable {
         let empty = try folder.write("nothing", to: "empty.pem")
         let good = certificates.good
         let identities: [(String, String, ErrorCode)] = [
-            ("/nowhere.pem", good.keyFile, .tlsCertificateUnreadable), (empty, good.keyFile, .tlsCertificateUnreadable),
-            (good.certificateFile, "/nowhere.key", .tlsKeyUnreadable), (good.certificateFile, empty, .tlsKeyUnreadable),
+            ("/nowhere.pem", good.keyFile, .tlsCertificateUnreadable), (empty, good.keyFile, .tlsCertificateEmpty),
+            (good.certificateFile, "/nowhere.key", .tlsKeyUnreadable), (good.certificateFile, empty, .tlsKeyEmpty),
             (good.certificateFile, certificates.client.keyFile, .tlsKeyMismatch),
         ]
         for (certificate, key, expected) in identities {
@@ -198,9 +198,9 @@ private struct Certificates: Sendable {
             }
             #expect(error?.code == expected)
         }
-        for file in ["/nowhere.pem", empty] {
+        for (file, code) in [("/nowhere.pem", ErrorCode.tlsTrustUnreadable), (empty, .tlsTrustEmpty)] {
             let error = #expect(throws: TLSError.self) { try TLSClientContext(TLSClientOptions(trust: .file(file))) }
-            #expect(error?.code == .tlsTrustUnreadable && error?.message.contains(file) == true)
+            #expect(error?.code == code && error?.message.contains(file) == true)
         }
     }
 

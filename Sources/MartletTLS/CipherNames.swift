@@ -1,0 +1,63 @@
+private import COpenSSL
+internal import MartletCore
+
+/// The ciphers that are used, and the lists of them that operators write.
+enum CipherNames {
+    /// For TLS 1.2: forward secrecy and authenticated encryption only, the cheaper first.
+    static let standard = """
+        ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:\
+        ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305
+        """
+    /// For TLS 1.3.
+    static let standardSuites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
+    /// In the order in which a server would have them.
+    static let groups = "X25519:P-256:P-384"
+
+    /// Sets what TLS 1.2 may use.
+    static func apply(_ list: String?, to context: OpaquePointer) throws(TLSError) {
+        var names: [String] = []
+        for name in (list ?? standard).split(separator: ":", omittingEmptySubsequences: false) {
+            let known = try openSSLName(String(name))
+            // OpenSSL passes over a name it does not know when another one of the list is good.
+            ERR_clear_error()
+            guard unsafe SSL_CTX_set_cipher_list(context, known) == 1 else { throw unknown(name) }
+            names.append(known)
+        }
+        // Nobody is let in without a certificate or without encryption, whatever a group of names contains.
+        let all = (names + ["!aNULL", "!eNULL"]).joined(separator: ":")
+        guard unsafe SSL_CTX_set_cipher_list(context, all) == 1 else {
+            throw TLSError(.tlsCipherUnknown, "'\(list ?? "")' leaves no cipher")
+        }
+    }
+
+    /// Sets what TLS 1.3 may use.
+    static func applySuites(_ list: String?, to context: OpaquePointer) throws(TLSError) {
+        let text = list ?? standardSuites
+        for name in text.split(separator: ":", omittingEmptySubsequences: false) {
+            ERR_clear_error()
+            guard !name.isEmpty, unsafe SSL_CTX_set_ciphersuites(context, String(name)) == 1 else {
+                throw unknown(name)
+            }
+        }
+        ERR_clear_error()
+        guard unsafe SSL_CTX_set_ciphersuites(context, text) == 1 else {
+            throw TLSError(.tlsCipherUnknown, "'\(text)'")
+        }
+    }
+
+    /// OpenSSL's name for a cipher that is written as in the registry, such as `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`.
+    private static func openSSLName(_ name: String) throws(TLSError) -> String {
+        // Signs and commands reorder and weaken the list; what is left is a list of what may be used.
+        guard let first = name.utf8.first, first > UInt8(ascii: "-"), first != UInt8(ascii: "@") else {
+            throw unknown(name[...])
+        }
+        guard name.hasPrefix("TLS_"), let known = unsafe OPENSSL_cipher_name(name) else { return name }
+        let text = unsafe String(cString: known)
+        return text == "(NONE)" ? name : text
+    }
+
+    private static func unknown(_ name: Substring) -> TLSError {
+        ERR_clear_error()
+        return TLSError(code: .tlsCipherUnknown, message: "'\(name)' is not a cipher that can be used here")
+    }
+}

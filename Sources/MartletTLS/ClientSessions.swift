@@ -1,0 +1,80 @@
+private import COpenSSL
+internal import MartletCore
+private import Synchronization
+
+/// The last session with each server, for the next connection to go on from.
+///
+/// Only looked at when a connection begins and when a server hands out a session.
+@safe final class ClientSessions: Sendable {
+    /// Names beyond this push out another one.
+    static let maximumNames = 256
+
+    /// Owns one reference to a session.
+    // nonisolated(unsafe): OpenSSL counts references atomically.
+    @safe private final class Session: Sendable {
+        nonisolated(unsafe) let pointer: OpaquePointer
+
+        init(_ pointer: OpaquePointer) { unsafe self.pointer = pointer }
+
+        deinit { unsafe SSL_SESSION_free(pointer) }
+    }
+
+    private let sessions = Mutex<[String: Session]>([:])
+
+    /// Where the context keeps what is the program's.
+    private static let place: Int32 = 0
+
+    /// Has a context's connections leave their sessions here; connections hold on to whoever owns both.
+    func remember(those context: OpaquePointer) {
+        unsafe martlet_tls_hand_over_sessions(context)
+        unsafe SSL_CTX_set_ex_data(context, ClientSessions.place, Unmanaged.passUnretained(self).toOpaque())
+        unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
+            guard let raw = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), ClientSessions.place),
+                let name = unsafe ClientSessions.name(of: ssl), let session = unsafe session
+            else { return 0 }
+            unsafe Unmanaged<ClientSessions>.fromOpaque(raw).takeUnretainedValue().keep(session, name)
+            return 1
+        }
+    }
+
+    /// Offers the last session with a server.
+    func offer(on ssl: OpaquePointer) {
+        guard let name = unsafe ClientSessions.name(of: ssl), let session = sessions.withLock({ $0[name] }) else {
+            return
+        }
+        // A certificate that has expired meanwhile is to be seen again.
+        if let peer = unsafe SSL_SESSION_get0_peer(session.pointer),
+            unsafe X509_cmp_current_time(X509_get0_notAfter(peer)) <= 0
+        {
+            return
+        }
+        unsafe SSL_set_session(ssl, session.pointer)
+        ERR_clear_error()
+    }
+
+    /// How many servers are remembered.
+    var count: Int { sessions.withLock(\.count) }
+
+    /// Takes over a reference.
+    private func keep(_ session: OpaquePointer, _ name: String) {
+        let fresh = unsafe Session(session)
+        let old = sessions.withLock { sessions in
+            var old = sessions.updateValue(fresh, forKey: name)
+            if sessions.count > ClientSessions.maximumNames, let other = sessions.keys.first(where: { $0 != name }) {
+                old = sessions.removeValue(forKey: other)
+            }
+            return old
+        }
+        // Freed here, outside the lock.
+        _ = consume old
+    }
+
+    /// The name that the peer is checked against.
+    @unsafe private static func name(of ssl: OpaquePointer?) -> String? {
+        let parameters = unsafe SSL_get0_param(ssl)
+        if let host = unsafe X509_VERIFY_PARAM_get0_host(parameters, 0) { return unsafe String(cString: host) }
+        guard let address = unsafe X509_VERIFY_PARAM_get1_ip_asc(parameters) else { return nil }
+        defer { unsafe CRYPTO_free(address, #fileID, #line) }
+        return unsafe String(cString: address)
+    }
+}
