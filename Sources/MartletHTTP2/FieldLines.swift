@@ -1,0 +1,98 @@
+internal import CNghttp2
+internal import MartletCore
+
+/// The lines of an outgoing head or of trailers, as nghttp2 wants them: pointers into the text.
+@safe struct FieldLines {
+    /// A head that is not the HTTP/1 text it should be: nothing of it is sent.
+    struct Malformed: Error {}
+
+    private(set) var list: [nghttp2_nv]
+
+    init() { unsafe list = [] }
+
+    /// Empties the list and adds pseudo-header fields, whose values must outlive its use.
+    mutating func begin() { unsafe list.removeAll(keepingCapacity: true) }
+
+    mutating func add(_ name: StaticString, _ value: UnsafeBufferPointer<UInt8>) {
+        let bytes = unsafe UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
+        unsafe add(bytes, value)
+    }
+
+    mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
+        var flags = NGHTTP2_NV_FLAG_NONE.rawValue
+        if unsafe FieldLines.isPrivate(name) { flags |= NGHTTP2_NV_FLAG_NO_INDEX.rawValue }
+        // nghttp2 copies both, and makes the name lower case.
+        unsafe list.append(
+            nghttp2_nv(
+                name: UnsafeMutablePointer(mutating: name.baseAddress),
+                value: UnsafeMutablePointer(mutating: value.baseAddress), namelen: name.count, valuelen: value.count,
+                flags: UInt8(truncatingIfNeeded: flags)))
+    }
+
+    /// Adds the field lines of `text` from `start` up to the empty line or the end, without those that HTTP/2 has no
+    /// use for.
+    ///
+    /// - Parameter skips: whether the owner leaves a field out; the name is as it is written.
+    mutating func addLines(
+        _ text: UnsafeBufferPointer<UInt8>, from start: Int, skips: (UnsafeBufferPointer<UInt8>) -> Bool
+    ) throws(Malformed) {
+        var index = start
+        while index < text.count {
+            let stop = try unsafe FieldLines.endOfLine(text, from: index)
+            if stop == index { return }
+            var colon = index
+            while colon < stop, unsafe text[colon] != UInt8(ascii: ":") { colon &+= 1 }
+            guard colon > index, colon < stop else { throw Malformed() }
+            let name = unsafe text.part(index, colon)
+            let value = unsafe FieldLines.trimmed(text, colon &+ 1, stop)
+            index = stop &+ 2
+            guard unsafe FieldRules.isMethod(name), unsafe FieldRules.isValue(value) else { throw Malformed() }
+            if unsafe FieldLines.isAboutConnection(name) || skips(name) { continue }
+            unsafe add(name, value)
+        }
+    }
+
+    /// Where the CR of the line at `start` stands.
+    static func endOfLine(_ text: UnsafeBufferPointer<UInt8>, from start: Int) throws(Malformed) -> Int {
+        var index = start
+        while index < text.count, unsafe text[index] != 0x0D { index &+= 1 }
+        guard index &+ 1 < text.count, unsafe text[index &+ 1] == 0x0A else { throw Malformed() }
+        return index
+    }
+
+    private static func trimmed(
+        _ text: UnsafeBufferPointer<UInt8>, _ start: Int, _ end: Int
+    ) -> UnsafeBufferPointer<UInt8> {
+        var start = start
+        var end = end
+        while start < end, unsafe text[start] == 0x20 || text[start] == 0x09 { start &+= 1 }
+        while end > start, unsafe text[end &- 1] == 0x20 || text[end &- 1] == 0x09 { end &-= 1 }
+        return unsafe text.part(start, end)
+    }
+
+    /// RFC 9113 §8.2.2, in any letter case.
+    private static func isAboutConnection(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch name.count {
+        case 7: unsafe name.spells(ignoringCase: "upgrade")
+        case 10: unsafe name.spells(ignoringCase: "connection") || name.spells(ignoringCase: "keep-alive")
+        case 14: unsafe name.spells(ignoringCase: "http2-settings")
+        case 16: unsafe name.spells(ignoringCase: "proxy-connection")
+        case 17: unsafe name.spells(ignoringCase: "transfer-encoding")
+        default: false
+        }
+    }
+
+    /// Fields that no compression table shares with other requests (RFC 7541 §7.1), or that are never the same twice.
+    private static func isPrivate(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch name.count {
+        case 6: unsafe name.spells(ignoringCase: "cookie")
+        case 10: unsafe name.spells(ignoringCase: "set-cookie")
+        case 11: unsafe name.spells(ignoringCase: "traceparent")
+        case 12: unsafe name.spells(ignoringCase: "x-request-id")
+        case 13: unsafe name.spells(ignoringCase: "authorization")
+        case 15: unsafe name.spells(ignoringCase: "x-forwarded-for")
+        case 19: unsafe name.spells(ignoringCase: "proxy-authorization")
+        default: unsafe name.part(0, 7).spells(ignoringCase: "x-auth-")
+        }
+    }
+}

@@ -1,0 +1,116 @@
+/// What names and values of fields may hold (RFC 9113 §8.2.1, narrowed where HTTP/1 is narrower).
+enum FieldRules {
+    /// A byte of 1 for every character of a token that is not an upper-case letter (RFC 9110 §5.6.2).
+    private static let nameBytes: InlineArray<256, Bool> = {
+        var table = InlineArray<256, Bool>(repeating: false)
+        for byte in UInt8(ascii: "a")...UInt8(ascii: "z") { table[Int(byte)] = true }
+        for byte in UInt8(ascii: "0")...UInt8(ascii: "9") { table[Int(byte)] = true }
+        let others: StaticString = "!#$%&'*+-.^_`|~"
+        for index in 0..<others.utf8CodeUnitCount { table[Int(unsafe others.utf8Start[index])] = true }
+        return table
+    }()
+
+    /// A field name in lower case.
+    static func isName(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard !bytes.isEmpty else { return false }
+        for index in 0..<bytes.count where !nameBytes[Int(unsafe bytes[index])] { return false }
+        return true
+    }
+
+    /// A method: a token in any letter case.
+    static func isMethod(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard !bytes.isEmpty else { return false }
+        for index in 0..<bytes.count {
+            let byte = unsafe bytes[index]
+            if !nameBytes[Int(byte)], byte &- 0x41 >= 26 { return false }
+        }
+        return true
+    }
+
+    /// A field value: text, tabs and bytes over 0x7F, no white space at either end.
+    static func isValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let base = bytes.baseAddress, bytes.count > 0 else { return true }
+        let last = unsafe base[bytes.count &- 1]
+        let first = unsafe base[0]
+        if first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09 { return false }
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            let word = unsafe UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self)
+            if mayBeControl(word), unsafe !areText(bytes, index, 8) { return false }
+            index &+= 8
+        }
+        return unsafe areText(bytes, index, bytes.count &- index)
+    }
+
+    /// Whether one of eight bytes is below 0x20 or is 0x7F; at times also where none is.
+    @inline(__always)
+    private static func mayBeControl(_ word: UInt64) -> Bool {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let low = (word &- ones &* 0x20) & ~word
+        let delete = word ^ (ones &* 0x7F)
+        return (low | ((delete &- ones) & ~delete)) & (ones &* 0x80) != 0
+    }
+
+    private static func areText(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ count: Int) -> Bool {
+        for index in start..<(start &+ count) {
+            let byte = unsafe bytes[index]
+            if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return false }
+        }
+        return true
+    }
+
+    /// Only what may stand in a request line or an authority: 0x21–0x7E.
+    static func isVisible(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        for index in 0..<bytes.count {
+            let byte = unsafe bytes[index]
+            if byte < 0x21 || byte > 0x7E { return false }
+        }
+        return true
+    }
+
+    /// Fields that are about an HTTP/1 connection (RFC 9113 §8.2.2); the name is in lower case.
+    static func isAboutConnection(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch name.count {
+        case 7: unsafe name.spells("upgrade")
+        case 10: unsafe name.spells("connection") || name.spells("keep-alive")
+        case 16: unsafe name.spells("proxy-connection")
+        case 17: unsafe name.spells("transfer-encoding")
+        default: false
+        }
+    }
+}
+
+extension UnsafeBufferPointer<UInt8> {
+    /// Whether the bytes are those of `text`.
+    @inline(__always)
+    func spells(_ text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count where unsafe self[index] != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// Whether the bytes are those of `text`, which is in lower case, in any letter case.
+    func spells(ignoringCase text: StaticString) -> Bool {
+        guard count == text.utf8CodeUnitCount else { return false }
+        for index in 0..<count where unsafe lowered(self[index]) != text.utf8Start[index] { return false }
+        return true
+    }
+
+    /// Whether both hold the same bytes, ASCII letters in any case.
+    func isSame(ignoringCase other: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        for index in 0..<count where unsafe lowered(self[index]) != lowered(other[index]) { return false }
+        return true
+    }
+
+    /// The bytes from `start` up to `end`, clamped to what is there.
+    func part(_ start: Int, _ end: Int) -> UnsafeBufferPointer<UInt8> {
+        guard let baseAddress, start >= 0, start < end, end <= count else {
+            return unsafe UnsafeBufferPointer(start: nil, count: 0)
+        }
+        return unsafe UnsafeBufferPointer(start: baseAddress + start, count: end &- start)
+    }
+}
+
+/// The byte with an upper-case letter made lower case.
+func lowered(_ byte: UInt8) -> UInt8 { byte &- 0x41 < 26 ? byte | 0x20 : byte }

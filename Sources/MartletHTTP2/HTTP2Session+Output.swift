@@ -1,0 +1,116 @@
+internal import CNghttp2
+package import MartletCore
+
+extension HTTP2Session {
+    /// Appends frames that are ready, until there are about `limit` bytes in the buffer.
+    ///
+    /// Streams can end by this: there may be events afterwards.
+    package func takeOutput(into buffer: inout ByteBuffer, upTo limit: Int) {
+        if !sink.isEmpty {
+            unsafe buffer.append(sink.bytes)
+            sink.removeAll()
+        }
+        swap(&sink, &buffer)
+        produce(upTo: limit)
+        swap(&sink, &buffer)
+    }
+
+    /// Whether `takeOutput` would append something.
+    package var hasOutput: Bool {
+        if !sink.isEmpty { return true }
+        return isQuiet ? false : unsafe nghttp2_session_want_write(handle) != 0
+    }
+
+    /// Has nghttp2 put frames into `sink` until it holds `limit` bytes.
+    func produce(upTo limit: Int) {
+        guard !isQuiet else { return }
+        sinkLimit = limit
+        while sink.count < limit, unsafe nghttp2_session_want_write(handle) != 0 {
+            var bytes: UnsafePointer<UInt8>?
+            let count = unsafe nghttp2_session_mem_send(handle, &bytes)
+            guard count > 0, let bytes = unsafe bytes else {
+                // DATA frames are written by a callback, which stops at the limit.
+                if count < 0 { fail() }
+                if count < 0 || sink.count < limit { isQuiet = true }
+                return
+            }
+            unsafe sink.append(bytes, count: count)
+        }
+    }
+
+    /// nghttp2 has no memory left: nothing can be said any more.
+    private func fail() {
+        if ending == nil { ending = .internalError }
+        isGoingAway = true
+    }
+}
+
+/// What nghttp2 asks and tells while it sends.
+extension HTTP2Session {
+    /// How many of at most `room` body bytes the next DATA frame of a stream has.
+    func readBody(_ id: Int32, _ room: Int, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
+        guard let stream = table.find(id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+        if stream.unsent.isEmpty, !stream.isEnding {
+            stream.isDeferred = true
+            return Int(NGHTTP2_ERR_DEFERRED.rawValue)
+        }
+        let count = min(room, stream.unsent.count)
+        unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
+        if stream.isEnding, count == stream.unsent.count {
+            unsafe flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
+            if !stream.trailers.isEmpty, submitTrailers(stream) {
+                unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
+            }
+        }
+        return count
+    }
+
+    /// Writes one DATA frame.
+    func writeData(_ id: Int32, _ header: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
+        guard let stream = table.find(id), count <= stream.unsent.count else {
+            return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+        }
+        unsafe sink.append(header, count: 9)
+        unsafe sink.append(stream.unsent.bytes.part(0, count))
+        let before = stream.unsent.count
+        stream.unsent.consume(count)
+        unsentTotal &-= count
+        if before >= HTTP2Bounds.drained, stream.unsent.count < HTTP2Bounds.drained, !stream.isEnding {
+            queue.add(.drained(stream: id))
+        }
+        return sink.count >= sinkLimit ? NGHTTP2_ERR_PAUSE.rawValue : 0
+    }
+
+    func didSendFrame(_ frame: UnsafePointer<nghttp2_frame>) {
+        let header = unsafe frame.pointee.hd
+        switch header.type {
+        case FrameType.data, FrameType.headers:
+            noise.credit()
+            if header.flags & FrameFlag.endStream != 0 { didEnd(header.stream_id) }
+        case FrameType.reset:
+            resets.remember(header.stream_id)
+            let code = unsafe HTTP2Code(rawValue: frame.pointee.rst_stream.error_code)
+            if isServer, HTTP2Session.isProvoked(code), !noise.count(.reset) { terminate(.enhanceYourCalm) }
+        case FrameType.goAway:
+            isGoingAway = true
+            let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
+            if ending == nil, code != .noError { ending = code }
+        default: break
+        }
+    }
+
+    /// Resets that a client can make us send by what it sends: as good as its own.
+    private static func isProvoked(_ code: HTTP2Code) -> Bool {
+        switch code {
+        case .protocolError, .flowControlError, .streamClosed, .frameSizeError, .refusedStream, .enhanceYourCalm: true
+        default: false
+        }
+    }
+
+    /// Our END_STREAM has gone out.
+    private func didEnd(_ id: Int32) {
+        guard let stream = table.find(id) else { return }
+        stream.isEnded = true
+        if stream.resetsAtEnd { forget(stream, .noError) }
+    }
+}

@@ -1,0 +1,258 @@
+internal import CNghttp2
+package import MartletCore
+
+extension HTTP2Session {
+    /// Takes bytes from the wire; `now` is a monotonic clock in nanoseconds.
+    ///
+    /// - Returns: `false` when the connection is over: the owner takes the output, sends what it can of it, and closes.
+    ///   The events that were left are still good.
+    package func receive(_ bytes: UnsafeBufferPointer<UInt8>, now: Int64) -> Bool {
+        guard ending == nil else { return false }
+        if queue.isEmpty { dropTakenTexts() }
+        noise.tick(now)
+        isQuiet = false
+        unsafe inputStart = bytes.baseAddress
+        let taken = unsafe nghttp2_session_mem_recv(handle, bytes.baseAddress, bytes.count)
+        unsafe inputStart = nil
+        if taken < 0 {
+            terminate(ending ?? HTTP2Session.code(ofFailure: taken))
+        } else if unsafe nghttp2_session_get_outbound_queue_size(handle) > HTTP2Bounds.outboundFrames {
+            terminate(.enhanceYourCalm)
+        }
+        // What was found wrong with the peer shows in what is sent to it.
+        produce(upTo: HTTP2Bounds.pump)
+        return ending == nil
+    }
+
+    /// The next thing that happened, or nil.
+    package func nextEvent() -> HTTP2Event? { queue.next() }
+
+    /// Appends the text that belongs to the event taken last.
+    package func takeHead(_ stream: Int32, into buffer: inout ByteBuffer) {
+        unsafe buffer.append(writer.text.bytes.part(queue.textStart, queue.textStart &+ queue.textCount))
+    }
+
+    /// Bytes of a body were consumed: the peer may send as many more on this stream.
+    ///
+    /// The connection's window was opened when they came, so that a stream that nobody reads holds up no other.
+    package func consume(_ stream: Int32, _ count: Int) {
+        guard count > 0, table.find(stream) != nil else { return }
+        isQuiet = false
+        unsafe nghttp2_session_consume_stream(handle, stream, count)
+    }
+
+    /// Gives the room of the texts that were taken back.
+    private func dropTakenTexts() {
+        let taken = isWriting ? writer.start : writer.text.count
+        guard taken > 0 else { return }
+        writer.drop(taken)
+        if taken > 4 &* options.headerBytes, writer.text.isEmpty { writer.text.release() }
+    }
+
+    /// Why a connection ends that nghttp2 gave up on.
+    private static func code(ofFailure failure: Int) -> HTTP2Code {
+        switch Int32(truncatingIfNeeded: failure) {
+        case NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue: .protocolError
+        case NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_SETTINGS.rawValue,
+            NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue:
+            .enhanceYourCalm
+        default: .internalError
+        }
+    }
+}
+
+/// What nghttp2 tells while it receives; `false` ends the connection with `ending`.
+extension HTTP2Session {
+    func didBeginFrame(_ header: nghttp2_frame_hd) -> Bool {
+        isFrameEmpty = true
+        if header.type != FrameType.continuation { isWriting = false }
+        if let kind = kindOfNoise(header), !noise.count(kind) { return over(.enhanceYourCalm) }
+        return !isServer || isInOrder(header) || over(.streamClosed)
+    }
+
+    /// Whether a stream of the client that gets HEADERS or DATA is new, open, or was reset here (RFC 9113 §5.1, §5.1.1).
+    ///
+    /// nghttp2 forgets closed streams and overlooks what still comes for them; here only a stream that we have reset may
+    /// get more.
+    private func isInOrder(_ header: nghttp2_frame_hd) -> Bool {
+        let id = header.stream_id
+        guard header.type == FrameType.headers || header.type == FrameType.data, id & 1 == 1 else { return true }
+        if id > lastStream {
+            // DATA on an idle stream is nghttp2's to refuse.
+            if header.type == FrameType.headers { lastStream = id }
+            return true
+        }
+        return isGoingAway || table.find(id) != nil || resets.contains(id)
+    }
+
+    private func kindOfNoise(_ header: nghttp2_frame_hd) -> NoiseMeter.Kind? {
+        switch header.type {
+        case FrameType.data:
+            return header.length == 0 && header.flags & FrameFlag.endStream == 0 ? .empty : nil
+        case FrameType.continuation:
+            return header.length == 0 && header.flags & FrameFlag.endHeaders == 0 ? .empty : nil
+        case FrameType.headers: return nil
+        case FrameType.settings:
+            return header.flags & FrameFlag.acknowledgement == 0 ? .settings : .other
+        case FrameType.ping: return .ping
+        case FrameType.priority: return .priority
+        case FrameType.windowUpdate: return .windowUpdate
+        // An upstream resets only what we have opened.
+        case FrameType.reset: return isServer ? .reset : nil
+        default: return .other
+        }
+    }
+
+    func didBeginHeaders(_ header: nghttp2_frame_hd, _ category: nghttp2_headers_category) -> Bool {
+        let id = header.stream_id
+        let ends = header.flags & FrameFlag.endStream != 0
+        if isServer, category == NGHTTP2_HCAT_REQUEST {
+            _ = table.open(id)
+            noise.creditStream()
+            takeTurns(id)
+            writer.begin(.request, ends: ends)
+        } else if let stream = table.find(id) {
+            let isTrailer = stream.hasHead
+            writer.begin(
+                isTrailer ? .trailers : .response, ends: ends, hasNoBody: stream.method != .other)
+        } else {
+            // A stream that the owner has reset: read for HPACK's sake only.
+            writer.begin(.trailers, ends: ends)
+        }
+        isWriting = true
+        return true
+    }
+
+    /// Streams share the connection frame by frame, whatever the client says of priorities (RFC 9218 §4.2).
+    private func takeTurns(_ id: Int32) {
+        var priority = nghttp2_extpri(urgency: UInt32(NGHTTP2_EXTPRI_DEFAULT_URGENCY), inc: 1)
+        unsafe nghttp2_session_change_extpri_stream_priority(handle, id, &priority, 1)
+    }
+
+    func didReadField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        unsafe writer.add(name, value)
+        // Decoding goes on so that the connection survives and the client gets an answer, but not for ever.
+        return writer.decoded <= options.headerBytes &* HTTP2Bounds.headerExcess || over(.enhanceYourCalm)
+    }
+
+    func didReceiveFrame(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
+        let header = unsafe frame.pointee.hd
+        switch header.type {
+        case FrameType.headers:
+            isWriting = false
+            return didReceiveHead(header.stream_id)
+        case FrameType.data: return didReceiveDataFrame(header)
+        case FrameType.settings where !hasSettings && header.flags & FrameFlag.acknowledgement == 0:
+            hasSettings = true
+            isReceivingHead = isWriting
+        case FrameType.goAway:
+            if !isServer { isGoingAway = true }
+            let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
+            queue.add(.goAway(lastStream: unsafe frame.pointee.goaway.last_stream_id, code: code))
+        default: break
+        }
+        return true
+    }
+
+    private func didReceiveDataFrame(_ header: nghttp2_frame_hd) -> Bool {
+        if header.flags & FrameFlag.endStream != 0 {
+            if let stream = table.find(header.stream_id), !stream.isDeaf { queue.add(.end(stream: stream.id)) }
+            return true
+        }
+        // All of it was padding.
+        guard isFrameEmpty, header.length > 0 else { return true }
+        return noise.count(.empty) || over(.enhanceYourCalm)
+    }
+
+    private func didReceiveHead(_ id: Int32) -> Bool {
+        let verdict = writer.finish()
+        guard let stream = table.find(id), !stream.isDeaf else {
+            if verdict == .good { writer.discard() }
+            return true
+        }
+        switch verdict {
+        case .good: announce(stream)
+        case .malformed: resetForError(stream, .protocolError)
+        case .refused(let failure):
+            if writer.kind == .trailers { return resetForError(stream, .enhanceYourCalm) }
+            stream.isDeaf = true
+            stream.isAnnounced = true
+            queue.add(.refused(stream: id, failure))
+            if !isServer { resetForError(stream, .cancel) }
+        }
+        return true
+    }
+
+    private func announce(_ stream: HTTP2Stream) {
+        let start = writer.start
+        let count = writer.text.count &- start
+        stream.isAnnounced = true
+        switch writer.kind {
+        case .trailers:
+            queue.add(.trailers(stream: stream.id), textStart: start, textCount: count)
+            queue.add(.end(stream: stream.id))
+        case .response where writer.status < 200:
+            stream.interims &+= 1
+            guard stream.interims <= HTTP2Bounds.interims, !writer.ends else {
+                _ = resetForError(stream, .protocolError)
+                return
+            }
+            queue.add(.interim(stream: stream.id), textStart: start, textCount: count)
+        case .request, .response:
+            stream.hasHead = true
+            stream.isTunnel = writer.request.isTunnel
+            queue.add(.head(stream: stream.id, ends: writer.ends), textStart: start, textCount: count)
+        }
+    }
+
+    /// Resets a stream because of what the peer sent on it.
+    @discardableResult private func resetForError(_ stream: HTTP2Stream, _ code: HTTP2Code) -> Bool {
+        stream.isDeaf = true
+        unsafe nghttp2_submit_rst_stream(
+            handle, FrameFlag.none, stream.id, code.rawValue)
+        return true
+    }
+
+    /// A frame that nghttp2 has answered with a reset or with the connection's end.
+    func didRefuseFrame(_ header: nghttp2_frame_hd) {
+        if header.type == FrameType.headers {
+            isWriting = false
+            writer.discard()
+            if table.find(header.stream_id) == nil { resets.remember(header.stream_id) }
+        }
+        table.find(header.stream_id)?.isDeaf = true
+    }
+
+    func didReceiveData(_ id: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) -> Bool {
+        isFrameEmpty = false
+        unsafe nghttp2_session_consume_connection(handle, count)
+        guard let stream = table.find(id), !stream.isDeaf, let start = unsafe inputStart else {
+            unsafe nghttp2_session_consume_stream(handle, id, count)
+            return true
+        }
+        queue.add(.data(stream: stream.id, start: unsafe data - start, count: count))
+        return true
+    }
+
+    func didClose(_ id: Int32, _ code: HTTP2Code) {
+        guard let stream = table.find(id) else { return }
+        unsentTotal &-= stream.unsent.count
+        if stream.isAnnounced { queue.add(.closed(stream: id, code: code)) }
+        table.close(id)
+    }
+
+    /// Ends the connection from within a callback.
+    func over(_ code: HTTP2Code) -> Bool {
+        if ending == nil { ending = code }
+        return false
+    }
+
+    /// A header block is being read.
+    var isWriting: Bool {
+        get { writer.isOpen }
+        set {
+            writer.isOpen = newValue
+            if hasSettings { isReceivingHead = newValue }
+        }
+    }
+}

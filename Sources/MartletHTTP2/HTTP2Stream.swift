@@ -1,0 +1,49 @@
+internal import MartletCore
+
+/// What the session keeps of one stream; used again for another one after it.
+final class HTTP2Stream {
+    var id: Int32 = 0
+    /// Body bytes that flow control holds back.
+    var unsent = ByteBuffer()
+    /// `name: value` lines that follow the body.
+    var trailers = ByteBuffer()
+    /// The owner has been told of it: it is told of its end too.
+    var isAnnounced = false
+    /// What still arrives is thrown away.
+    var isDeaf = false
+    /// The request (server) or the final answer (client) has come.
+    var hasHead = false
+    var interims = 0
+    /// The owner's final head has been submitted.
+    var isAnswered = false
+    /// The owner will send no more.
+    var isEnding = false
+    /// Our END_STREAM has gone out.
+    var isEnded = false
+    /// nghttp2 waits to be told that there is more to send.
+    var isDeferred = false
+    /// A reset without an error that waits for the rest of the answer.
+    var resetsAtEnd = false
+    /// The request asked for a tunnel (RFC 8441).
+    var isTunnel = false
+    var method = Method.other
+
+    enum Method { case head, connect, other }
+
+    func clear(_ id: Int32) {
+        self.id = id
+        unsent.removeAll()
+        trailers.removeAll()
+        isAnnounced = false
+        isDeaf = false
+        hasHead = false
+        interims = 0
+        isAnswered = false
+        isEnding = false
+        isEnded = false
+        isDeferred = false
+        resetsAtEnd = false
+        isTunnel = false
+        method = .other
+    }
+}

@@ -1,0 +1,73 @@
+internal import MartletCore
+
+/// The open streams by number: open addressing, for numbers come in order and few are open at a time.
+struct StreamTable {
+    private var slots: [HTTP2Stream?] = Array(repeating: nil, count: 16)
+    private var spare: [HTTP2Stream] = []
+    private(set) var count = 0
+
+    private static let maximumSpare = 8
+
+    private func place(_ id: Int32) -> Int { Int(UInt32(bitPattern: id) >> 1) & (slots.count &- 1) }
+
+    /// The open stream of that number.
+    func find(_ id: Int32) -> HTTP2Stream? {
+        var index = place(id)
+        while let stream = slots[index] {
+            if stream.id == id { return stream }
+            index = (index &+ 1) & (slots.count &- 1)
+        }
+        return nil
+    }
+
+    /// Opens a stream whose number is not open.
+    mutating func open(_ id: Int32) -> HTTP2Stream {
+        if (count &+ 1) &* 2 > slots.count { grow() }
+        let stream = spare.popLast() ?? HTTP2Stream()
+        stream.clear(id)
+        insert(stream)
+        count &+= 1
+        return stream
+    }
+
+    /// Forgets a stream.
+    mutating func close(_ id: Int32) {
+        var hole = place(id)
+        while let stream = slots[hole], stream.id != id { hole = (hole &+ 1) & (slots.count &- 1) }
+        guard let stream = slots[hole] else { return }
+        slots[hole] = nil
+        count &-= 1
+        fill(hole)
+        stream.unsent.release()
+        stream.trailers.release()
+        if spare.count < StreamTable.maximumSpare { spare.append(stream) }
+    }
+
+    /// Moves what stands behind a hole and would not be found across it.
+    private mutating func fill(_ start: Int) {
+        let mask = slots.count &- 1
+        var hole = start
+        var index = (hole &+ 1) & mask
+        while let stream = slots[index] {
+            let home = place(stream.id)
+            if (index &- home) & mask >= (index &- hole) & mask {
+                slots[hole] = stream
+                slots[index] = nil
+                hole = index
+            }
+            index = (index &+ 1) & mask
+        }
+    }
+
+    private mutating func insert(_ stream: HTTP2Stream) {
+        var index = place(stream.id)
+        while slots[index] != nil { index = (index &+ 1) & (slots.count &- 1) }
+        slots[index] = stream
+    }
+
+    private mutating func grow() {
+        let old = slots
+        slots = Array(repeating: nil, count: old.count &* 2)
+        for stream in old { if let stream { insert(stream) } }
+    }
+}
