@@ -28,6 +28,11 @@ package struct LoopReport: Sendable {
     package var acceptedConnections = 0
     package var refusedConnections = 0
     package var openExchanges = 0
+    package var openTunnels = 0
+    package var openedTunnels = 0
+    package var refusedUpgrades = 0
+    /// How tunnels ended, by reason.
+    package var tunnelEnds: [String: Int] = [:]
     /// Per upstream endpoint.
     package var endpoints: [EndpointReport] = []
 
@@ -80,6 +85,10 @@ struct Counters {
     var tokenMisses = 0
     var accepted = 0
     var refused = 0
+    var tunnelsOpen = 0
+    var tunnelsOpened = 0
+    var upgradesRefused = 0
+    private var tunnelEnds: [Int32: Int] = [:]
 
     /// The place of a route's counts; stable across reloads because it goes by name.
     mutating func slot(of route: String) -> Int32 {
@@ -116,6 +125,9 @@ struct Counters {
         if reason != 0 { reasonCounts[Int(reason)] &+= 1 }
     }
 
+    /// Counts a tunnel that ended, by the number of its reason.
+    mutating func countTunnelEnd(reason: Int32) { tunnelEnds[reason, default: 0] &+= 1 }
+
     /// Everything counted so far.
     func report() -> LoopReport {
         var report = LoopReport()
@@ -134,6 +146,10 @@ struct Counters {
         report.tokenMisses = tokenMisses
         report.acceptedConnections = accepted
         report.refusedConnections = refused
+        report.openTunnels = tunnelsOpen
+        report.openedTunnels = tunnelsOpened
+        report.refusedUpgrades = upgradesRefused
+        for (reason, count) in tunnelEnds { report.tunnelEnds[reasons[Int(reason)].rawValue] = count }
         return report
     }
 }

@@ -26,6 +26,8 @@ package struct Failure: Error, Sendable {
     var readableBy: String?
     /// Whether the answer could have been another one for another origin.
     var variesByOrigin = false
+    /// The answer tells how a WebSocket is asked for.
+    var offersWebSocket = false
 
     /// A head or framing that is ambiguous, malformed or too large: the connection is closed.
     static func head(_ failure: HeadFailure) -> Failure {
@@ -39,6 +41,15 @@ package struct Failure: Error, Sendable {
         status: 413, code: "request_too_large", reason: "request.body_too_large", closes: true)
     static let upgradeRefused = Failure(
         status: 400, code: "request_invalid", reason: "request.upgrade_not_allowed", closes: true)
+    /// An offer that is not as its protocol wants it.
+    static let upgradeMalformed = Failure(
+        status: 400, code: "request_invalid", reason: "request.upgrade_malformed", closes: true)
+    /// RFC 6455 §4.4: the version that is spoken is told.
+    static let webSocketVersion = Failure(
+        status: 426, code: "request_invalid", reason: "request.websocket_version", offersWebSocket: true)
+    /// The upstream is none that a connection can be handed over to.
+    static let upgradeNotCarried = Failure(
+        status: 502, code: "upstream_unavailable", reason: "upstream.carries_no_upgrades")
     static let requestTimeout = Failure(
         status: 408, code: "request_invalid", reason: "request.timed_out", closes: true)
     static let tooManyConnections = Failure(
@@ -207,7 +218,11 @@ package struct Failure: Error, Sendable {
             out.append("\r\nAccess-Control-Allow-Origin: ")
             out.append(text: readableBy)
         }
-        if close { out.append("\r\nConnection: close") }
+        if offersWebSocket { out.append("\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13") }
+        if close || offersWebSocket {
+            out.append("\r\nConnection: ")
+            out.append(close ? (offersWebSocket ? "close, Upgrade" : "close") : "Upgrade")
+        }
         out.append("\r\n\r\n")
         if !isHead { unsafe out.append(body.bytes) }
     }

@@ -98,6 +98,7 @@ struct RouteFacts: Sendable {
     let takesDirect: Bool
     /// Whether a provider of it judges pairs of name and password.
     let takesBasic: Bool
+    let tunnels: TunnelFacts
 
     init(_ route: Route, _ providers: [ProviderHandle]) {
         mount = route.mount
@@ -110,6 +111,24 @@ struct RouteFacts: Sendable {
         forwardsCredentials = route.forwardsCredentials
         stripsPrefix = route.stripsPrefix
         hasRemovals = !route.removeNames.isEmpty
+        tunnels = TunnelFacts(route.upgrade)
+    }
+}
+
+/// What a route says of upgrades and of exchanges that outlive their credential; times in nanoseconds.
+struct TunnelFacts: Sendable {
+    /// Whether a request may upgrade to anything at all.
+    let areAllowed: Bool
+    /// How long after its credential an exchange ends; −1 is never.
+    let grace: Int64
+    let idlePatience: Int64
+    let longestAge: Int64
+
+    init(_ upgrade: UpgradeConfiguration) {
+        areAllowed = !upgrade.protocols.isEmpty
+        grace = if case .after(let grace) = upgrade.closeOnExpiry { grace.boundedNanoseconds } else { -1 }
+        idlePatience = upgrade.idle.boundedNanoseconds
+        longestAge = (upgrade.maximumConnectionAge ?? .seconds(Int64.max)).boundedNanoseconds
     }
 }
 
@@ -148,6 +167,8 @@ package struct Upstream: Sendable {
     package let balance: UpstreamConfiguration.Balance
     /// What its https endpoints are spoken to with; `nil` where it has none.
     package let tls: TLSClientContext?
+    /// Whether its connections can be handed over to another protocol: those of HTTP/2 carry others' requests too.
+    let carriesUpgrades: Bool
 
     package init(_ configuration: UpstreamConfiguration, tls: TLSClientContext? = nil) {
         self.tls = tls
@@ -158,6 +179,7 @@ package struct Upstream: Sendable {
         idlePatience = configuration.timeouts.idle.boundedNanoseconds
         host = configuration.host
         balance = configuration.balance
+        carriesUpgrades = configuration.wire.version == .http1
     }
 }
 

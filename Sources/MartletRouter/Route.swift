@@ -31,6 +31,8 @@ package struct Route: Sendable {
     package let forwardsCredentials: Bool
     /// The names of `headers.remove`.
     package let removeNames: FieldNameSet
+    /// What a request may upgrade to, and what becomes of long exchanges when their credential ends.
+    package let upgrade: UpgradeConfiguration
     package let policy: Policy
     /// The place of its header templates in ``RouteTable/injections``; routes that write the same headers share one.
     package let injection: Int

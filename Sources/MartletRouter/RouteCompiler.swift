@@ -56,8 +56,8 @@ struct RouteCompiler {
                 index: routes.count, name: route.name.value, upstream: upstream, mount: -1, mode: mode,
                 providers: vouching, credentials: route.credentials,
                 bodyLimit: bodyLimit(of: route), forwardsCredentials: route.forwardsCredentials,
-                removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), policy: policy,
-                injection: injection,
+                removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), upgrade: route.upgrade,
+                policy: policy, injection: injection,
                 pattern: pattern, stripPrefix: stripPrefix))
     }
 
@@ -70,7 +70,7 @@ struct RouteCompiler {
                 Route(
                     index: routes.count, name: mount.name, upstream: -1, mount: number, mode: .none, providers: [],
                     credentials: [], bodyLimit: mount.bodyLimit, forwardsCredentials: false,
-                    removeNames: FieldNameSet([], reservesAuthPrefix: false),
+                    removeNames: FieldNameSet([], reservesAuthPrefix: false), upgrade: .none,
                     policy: Policy(conditions: [], maximumAge: nil), injection: -1,
                     pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: []))
         } catch {

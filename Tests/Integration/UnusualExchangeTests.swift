@@ -56,7 +56,7 @@ import Testing
         }
         try withOpenGateway(script: script) { gateway, upstream throws in
             let fields = [
-                ("Connection", "Upgrade"), ("Upgrade", "websocket"), ("Sec-WebSocket-Version", "13"),
+                ("Connection", "Upgrade"), ("Upgrade", "chat/2"), ("Sec-WebSocket-Version", "13"),
                 ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
             ]
             let client = try gateway.connect()

@@ -123,4 +123,11 @@ package struct UpgradeConfiguration: Sendable, Equatable {
     package var maximumConnectionAge: Duration?
 
     package init() {}
+
+    /// No protocol at all.
+    package static var none: UpgradeConfiguration {
+        var configuration = UpgradeConfiguration()
+        configuration.protocols = []
+        return configuration
+    }
 }

@@ -9,6 +9,8 @@ struct Grant {
     let provider: Int32
     /// What revocations call it: see ``ProvenPrincipal/number``.
     let number: UInt64
+    /// Until when the credential is good, in Unix seconds; the grant itself may have to be made anew before.
+    let end: Int64
 }
 
 /// The principal behind a verified credential.

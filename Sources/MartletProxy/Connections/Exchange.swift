@@ -18,6 +18,8 @@ struct Exchange: ~Copyable, SlabElement {
 
     var client: Int32 = -1
     var link: Int32 = -1
+    /// What it upgrades to, or −1.
+    var tunnel: Int32 = -1
     var responder = Responder.none
 
     // The request.
@@ -73,6 +75,14 @@ struct Exchange: ~Copyable, SlabElement {
     /// The connection is closed after the answer.
     var closesClient = false
 
+    /// What revocations call its credential (0: nothing), until when that is good, and when the exchange ends with it.
+    var credentialNumber: UInt64 = 0
+    var credentialEnd = Int64.max
+    var cutsAt = Int64.max
+    /// How long after its credential it ends.
+    var grace: Int64 = 0
+    var isRevoked = false
+
     // For the log.
     /// Ours, or a trusted proxy's.
     var requestID = ByteBuffer()
@@ -96,6 +106,10 @@ struct Exchange: ~Copyable, SlabElement {
     mutating func begin(client: Int32, now: Int64) {
         self.client = client
         link = -1
+        tunnel = -1
+        credentialNumber = 0
+        credentialEnd = .max
+        cutsAt = .max
         responder = .none
         isRequestComplete = false
         bodyLimit = .max

@@ -98,12 +98,7 @@ extension Worker {
             refuse(exchange, .bodyTooLarge)
             return false
         }
-        if !head.upgrade.isEmpty, unsafe !bytes[head.upgrade].elementsEqual("h2c".utf8, by: { $0 | 0x20 == $1 | 0x20 })
-        {
-            refuse(exchange, .upgradeRefused)
-            return false
-        }
-        return true
+        return unsafe head.upgrade.isEmpty || admitsUpgrade(exchange, route: route, bytes)
     }
 
     // MARK: Authenticator and policy
@@ -165,6 +160,7 @@ extension Worker {
             return nil
         }
         unsafe block.append(grants.attachment(found))
+        bind(routed.exchange, to: grant.number, until: grant.end, route: routed.route)
         return AuthorizedRequest(routed, consumedCredential: true)
     }
 
@@ -185,7 +181,8 @@ extension Worker {
             return nil
         }
         exchanges[exchange].provider = provider
-        return unsafe decide(routed, proven, provider: provider, key: key, scope: scope)
+        let end = form == .basic ? Int64.max : proven.principal.identity.expiresAt.seconds
+        return unsafe decide(routed, proven, provider: provider, key: key, scope: scope, end: end)
     }
 
     /// The place of the provider that vouches for a principal, where the route asks it.
@@ -197,15 +194,16 @@ extension Worker {
     /// Decides whether the principal may pass this route, and remembers the decision as long as it can hold.
     private mutating func decide(
         _ routed: consuming RoutedRequest, _ proven: ProvenPrincipal, provider: Int32,
-        key: UnsafeBufferPointer<UInt8>, scope: UInt32
+        key: UnsafeBufferPointer<UInt8>, scope: UInt32, end: Int64
     ) -> AuthorizedRequest? {
         let route = routed.route
         var expires = proven.expires
+        var end = end
         var denial: Int32 = -1
         switch snapshot.routes.routes[route].policy.judge(
             proven.principal, now: MartletCore.UnixTime(seconds: unixTime))
         {
-        case .allowed(let until): expires = min(expires, until.seconds)
+        case .allowed(let until): (expires, end) = (min(expires, until.seconds), min(end, until.seconds))
         case .denied(let code): denial = counters.reason(code)
         }
         if denial < 0 {
@@ -215,12 +213,13 @@ extension Worker {
         if expires > unixTime {
             unsafe grants.insert(
                 key, scope: scope, expires: expires, now: unixTime, attachment: unsafe block.bytes,
-                payload: Grant(denial: denial, provider: provider, number: proven.number))
+                payload: Grant(denial: denial, provider: provider, number: proven.number, end: end))
         }
         guard denial < 0 else {
             refuse(routed.exchange, .notAllowed(counters.reasons[Int(denial)]))
             return nil
         }
+        bind(routed.exchange, to: proven.number, until: end, route: route)
         return AuthorizedRequest(routed, consumedCredential: true)
     }
 

@@ -47,7 +47,11 @@ extension Worker {
         case .complete(let count):
             links[link].parser.reset()
             let head = unsafe UnsafeBufferPointer(rebasing: bytes[..<count])
-            unsafe answer.status < 200 ? passInterim(head, link) : beginAnswer(head, link)
+            if answer.status == 101, exchanges[exchange].tunnel >= 0 {
+                unsafe openTunnel(head, link)
+            } else {
+                unsafe answer.status < 200 ? passInterim(head, link) : beginAnswer(head, link)
+            }
             return count
         }
     }
@@ -136,7 +140,7 @@ extension Worker {
     /// Copies the fields that may pass to the client, runs of them at once.
     /// - Returns: whether there is a `Date` among them.
     @discardableResult
-    private mutating func copyAnswerFields(_ bytes: UnsafeBufferPointer<UInt8>, isInterim: Bool) -> Bool {
+    mutating func copyAnswerFields(_ bytes: UnsafeBufferPointer<UInt8>, isInterim: Bool) -> Bool {
         var hasDate = false
         var start = 0
         var end = 0
@@ -168,6 +172,7 @@ extension Worker {
 
     private mutating func useAnswerBody(_ bytes: UnsafeBufferPointer<UInt8>, from link: Int32) -> Int {
         let exchange = links[link].exchange
+        if isTunnel(exchange) { return unsafe tunnelDown(bytes, exchange) }
         armIdle(link, exchange)
         switch links[link].framing {
         case .length:
@@ -214,7 +219,7 @@ extension Worker {
     }
 
     /// Hands body bytes of the answer to the client.
-    private mutating func passAnswer(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
+    mutating func passAnswer(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
         guard bytes.count > 0 else { return }
         exchanges[exchange].bytesOut &+= bytes.count
         if exchanges[exchange].isResponseChunked {
@@ -323,6 +328,7 @@ extension Worker {
         if exchange < 0, isInputLeft, clients[client].output.count < Worker.lowWater { markReady(client: client) }
         guard clients[client].output.isEmpty else { return armWrite(client) }
         clients[client].output.release()
+        if isTunnel(exchange) { return settleTunnel(exchange) }
         if clients[client].closesAfterFlush { return endConnection(client) }
         if exchange < 0 {
             if !clients[client].isReceivingHead { awaitRequest(client) }

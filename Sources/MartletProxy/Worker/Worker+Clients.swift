@@ -84,7 +84,8 @@ extension Worker {
     mutating func clientEvent(_ token: EventToken, _ readiness: Readiness) {
         let client = token.index
         guard clients.holds(client, token.generation) else { return }
-        if readiness.has(.broken) { return abandon(client) }
+        // A tunnel whose one direction was ended hangs up with the other: what came last is still to be read.
+        if readiness.has(isTunnel(clients[client].exchange) ? .failed : .broken) { return abandon(client) }
         if readiness.has(.writable), !clients[client].output.isEmpty {
             flush(client: client)
             guard clients.holds(client, token.generation) else { return }
@@ -246,6 +247,7 @@ extension Worker {
         case .head: clients[client].output.isEmpty ? close(client: client) : closeAfterFlush(client)
         case .lingering: close(client: client)
         case .authenticating: peerEnded(client)
+        case .exchange where isTunnel(clients[client].exchange): clientEnded(tunnelOf: clients[client].exchange)
         case .exchange:
             exchanges[clients[client].exchange].isRequestComplete ? peerEnded(client) : abandon(client)
         }

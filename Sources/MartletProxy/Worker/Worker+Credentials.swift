@@ -136,6 +136,7 @@ extension Worker {
         unswept.removeAll()
         grants.removeAll { numbers.contains($0.number) }
         principals.removeAll { numbers.contains($0.number) }
+        markRevoked(numbers)
     }
 
     /// How often one request's credential is judged, where reloads and removed keys overtake the verdicts.

@@ -98,6 +98,7 @@ extension Worker {
             upstream: endpoint >= 0 ? upstreams.endpoints[Int(endpoint)].text : [],
             bytesIn: exchanges[exchange].bytesIn, bytesOut: exchanges[exchange].bytesOut, microseconds: microseconds)
         records.append(record, format: accessLog.format)
+        if exchanges[exchange].tunnel >= 0 { releaseTunnel(of: exchange) }
         exchanges[exchange].task = nil
         exchanges[exchange].body.release()
         exchanges.give(exchange)

@@ -58,6 +58,7 @@ extension Worker {
             keepsTrailer: exchanges[exchange].framing.isChunked, into: &staging)
         unsafe rewriter.writeForwarding(of: head, bytes, forwarding, into: &staging)
         unsafe writeFraming(exchange, bytes)
+        if exchanges[exchange].tunnel >= 0 { writeUpgrade(exchange) }
         staging.append("Via: 1.1 martlet\r\nX-Request-Id: ")
         unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
         staging.append("\r\n")
@@ -112,6 +113,7 @@ extension Worker {
                 exchanges[exchange].upstream, hash: exchanges[exchange].hash, avoiding: avoiding, now: now)
         else { return refuse(exchange, .upstreamUnavailable("upstream.no_endpoint")) }
         exchanges[exchange].endpoint = endpoint
+        if exchanges[exchange].tunnel >= 0, !carriesUpgrades(exchange) { return refuse(exchange, .upgradeNotCarried) }
         if case .echo = upstreams.endpoints[Int(endpoint)].address { return echo(exchange) }
         nameHost(exchange, endpoint)
         if reusing, let link = upstreams.endpoints[Int(endpoint)].idle.popLast() {

@@ -70,6 +70,7 @@ extension Worker {
         if links[link].output.isEmpty { links[link].output.release() }
         if !exchanges[exchange].isRequestComplete { armAnswer(link) }
         resumeClient(of: exchange)
+        if isTunnel(exchange), links[link].output.isEmpty { settleTunnel(exchange) }
     }
 
     /// The upstream takes no more.
@@ -145,6 +146,7 @@ extension Worker {
 
     /// The upstream has sent its last byte.
     private mutating func linkEnded(_ link: Int32) {
+        if isTunnel(links[link].exchange) { return upstreamEnded(tunnelOf: links[link].exchange) }
         guard links[link].phase == .body, links[link].framing.isUntilClose else {
             return linkBroke(link, links[link].hasAnswered ? "upstream.truncated" : "upstream.closed_early")
         }
@@ -158,6 +160,7 @@ extension Worker {
     private mutating func linkBroke(_ link: Int32, _ reason: ErrorCode) {
         let exchange = links[link].exchange
         guard exchange >= 0 else { return closeLink(link) }
+        if isTunnel(exchange) { return fail(exchange, .upstreamInvalid("tunnel.upstream_broke")) }
         let wasStale = links[link].served > 0 && !links[link].hasAnswered
         if !wasStale { upstreams.failed(links[link].endpoint, refused: false, now: now) }
         let hasAnswered = links[link].hasAnswered
@@ -177,6 +180,7 @@ extension Worker {
     /// A link's deadline has passed.
     mutating func linkTimedOut(_ link: Int32) {
         let exchange = links[link].exchange
+        if isTunnel(exchange) { return }
         switch links[link].phase {
         case .idle: closeLink(link)
         case .connecting: connectFailed(link, .upstreamTimeout("upstream.connect_timed_out"))

@@ -12,6 +12,7 @@ extension Worker {
     /// Takes bytes of a request's body as far as they can go.
     /// - Returns: how many were used; 0 when more are needed first or the other side is slow.
     mutating func takeBody(_ bytes: UnsafeBufferPointer<UInt8>, for exchange: Int32) -> Int {
+        if isTunnel(exchange) { return unsafe tunnelUp(bytes, exchange) }
         let generation = exchanges[exchange].generation
         let used: Int
         switch exchanges[exchange].framing {
@@ -160,6 +161,7 @@ extension Worker {
     /// The deadline of a client with a request under way has passed.
     mutating func exchangeTimedOut(_ exchange: Int32) {
         let client = exchanges[exchange].client
+        if isTunnel(exchange) { return }
         if clients[client].awaitsProbe {
             clients[client].awaitsProbe = false
             return probe(client)

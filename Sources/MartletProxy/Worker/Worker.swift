@@ -66,6 +66,9 @@ package struct Worker: ~Copyable {
     var clients = Slab<Client>()
     var exchanges = Slab<Exchange>()
     var links = Slab<Link>()
+    var tunnels = Slab<Tunnel>()
+    /// When exchanges were last looked through for those that end.
+    var watchedAt: Int64 = 0
     /// Clients and links to go on with before the next wait.
     var ready: [EventToken] = []
 
@@ -142,7 +145,7 @@ package struct Worker: ~Copyable {
     /// Serves until a drain is over.
     package mutating func run() {
         while true {
-            let idle: Int32 = records.isEmpty && unswept.isEmpty ? 1000 : 50
+            let idle: Int32 = records.isEmpty && unswept.isEmpty ? watchPatience : 50
             let patience = ready.isEmpty ? wheel.wait(now: now, idle: idle) : 0
             let count = poller.wait(milliseconds: patience)
             readClocks()
@@ -151,6 +154,7 @@ package struct Worker: ~Copyable {
             for index in 0..<count { dispatch(index, ifForLink: false) }
             goOn()
             sweepRevoked()
+            watchExchanges()
             expire()
             records.hand(to: accessLog, now: now, isIdle: count == 0)
             if isDraining && isDrained { break }

@@ -1,0 +1,47 @@
+/// One frame header (RFC 6455 §5.2), as far as the gateway reads it.
+struct WebSocketHeader: Equatable {
+    /// What bytes at the beginning of a frame are.
+    enum Outcome: Equatable {
+        case incomplete
+        case complete(WebSocketHeader)
+        case violation(WebSocketViolation)
+    }
+
+    /// Two bytes, eight of length, four of mask.
+    static let longest = 14
+    private static let closeOpcode: UInt8 = 0x8
+
+    /// How many bytes the header takes.
+    let count: Int
+    let payload: UInt64
+    let isClose: Bool
+
+    /// Reads the header at the beginning of `bytes`; it is refused as soon as what is there is wrong.
+    static func read(_ bytes: Span<UInt8>, from sender: WebSocketFrameTracker.Sender) -> Outcome {
+        guard bytes.count >= 2 else { return .incomplete }
+        let (first, second) = (bytes[0], bytes[1])
+        let isMasked = second & 0x80 != 0
+        guard isMasked == (sender == .client) else {
+            return .violation(isMasked ? .maskedServerFrame : .unmaskedClientFrame)
+        }
+        let opcode = first & 0x0F
+        let short = second & 0x7F
+        if opcode & 0x8 != 0 {
+            guard first & 0x80 != 0 else { return .violation(.fragmentedControlFrame) }
+            guard short < 126 else { return .violation(.longControlFrame) }
+            guard opcode != closeOpcode || short != 1 else { return .violation(.halfStatusCode) }
+        }
+        let extra = short < 126 ? 0 : short == 126 ? 2 : 8
+        let count = 2 &+ extra &+ (isMasked ? 4 : 0)
+        guard bytes.count >= 2 &+ extra else { return .incomplete }
+        var payload = UInt64(short)
+        if extra > 0 {
+            payload = 0
+            for index in 2..<2 &+ extra { payload = payload &<< 8 | UInt64(bytes[index]) }
+            let least: UInt64 = extra == 2 ? 126 : 0x1_0000
+            guard payload >= least, payload >> 63 == 0 else { return .violation(.badLength) }
+        }
+        guard bytes.count >= count else { return .incomplete }
+        return .complete(WebSocketHeader(count: count, payload: payload, isClose: opcode == closeOpcode))
+    }
+}
