@@ -32,6 +32,7 @@ extension Worker {
             guard exchanges[exchange].credentialNumber != 0, numbers.contains(exchanges[exchange].credentialNumber)
             else { continue }
             endCredential(exchange, isRevoked: true)
+            watchedAt = 0
         }
     }
 
