@@ -74,6 +74,7 @@ extension HTTP2Session {
         unsafe sink.append(stream.unsent.bytes.part(0, count))
         let before = stream.unsent.count
         stream.unsent.consume(count)
+        stream.sent &+= count
         unsentTotal &-= count
         if before >= HTTP2Bounds.drained, stream.unsent.count < HTTP2Bounds.drained, !stream.isEnding {
             queue.add(.drained(stream: id))

@@ -108,6 +108,9 @@ extension HTTP2Session {
     /// Body bytes of a stream that wait for flow control.
     package func unsent(_ stream: Int32) -> Int { table.find(stream)?.unsent.count ?? 0 }
 
+    /// Body bytes of a stream that have gone out.
+    package func sent(_ stream: Int32) -> Int { table.find(stream)?.sent ?? 0 }
+
     /// Resets a stream; there are no more events of it.
     ///
     /// With `noError` after `end`, what was sent goes out first: the answer is complete, only the request's rest is not

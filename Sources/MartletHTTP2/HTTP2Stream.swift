@@ -5,6 +5,8 @@ final class HTTP2Stream {
     var id: Int32 = 0
     /// Body bytes that flow control holds back.
     var unsent = ByteBuffer()
+    /// Body bytes that have gone out.
+    var sent = 0
     /// `name: value` lines that follow the body.
     var trailers = ByteBuffer()
     /// The owner has been told of it: it is told of its end too.
@@ -33,6 +35,7 @@ final class HTTP2Stream {
     func clear(_ id: Int32) {
         self.id = id
         unsent.removeAll()
+        sent = 0
         trailers.removeAll()
         isAnnounced = false
         isDeaf = false

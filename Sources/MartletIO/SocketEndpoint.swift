@@ -84,6 +84,18 @@ extension SocketEndpoint: CustomStringConvertible {
         }
     }
 
+    /// 16 bytes (IPv4 mapped) as text, without brackets.
+    package static func text(of bytes: [UInt8]) -> String {
+        guard bytes.count == 16 else { return "" }
+        let isV4 = bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF])
+        let family = UInt8(isV4 ? AF_INET : AF_INET6)
+        let raw: [UInt8] =
+            isV4
+            ? [family, 0, 0, 0] + bytes[12...] + [UInt8](repeating: 0, count: 8)
+            : [family, 0, 0, 0, 0, 0, 0, 0] + bytes + [0, 0, 0, 0]
+        return SocketEndpoint(sockaddr: raw).addressText
+    }
+
     /// The address without port or brackets; empty for a Unix socket.
     package var addressText: String {
         var text = [CChar](repeating: 0, count: 64)

@@ -27,6 +27,11 @@ package struct LoopReport: Sendable {
     package var openConnections = 0
     package var acceptedConnections = 0
     package var refusedConnections = 0
+    /// Connections that went over to HTTP/2, and those that ended because the peer broke its rules or bounds.
+    package var http2Connections = 0
+    package var http2Refusals = 0
+    /// TLS handshakes with clients: by version, by version and `resumed`, or by the `tls.` code of a failure.
+    package var handshakes: [String: Int] = [:]
     package var openExchanges = 0
     package var openTunnels = 0
     package var openedTunnels = 0
@@ -89,6 +94,12 @@ struct Counters {
     var tunnelsOpened = 0
     var upgradesRefused = 0
     private var tunnelEnds: [Int32: Int] = [:]
+    /// Connections that went over to HTTP/2.
+    var http2Connections = 0
+    /// Of these, the ones that ended because the peer broke the protocol or its bounds.
+    var http2Refusals = 0
+    /// TLS handshakes by how they ended: the version, the version and `resumed`, or a `tls.` code.
+    private(set) var handshakes: [String: Int] = [:]
 
     /// The place of a route's counts; stable across reloads because it goes by name.
     mutating func slot(of route: String) -> Int32 {
@@ -128,6 +139,14 @@ struct Counters {
     /// Counts a tunnel that ended, by the number of its reason.
     mutating func countTunnelEnd(reason: Int32) { tunnelEnds[reason, default: 0] &+= 1 }
 
+    /// Counts a TLS handshake that is through.
+    mutating func handshakeDone(_ version: String, isResumed: Bool) {
+        handshakes[isResumed ? "\(version) resumed" : version, default: 0] += 1
+    }
+
+    /// Counts a TLS handshake that failed.
+    mutating func handshakeFailed(_ code: ErrorCode) { handshakes[code.rawValue, default: 0] += 1 }
+
     /// Everything counted so far.
     func report() -> LoopReport {
         var report = LoopReport()
@@ -150,6 +169,9 @@ struct Counters {
         report.openedTunnels = tunnelsOpened
         report.refusedUpgrades = upgradesRefused
         for (reason, count) in tunnelEnds { report.tunnelEnds[reasons[Int(reason)].rawValue] = count }
+        report.http2Connections = http2Connections
+        report.http2Refusals = http2Refusals
+        report.handshakes = handshakes
         return report
     }
 }

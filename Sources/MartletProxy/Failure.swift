@@ -20,6 +20,8 @@ package struct Failure: Error, Sendable {
     var retryAfter = 0
     /// The value of `Allow`.
     var allow: String?
+    /// The value of `Location`.
+    var location: String?
     /// The connection cannot be used any more.
     var closes = false
     /// The origin whose pages may read the answer (CORS); `nil` where none may.
@@ -54,6 +56,11 @@ package struct Failure: Error, Sendable {
         status: 408, code: "request_invalid", reason: "request.timed_out", closes: true)
     static let tooManyConnections = Failure(
         status: 503, code: "auth_unavailable", reason: "server.too_many_connections", retryAfter: 1, closes: true)
+
+    /// The same target is answered by https alone.
+    static func movedToHTTPS(_ location: String) -> Failure {
+        Failure(status: 308, code: "https_required", reason: "server.moved_to_https", location: location)
+    }
 
     package static let noRoute = Failure(status: 404, code: "no_route", reason: "router.no_route")
     /// A path that nothing here answers.
@@ -173,7 +180,7 @@ package struct Failure: Error, Sendable {
     /// Writes the whole answer: problem+json (RFC 9457) behind its head.
     func write(
         into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, isHead: Bool,
-        close: Bool, offersBasic: Bool
+        close: Bool, offersBasic: Bool, strictTransportSeconds: Int64 = 0
     ) {
         var body = ByteBuffer(capacity: 256)
         body.append("{\"type\":\"urn:martlet:problem:")
@@ -213,10 +220,18 @@ package struct Failure: Error, Sendable {
             out.append("\r\nAllow: ")
             out.append(text: allow)
         }
+        if let location {
+            out.append("\r\nLocation: ")
+            out.append(text: location)
+        }
         if variesByOrigin { out.append("\r\nVary: Origin") }
         if let readableBy {
             out.append("\r\nAccess-Control-Allow-Origin: ")
             out.append(text: readableBy)
+        }
+        if strictTransportSeconds > 0 {
+            out.append("\r\nStrict-Transport-Security: max-age=")
+            out.append(decimal: Int(strictTransportSeconds))
         }
         if offersWebSocket { out.append("\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13") }
         if close || offersWebSocket {

@@ -9,6 +9,8 @@ enum LoopMessage: Sendable {
     case verdict(exchange: Int32, generation: UInt32, epoch: Int, Verdict)
     /// A local handler's answer.
     case answer(exchange: Int32, generation: UInt32, LocalResponse)
+    /// A step of a client's TLS handshake is done.
+    case handshake(client: Int32, generation: UInt32, HandshakeStep)
     /// A new configuration.
     case adopt(Snapshot, listeners: [ListenerSocket])
     /// New addresses of endpoints that are named by host.

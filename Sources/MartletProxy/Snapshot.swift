@@ -1,6 +1,7 @@
 package import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletHTTP2
 package import MartletIO
 package import MartletProvider
 package import MartletRouter
@@ -20,6 +21,8 @@ package final class Snapshot: Sendable {
     package let timeouts: ServerTimeouts
     /// The same in nanoseconds, as loops reckon.
     let patience: Patience
+    /// What HTTP/2 clients may do.
+    let http2: HTTP2Options
     package let trustedProxies: [AddressRange]
     /// For each route, which set of providers judges its credentials; equal sets share a number.
     let plans: [AuthenticationPlan]
@@ -43,6 +46,7 @@ package final class Snapshot: Sendable {
         paths = server.paths
         timeouts = server.timeouts
         patience = Patience(server.timeouts)
+        http2 = HTTP2Options(server)
         trustedProxies = server.trustedProxies
         var plans: [AuthenticationPlan] = []
         var planOfRoute: [Int32] = []
@@ -137,14 +141,27 @@ struct AuthenticationPlan: Sendable, Equatable {
     let providers: [Int32]
 }
 
+extension HTTP2Options {
+    init(_ server: ServerConfiguration) {
+        self.init()
+        maximumConcurrentStreams = server.http2.maximumConcurrentStreams
+        maximumResets = server.http2.maximumResets
+        initialWindow = server.http2.initialWindow
+        headerBytes = server.limits.headerBytes
+        headerFields = server.limits.headerFields
+    }
+}
+
 /// Deadlines of the client side in nanoseconds.
 struct Patience: Sendable {
     let requestHead: Int64
+    let handshake: Int64
     let idle: Int64
     let bodyIdle: Int64
 
     init(_ timeouts: ServerTimeouts) {
         requestHead = timeouts.requestHead.boundedNanoseconds
+        handshake = timeouts.tlsHandshake.boundedNanoseconds
         idle = timeouts.idle.boundedNanoseconds
         bodyIdle = timeouts.bodyIdle.boundedNanoseconds
     }
@@ -165,12 +182,14 @@ package struct Upstream: Sendable {
     let idlePatience: Int64
     package let host: UpstreamConfiguration.HostPolicy
     package let balance: UpstreamConfiguration.Balance
-    /// What its https endpoints are spoken to with; `nil` where it has none.
+    package let wire: UpstreamWire
+    /// For its https endpoints.
     package let tls: TLSClientContext?
     /// Whether its connections can be handed over to another protocol: those of HTTP/2 carry others' requests too.
     let carriesUpgrades: Bool
 
     package init(_ configuration: UpstreamConfiguration, tls: TLSClientContext? = nil) {
+        wire = configuration.wire
         self.tls = tls
         name = configuration.name.value
         endpoints = configuration.endpoints.map(\.value)
@@ -209,7 +228,9 @@ package struct ListenerSocket: Sendable {
     package let fd: Int32
     package let isUnix: Bool
     package let role: Role
-    /// `nil` is clear text; a connection keeps the one that it was accepted with.
+    /// What the configuration says of the listener.
+    let rules: ListenerRules
+    /// Encrypts its connections; `nil` in clear text.
     package let tls: TLSServerContext?
 
     var handler: LocalHandler? { if case .local(let handler) = role { handler } else { nil } }
@@ -220,11 +241,38 @@ package struct ListenerSocket: Sendable {
         try poller.add(fd, interest, token: EventToken(.listener, index: id).raw)
     }
 
-    package init(id: Int32, fd: Int32, isUnix: Bool, role: Role, tls: TLSServerContext? = nil) {
-        self.tls = tls
+    /// - Parameters:
+    ///   - configuration: `nil` for a listener that is not in the file.
+    ///   - tls: for a listener whose configuration asks for it.
+    package init(
+        id: Int32, fd: Int32, isUnix: Bool, role: Role, configuration: ListenerConfiguration? = nil,
+        tls: TLSServerContext? = nil
+    ) {
         self.id = id
         self.fd = fd
         self.isUnix = isUnix
         self.role = role
+        self.tls = tls
+        var rules = ListenerRules()
+        if let configuration {
+            rules.isSecure = configuration.tls != nil
+            rules.offersHTTP2 = configuration.offersHTTP2
+            rules.takesProxyHeader = configuration.takesProxyProtocol
+            rules.redirectPort = configuration.redirectsToHTTPSPort ?? 0
+            rules.strictTransportSeconds = configuration.tls?.strictTransport?.wholeSeconds ?? 0
+        }
+        self.rules = rules
     }
+
+    private init(_ other: ListenerSocket, fd: Int32) {
+        id = other.id
+        self.fd = fd
+        isUnix = other.isUnix
+        role = other.role
+        tls = other.tls
+        rules = other.rules
+    }
+
+    /// The same with a descriptor that the loop has already.
+    func keeping(_ fd: Int32) -> ListenerSocket { ListenerSocket(self, fd: fd) }
 }

@@ -1,9 +1,26 @@
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletTLS
 
-/// One connection of a client (downstream).
+/// One connection of a client (downstream), or one stream of an HTTP/2 connection.
+///
+/// A stream has no descriptor: it stands for what an HTTP/1 connection is while one request is under way on it, so that
+/// everything above the codec is the same for both.
 struct Client: ~Copyable, SlabElement {
+    enum Kind: UInt8 {
+        /// A connection that carries one request after the other.
+        case http1
+        /// A connection whose streams carry the requests.
+        case http2
+        /// One of those streams.
+        case stream
+    }
+
     enum Phase: UInt8 {
+        /// The PROXY protocol's header comes first.
+        case proxyHeader
+        /// The TLS handshake is under way.
+        case handshake
         /// Waiting for a request head or in the middle of one.
         case head
         /// The head stands in `input` while its credential is judged.
@@ -12,15 +29,42 @@ struct Client: ~Copyable, SlabElement {
         case exchange
         /// Answered and closed for writing; what still comes is thrown away for a moment, so that the answer arrives.
         case lingering
+        /// Frames of an HTTP/2 connection come and go.
+        case frames
     }
 
     var generation: UInt32 = 0
     var isAlive = false
 
     var fd: Int32 = -1
+    var kind = Kind.http1
+    /// Where it came in.
+    var listener: Int32 = -1
+    var rules = ListenerRules()
+    /// Encrypts and decrypts what the connection carries; `nil` in clear text, and while a thread is at the handshake.
+    var engine: TLSEngine?
+    /// A thread has the engine.
+    var isHandshakeOut = false
+    /// The first answer of the handshake has gone out.
+    var isHandshakeAnswered = false
+    /// Of an HTTP/2 connection.
+    var streams: ClientStreams?
+    /// Of a stream: its connection, and its number there.
+    var connection: Int32 = -1
+    var stream: Int32 = 0
+    /// Of a stream: everything of the request has come, though not everything may have been used.
+    var isStreamEnded = false
+    /// Of a stream: its answer has been handed over to the last byte.
+    var isAnswered = false
+    /// Of a stream: bytes of its answer that had gone out when its deadline was looked at.
+    var sentAtCheck = 0
+    /// Of an HTTP/2 connection: frames may wait to be written.
+    var isDirty = false
     /// Answers everything on this connection, where its listener is not the gateway's.
     var handler: LocalHandler?
     var address = ClientAddress()
+    /// The socket's peer, as it was counted when it came; another than `address` behind a PROXY protocol header.
+    var peerBytes: [UInt8] = []
     /// How it was counted when it came.
     var admission = ConnectionLimit.Admission.counted
     var phase = Phase.head
@@ -61,12 +105,29 @@ struct Client: ~Copyable, SlabElement {
     /// Bytes still thrown away while lingering.
     var lingerBudget = 0
 
-    /// Makes the place ready for a new connection.
-    mutating func open(fd: Int32, handler: LocalHandler?, address: ClientAddress, maximumHeadBytes: Int) {
+    /// Whether it is one request's half of an HTTP/2 connection.
+    var isStream: Bool { kind == .stream }
+
+    /// Makes the place ready for a new connection, or for a new stream of one (`fd` −1).
+    mutating func open(
+        fd: Int32, kind: Kind, rules: ListenerRules, handler: LocalHandler?, address: ClientAddress,
+        maximumHeadBytes: Int
+    ) {
         self.fd = fd
+        self.kind = kind
+        self.rules = rules
         self.handler = handler
         self.address = address
+        peerBytes = address.bytes
         phase = .head
+        connection = -1
+        stream = 0
+        isStreamEnded = false
+        isAnswered = false
+        sentAtCheck = 0
+        isDirty = false
+        isHandshakeOut = false
+        isHandshakeAnswered = false
         exchange = -1
         parser = RequestParser(maximumHeadBytes: maximumHeadBytes)
         isPaused = false
@@ -89,6 +150,8 @@ struct Client: ~Copyable, SlabElement {
         fd = -1
         exchange = -1
         handler = nil
+        engine = nil
+        streams = nil
         input.release()
         output.release()
     }

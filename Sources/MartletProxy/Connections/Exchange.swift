@@ -17,6 +17,12 @@ struct Exchange: ~Copyable, SlabElement {
     var isAlive = false
 
     var client: Int32 = -1
+    /// Its client is a stream of an HTTP/2 connection.
+    var isStream = false
+    /// Its caller speaks gRPC, and understands errors of that kind only.
+    var isGRPC = false
+    /// The answer's last byte has been told to the stream.
+    var hasEndedStream = false
     var link: Int32 = -1
     /// What it upgrades to, or −1.
     var tunnel: Int32 = -1
@@ -35,7 +41,10 @@ struct Exchange: ~Copyable, SlabElement {
     var bodyBytes = 0
     /// Lower-case names that the request announced in `Trailer`, comma-separated.
     var announcedTrailers = ByteBuffer()
-    var pendingTrailers = ByteBuffer()
+    /// Lines that follow the request's body.
+    var requestTrailers = ByteBuffer()
+    /// Lines that follow the answer's body.
+    var answerTrailers = ByteBuffer()
     /// The head that the upstream gets; kept until an answer comes, so that the request can go elsewhere.
     var head = ByteBuffer()
     /// How much of `head` the kernel has taken.
@@ -105,6 +114,9 @@ struct Exchange: ~Copyable, SlabElement {
 
     mutating func begin(client: Int32, now: Int64) {
         self.client = client
+        isStream = false
+        isGRPC = false
+        hasEndedStream = false
         link = -1
         tunnel = -1
         credentialNumber = 0
@@ -116,7 +128,8 @@ struct Exchange: ~Copyable, SlabElement {
         bodyBytes = 0
         remaining = 0
         announcedTrailers.removeAll()
-        pendingTrailers.removeAll()
+        requestTrailers.removeAll()
+        answerTrailers.removeAll()
         head.removeAll()
         headSent = 0
         body.removeAll()

@@ -1,14 +1,52 @@
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletTLS
 
-/// One connection to an upstream endpoint.
+/// One connection to an upstream endpoint, or one stream of an HTTP/2 connection to it.
 struct Link: ~Copyable, SlabElement {
-    enum Phase: UInt8 { case connecting, idle, awaitingHead, body }
+    enum Kind: UInt8 {
+        /// A connection that carries one request after the other.
+        case http1
+        /// A connection whose streams carry the requests.
+        case http2
+        /// One of those streams.
+        case stream
+    }
+
+    enum Phase: UInt8 {
+        case connecting
+        /// Connected; the TLS handshake is under way.
+        case handshake
+        case idle, awaitingHead, body
+        /// Frames of an HTTP/2 connection come and go.
+        case frames
+    }
 
     var generation: UInt32 = 0
     var isAlive = false
 
     var fd: Int32 = -1
+    var kind = Kind.http1
+    /// Encrypts and decrypts; `nil` in clear text.
+    var engine: TLSEngine?
+    var isSecure = false
+    /// Of an HTTP/2 connection.
+    var streams: LinkStreams?
+    /// Of a stream: its connection, and its number there (0 before it has one).
+    var connection: Int32 = -1
+    var stream: Int32 = 0
+    /// Of a stream: its answer is a head alone.
+    var endsWithHead = false
+    /// Of a stream: the answer's last frame has come.
+    var isStreamEnded = false
+    /// Of a stream: the peer, or the framing, has closed it.
+    var isStreamClosed = false
+    /// Of a stream: the request's last frame was handed over.
+    var hasEndedRequest = false
+    /// Of an HTTP/2 connection: frames may wait to be written.
+    var isDirty = false
+    /// Ready for the kernel and not yet taken by it, where that is not `output` itself.
+    var wire = ByteBuffer()
     /// Index into the worker's endpoints.
     var endpoint: Int32 = -1
     /// The exchange it carries, or −1.
@@ -37,9 +75,18 @@ struct Link: ~Copyable, SlabElement {
     var deadline = Int64.max
     var scheduled = Int64.max
 
-    mutating func open(fd: Int32, endpoint: Int32, connected: Bool) {
+    mutating func open(fd: Int32, kind: Kind, endpoint: Int32, connected: Bool) {
         self.fd = fd
+        self.kind = kind
         self.endpoint = endpoint
+        isSecure = false
+        connection = -1
+        stream = 0
+        endsWithHead = false
+        isStreamEnded = false
+        isStreamClosed = false
+        hasEndedRequest = false
+        isDirty = false
         exchange = -1
         phase = connected ? .idle : .connecting
         isPaused = false
@@ -52,6 +99,9 @@ struct Link: ~Copyable, SlabElement {
         deadline = .max
         scheduled = .max
     }
+
+    /// Whether requests can go over it now.
+    var isUp: Bool { phase != .connecting && phase != .handshake }
 
     /// Gets ready to read the answer of the next request.
     mutating func expectAnswer() {
@@ -68,6 +118,9 @@ struct Link: ~Copyable, SlabElement {
     mutating func close() {
         fd = -1
         exchange = -1
+        engine = nil
+        streams = nil
+        wire.release()
         input.release()
         output.release()
     }

@@ -12,6 +12,8 @@ struct RequestRewriter: ~Copyable {
     struct Forwarding {
         let address: [UInt8]
         let isTrusted: Bool
+        /// The client's connection is under TLS.
+        let isSecure: Bool
     }
 
     /// What is left out on top of the fixed rules.
@@ -122,7 +124,9 @@ struct RequestRewriter: ~Copyable {
             }
         }
         out.append(forwarding.address)
-        if !sawProto { out.append("\r\nX-Forwarded-Proto: http") }
+        if !sawProto {
+            out.append(forwarding.isSecure ? "\r\nX-Forwarded-Proto: https" : "\r\nX-Forwarded-Proto: http")
+        }
         if !sawForwardedHost {
             out.append("\r\nX-Forwarded-Host: ")
             unsafe out.append(bytes[head.authority])
@@ -141,7 +145,7 @@ struct RequestRewriter: ~Copyable {
         out.append(isV6 ? "\"[" : "")
         out.append(forwarding.address)
         out.append(isV6 ? "]\"" : "")
-        out.append(";proto=http;host=\"")
+        out.append(forwarding.isSecure ? ";proto=https;host=\"" : ";proto=http;host=\"")
         unsafe out.append(bytes[head.authority])
         out.append("\"")
     }

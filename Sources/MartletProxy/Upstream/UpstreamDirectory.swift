@@ -13,6 +13,10 @@ struct UpstreamDirectory {
         let hostValue: [UInt8]
         /// For logs and metrics.
         let text: [UInt8]
+        /// How it is spoken to.
+        var wire: EndpointWire
+        /// HTTP/2 connections that may carry more.
+        var connections: [Int32] = []
         var places: [SocketEndpoint]
         var nextPlace = 0
         var active = 0
@@ -30,12 +34,18 @@ struct UpstreamDirectory {
     private static let longestEjection: Int64 = 60_000_000_000
 
     var endpoints: [Endpoint] = []
-    private var known: [EndpointAddress: Int32] = [:]
+    private var known: [EndpointKey: Int32] = [:]
     /// Upstreams by a number that is stable across reloads, because it goes by name.
     private(set) var groups: [Group] = []
     private var groupOfName: [String: Int32] = [:]
     /// For each upstream of the present snapshot, its group.
     private(set) var groupOfUpstream: [Int32] = []
+
+    /// Endpoints that are spoken to in different ways are different endpoints.
+    private struct EndpointKey: Hashable {
+        let address: EndpointAddress
+        let wire: UpstreamWire
+    }
 
     /// One upstream.
     struct Group {
@@ -61,7 +71,7 @@ struct UpstreamDirectory {
     }
 
     private mutating func enter(_ upstream: Upstream) -> Int32 {
-        let members = upstream.endpoints.map { enter($0) }
+        let members = upstream.endpoints.map { enter($0, upstream) }
         if let index = groupOfName[upstream.name] {
             groups[Int(index)].upstream = upstream
             groups[Int(index)].members = members
@@ -73,8 +83,14 @@ struct UpstreamDirectory {
         return index
     }
 
-    private mutating func enter(_ address: EndpointAddress) -> Int32 {
-        if let index = known[address] { return index }
+    private mutating func enter(_ address: EndpointAddress, _ upstream: Upstream) -> Int32 {
+        let key = EndpointKey(address: address, wire: upstream.wire)
+        let wire = EndpointWire(address, upstream)
+        if let index = known[key] {
+            // Its files may have been read anew.
+            endpoints[Int(index)].wire = wire
+            return index
+        }
         let (host, places): (String, [SocketEndpoint]) =
             switch address {
             case .http(let host, let port), .https(let host, let port), .h2c(let host, let port):
@@ -89,16 +105,17 @@ struct UpstreamDirectory {
         endpoints.append(
             Endpoint(
                 address: address, hostValue: Array(host.utf8), text: Array(EndpointText.url(address).utf8),
-                places: places))
-        known[address] = index
+                wire: wire, places: places))
+        known[key] = index
         return index
     }
 
     /// Takes over new addresses of host names.
     mutating func resolve(_ names: [ResolvedName]) {
-        for name in names {
-            guard let index = known[name.endpoint], !name.addresses.isEmpty else { continue }
-            endpoints[Int(index)].places = name.addresses
+        for name in names where !name.addresses.isEmpty {
+            for index in endpoints.indices where endpoints[index].address == name.endpoint {
+                endpoints[index].places = name.addresses
+            }
         }
     }
 

@@ -34,12 +34,28 @@ extension Worker {
     /// Takes a request whose head stands in `bytes` (and parsed in `head`) as far as it goes now: to an upstream, to a
     /// refusal, or to a wait for the verdict on its credential.
     mutating func admit(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, verdict: Verdict?) {
+        if clients[exchanges[exchange].client].rules.redirectPort > 0 { return unsafe redirect(exchange, bytes) }
         if let handler = clients[exchanges[exchange].client].handler {
             return unsafe answerLocally(exchange, bytes, handler)
         }
         guard let routed = unsafe route(exchange, bytes) else { return }
         guard let authorized = unsafe authorize(routed, bytes, verdict) else { return }
         unsafe forward(authorized, bytes)
+    }
+
+    /// Sends the client to the same target by https (RFC 9110 §15.4.9: with the same method).
+    private mutating func redirect(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        guard head.method != .connect, !head.isAsteriskForm else { return refuse(exchange, .noRoute) }
+        guard unsafe normalizePath(exchange, bytes) else { return }
+        let port = clients[exchanges[exchange].client].rules.redirectPort
+        var location = "https://"
+        var authority = unsafe String(decoding: bytes[head.authority], as: UTF8.self)[...]
+        if authority.last != "]", let colon = authority.lastIndex(of: ":") { authority = authority[..<colon] }
+        location += authority
+        if port != 443 { location += ":\(port)" }
+        unsafe location += String(decoding: exchanges[exchange].path.bytes, as: UTF8.self)
+        unsafe location += String(decoding: bytes[head.query], as: UTF8.self)
+        refuse(exchange, .movedToHTTPS(location))
     }
 
     // MARK: Router

@@ -22,7 +22,7 @@ extension Worker {
             switch links[link].phase {
             case .awaitingHead: used = unsafe useAnswerHead(rest, from: link)
             case .body: used = unsafe useAnswerBody(rest, from: link)
-            case .connecting, .idle: return offset
+            case .connecting, .handshake, .idle, .frames: return offset
             }
             if used == 0 { break }
             offset &+= used
@@ -73,8 +73,9 @@ extension Worker {
         staging.append(" ")
         unsafe staging.append(bytes[answer.reason])
         staging.append("\r\n")
-        unsafe copyAnswerFields(bytes, isInterim: true)
+        unsafe copyAnswerFields(bytes, exchange, isInterim: true)
         staging.append("\r\n")
+        sendHead(exchange, ends: false)
     }
 
     private mutating func beginAnswer(_ bytes: UnsafeBufferPointer<UInt8>, _ link: Int32) {
@@ -83,11 +84,14 @@ extension Worker {
         exchanges[exchange].status = answer.status
         exchanges[exchange].hasResponseStarted = true
         links[link].keepsAlive = answer.keepsAlive
-        links[link].framing = answer.framing
+        let framing = links[link].endsWithHead ? BodyFraming.none : answer.framing
+        links[link].framing = framing
         links[link].decoder = ChunkedDecoder(isUpstream: true)
-        if case .length(let count) = answer.framing { links[link].remaining = count }
-        unsafe writeAnswerHead(bytes, exchange, answer.framing)
-        if answer.framing.isEmpty {
+        if case .length(let count) = framing { links[link].remaining = count }
+        // A stream whose head has no body may still have trailers.
+        let isWhole = framing.isEmpty && (links[link].kind != .stream || links[link].endsWithHead)
+        unsafe writeAnswerHead(bytes, exchange, framing, ends: isWhole)
+        if isWhole {
             endAnswer(link)
         } else {
             links[link].phase = .body
@@ -96,11 +100,11 @@ extension Worker {
     }
 
     private mutating func writeAnswerHead(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming, ends: Bool
     ) {
         let isHTTP10 = exchanges[exchange].isHTTP10
         let isUnbounded = framing.isUnbounded
-        exchanges[exchange].isResponseChunked = isUnbounded && !isHTTP10
+        exchanges[exchange].isResponseChunked = isUnbounded && !isHTTP10 && !exchanges[exchange].isStream
         exchanges[exchange].closesClient =
             !exchanges[exchange].keepsAlive || isDraining || !exchanges[exchange].isRequestComplete
             || (isUnbounded && isHTTP10)
@@ -109,7 +113,7 @@ extension Worker {
         staging.append(" ")
         unsafe staging.append(bytes[answer.reason])
         staging.append("\r\n")
-        let hasDate = unsafe copyAnswerFields(bytes, isInterim: false)
+        let hasDate = unsafe copyAnswerFields(bytes, exchange, isInterim: false)
         if !hasDate {
             staging.append("Date: ")
             unsafe staging.append(unsafe dateText.bytes)
@@ -126,10 +130,20 @@ extension Worker {
         staging.append("X-Request-Id: ")
         unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
         staging.append("\r\n\r\n")
+        sendHead(exchange, ends: ends)
     }
 
     /// Says whether the client's connection stays open, where that is not what its version implies.
+    ///
+    /// Under TLS it also says that the host is to be asked that way only, where the listener has it said.
     mutating func writeConnection(_ exchange: Int32) {
+        let client = exchanges[exchange].client
+        if clients[client].rules.strictTransportSeconds > 0 {
+            staging.append("Strict-Transport-Security: max-age=")
+            staging.append(decimal: Int(clients[client].rules.strictTransportSeconds))
+            staging.append("\r\n")
+        }
+        if exchanges[exchange].isStream { return }
         if exchanges[exchange].closesClient {
             staging.append("Connection: close\r\n")
         } else if exchanges[exchange].isHTTP10 {
@@ -140,7 +154,10 @@ extension Worker {
     /// Copies the fields that may pass to the client, runs of them at once.
     /// - Returns: whether there is a `Date` among them.
     @discardableResult
-    mutating func copyAnswerFields(_ bytes: UnsafeBufferPointer<UInt8>, isInterim: Bool) -> Bool {
+    mutating func copyAnswerFields(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, isInterim: Bool
+    ) -> Bool {
+        let isStrict = clients[exchanges[exchange].client].rules.strictTransportSeconds > 0
         var hasDate = false
         var start = 0
         var end = 0
@@ -155,6 +172,8 @@ extension Worker {
                 isKept = false
             case .contentLength: isKept = isKept && keepsLength && !isInterim
             case .date: hasDate = hasDate || isKept
+            case .other where isStrict:
+                isKept = unsafe isKept && !isStrictTransport(bytes[field.name])
             default: break
             }
             guard isKept else { continue }
@@ -168,6 +187,10 @@ extension Worker {
         return hasDate
     }
 
+    private func isStrictTransport(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+        unsafe name.elementsEqual("strict-transport-security".utf8) { $0 | 0x20 == $1 | 0x20 }
+    }
+
     // MARK: Body
 
     private mutating func useAnswerBody(_ bytes: UnsafeBufferPointer<UInt8>, from link: Int32) -> Int {
@@ -179,9 +202,16 @@ extension Worker {
             let count = min(bytes.count, links[link].remaining)
             links[link].remaining &-= count
             unsafe passAnswer(unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), exchange)
-            if links[link].isAlive, links[link].exchange == exchange, links[link].remaining == 0 { endAnswer(link) }
+            if links[link].isAlive, links[link].exchange == exchange, links[link].remaining == 0,
+                links[link].kind != .stream
+            {
+                endAnswer(link)
+            }
             return count
         case .untilClose:
+            unsafe passAnswer(bytes, exchange)
+            return bytes.count
+        case .chunked where links[link].kind == .stream:
             unsafe passAnswer(bytes, exchange)
             return bytes.count
         case .chunked: return unsafe useAnswerChunks(bytes, from: link)
@@ -209,13 +239,22 @@ extension Worker {
         return bytes.count
     }
 
-    private mutating func keepAnswerTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32)
-    {
-        guard field.known == .other, exchanges[exchange].isResponseChunked else { return }
-        unsafe exchanges[exchange].pendingTrailers.append(bytes[field.name])
-        exchanges[exchange].pendingTrailers.append(": ")
-        unsafe exchanges[exchange].pendingTrailers.append(bytes[field.value])
-        exchanges[exchange].pendingTrailers.append("\r\n")
+    mutating func keepAnswerTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
+        guard field.known == .other, exchanges[exchange].isResponseChunked || exchanges[exchange].isStream else {
+            return
+        }
+        unsafe exchanges[exchange].answerTrailers.append(bytes[field.name])
+        exchanges[exchange].answerTrailers.append(": ")
+        unsafe exchanges[exchange].answerTrailers.append(bytes[field.value])
+        exchanges[exchange].answerTrailers.append("\r\n")
+    }
+
+    /// The same for the trailers of a stream, lines of text.
+    mutating func keepAnswerTrailers(_ lines: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
+        var index = 0
+        while let field = unsafe TrailerLines.next(lines.span, from: &index) {
+            unsafe keepAnswerTrailer(field, lines, exchange)
+        }
     }
 
     /// Hands body bytes of the answer to the client.
@@ -239,12 +278,13 @@ extension Worker {
         let exchange = links[link].exchange
         if exchanges[exchange].isResponseChunked, !links[link].framing.isNone {
             staging.append("0\r\n")
-            unsafe staging.append(unsafe exchanges[exchange].pendingTrailers.bytes)
+            unsafe staging.append(unsafe exchanges[exchange].answerTrailers.bytes)
             staging.append("\r\n")
         }
         let generation = exchanges[exchange].generation
         sendStaging(exchange)
         guard exchanges.holds(exchange, generation) else { return }
+        endStream(exchange)
         release(link, of: exchange)
         complete(exchange)
     }
@@ -256,7 +296,8 @@ extension Worker {
         links[link].served &+= 1
         upstreams.ended(links[link].endpoint)
         let isReusable =
-            links[link].keepsAlive && exchanges[exchange].isRequestComplete && links[link].output.isEmpty
+            links[link].kind == .http1 && links[link].keepsAlive && exchanges[exchange].isRequestComplete
+            && unsent(link) == 0
             && !links[link].hasEnded && exchanges[exchange].headSent == exchanges[exchange].head.count
         if isReusable { park(link) } else { closeLink(link) }
     }
@@ -276,6 +317,9 @@ extension Worker {
 
     /// Sends bytes to a client at once, or keeps what the kernel does not take.
     mutating func write(_ bytes: UnsafeBufferPointer<UInt8>, to client: Int32) {
+        if clients[client].rules.isSecure || clients[client].isStream {
+            return unsafe clients[client].isStream ? send(bytes, on: client) : encrypt(bytes, to: client)
+        }
         var sent = 0
         if clients[client].output.isEmpty {
             sent = unsafe CLinux.send(clients[client].fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
@@ -292,14 +336,14 @@ extension Worker {
     }
 
     /// A client that is slow holds its upstream back, and must go on taking bytes.
-    private mutating func holdBack(_ client: Int32) {
+    mutating func holdBack(_ client: Int32) {
         let exchange = clients[client].exchange
         if exchange < 0 || exchanges[exchange].isRequestComplete { armWrite(client) }
         guard exchange >= 0, exchanges[exchange].link >= 0 else { return }
         if clients[client].output.count > Worker.highWater { links[exchanges[exchange].link].isPaused = true }
     }
 
-    private mutating func armWrite(_ client: Int32) {
+    mutating func armWrite(_ client: Int32) {
         guard !clients[client].awaitsProbe, clients[client].phase != .authenticating else { return }
         arm(client: client, at: now &+ snapshot.patience.bodyIdle)
     }
@@ -324,6 +368,7 @@ extension Worker {
                 markReady(link: link)
             }
         }
+        if clients[client].kind == .http2 { return framesWritten(client) }
         let isInputLeft = clients[client].mayHaveMore || !clients[client].input.isEmpty
         if exchange < 0, isInputLeft, clients[client].output.count < Worker.lowWater { markReady(client: client) }
         guard clients[client].output.isEmpty else { return armWrite(client) }

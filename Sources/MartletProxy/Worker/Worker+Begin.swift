@@ -7,6 +7,7 @@ extension Worker {
     mutating func begin(_ client: Int32) -> Int32 {
         let exchange = exchanges.take()
         exchanges[exchange].begin(client: client, now: now)
+        exchanges[exchange].isStream = clients[client].isStream
         clients[client].exchange = exchange
         clients[client].phase = .exchange
         clients[client].requests &+= 1
@@ -37,6 +38,7 @@ extension Worker {
         unsafe exchanges[exchange].methodText.append(bytes[head.methodText])
         unsafe exchanges[exchange].host.append(bytes[head.authority])
         if head.framing.isEmpty { exchanges[exchange].isRequestComplete = true } else { armBody(exchange) }
+        if exchanges[exchange].isStream { unsafe noteGRPC(exchange, bytes) }
         if clients[client].address.isTrusted {
             unsafe keepRequestID(exchange, bytes)
             let chain = unsafe ForwardedChain.client(of: head, bytes, trusting: snapshot.trustedProxies)
@@ -44,6 +46,16 @@ extension Worker {
             exchanges[exchange].forwardedNetwork = chain?.octets ?? []
         }
         return exchange
+    }
+
+    /// gRPC callers are known by what they send (gRPC over HTTP/2: `application/grpc`, or with a suffix).
+    private mutating func noteGRPC(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        for index in 0..<head.fields.count where head.fields[index].known == .contentType {
+            let value = unsafe bytes[head.fields[index].value]
+            let isMatch = unsafe value.starts(with: "application/grpc".utf8) { $0 | 0x20 == $1 | 0x20 }
+            let next = value.count > 16 ? unsafe value[16] : 0x3B
+            exchanges[exchange].isGRPC = isMatch && (next == 0x3B || next == 0x2B || next == 0x20)
+        }
     }
 
     /// A trusted proxy's `X-Request-Id`, if it is one plain word.

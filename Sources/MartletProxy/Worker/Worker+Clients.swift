@@ -2,8 +2,10 @@ private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletHTTP2
 internal import MartletIO
 internal import MartletProvider
+internal import MartletTLS
 
 /// Downstream: accepting, reading and feeding the codec.
 extension Worker {
@@ -53,7 +55,9 @@ extension Worker {
             isTrusted: peer.isUnix ? false : snapshot.trustedProxies.contains { $0.contains(bytes) })
         let client = clients.take()
         clients[client].open(
-            fd: fd, handler: listener.handler, address: address, maximumHeadBytes: snapshot.limits.headerBytes)
+            fd: fd, kind: .http1, rules: listener.rules, handler: listener.handler, address: address,
+            maximumHeadBytes: snapshot.limits.headerBytes)
+        clients[client].listener = listener.id
         clients[client].admission = admission
         let token = EventToken(.client, index: client, generation: clients[client].generation)
         do {
@@ -63,7 +67,18 @@ extension Worker {
             return
         }
         counters.accepted &+= 1
-        arm(client: client, at: now &+ snapshot.patience.requestHead)
+        if listener.rules.takesProxyHeader { return awaitProxyHeader(client) }
+        beginWire(client)
+    }
+
+    /// The connection's own bytes begin: a TLS handshake, or a request.
+    mutating func beginWire(_ client: Int32) {
+        guard clients[client].rules.isSecure else {
+            clients[client].phase = .head
+            return arm(client: client, at: now &+ snapshot.patience.requestHead)
+        }
+        clients[client].phase = .handshake
+        arm(client: client, at: now &+ snapshot.patience.handshake)
     }
 
     /// Over the limit: a 503 in clear text, and the connection is closed at once.
@@ -99,14 +114,17 @@ extension Worker {
         let generation = clients[client].generation
         if !clients[client].input.isEmpty { useInput(client) }
         guard clients.holds(client, generation) else { return }
-        readClient(client)
+        clients[client].isStream ? useStreamEnd(client) : readClient(client)
     }
 
     /// Whether bytes from the client are of use now.
     private func wantsInput(_ client: Int32) -> Bool {
         switch clients[client].phase {
         case .head: return acceptsHead(client)
-        case .lingering: return true
+        case .lingering, .proxyHeader: return true
+        case .handshake: return !clients[client].isHandshakeOut
+        // A peer that takes no frames is not asked for more of its own.
+        case .frames: return acceptsHead(client)
         case .authenticating: return false
         case .exchange: return !clients[client].isPaused && !exchanges[clients[client].exchange].isRequestComplete
         }
@@ -127,7 +145,7 @@ extension Worker {
             }
             let count = receiveBuffer.receive(from: clients[client].fd)
             if count > 0 {
-                unsafe received(client, receiveBuffer.bytes(count))
+                unsafe arrived(client, receiveBuffer.bytes(count))
                 guard clients.holds(client, generation) else { return }
                 if count < ReceiveBuffer.size, !clients[client].hasEnded {
                     clients[client].mayHaveMore = false
@@ -146,7 +164,19 @@ extension Worker {
         markReady(client: client)
     }
 
-    private mutating func received(_ client: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+    /// Bytes have come off the wire.
+    mutating func arrived(_ client: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        switch clients[client].phase {
+        case .proxyHeader: unsafe useProxyHeader(client, bytes)
+        case .handshake: unsafe shakeHands(client, bytes)
+        case .lingering: linger(client, received: bytes.count)
+        default: unsafe clients[client].rules.isSecure ? decrypt(client, bytes) : received(client, bytes)
+        }
+    }
+
+    /// Bytes of HTTP have come.
+    mutating func received(_ client: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        if clients[client].kind == .http2 { return unsafe useFrames(bytes, from: client) }
         guard clients[client].input.isEmpty else {
             unsafe clients[client].input.append(bytes)
             return useInput(client)
@@ -157,7 +187,7 @@ extension Worker {
         unsafe clients[client].input.append(unsafe UnsafeBufferPointer(rebasing: bytes[used...]))
     }
 
-    private mutating func useInput(_ client: Int32) {
+    mutating func useInput(_ client: Int32) {
         let generation = clients[client].generation
         let used = unsafe use(unsafe clients[client].input.bytes, from: client)
         guard clients.holds(client, generation) else { return }
@@ -176,7 +206,20 @@ extension Worker {
             let rest = unsafe UnsafeBufferPointer(rebasing: bytes[offset...])
             switch clients[client].phase {
             case .head:
+                guard !clients[client].isAnswered else { return bytes.count }
                 guard acceptsHead(client) else { return offset }
+                if mayBecomeHTTP2(client) {
+                    switch unsafe HTTP2Preface.compare(rest) {
+                    case .other: break
+                    case .incomplete:
+                        awaitHead(client)
+                        return offset
+                    case .whole:
+                        beginHTTP2(client)
+                        unsafe useFrames(rest, from: client)
+                        return bytes.count
+                    }
+                }
                 guard let used = unsafe useHead(rest, from: client) else { return offset }
                 offset &+= used
             case .exchange:
@@ -187,9 +230,7 @@ extension Worker {
                 guard used > 0 else { return offset }
                 offset &+= used
             case .authenticating: return offset
-            case .lingering:
-                linger(client, received: rest.count)
-                return bytes.count
+            case .proxyHeader, .handshake, .lingering, .frames: return bytes.count
             }
             guard clients.holds(client, generation) else { return bytes.count }
         }
@@ -203,10 +244,7 @@ extension Worker {
         clients[client].parser = parser
         switch outcome {
         case .needMore:
-            if !clients[client].isReceivingHead {
-                clients[client].isReceivingHead = true
-                arm(client: client, at: now &+ snapshot.patience.requestHead)
-            }
+            awaitHead(client)
             return nil
         case .complete(let count):
             clients[client].parser.reset()
@@ -219,6 +257,13 @@ extension Worker {
             refuse(exchange, .head(failure))
             return bytes.count
         }
+    }
+
+    /// Part of a head has come; the rest must follow in time.
+    private mutating func awaitHead(_ client: Int32) {
+        guard !clients[client].isReceivingHead else { return }
+        clients[client].isReceivingHead = true
+        arm(client: client, at: now &+ snapshot.patience.requestHead)
     }
 
     /// The verdict on a credential has come: the head that waited is taken up again.
@@ -242,8 +287,10 @@ extension Worker {
     // MARK: Ends
 
     /// The client has sent its last byte.
-    private mutating func inputEnded(_ client: Int32) {
+    mutating func inputEnded(_ client: Int32) {
         switch clients[client].phase {
+        case .proxyHeader, .handshake: close(client: client)
+        case .frames: abandon(client)
         case .head: clients[client].output.isEmpty ? close(client: client) : closeAfterFlush(client)
         case .lingering: close(client: client)
         case .authenticating: peerEnded(client)
@@ -294,6 +341,7 @@ extension Worker {
     /// Stops sending and begins to linger.
     mutating func beginLinger(_ client: Int32) {
         guard !clients[client].hasEnded else { return close(client: client) }
+        sayGoodbye(client)
         _ = shutdown(clients[client].fd, Int32(SHUT_WR))
         clients[client].phase = .lingering
         clients[client].closesAfterFlush = false
@@ -306,8 +354,12 @@ extension Worker {
     /// Closes a client's connection and forgets it.
     mutating func close(client: Int32) {
         guard clients[client].isAlive else { return }
-        _ = CLinux.close(clients[client].fd)
-        connections.leave(clients[client].address.bytes, clients[client].admission)
+        if clients[client].isStream {
+            forgetStream(client)
+        } else {
+            _ = CLinux.close(clients[client].fd)
+            connections.leave(clients[client].peerBytes, clients[client].admission)
+        }
         clients[client].close()
         clients.give(client)
     }
@@ -315,6 +367,7 @@ extension Worker {
     /// The client is gone: its exchange ends here and upstream.
     mutating func abandon(_ client: Int32) {
         guard clients[client].isAlive else { return }
+        if clients[client].kind == .http2 { abandonStreams(of: client) }
         let exchange = clients[client].exchange
         if exchange >= 0 {
             dropLink(of: exchange)
@@ -322,14 +375,18 @@ extension Worker {
             exchanges[exchange].reason = counters.reason("request.client_left")
             finish(exchange)
         }
+        if clients[client].isStream { resetStream(client, .cancel) }
         close(client: client)
     }
 
     /// A client's deadline has passed.
     mutating func clientTimedOut(_ client: Int32) {
         switch clients[client].phase {
-        case .lingering: close(client: client)
+        case .lingering, .proxyHeader: close(client: client)
+        case .handshake: handshakeTimedOut(client)
+        case .frames: framesTimedOut(client)
         case .head:
+            if clients[client].isStream { return takenTooSlowly(client) }
             guard clients[client].isReceivingHead else { return close(client: client) }
             clients[client].isReceivingHead = false
             refuse(begin(client), .requestTimeout)

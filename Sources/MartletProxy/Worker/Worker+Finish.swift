@@ -1,6 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletHTTP2
 internal import MartletIO
 internal import MartletProvider
 
@@ -13,6 +14,10 @@ extension Worker {
         exchanges[exchange].reason = counters.reason(failure.reason)
         let client = exchanges[exchange].client
         finish(exchange)
+        if clients[client].isStream {
+            resetStream(client, .internalError)
+            return close(client: client)
+        }
         // A reset, not an orderly end: an answer that ends with its connection would look complete.
         Socket.resetOnClose(clients[client].fd)
         close(client: client)
@@ -27,14 +32,20 @@ extension Worker {
         exchanges[exchange].reason = counters.reason(failure.reason)
         exchanges[exchange].hasResponseStarted = true
         staging.removeAll()
-        unsafe failure.write(
-            into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText,
-            isHead: exchanges[exchange].method == .head,
-            close: exchanges[exchange].closesClient, offersBasic: exchanges[exchange].offersBasic)
+        if exchanges[exchange].isGRPC {
+            unsafe failure.writeStatus(
+                into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText)
+        } else {
+            unsafe failure.write(
+                into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText,
+                isHead: exchanges[exchange].method == .head,
+                close: exchanges[exchange].closesClient && !exchanges[exchange].isStream,
+                offersBasic: exchanges[exchange].offersBasic,
+                strictTransportSeconds: clients[client].rules.strictTransportSeconds)
+        }
         exchanges[exchange].bytesOut = staging.count
         let generation = exchanges[exchange].generation
-        unsafe write(unsafe staging.bytes, to: client)
-        staging.removeAll()
+        sendWhole(exchange)
         guard exchanges.holds(exchange, generation) else { return }
         dropLink(of: exchange)
         complete(exchange)
@@ -43,6 +54,7 @@ extension Worker {
     /// The answer has been handed over: the exchange ends, and its connection waits for the next request or closes.
     mutating func complete(_ exchange: Int32) {
         let client = exchanges[exchange].client
+        if exchanges[exchange].isStream { return completeStream(exchange) }
         let closes = exchanges[exchange].closesClient
         clients[client].hasUnreadRequest = !exchanges[exchange].isRequestComplete
         finish(exchange)
@@ -74,7 +86,9 @@ extension Worker {
     mutating func endConnection(_ client: Int32) {
         let mayBeSending =
             clients[client].hasUnreadRequest || clients[client].mayHaveMore || !clients[client].input.isEmpty
-        mayBeSending ? beginLinger(client) : close(client: client)
+        if mayBeSending { return beginLinger(client) }
+        sayGoodbye(client)
+        close(client: client)
     }
 
     /// Logs and counts the exchange and gives its place back.

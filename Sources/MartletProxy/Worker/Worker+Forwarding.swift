@@ -32,6 +32,13 @@ extension Worker {
         return hash
     }
 
+    /// What the connection the request came over is called.
+    private func forwarding(of client: Int32) -> RequestRewriter.Forwarding {
+        RequestRewriter.Forwarding(
+            address: clients[client].address.text, isTrusted: clients[client].address.isTrusted,
+            isSecure: clients[client].rules.isSecure)
+    }
+
     /// The upstream's head: request line, `Host`, kept fields, ours.
     private mutating func writeHead(_ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>) {
         let exchange = request.exchange
@@ -46,8 +53,7 @@ extension Worker {
         let hostStart = staging.count
         unsafe writeHost(exchange, bytes[head.authority])
         exchanges[exchange].hostLine = (hostStart, staging.count)
-        let forwarding = RequestRewriter.Forwarding(
-            address: clients[client].address.text, isTrusted: clients[client].address.isTrusted)
+        let forwarding = forwarding(of: client)
         let removal = RequestRewriter.Removal(
             routes: snapshot.routes, removals: snapshot.facts[route].hasRemovals ? snapshot.removals[route] : nil,
             dropsAuthorization: request.consumedCredential && !snapshot.facts[route].forwardsCredentials,
@@ -59,7 +65,8 @@ extension Worker {
         unsafe rewriter.writeForwarding(of: head, bytes, forwarding, into: &staging)
         unsafe writeFraming(exchange, bytes)
         if exchanges[exchange].tunnel >= 0 { writeUpgrade(exchange) }
-        staging.append("Via: 1.1 martlet\r\nX-Request-Id: ")
+        staging.append(
+            clients[client].isStream ? "Via: 2.0 martlet\r\nX-Request-Id: " : "Via: 1.1 martlet\r\nX-Request-Id: ")
         unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
         staging.append("\r\n")
         unsafe staging.append(unsafe block.bytes)
@@ -116,6 +123,7 @@ extension Worker {
         if exchanges[exchange].tunnel >= 0, !carriesUpgrades(exchange) { return refuse(exchange, .upgradeNotCarried) }
         if case .echo = upstreams.endpoints[Int(endpoint)].address { return echo(exchange) }
         nameHost(exchange, endpoint)
+        if upstreams.endpoints[Int(endpoint)].wire.isHTTP2 { return multiplex(exchange, to: endpoint) }
         if reusing, let link = upstreams.endpoints[Int(endpoint)].idle.popLast() {
             return attach(exchange, to: link)
         }
@@ -140,31 +148,42 @@ extension Worker {
     }
 
     private mutating func connect(_ exchange: Int32, to endpoint: Int32) {
+        switch connect(to: endpoint, .http1) {
+        case .success(let link): attach(exchange, to: link)
+        case .failure(let failure): retryOrRefuse(exchange, failure, nothingSent: true)
+        }
+    }
+
+    /// Begins to connect to an endpoint.
+    mutating func connect(to endpoint: Int32, _ kind: Link.Kind) -> Result<Int32, Failure> {
         guard let place = upstreams.place(of: endpoint) else {
-            return retryOrRefuse(exchange, .upstreamUnavailable("upstream.name_not_resolved"), nothingSent: true)
+            return .failure(.upstreamUnavailable("upstream.name_not_resolved"))
         }
         let (fd, pending): (Int32, Bool)
         do {
             (fd, pending) = try Socket.connect(to: place)
         } catch {
             if !error.isShortage { upstreams.failed(endpoint, refused: true, now: now) }
-            let reason: ErrorCode = error.isShortage ? "upstream.no_descriptor" : "upstream.refused"
-            return retryOrRefuse(exchange, .upstreamUnavailable(reason), nothingSent: true)
+            return .failure(.upstreamUnavailable(error.isShortage ? "upstream.no_descriptor" : "upstream.refused"))
         }
+        let wire = upstreams.endpoints[Int(endpoint)].wire
         let link = links.take()
-        links[link].open(fd: fd, endpoint: endpoint, connected: !pending)
+        // What comes before a request waits for the event that says that the connection is there.
+        let isBare = !wire.isSecure && !wire.sendsProxyHeader && kind == .http1
+        links[link].open(fd: fd, kind: kind, endpoint: endpoint, connected: !pending && isBare)
+        links[link].isSecure = wire.isSecure
         let token = EventToken(.link, index: link, generation: links[link].generation)
         do {
             try poller.add(fd, .connection, token: token.raw)
         } catch {
             closeLink(link)
-            return refuse(exchange, .upstreamUnavailable("upstream.no_descriptor"))
+            return .failure(.upstreamUnavailable("upstream.no_descriptor"))
         }
-        attach(exchange, to: link)
+        return .success(link)
     }
 
     /// Puts the exchange on a link and sends what there is.
-    private mutating func attach(_ exchange: Int32, to link: Int32) {
+    mutating func attach(_ exchange: Int32, to link: Int32) {
         exchanges[exchange].link = link
         exchanges[exchange].responder = .upstream
         exchanges[exchange].headSent = 0
@@ -175,7 +194,7 @@ extension Worker {
         exchanges[exchange].idlePatience = upstreams.groups[group].upstream.idlePatience
         links[link].idlePatience = exchanges[exchange].idlePatience
         if !exchanges[exchange].isRequestComplete { armBody(exchange) }
-        if links[link].phase == .connecting {
+        if !links[link].isUp {
             arm(link: link, at: now &+ upstreams.groups[group].upstream.connectPatience)
         } else {
             links[link].expectAnswer()
@@ -208,6 +227,7 @@ extension Worker {
     mutating func park(_ link: Int32) {
         let endpoint = Int(links[link].endpoint)
         guard !isDraining, !upstreams.endpoints[endpoint].isRetired,
+            !upstreams.endpoints[endpoint].wire.sendsProxyHeader,
             upstreams.endpoints[endpoint].idle.count < Worker.idleLimit
         else { return closeLink(link) }
         links[link].phase = .idle
@@ -220,6 +240,7 @@ extension Worker {
         let idle = upstreams.endpoints[Int(endpoint)].idle
         upstreams.endpoints[Int(endpoint)].idle = []
         for link in idle { closeLink(link) }
+        retireConnections(of: endpoint)
     }
 
     /// Closes a link's connection and forgets it.
@@ -228,7 +249,12 @@ extension Worker {
         if links[link].phase == .idle {
             upstreams.endpoints[Int(links[link].endpoint)].idle.removeAll { $0 == link }
         }
-        _ = CLinux.close(links[link].fd)
+        switch links[link].kind {
+        case .stream: leaveConnection(link)
+        case .http2: forgetConnection(link)
+        case .http1: break
+        }
+        if links[link].fd >= 0 { _ = CLinux.close(links[link].fd) }
         links[link].close()
         links.give(link)
     }

@@ -1,7 +1,9 @@
 private import CLinux
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletHTTP2
 internal import MartletIO
+internal import MartletTLS
 
 /// Upstream sockets: connecting, sending, reading and failing.
 extension Worker {
@@ -22,18 +24,36 @@ extension Worker {
         if readiness.has(.input) { readLink(link) }
     }
 
+    /// What the upstream has still to take.
+    func unsent(_ link: Int32) -> Int {
+        if links[link].kind == .stream {
+            let session = links[links[link].connection].streams?.session
+            return links[link].output.count &+ (session?.unsent(links[link].stream) ?? 0)
+        }
+        return links[link].output.count &+ links[link].wire.count
+    }
+
     private mutating func connected(_ link: Int32, _ readiness: Readiness) {
         let error = Socket.pendingError(links[link].fd)
         guard error == 0, !readiness.has(.broken) else {
             return connectFailed(link, .upstreamUnavailable("upstream.refused"))
         }
         guard readiness.has(.writable) else { return }
+        if needsGreeting(link) { return greet(link) }
+        linkReady(link)
+    }
+
+    /// The way to the upstream is free: the request goes out.
+    mutating func linkReady(_ link: Int32) {
+        if links[link].kind == .http2 { return beginFrames(link) }
         links[link].expectAnswer()
         armAnswer(link)
         flush(link: link)
     }
 
-    private mutating func connectFailed(_ link: Int32, _ failure: Failure) {
+    /// There is no connection, or none that can be trusted.
+    mutating func connectFailed(_ link: Int32, _ failure: Failure) {
+        if links[link].kind == .http2 { return connectionFailed(link, failure) }
         let exchange = links[link].exchange
         upstreams.failed(links[link].endpoint, refused: true, now: now)
         staging.removeAll()
@@ -45,13 +65,14 @@ extension Worker {
         retryOrRefuse(exchange, failure, nothingSent: true)
         guard exchanges.holds(exchange, generation), exchanges[exchange].link >= 0, !waiting.isEmpty else { return }
         unsafe links[exchanges[exchange].link].output.append(unsafe waiting.bytes)
-        if links[exchanges[exchange].link].phase != .connecting { flush(link: exchanges[exchange].link) }
+        if links[exchanges[exchange].link].isUp { flush(link: exchanges[exchange].link) }
     }
 
     // MARK: Sending
 
     /// Sends what waits: the head first, then the body.
     mutating func flush(link: Int32) {
+        if links[link].kind != .http1 || links[link].isSecure { return flushWrapped(link) }
         let exchange = links[link].exchange
         guard exchange >= 0, links[link].phase != .connecting else { return }
         let headLeft = exchanges[exchange].head.count &- exchanges[exchange].headSent
@@ -76,7 +97,7 @@ extension Worker {
     /// The upstream takes no more.
     ///
     /// It may still have answered: what it said is read before the verdict.
-    private mutating func sendFailed(_ link: Int32) {
+    mutating func sendFailed(_ link: Int32) {
         links[link].output.removeAll()
         links[link].hasEnded = true
         let exchange = links[link].exchange
@@ -84,10 +105,10 @@ extension Worker {
         markReady(link: link)
     }
 
-    private mutating func resumeClient(of exchange: Int32) {
+    mutating func resumeClient(of exchange: Int32) {
         let client = exchanges[exchange].client
         let link = exchanges[exchange].link
-        guard clients[client].isPaused, links[link].output.count < Worker.lowWater else { return }
+        guard clients[client].isPaused, unsent(link) < Worker.lowWater else { return }
         clients[client].isPaused = false
         if !exchanges[exchange].isRequestComplete { armBody(exchange) }
         markReady(client: client)
@@ -97,13 +118,18 @@ extension Worker {
 
     /// Reads an answer as far as it has come.
     mutating func readLink(_ link: Int32) {
+        if links[link].kind == .stream { return continueAnswer(link) }
         let generation = links[link].generation
-        if links[link].phase == .idle { return closeLink(link) }
+        if links[link].phase == .idle, !links[link].isSecure { return closeLink(link) }
         for _ in 0..<Worker.readBatch {
             guard !links[link].isPaused else { return }
             let count = receiveBuffer.receive(from: links[link].fd)
             if count > 0 {
-                unsafe answered(link, receiveBuffer.bytes(count))
+                if links[link].isSecure || links[link].kind == .http2 {
+                    unsafe unwrap(link, receiveBuffer.bytes(count))
+                } else {
+                    unsafe answered(link, receiveBuffer.bytes(count))
+                }
                 guard links.holds(link, generation) else { return }
                 guard links[link].phase != .idle else { return checkIdle(link, received: count) }
                 if count < ReceiveBuffer.size, !links[link].hasEnded { return }
@@ -124,7 +150,7 @@ extension Worker {
         if receiveBuffer.receive(from: links[link].fd) >= 0 || martlet_errno() != EAGAIN { closeLink(link) }
     }
 
-    private mutating func answered(_ link: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+    mutating func answered(_ link: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         let generation = links[link].generation
         links[link].hasAnswered = true
         guard links[link].input.isEmpty else {
@@ -145,9 +171,11 @@ extension Worker {
     // MARK: Ends
 
     /// The upstream has sent its last byte.
-    private mutating func linkEnded(_ link: Int32) {
+    mutating func linkEnded(_ link: Int32) {
         if isTunnel(links[link].exchange) { return upstreamEnded(tunnelOf: links[link].exchange) }
-        guard links[link].phase == .body, links[link].framing.isUntilClose else {
+        // RFC 9112 §9.8: under TLS an end that was not announced may be a cut.
+        let isAnnounced = !links[link].isSecure || links[link].engine?.isPeerClosed == true
+        guard links[link].phase == .body, links[link].framing.isUntilClose, isAnnounced else {
             return linkBroke(link, links[link].hasAnswered ? "upstream.truncated" : "upstream.closed_early")
         }
         links[link].keepsAlive = false
@@ -157,7 +185,9 @@ extension Worker {
     }
 
     /// The connection failed with a request on it.
-    private mutating func linkBroke(_ link: Int32, _ reason: ErrorCode) {
+    mutating func linkBroke(_ link: Int32, _ reason: ErrorCode) {
+        if links[link].phase == .handshake { return connectFailed(link, .upstreamUnavailable(reason)) }
+        if links[link].kind == .http2 { return connectionBroke(link, reason) }
         let exchange = links[link].exchange
         guard exchange >= 0 else { return closeLink(link) }
         if isTunnel(exchange) { return fail(exchange, .upstreamInvalid("tunnel.upstream_broke")) }
@@ -183,7 +213,8 @@ extension Worker {
         if isTunnel(exchange) { return }
         switch links[link].phase {
         case .idle: closeLink(link)
-        case .connecting: connectFailed(link, .upstreamTimeout("upstream.connect_timed_out"))
+        case .frames: framesIdle(link)
+        case .connecting, .handshake: connectFailed(link, .upstreamTimeout("upstream.connect_timed_out"))
         case .awaitingHead:
             // An upstream that waits for the rest of a request has not failed.
             if exchanges[exchange].isRequestComplete || !links[link].output.isEmpty {

@@ -32,9 +32,7 @@ extension Worker {
         exchanges[exchange].handler = handler
         if exchanges[exchange].isRequestComplete { return startLocal(exchange) }
         guard exchanges[exchange].expectsContinue else { return }
-        staging.removeAll()
-        staging.append("HTTP/1.1 100 Continue\r\n\r\n")
-        sendStaging(exchange)
+        sendContinue(exchange)
     }
 
     /// The request is whole: the handler is asked, off the loop.
@@ -108,7 +106,7 @@ extension Worker {
         if exchanges[exchange].method != .head { staging.append(response.body) }
         exchanges[exchange].bytesOut = response.body.count
         let generation = exchanges[exchange].generation
-        sendStaging(exchange)
+        sendWhole(exchange)
         if exchanges.holds(exchange, generation) { complete(exchange) }
     }
 }

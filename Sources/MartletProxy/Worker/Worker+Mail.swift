@@ -2,8 +2,10 @@ private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletHTTP2
 internal import MartletIO
 internal import MartletProvider
+internal import MartletTLS
 
 /// Messages from other threads, and the life of listeners.
 extension Worker {
@@ -19,6 +21,8 @@ extension Worker {
             case .answer(let exchange, let generation, let response):
                 guard exchanges.holds(exchange, generation) else { continue }
                 localAnswered(exchange, response)
+            case .handshake(let client, let generation, let step):
+                if clients.holds(client, generation) { handshakeWent(client, step) }
             case .adopt(let next, let sockets): adopt(next, sockets)
             case .resolved(let names): upstreams.resolve(names)
             case .forget:
@@ -58,8 +62,7 @@ extension Worker {
         for socket in sockets {
             if let place = listeners.firstIndex(where: { $0.id == socket.id }) {
                 _ = CLinux.close(socket.fd)
-                listeners[place] = ListenerSocket(
-                    id: socket.id, fd: listeners[place].fd, isUnix: socket.isUnix, role: socket.role)
+                listeners[place] = socket.keeping(listeners[place].fd)
             } else {
                 try? listen(socket)
             }
@@ -98,6 +101,10 @@ extension Worker {
         listeners.removeAll()
         drainDeadline = deadline
         for client in 0..<clients.end where clients[client].isAlive {
+            if let streams = clients[client].streams {
+                streams.session.goAway()
+                markDirty(client: client)
+            }
             if clients[client].phase == .head, !clients[client].isReceivingHead, clients[client].output.isEmpty {
                 arm(client: client, at: now &+ Worker.drainIdle)
             }
@@ -109,7 +116,8 @@ extension Worker {
 
     /// The drain is over: what is left is cut.
     mutating func cutEverything() {
-        for client in 0..<clients.end where clients[client].isAlive { abandon(client) }
+        // Connections take their streams with them.
+        for client in 0..<clients.end where clients[client].isAlive && !clients[client].isStream { abandon(client) }
     }
 
     // MARK: Counters

@@ -12,15 +12,20 @@ extension Worker {
     /// Takes bytes of a request's body as far as they can go.
     /// - Returns: how many were used; 0 when more are needed first or the other side is slow.
     mutating func takeBody(_ bytes: UnsafeBufferPointer<UInt8>, for exchange: Int32) -> Int {
-        if isTunnel(exchange) { return unsafe tunnelUp(bytes, exchange) }
+        if isTunnel(exchange) {
+            if exchanges[exchange].isStream { creditStream(exchanges[exchange].client, bytes.count) }
+            return unsafe tunnelUp(bytes, exchange)
+        }
         let generation = exchanges[exchange].generation
         let used: Int
         switch exchanges[exchange].framing {
         case .length: used = unsafe takeLength(bytes, exchange)
-        case .chunked: used = unsafe takeChunks(bytes, exchange)
+        case .chunked:
+            used = unsafe exchanges[exchange].isStream ? takeStreamed(bytes, exchange) : takeChunks(bytes, exchange)
         case .none, .untilClose: used = 0
         }
         guard exchanges.holds(exchange, generation) else { return bytes.count }
+        if exchanges[exchange].isStream { creditStream(exchanges[exchange].client, used) }
         if exchanges[exchange].link >= 0 { flush(link: exchanges[exchange].link) }
         guard exchanges.holds(exchange, generation) else { return bytes.count }
         if exchanges[exchange].isRequestComplete { requestComplete(exchange) } else { armBody(exchange) }
@@ -60,6 +65,26 @@ extension Worker {
         }
     }
 
+    /// The frames of a stream say themselves how long they are, and which is the last.
+    private mutating func takeStreamed(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Int {
+        exchanges[exchange].bodyBytes &+= bytes.count
+        guard exchanges[exchange].bodyBytes <= exchanges[exchange].bodyLimit else {
+            fail(exchange, .bodyTooLarge)
+            return bytes.count
+        }
+        unsafe passChunk(bytes, of: exchange)
+        return bytes.count
+    }
+
+    /// The last frame of a stream's body has been used.
+    mutating func endStreamed(_ exchange: Int32) {
+        let generation = exchanges[exchange].generation
+        exchanges[exchange].isRequestComplete = true
+        endChunks(of: exchange)
+        if exchanges[exchange].link >= 0 { flush(link: exchanges[exchange].link) }
+        if exchanges.holds(exchange, generation) { requestComplete(exchange) }
+    }
+
     /// Hands body bytes to whoever answers.
     private mutating func pass(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
         exchanges[exchange].bytesIn &+= bytes.count
@@ -80,12 +105,13 @@ extension Worker {
 
     private mutating func passChunk(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
         let link = exchanges[exchange].link
-        if exchanges[exchange].responder == .upstream, link >= 0 {
+        let isChunk = exchanges[exchange].responder == .upstream && link >= 0 && links[link].kind != .stream
+        if isChunk {
             links[link].output.append(hexadecimal: UInt(bytes.count))
             links[link].output.append("\r\n")
         }
         unsafe pass(bytes, of: exchange)
-        if exchanges[exchange].responder == .upstream, link >= 0 { links[link].output.append("\r\n") }
+        if isChunk { links[link].output.append("\r\n") }
     }
 
     /// A trailer passes if the request announced it and it says nothing about framing, routing, credentials or identity.
@@ -93,12 +119,25 @@ extension Worker {
         let name = unsafe bytes[field.name]
         guard field.known == .other, field.alias == .other,
             unsafe !snapshot.routes.reservedNames.contains(field, in: bytes.span),
-            unsafe announces(name, exchange)
+            unsafe goesOverStream(exchange) || announces(name, exchange)
         else { return }
-        unsafe exchanges[exchange].pendingTrailers.append(name)
-        exchanges[exchange].pendingTrailers.append(": ")
-        unsafe exchanges[exchange].pendingTrailers.append(bytes[field.value])
-        exchanges[exchange].pendingTrailers.append("\r\n")
+        unsafe exchanges[exchange].requestTrailers.append(name)
+        exchanges[exchange].requestTrailers.append(": ")
+        unsafe exchanges[exchange].requestTrailers.append(bytes[field.value])
+        exchanges[exchange].requestTrailers.append("\r\n")
+    }
+
+    /// The same for the trailers of a stream, lines of text.
+    mutating func keepTrailers(_ lines: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
+        var index = 0
+        while let field = unsafe TrailerLines.next(lines.span, from: &index) {
+            unsafe keepTrailer(field, lines, of: exchange)
+        }
+    }
+
+    /// Whether the upstream gets the request in frames, where trailers need no announcement.
+    private func goesOverStream(_ exchange: Int32) -> Bool {
+        exchanges[exchange].link >= 0 && links[exchanges[exchange].link].kind == .stream
     }
 
     private func announces(_ name: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Bool {
@@ -112,9 +151,9 @@ extension Worker {
 
     private mutating func endChunks(of exchange: Int32) {
         let link = exchanges[exchange].link
-        guard exchanges[exchange].responder == .upstream, link >= 0 else { return }
+        guard exchanges[exchange].responder == .upstream, link >= 0, links[link].kind != .stream else { return }
         links[link].output.append(Worker.lastChunk)
-        unsafe links[link].output.append(unsafe exchanges[exchange].pendingTrailers.bytes)
+        unsafe links[link].output.append(unsafe exchanges[exchange].requestTrailers.bytes)
         links[link].output.append("\r\n")
     }
 
@@ -153,9 +192,7 @@ extension Worker {
     private mutating func sayContinue(_ exchange: Int32) {
         exchanges[exchange].hasContinued = true
         armBody(exchange)
-        staging.removeAll()
-        staging.append("HTTP/1.1 100 Continue\r\n\r\n")
-        sendStaging(exchange)
+        sendContinue(exchange)
     }
 
     /// The deadline of a client with a request under way has passed.
@@ -170,7 +207,7 @@ extension Worker {
             if exchanges[exchange].responder == .local, !exchanges[exchange].hasResponseStarted {
                 return fail(exchange, .localFailed)
             }
-            return clients[client].output.isEmpty ? () : abandon(client)
+            return hasTakenEverything(client) ? () : takenTooSlowly(client)
         }
         if awaitsContinue(exchange) { return sayContinue(exchange) }
         if clients[client].isPaused { return pausedTimedOut(exchange) }

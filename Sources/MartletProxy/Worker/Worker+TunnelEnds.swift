@@ -106,7 +106,7 @@ extension Worker {
     private mutating func tunnelTimedOut(_ exchange: Int32) {
         let tunnel = exchanges[exchange].tunnel
         let client = exchanges[exchange].client
-        guard clients[client].output.isEmpty else {
+        guard hasTakenEverything(client) else {
             // One that takes bytes gets the rest of what its upstream said before it left.
             let isTaking = now &- clients[client].takenAt < Worker.closePatience
             if isTaking, tunnels[tunnel].phase == .open { return }

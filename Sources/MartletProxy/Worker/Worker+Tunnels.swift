@@ -1,6 +1,7 @@
 private import CLinux
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletTLS
 
 /// Tunnels: bytes both ways, each side held back while the other is slow.
 extension Worker {
@@ -53,7 +54,7 @@ extension Worker {
         guard link >= 0, !tunnels[exchanges[exchange].tunnel].upstream.isTold else { return }
         exchanges[exchange].bytesIn &+= bytes.count
         unsafe links[link].output.append(bytes)
-        if links[link].output.count > Worker.highWater { clients[exchanges[exchange].client].isPaused = true }
+        if unsent(link) > Worker.highWater { clients[exchanges[exchange].client].isPaused = true }
     }
 
     // MARK: From the upstream
@@ -148,8 +149,8 @@ extension Worker {
         }
         let isClientDone = isDone(tunnels[tunnel].client, hasClosed: tunnels[tunnel].fromClient.hasClosed)
         let isUpstreamDone = isDone(tunnels[tunnel].upstream, hasClosed: tunnels[tunnel].fromUpstream.hasClosed)
-        let isOutDown = clients[client].output.isEmpty
-        let isOutUp = links[link].output.isEmpty
+        let isOutDown = hasTakenEverything(client)
+        let isOutUp = unsent(link) == 0
         if isOutUp, tunnels[tunnel].client.hasEnded || (tunnels[tunnel].upstream.isTold && isUpstreamDone) {
             shut(link: link, of: tunnel)
         }
@@ -177,8 +178,17 @@ extension Worker {
     }
 
     /// Says that no more bytes come, and goes on reading.
-    private func endOutput(link: Int32) { _ = shutdown(links[link].fd, Int32(SHUT_WR)) }
+    private mutating func endOutput(link: Int32) {
+        links[link].engine?.close()
+        links[link].engine?.takeCiphertext(into: &links[link].wire)
+        sendWire(link)
+        _ = shutdown(links[link].fd, Int32(SHUT_WR))
+    }
 
     /// The same for a client.
-    private func endOutput(client: Int32) { _ = shutdown(clients[client].fd, Int32(SHUT_WR)) }
+    private mutating func endOutput(client: Int32) {
+        if clients[client].isStream { return endStream(clients[client].exchange) }
+        sayGoodbye(client)
+        _ = shutdown(clients[client].fd, Int32(SHUT_WR))
+    }
 }

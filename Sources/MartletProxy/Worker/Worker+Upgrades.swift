@@ -186,11 +186,12 @@ extension Worker {
 
     private mutating func writeSwitch(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         staging.append("HTTP/1.1 101 Switching Protocols\r\n")
-        unsafe copyAnswerFields(bytes, isInterim: true)
+        unsafe copyAnswerFields(bytes, exchange, isInterim: true)
         staging.append("Connection: Upgrade\r\nUpgrade: ")
         unsafe staging.append(unsafe tunnels[exchanges[exchange].tunnel].name.bytes)
         staging.append("\r\nX-Request-Id: ")
         unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
         staging.append("\r\n\r\n")
+        sendHead(exchange, ends: false)
     }
 }

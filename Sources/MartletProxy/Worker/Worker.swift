@@ -21,13 +21,14 @@ package struct Worker: ~Copyable {
         package let resolved: [ResolvedName]
         package let mailbox: Mailbox
         package let verifier: Verifier
+        package let handshakes: WorkPool
         package let connections: ConnectionLimit
         package let log: any AccessLogging
         package let clock: Clock
 
         package init(
             id: Int, snapshot: Snapshot, listeners: [ListenerSocket], resolved: [ResolvedName], mailbox: Mailbox,
-            verifier: Verifier, connections: ConnectionLimit, log: any AccessLogging, clock: Clock
+            verifier: Verifier, handshakes: WorkPool, connections: ConnectionLimit, log: any AccessLogging, clock: Clock
         ) {
             self.id = id
             self.snapshot = snapshot
@@ -35,6 +36,7 @@ package struct Worker: ~Copyable {
             self.resolved = resolved
             self.mailbox = mailbox
             self.verifier = verifier
+            self.handshakes = handshakes
             self.connections = connections
             self.log = log
             self.clock = clock
@@ -50,6 +52,8 @@ package struct Worker: ~Copyable {
     let id: Int
     let mailbox: Mailbox
     let verifier: Verifier
+    /// Threads for what a TLS handshake costs.
+    let handshakes: WorkPool
     let connections: ConnectionLimit
     let accessLog: any AccessLogging
     let clock: Clock
@@ -71,6 +75,8 @@ package struct Worker: ~Copyable {
     var watchedAt: Int64 = 0
     /// Clients and links to go on with before the next wait.
     var ready: [EventToken] = []
+    /// HTTP/2 connections that may have frames to write.
+    var dirty: [EventToken] = []
 
     var upstreams = UpstreamDirectory()
     var grants: TokenTable<Grant>
@@ -94,9 +100,10 @@ package struct Worker: ~Copyable {
     // Scratch space of the thread, reused for every request.
     var head: RequestHead
     var answer: ResponseHead
-    var trailers = FieldList(capacity: 64)
     let receiveBuffer = ReceiveBuffer()
     var staging = ByteBuffer(capacity: 128 * 1024)
+    /// What was decrypted last, or is to be encrypted next.
+    var plain = ByteBuffer(capacity: 64 * 1024)
     var path = ByteBuffer(capacity: 8 * 1024)
     var block = ByteBuffer(capacity: 4 * 1024)
     var idText = ByteBuffer(capacity: 64)
@@ -122,6 +129,7 @@ package struct Worker: ~Copyable {
         id = setup.id
         mailbox = setup.mailbox
         verifier = setup.verifier
+        handshakes = setup.handshakes
         connections = setup.connections
         accessLog = setup.log
         clock = setup.clock
@@ -156,6 +164,7 @@ package struct Worker: ~Copyable {
             sweepRevoked()
             watchExchanges()
             expire()
+            if !dirty.isEmpty { pumpAll() }
             records.hand(to: accessLog, now: now, isIdle: count == 0)
             if isDraining && isDrained { break }
         }

@@ -42,7 +42,10 @@ struct Listeners: Sendable {
             }) {
                 next.append(kept)
                 for loop in 0..<loops {
-                    sockets[loop].append(ListenerSocket(id: kept.id, fd: -1, isUnix: kept.actual.isUnix, role: role))
+                    sockets[loop].append(
+                        ListenerSocket(
+                            id: kept.id, fd: -1, isUnix: kept.actual.isUnix, role: role,
+                            configuration: configuration))
                 }
                 continue
             }
@@ -51,7 +54,9 @@ struct Listeners: Sendable {
                 next.append(place)
                 for loop in 0..<loops {
                     sockets[loop].append(
-                        ListenerSocket(id: place.id, fd: descriptors[loop], isUnix: place.actual.isUnix, role: role))
+                        ListenerSocket(
+                            id: place.id, fd: descriptors[loop], isUnix: place.actual.isUnix, role: role,
+                            configuration: configuration))
                 }
             } catch {
                 for socket in sockets.joined() where socket.fd >= 0 { close(socket.fd) }

@@ -29,7 +29,8 @@ final class LoopGroup: Sendable {
                 mailboxes.append(mailbox)
                 let setup = Worker.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
-                    verifier: services.verifier, connections: connections, log: log ?? services.sink,
+                    verifier: services.verifier, handshakes: services.handshakes, connections: connections,
+                    log: log ?? services.sink,
                     clock: services.clock)
                 let started = Completion()
                 threads.append(try SystemThread(name: "\(name)-\(index)") { LoopGroup.run(setup, started) })

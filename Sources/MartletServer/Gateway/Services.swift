@@ -16,6 +16,8 @@ struct Services: Sendable {
     let fetcher: HTTPFetcher
     let verifier: Verifier
     let connections: ConnectionLimit
+    /// The costly half of TLS handshakes: a flood of them leaves the loops to those who are through.
+    let handshakes: WorkPool
     /// Password hashes; they take what the loops leave.
     let hashing: WorkPool
 
@@ -27,6 +29,9 @@ struct Services: Sendable {
         logger = Logger(sink, minimum: level)
         connections = ConnectionLimit()
         verifier = Verifier(threads: Services.coreCount, clock: clock)
+        handshakes = WorkPool(
+            name: "martlet-tls", threads: Services.coreCount, queue: Services.handshakesWaiting, niceness: 5,
+            clock: clock)
         hashing = WorkPool(
             name: "martlet-hash", threads: Services.coreCount, queue: Services.hashesWaiting, niceness: 10, clock: clock
         )
@@ -42,12 +47,16 @@ struct Services: Sendable {
     /// Hashes that may wait for a thread; more logins are told to come back.
     private static let hashesWaiting = 64
 
+    /// Handshakes that may wait for a thread; more are refused.
+    private static let handshakesWaiting = 16_384
+
     /// Processors that this process may use.
     static var coreCount: Int { max(SystemInformation.usableProcessors, 1) }
 
     /// Ends the threads.
     func shutdown() {
         verifier.stop()
+        handshakes.stop()
         hashing.stop()
         fetcher.shutdown()
         resolver.shutdown()

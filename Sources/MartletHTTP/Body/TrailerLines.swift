@@ -1,0 +1,11 @@
+/// The lines of a trailer section that came in frames, written as text.
+package enum TrailerLines {
+    /// The field of the line at `offset`, which then stands behind it; `nil` at the end, or where no field is.
+    package static func next(_ bytes: Span<UInt8>, from offset: inout Int) -> HeadField? {
+        guard offset < bytes.count else { return nil }
+        var field = HeadField.none
+        guard case .next(let next) = FieldLine.read(bytes, at: offset, into: &field) else { return nil }
+        offset = next
+        return field
+    }
+}

@@ -1,0 +1,53 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletIO
+
+/// The PROXY protocol: who the client of a trusted load balancer is.
+extension Worker {
+    /// A connection that must begin with a PROXY protocol header.
+    mutating func awaitProxyHeader(_ client: Int32) {
+        // Anybody else could claim any address: closed without an answer.
+        guard clients[client].address.isTrusted else { return close(client: client) }
+        clients[client].phase = .proxyHeader
+        arm(client: client, at: now &+ snapshot.patience.requestHead)
+    }
+
+    /// Bytes of the header have come, and perhaps of what follows it.
+    mutating func useProxyHeader(_ client: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        unsafe clients[client].input.append(bytes)
+        let received = unsafe clients[client].input.bytes
+        switch unsafe ProxyHeader.parse(received.span) {
+        case .needMore: return
+        case .failure: return close(client: client)
+        case .complete(let count, let peer):
+            if case .address(let address) = peer {
+                guard rename(client, address.bytes) else { return close(client: client) }
+            }
+            clients[client].input.consume(count)
+        }
+        beginWire(client)
+        guard !clients[client].input.isEmpty else { return clients[client].input.release() }
+        var rest = ByteBuffer()
+        swap(&rest, &clients[client].input)
+        unsafe arrived(client, rest.bytes)
+    }
+
+    /// From here on the client has the address that the header tells.
+    ///
+    /// - Returns: `false` where that address has too many connections.
+    private mutating func rename(_ client: Int32, _ octets: [UInt8]) -> Bool {
+        let admission = connections.enter(octets, limits: snapshot.limits)
+        guard admission != .refused else {
+            counters.refused &+= 1
+            return false
+        }
+        connections.leave(clients[client].peerBytes, clients[client].admission)
+        clients[client].admission = admission
+        clients[client].peerBytes = octets
+        clients[client].address = ClientAddress(
+            bytes: octets, text: Array(SocketEndpoint.text(of: octets).utf8),
+            isTrusted: snapshot.trustedProxies.contains { $0.contains(octets) })
+        return true
+    }
+}
