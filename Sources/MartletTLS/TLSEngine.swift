@@ -90,9 +90,12 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
         ERR_clear_error()
     }
 
+    /// Whether there is anything for `takeCiphertext` to hand out.
+    package var hasCiphertext: Bool { unsafe !wire.pointee.output.isEmpty }
+
     /// Moves what is to go on the wire to the end of `buffer`.
     package mutating func takeCiphertext(into buffer: inout ByteBuffer) {
-        if unsafe wire.pointee.output.isEmpty { return }
+        guard hasCiphertext else { return }
         if buffer.isEmpty {
             unsafe swap(&buffer, &wire.pointee.output)
         } else {

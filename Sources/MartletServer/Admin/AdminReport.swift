@@ -36,6 +36,8 @@ struct AdminReport: Sendable {
     let accounts: AccountHealth?
     /// Password hashes that wait for a thread.
     let hashesWaiting: Int
+    /// Every certificate that listeners and upstreams get to see.
+    let certificates: [WireSecurity.Shown]
     /// Which listeners there are.
     let addresses: [String]
     let droppedLogBatches: Int
@@ -68,6 +70,7 @@ extension AdminReport {
             store: store, listener: listener, accounts: accounts, onError: graph.blueprint.configuration.store.onError,
             providers: providers,
             isDraining: gateway.isDraining)
+        certificates = graph.blueprint.security.certificates
         addresses = gateway.addresses
         droppedLogBatches = gateway.services.sink.droppedBatches
         reloads = gateway.reloads

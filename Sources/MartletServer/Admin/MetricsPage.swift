@@ -22,6 +22,7 @@ struct MetricsPage {
         state(report)
         store(report)
         signIn(report)
+        certificates(report)
         server(report)
         process(report)
         providers(report.providers)
@@ -149,6 +150,25 @@ struct MetricsPage {
         out.family("martlet_accounts_failures_total", .counter, "Questions that the account store left open, by code.")
         for (code, count) in accounts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             out.sample(["code": code.rawValue], count)
+        }
+    }
+
+    private mutating func certificates(_ report: AdminReport) {
+        guard !report.certificates.isEmpty else { return }
+        out.family(
+            "martlet_tls_certificate_expiry_seconds", .gauge,
+            "Until a certificate that is shown expires, by who gets to see it; negative when it has.")
+        for shown in report.certificates {
+            out.sample(
+                ["side": shown.side, "place": shown.place, "file": shown.file], shown.secondsLeft(at: report.now))
+        }
+        out.family(
+            "martlet_tls_certificate_valid", .gauge,
+            "1 for a certificate that is neither expired nor yet to come, 0 for another.")
+        for shown in report.certificates {
+            out.sample(
+                ["side": shown.side, "place": shown.place, "file": shown.file],
+                shown.problem(at: report.now) == nil ? 1 : 0)
         }
     }
 

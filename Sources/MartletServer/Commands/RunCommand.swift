@@ -3,12 +3,15 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
 internal import MartletRouter
+internal import MartletTLS
 
 /// `martlet run`: serves until a signal ends it.
 struct RunCommand {
     private let path: String
     private let listen: String?
     private let registry: ProviderRegistry
+    /// One set for all configurations that are read: TLS sessions go on after a reload.
+    private let tickets = TLSTicketKeys(clock: .system)
 
     init(_ options: Options, _ registry: ProviderRegistry) {
         path = options["config"] ?? "config.yaml"
@@ -41,7 +44,7 @@ struct RunCommand {
     /// Reads the configuration; `--listen` stands for the whole of `server.listen`.
     private func read() -> (Blueprint?, Diagnostics) {
         let (blueprint, diagnostics) = Blueprint.read(
-            path, registry: registry, environment: SystemInformation.environment)
+            path, registry: registry, environment: SystemInformation.environment, tickets: tickets)
         guard let listen, let blueprint else { return (blueprint, diagnostics) }
         return blueprint.listening(on: listen, diagnostics)
     }

@@ -6,6 +6,7 @@ internal import MartletProxy
 internal import MartletRedis
 package import MartletRouter
 internal import MartletSignIn
+package import MartletTLS
 
 /// A configuration that was read, decoded, cross-checked and compiled: everything that can be wrong without I/O has been found.
 ///
@@ -17,6 +18,8 @@ package struct Blueprint: Sendable {
     /// Signs what upstreams are told, where the configuration asks for it.
     package let assertion: AssertionSigner?
     let store: StorePlan
+    /// Certificates, keys and authorities of listeners and upstreams.
+    let security: WireSecurity
 
     /// Where shared values are kept.
     enum StorePlan: Sendable {
@@ -29,14 +32,16 @@ package struct Blueprint: Sendable {
     ///   - path: the configuration file.
     ///   - registry: the plugins that there are.
     ///   - environment: looks up `${VAR}`.
+    ///   - tickets: what TLS sessions of its listeners are sealed with; a running gateway's, so that they go on.
     /// - Returns: the blueprint unless there is an error, and every diagnostic.
     package static func read(
-        _ path: String, registry: ProviderRegistry, environment: @escaping (String) -> String?
+        _ path: String, registry: ProviderRegistry, environment: @escaping (String) -> String?,
+        tickets: TLSTicketKeys = TLSTicketKeys(clock: .system)
     ) -> (Blueprint?, Diagnostics) {
         make(
             from: GatewayConfiguration.load(
                 path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue)),
-            registry)
+            registry, tickets)
     }
 
     /// Reads a text; for configurations that the program writes itself.
@@ -47,11 +52,12 @@ package struct Blueprint: Sendable {
             from: GatewayConfiguration.decode(
                 text: Array(text.utf8), file: name, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
             ),
-            registry)
+            registry, TLSTicketKeys(clock: .system))
     }
 
     private static func make(
-        from loaded: (configuration: GatewayConfiguration?, diagnostics: Diagnostics), _ registry: ProviderRegistry
+        from loaded: (configuration: GatewayConfiguration?, diagnostics: Diagnostics), _ registry: ProviderRegistry,
+        _ tickets: TLSTicketKeys
     ) -> (Blueprint?, Diagnostics) {
         var diagnostics = loaded.diagnostics
         guard let configuration = loaded.configuration else { return (nil, diagnostics) }
@@ -68,10 +74,13 @@ package struct Blueprint: Sendable {
         let assertion = signer(configuration.assertion, &diagnostics)
         let store = plan(configuration.store, &diagnostics)
         checkAccounts(configuration.accounts, &diagnostics)
+        let security = WireSecurity(configuration, tickets: tickets, into: &diagnostics)
+        security.warn(at: Clock.system.unixTime, into: &diagnostics)
         guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }
         return (
             Blueprint(
-                configuration: configuration, routes: routes, providers: providers, assertion: assertion, store: store),
+                configuration: configuration, routes: routes, providers: providers, assertion: assertion, store: store,
+                security: security),
             diagnostics
         )
     }
@@ -143,7 +152,8 @@ extension Blueprint {
         changed.server.listeners = [ListenerConfiguration(address: Located(address, at: place), reusePort: false)]
         return (
             Blueprint(
-                configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store),
+                configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store,
+                security: security.withListeners(1)),
             diagnostics
         )
     }

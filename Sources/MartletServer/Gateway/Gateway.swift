@@ -20,6 +20,7 @@ package final class Gateway: Sendable {
         var starting: Task<Void, Never>?
         var resolving: Task<Void, Never>?
         var watching: Task<Void, Never>?
+        var reminding: Task<Void, Never>?
         /// End what replaced configurations used.
         var retiring: [Task<Void, Never>] = []
         var isDraining = false
@@ -32,6 +33,8 @@ package final class Gateway: Sendable {
     private static let resolveInterval = Duration.seconds(30)
     /// How often the store's connection is looked at.
     private static let watchInterval = Duration.milliseconds(100)
+    /// How often certificates that nobody believes are told of again.
+    private static let remindInterval = Duration.seconds(24 * 3600)
 
     let services: Services
     /// When it was built.
@@ -77,7 +80,8 @@ package final class Gateway: Sendable {
         let resolved = await NameResolution.resolve(graph.snapshot, services)
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
-        let sockets = try listeners.open(configuration.server.listeners, loops: count, role: .gateway)
+        let sockets = try listeners.open(
+            configuration.server.listeners, loops: count, role: .gateway, security: graph.blueprint.security.listeners)
         let loops = try LoopGroup(
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
             connections: services.connections)
@@ -94,6 +98,7 @@ package final class Gateway: Sendable {
             state.starting = starting
             state.resolving = Task { [weak self] in await self?.keepResolving() }
             state.watching = Task { [weak self] in await self?.keepWatchOfStore() }
+            state.reminding = Task { [weak self] in await self?.keepRemindingOfCertificates() }
         }
         for address in addresses { announce(address, "public") }
         if let adminAddress { announce(adminAddress, "admin") }
@@ -128,6 +133,20 @@ package final class Gateway: Sendable {
                 isRefusing = refuses
                 forgetting.refuseSessions(refuses)
             }
+        }
+    }
+
+    /// Tells of certificates that nobody believes, at once and once a day.
+    private func keepRemindingOfCertificates() async {
+        while !Task.isCancelled {
+            let now = services.clock.unixTime
+            for shown in graph.blueprint.security.certificates {
+                guard let problem = shown.problem(at: now) else { continue }
+                services.logger.error(
+                    "a certificate is not good", ("code", "\(problem.code)"), ("reason", problem.text),
+                    (shown.side, shown.place))
+            }
+            do { try await Task.sleep(for: Gateway.remindInterval) } catch { return }
         }
     }
 
@@ -223,7 +242,8 @@ package final class Gateway: Sendable {
         guard let loops = state.withLock({ $0.loops }) else { return }
         var listeners = state.withLock { $0.listeners }
         let sockets = try listeners.open(
-            next.blueprint.configuration.server.listeners, loops: loops.count, role: .gateway)
+            next.blueprint.configuration.server.listeners, loops: loops.count, role: .gateway,
+            security: next.blueprint.security.listeners)
         let opened = listeners
         state.withLock { state in
             state.graph = next
@@ -288,7 +308,7 @@ package final class Gateway: Sendable {
         let (loops, admin, tasks) = state.withLock { state in
             state.isDraining = true
             state.listeners.removeFiles()
-            return (state.loops, state.admin, [state.starting, state.resolving, state.watching])
+            return (state.loops, state.admin, [state.starting, state.resolving, state.watching, state.reminding])
         }
         for task in tasks { task?.cancel() }
         loops?.drain(until: services.clock.monotonicTime + patience)

@@ -50,7 +50,9 @@ struct Graph: Sendable {
             policy: SessionPolicy(configuration.sessions), backend: store.sessions, clock: services.clock,
             onRevoked: { forgetting.revoked($0) })
         let snapshot = Snapshot(
-            routes: blueprint.routes, upstreams: configuration.upstreams.map { Upstream($0) }, providers: providers,
+            routes: blueprint.routes,
+            upstreams: zip(configuration.upstreams, blueprint.security.upstreams).map { Upstream($0, tls: $1) },
+            providers: providers,
             server: configuration.server,
             signIn: signIn(configuration, blueprint, parts, providers, sessions))
         return Graph(

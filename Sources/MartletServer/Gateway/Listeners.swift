@@ -3,6 +3,7 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletIO
 internal import MartletProxy
+internal import MartletTLS
 
 /// The addresses the process listens on, and one socket of each for every loop.
 struct Listeners: Sendable {
@@ -29,14 +30,17 @@ struct Listeners: Sendable {
     ///   - configurations: the listeners there shall be.
     ///   - loops: how many loops accept.
     ///   - role: what is done with requests.
+    ///   - security: for each of the configurations its TLS; nothing at all is clear text.
     /// - Returns: for every loop its sockets; −1 stands for one that the loop has already.
     /// - Throws: `server.address_in_use` and the like; then nothing has changed.
     mutating func open(
-        _ configurations: [ListenerConfiguration], loops: Int, role: ListenerSocket.Role
+        _ configurations: [ListenerConfiguration], loops: Int, role: ListenerSocket.Role,
+        security: [TLSServerContext?] = []
     ) throws(StartError) -> [[ListenerSocket]] {
         var sockets = [[ListenerSocket]](repeating: [], count: loops)
         var next: [Place] = []
-        for configuration in configurations {
+        for (index, configuration) in configurations.enumerated() {
+            let tls = security.indices.contains(index) ? security[index] : nil
             if let kept = places.first(where: { place in
                 place.configured == configuration.address.value && !next.contains { $0.id == place.id }
             }) {
@@ -45,7 +49,7 @@ struct Listeners: Sendable {
                     sockets[loop].append(
                         ListenerSocket(
                             id: kept.id, fd: -1, isUnix: kept.actual.isUnix, role: role,
-                            configuration: configuration))
+                            configuration: configuration, tls: tls))
                 }
                 continue
             }
@@ -56,7 +60,7 @@ struct Listeners: Sendable {
                     sockets[loop].append(
                         ListenerSocket(
                             id: place.id, fd: descriptors[loop], isUnix: place.actual.isUnix, role: role,
-                            configuration: configuration))
+                            configuration: configuration, tls: tls))
                 }
             } catch {
                 for socket in sockets.joined() where socket.fd >= 0 { close(socket.fd) }

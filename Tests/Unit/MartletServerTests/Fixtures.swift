@@ -18,6 +18,7 @@ struct ReportFixture {
     var accounts: AccountHealth?
     var onError = StoreConfiguration.OnError.cached
     var isDraining = false
+    var certificates: [WireSecurity.Shown] = []
     var addresses = ["127.0.0.1:8080"]
     var reloads = ReloadRecord(loadedAt: UnixTime(seconds: 1_700_000_000))
 
@@ -25,7 +26,7 @@ struct ReportFixture {
         AdminReport(
             readiness: readiness, loops: loops, answeringLoops: answering ?? loops.count, routes: routes,
             providers: providers, store: store, listener: listener, accounts: accounts, hashesWaiting: 2,
-            addresses: addresses, droppedLogBatches: 3, reloads: reloads,
+            certificates: certificates, addresses: addresses, droppedLogBatches: 3, reloads: reloads,
             process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
             startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
             monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3")

@@ -1,0 +1,158 @@
+import MartletConfig
+import MartletCore
+import MartletProvider
+import MartletTLS
+import MartletTesting
+import Testing
+
+@testable import MartletServer
+
+/// A folder with certificates for all tests: making them takes longer than reading them.
+private struct Certificates: Sendable {
+    let authority: CertificateAuthority
+    let good: CertificateAuthority.Issued
+    let other: CertificateAuthority.Issued
+    let old: CertificateAuthority.Issued
+
+    static let shared = Result { try Certificates() }
+
+    init() throws {
+        authority = try CertificateAuthority()
+        good = try authority.issue("good", ["DNS:localhost"])
+        other = try authority.issue("other", ["DNS:other.test"])
+        old = try authority.issue("old", ["DNS:localhost"], days: -1)
+    }
+}
+
+@Suite struct `TLS of a configuration` {
+    private let certificates: Certificates
+
+    init() throws { certificates = try Certificates.shared.get() }
+
+    private func read(_ listener: String, upstream: String? = nil) -> (Blueprint?, [String]) {
+        let text = """
+            version: 1
+            server:
+              listen:
+                - address: 127.0.0.1:8443
+                  tls:
+            \(listener.split(separator: "\n").map { "        \($0)" }.joined(separator: "\n"))
+            upstreams:
+              echo:
+                endpoints: ["\(upstream == nil ? "builtin:echo" : "https://127.0.0.1:1")"]
+            \(upstream.map { "    tls: \($0)" } ?? "")
+            routes: [{ name: all, auth: none, upstream: echo }]
+            """
+        let (blueprint, diagnostics) = Blueprint.read(
+            text: text, name: "gw.yaml", registry: ProviderRegistry(), environment: { _ in nil })
+        return (blueprint, diagnostics.sorted.map(\.description))
+    }
+
+    private func pair(_ certificate: String, _ key: String) -> String {
+        "certificate_file: \(certificate)\nkey_file: \(key)"
+    }
+
+    @Test func `is read from its files`() throws {
+        let good = certificates.good
+        let (blueprint, lines) = read(
+            pair(good.certificateFile, good.keyFile)
+                + "\nclient_ca_file: \(certificates.authority.certificateFile)\nclient_auth: optional",
+            upstream: "{ ca_file: \(certificates.authority.certificateFile) }")
+        #expect(lines == [])
+        let security = try #require(blueprint?.security)
+        #expect(security.listeners.map { $0 != nil } == [true])
+        #expect(security.upstreams.map { $0 != nil } == [true])
+        #expect(security.certificates.map(\.facts.names) == [["localhost"]])
+        #expect(security.certificates.map(\.place) == ["127.0.0.1:8443"])
+    }
+
+    @Test func `has a mistake at the key that names the file`() throws {
+        let (good, other) = (certificates.good, certificates.other)
+        let folder = try TemporaryFolder()
+        let empty = try folder.write("", to: "empty.pem")
+        let cases: [(String, Int, Int, String)] = [
+            (pair("/nowhere.pem", good.keyFile), 6, 27, "tls.certificate_unreadable"),
+            (pair(good.certificateFile, "/nowhere.key"), 7, 19, "tls.key_unreadable"),
+            (pair(good.certificateFile, other.keyFile), 7, 19, "tls.key_mismatch"),
+            (pair(empty, good.keyFile), 6, 27, "tls.certificate_empty"),
+            (
+                pair(good.certificateFile, good.keyFile)
+                    + "\ncertificates:\n  - { certificate_file: \(other.certificateFile), key_file: \(empty) }",
+                9, "          - { certificate_file: \(other.certificateFile), key_file: ".utf8.count + 1,
+                "tls.key_empty"
+            ),
+            (pair(good.certificateFile, good.keyFile) + "\nciphers: A:B", 8, 18, "tls.cipher_unknown"),
+            (pair(good.certificateFile, good.keyFile) + "\ncipher_suites: A", 8, 24, "tls.cipher_unknown"),
+            (
+                pair(good.certificateFile, good.keyFile) + "\nclient_ca_file: \(empty)\nclient_auth: required",
+                8, 25, "tls.ca_empty"
+            ),
+        ]
+        for (listener, line, column, code) in cases {
+            let (blueprint, lines) = read(listener)
+            #expect(blueprint == nil && lines.count == 1)
+            #expect(lines.first?.hasPrefix("gw.yaml:\(line):\(column): error: ") == true, "\(lines)")
+            #expect(lines.first?.hasSuffix(" [\(code)]") == true, "\(lines)")
+        }
+    }
+
+    @Test func `has a mistake at the key of an upstream`() {
+        let good = certificates.good
+        let start = "    tls: { ca_file: ".utf8.count + 1
+        for (tls, column, code) in [
+            ("{ ca_file: /nowhere.pem }", start, "tls.ca_unreadable"),
+            ("{ ca_file: \(good.keyFile) }", start, "tls.ca_empty"),
+            (
+                "{ key_file: \(certificates.other.keyFile), certificate_file: \(good.certificateFile) }", start + 1,
+                "tls.key_mismatch"
+            ),
+        ] {
+            let (blueprint, lines) = read(pair(good.certificateFile, good.keyFile), upstream: tls)
+            #expect(blueprint == nil && lines.count == 1)
+            #expect(lines.first?.hasPrefix("gw.yaml:11:\(column): error: ") == true, "\(lines)")
+            #expect(lines.first?.hasSuffix(" [\(code)]") == true, "\(lines)")
+        }
+    }
+
+    @Test func `warns of a certificate that has expired`() throws {
+        let old = certificates.old
+        let (blueprint, lines) = read(pair(old.certificateFile, old.keyFile))
+        let shown = try #require(blueprint?.security.certificates.first)
+        #expect(lines.count == 1)
+        #expect(lines.first?.hasPrefix("gw.yaml:6:27: warning: \(old.certificateFile) expired ") == true)
+        #expect(lines.first?.hasSuffix(" [tls.own_certificate_expired]") == true)
+        #expect(shown.problem(at: Clock.system.unixTime)?.code == .certificateExpired)
+    }
+
+    @Test func `knows from when until when a certificate is good`() throws {
+        let good = certificates.good
+        let shown = try #require(read(pair(good.certificateFile, good.keyFile)).0?.security.certificates.first)
+        let (before, after) = (shown.facts.notBefore, shown.facts.notAfter)
+        #expect(shown.problem(at: after) == nil && shown.problem(at: before) == nil)
+        #expect(shown.problem(at: after.advanced(bySeconds: 1))?.code == .certificateExpired)
+        #expect(shown.problem(at: before.advanced(bySeconds: -1))?.code == .certificateNotYetValid)
+        #expect(shown.secondsLeft(at: after.advanced(bySeconds: 5)) == -5)
+    }
+
+    @Test func `is told in the metrics`() throws {
+        let good = certificates.good
+        let shown = try #require(read(pair(good.certificateFile, good.keyFile)).0?.security.certificates)
+        var fixture = ReportFixture()
+        fixture.certificates = shown
+        let report = fixture.report
+        let left = shown.first?.secondsLeft(at: report.now) ?? 0
+        let text = MetricsPage(report).text
+        let labels = "{side=\"listener\",place=\"127.0.0.1:8443\",file=\"\(good.certificateFile)\"}"
+        #expect(text.contains("\nmartlet_tls_certificate_expiry_seconds\(labels) \(left)\n"))
+        // The report's clock stands long before the certificate was made.
+        #expect(text.contains("\nmartlet_tls_certificate_valid\(labels) 0\n"))
+    }
+
+    @Test func `is clear text where the command line says where to listen`() throws {
+        let good = certificates.good
+        let (blueprint, _) = read(pair(good.certificateFile, good.keyFile))
+        let changed = try #require(blueprint?.listening(on: "127.0.0.1:0", Diagnostics()).0)
+        #expect(changed.security.listeners.map { $0 != nil } == [false])
+        #expect(changed.security.certificates.isEmpty)
+    }
+}
