@@ -32,9 +32,9 @@ internal import MartletCore
     /// Adds the field lines of `text` from `start` up to the empty line or the end, without those that HTTP/2 has no
     /// use for.
     ///
-    /// - Parameter skips: whether the owner leaves a field out; the name is as it is written.
+    /// - Parameter exception: a field, in lower case, that is left out too.
     mutating func addLines(
-        _ text: UnsafeBufferPointer<UInt8>, from start: Int, skips: (UnsafeBufferPointer<UInt8>) -> Bool
+        _ text: UnsafeBufferPointer<UInt8>, from start: Int, except exception: StaticString
     ) throws(Malformed) {
         var index = start
         while index < text.count {
@@ -47,7 +47,7 @@ internal import MartletCore
             let value = unsafe FieldLines.trimmed(text, colon &+ 1, stop)
             index = stop &+ 2
             guard unsafe FieldRules.isMethod(name), unsafe FieldRules.isValue(value) else { throw Malformed() }
-            if unsafe FieldLines.isAboutConnection(name) || skips(name) { continue }
+            if unsafe FieldLines.isAboutConnection(name, value) || name.spells(ignoringCase: exception) { continue }
             unsafe add(name, value)
         }
     }
@@ -71,8 +71,11 @@ internal import MartletCore
     }
 
     /// RFC 9113 §8.2.2, in any letter case.
-    private static func isAboutConnection(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+    private static func isAboutConnection(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
+    ) -> Bool {
         switch name.count {
+        case 2: unsafe name.spells(ignoringCase: "te") && !value.spells(ignoringCase: "trailers")
         case 7: unsafe name.spells(ignoringCase: "upgrade")
         case 10: unsafe name.spells(ignoringCase: "connection") || name.spells(ignoringCase: "keep-alive")
         case 14: unsafe name.spells(ignoringCase: "http2-settings")

@@ -4,8 +4,8 @@ enum HTTP2Bounds {
     static let period: Int64 = 10_000_000_000
     /// Frames that wait to be sent; more mean that the peer makes us answer but does not read.
     static let outboundFrames = 1000
-    /// Decoded bytes of one header block, as a multiple of what is accepted: so much is read to answer 431.
-    static let headerExcess = 8
+    /// Decoded bytes of one header block beyond those that are accepted: so much is read to answer 431.
+    static let headerExcess = 64 * 1024
     /// Answers of status 1xx to one request.
     static let interims = 32
     /// Above how much unsent data the owner is told when it has gone down again.

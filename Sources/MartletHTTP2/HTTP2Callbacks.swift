@@ -19,10 +19,6 @@ enum HTTP2Callbacks {
     }
 
     private static func registerReceiving(_ callbacks: OpaquePointer) {
-        unsafe nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks) { _, header, context in
-            guard let session = unsafe owner(context), let header = unsafe header else { return failure }
-            return unsafe session.didBeginFrame(header.pointee) ? 0 : failure
-        }
         unsafe nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks) { _, frame, context in
             guard let session = unsafe owner(context), let frame = unsafe frame else { return failure }
             return unsafe session.didBeginHeaders(frame.pointee.hd, frame.pointee.headers.cat) ? 0 : failure

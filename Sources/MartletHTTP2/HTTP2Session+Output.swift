@@ -91,6 +91,8 @@ extension HTTP2Session {
         case FrameType.reset:
             resets.remember(header.stream_id)
             let code = unsafe HTTP2Code(rawValue: frame.pointee.rst_stream.error_code)
+            // RFC 9113 §6.9.2 ends the connection where nghttp2 ends the streams.
+            if isTakingSettings, code == .flowControlError { terminate(code) }
             if isServer, HTTP2Session.isProvoked(code), !noise.count(.reset) { terminate(.enhanceYourCalm) }
         case FrameType.goAway:
             isGoingAway = true
@@ -112,6 +114,8 @@ extension HTTP2Session {
     private func didEnd(_ id: Int32) {
         guard let stream = table.find(id) else { return }
         stream.isEnded = true
-        if stream.resetsAtEnd { forget(stream, .noError) }
+        guard stream.resetsAtEnd else { return }
+        if stream.isAnnounced { queue.add(.closed(stream: id, code: .noError)) }
+        forget(stream, .noError)
     }
 }

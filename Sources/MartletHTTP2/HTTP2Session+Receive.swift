@@ -10,17 +10,46 @@ extension HTTP2Session {
         guard ending == nil else { return false }
         if queue.isEmpty { dropTakenTexts() }
         noise.tick(now)
-        isQuiet = false
         unsafe inputStart = bytes.baseAddress
-        let taken = unsafe nghttp2_session_mem_recv(handle, bytes.baseAddress, bytes.count)
+        unsafe read(bytes)
         unsafe inputStart = nil
-        if taken < 0 {
-            terminate(ending ?? HTTP2Session.code(ofFailure: taken))
-        } else if unsafe nghttp2_session_get_outbound_queue_size(handle) > HTTP2Bounds.outboundFrames {
+        if unsafe ending == nil && nghttp2_session_get_outbound_queue_size(handle) > HTTP2Bounds.outboundFrames {
             terminate(.enhanceYourCalm)
         }
+        isQuiet = false
         // What was found wrong with the peer shows in what is sent to it.
         produce(upTo: HTTP2Bounds.pump)
+        return ending == nil
+    }
+
+    /// Gives nghttp2 frame after frame.
+    private func read(_ bytes: UnsafeBufferPointer<UInt8>) {
+        var given = 0
+        var index = 0
+        while index < bytes.count {
+            switch unsafe scanner.next(bytes, at: &index) {
+            case .frame(let header):
+                guard judge(header) else { return terminate(ending ?? .internalError) }
+                guard header.length == 0 else { continue }
+                _ = unsafe scanner.next(bytes, at: &index)
+            case .end: break
+            case .more: continue
+            }
+            guard unsafe give(bytes.part(given, index)) else { return }
+            given = index
+        }
+        _ = unsafe give(bytes.part(given, index))
+    }
+
+    private func give(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard bytes.count > 0 else { return true }
+        let taken = unsafe nghttp2_session_mem_recv(handle, bytes.baseAddress, bytes.count)
+        if taken < 0 { terminate(ending ?? HTTP2Session.code(ofFailure: taken)) }
+        if isTakingSettings {
+            isQuiet = false
+            produce(upTo: HTTP2Bounds.pump)
+            isTakingSettings = false
+        }
         return ending == nil
     }
 
@@ -63,10 +92,13 @@ extension HTTP2Session {
 
 /// What nghttp2 tells while it receives; `false` ends the connection with `ending`.
 extension HTTP2Session {
-    func didBeginFrame(_ header: nghttp2_frame_hd) -> Bool {
+    /// Judges a frame by its header, before nghttp2 reads it.
+    private func judge(_ header: FrameHeader) -> Bool {
         isFrameEmpty = true
         if header.type != FrameType.continuation { isWriting = false }
         if let kind = kindOfNoise(header), !noise.count(kind) { return over(.enhanceYourCalm) }
+        // nghttp2 looks away where priorities are off (RFC 9113 §6.3).
+        if header.type == FrameType.priority, header.stream == 0 { return over(.protocolError) }
         return !isServer || isInOrder(header) || over(.streamClosed)
     }
 
@@ -74,8 +106,8 @@ extension HTTP2Session {
     ///
     /// nghttp2 forgets closed streams and overlooks what still comes for them; here only a stream that we have reset may
     /// get more.
-    private func isInOrder(_ header: nghttp2_frame_hd) -> Bool {
-        let id = header.stream_id
+    private func isInOrder(_ header: FrameHeader) -> Bool {
+        let id = header.stream
         guard header.type == FrameType.headers || header.type == FrameType.data, id & 1 == 1 else { return true }
         if id > lastStream {
             // DATA on an idle stream is nghttp2's to refuse.
@@ -85,21 +117,18 @@ extension HTTP2Session {
         return isGoingAway || table.find(id) != nil || resets.contains(id)
     }
 
-    private func kindOfNoise(_ header: nghttp2_frame_hd) -> NoiseMeter.Kind? {
+    private func kindOfNoise(_ header: FrameHeader) -> NoiseMeter.Kind? {
         switch header.type {
-        case FrameType.data:
-            return header.length == 0 && header.flags & FrameFlag.endStream == 0 ? .empty : nil
-        case FrameType.continuation:
-            return header.length == 0 && header.flags & FrameFlag.endHeaders == 0 ? .empty : nil
-        case FrameType.headers: return nil
-        case FrameType.settings:
-            return header.flags & FrameFlag.acknowledgement == 0 ? .settings : .other
-        case FrameType.ping: return .ping
-        case FrameType.priority: return .priority
-        case FrameType.windowUpdate: return .windowUpdate
+        case FrameType.data: header.length == 0 && !header.has(FrameFlag.endStream) ? .empty : nil
+        case FrameType.continuation: header.length == 0 && !header.has(FrameFlag.endHeaders) ? .empty : nil
+        case FrameType.headers: nil
+        case FrameType.settings: .settings
+        case FrameType.ping: .ping
+        case FrameType.priority: .priority
+        case FrameType.windowUpdate: .windowUpdate
         // An upstream resets only what we have opened.
-        case FrameType.reset: return isServer ? .reset : nil
-        default: return .other
+        case FrameType.reset: isServer ? .reset : nil
+        default: .other
         }
     }
 
@@ -132,7 +161,7 @@ extension HTTP2Session {
     func didReadField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         unsafe writer.add(name, value)
         // Decoding goes on so that the connection survives and the client gets an answer, but not for ever.
-        return writer.decoded <= options.headerBytes &* HTTP2Bounds.headerExcess || over(.enhanceYourCalm)
+        return writer.decoded <= options.headerBytes &+ HTTP2Bounds.headerExcess || over(.enhanceYourCalm)
     }
 
     func didReceiveFrame(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
@@ -142,9 +171,10 @@ extension HTTP2Session {
             isWriting = false
             return didReceiveHead(header.stream_id)
         case FrameType.data: return didReceiveDataFrame(header)
-        case FrameType.settings where !hasSettings && header.flags & FrameFlag.acknowledgement == 0:
+        case FrameType.settings where header.flags & FrameFlag.acknowledgement == 0:
+            isTakingSettings = true
+            if !hasSettings { isReceivingHead = isWriting }
             hasSettings = true
-            isReceivingHead = isWriting
         case FrameType.goAway:
             if !isServer { isGoingAway = true }
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
@@ -177,6 +207,7 @@ extension HTTP2Session {
             if writer.kind == .trailers { return resetForError(stream, .enhanceYourCalm) }
             stream.isDeaf = true
             stream.isAnnounced = true
+            stream.resetsAtEnd = !writer.ends
             queue.add(.refused(stream: id, failure))
             if !isServer { resetForError(stream, .cancel) }
         }

@@ -12,7 +12,6 @@ extension HTTP2Session {
         defer { unsafe nghttp2_option_del(option) }
         unsafe nghttp2_option_set_no_auto_window_update(option, 1)
         unsafe nghttp2_option_set_no_closed_streams(option, 1)
-        unsafe nghttp2_option_set_max_settings(option, 16)
         unsafe nghttp2_option_set_max_reserved_remote_streams(option, 0)
         // One CONTINUATION for every KiB that is accepted at all, and never so few that honest ones are cut.
         unsafe nghttp2_option_set_max_continuations(option, max(8, options.headerBytes / 1024 &+ 2))

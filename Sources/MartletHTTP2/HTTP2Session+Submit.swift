@@ -23,11 +23,8 @@ extension HTTP2Session {
     private func submit(
         _ stream: HTTP2Stream, _ text: UnsafeBufferPointer<UInt8>, from start: Int, isInterim: Bool, ends: Bool
     ) -> Bool {
-        let isTunnel = stream.isTunnel
         do throws(FieldLines.Malformed) {
-            try unsafe lines.addLines(text, from: start) { name in
-                unsafe isTunnel && name.spells(ignoringCase: "sec-websocket-accept")
-            }
+            try unsafe lines.addLines(text, from: start, except: stream.isTunnel ? "sec-websocket-accept" : "")
         } catch {
             return false
         }
@@ -60,7 +57,7 @@ extension HTTP2Session {
         unsafe lines.add(":authority", line.authority)
         unsafe lines.add(":path", line.path)
         do throws(FieldLines.Malformed) {
-            try unsafe lines.addLines(text, from: line.end) { name in unsafe name.spells(ignoringCase: "host") }
+            try unsafe lines.addLines(text, from: line.end, except: "host")
         } catch {
             return nil
         }
@@ -141,7 +138,7 @@ extension HTTP2Session {
     func submitTrailers(_ stream: HTTP2Stream) -> Bool {
         lines.begin()
         do throws(FieldLines.Malformed) {
-            try unsafe lines.addLines(stream.trailers.bytes, from: 0) { _ in false }
+            try unsafe lines.addLines(stream.trailers.bytes, from: 0, except: "")
         } catch {
             return false
         }

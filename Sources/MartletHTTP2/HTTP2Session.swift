@@ -30,6 +30,9 @@ internal import MartletHTTP
     /// A header block has begun and is not complete; before the peer's first SETTINGS also its preface.
     package internal(set) var isReceivingHead = true
     var hasSettings = false
+    /// SETTINGS have just been taken: what is sent next shows whether they were good.
+    var isTakingSettings = false
+    var scanner: FrameScanner
     /// The frame that is being read has brought no data yet.
     var isFrameEmpty = true
     /// The highest stream that the peer has opened.
@@ -61,6 +64,7 @@ internal import MartletHTTP
         writer = HeadWriter(
             headerBytes: options.headerBytes, headerFields: options.headerFields,
             maximumTargetBytes: options.maximumTargetBytes)
+        scanner = FrameScanner(preface: isServer ? FrameScanner.magicBytes : 0)
         noise = NoiseMeter(maximumNoise: options.maximumNoise, maximumResets: options.maximumResets)
         guard setUp() else { throw .setUpFailed }
     }

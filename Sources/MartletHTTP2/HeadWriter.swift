@@ -1,8 +1,8 @@
-internal import MartletCore
-internal import MartletHTTP
+package import MartletCore
+package import MartletHTTP
 
 /// How a header block is to be taken.
-enum HeadVerdict: Equatable {
+package enum HeadVerdict: Equatable, Sendable {
     case good
     /// RFC 9113 §8.1.1: the stream is reset.
     case malformed
@@ -14,14 +14,14 @@ enum HeadVerdict: Equatable {
 ///
 /// Nothing is written that HTTP/1 could read in another way: every name, every value and every part of the first line is
 /// judged before it is appended, whatever nghttp2 has judged before.
-struct HeadWriter: ~Copyable {
-    enum Kind { case request, response, trailers }
+package struct HeadWriter: ~Copyable {
+    package enum Kind: Sendable { case request, response, trailers }
 
     let headerBytes: Int
     let headerFields: Int
     let maximumTargetBytes: Int
     /// The finished texts that wait to be taken, and the one that is being written.
-    var text = ByteBuffer()
+    package internal(set) var text = ByteBuffer()
     /// A block is being read; its text is not finished.
     var isOpen = false
     /// Where the one that is being written begins.
@@ -43,14 +43,14 @@ struct HeadWriter: ~Copyable {
     /// The answer is to a HEAD or CONNECT request: no body, whatever its fields say.
     var hasNoBody = false
 
-    init(headerBytes: Int, headerFields: Int, maximumTargetBytes: Int) {
+    package init(headerBytes: Int, headerFields: Int, maximumTargetBytes: Int) {
         self.headerBytes = headerBytes
         self.headerFields = headerFields
         self.maximumTargetBytes = maximumTargetBytes
     }
 
     /// Begins another text.
-    mutating func begin(_ kind: Kind, ends: Bool, hasNoBody: Bool = false) {
+    package mutating func begin(_ kind: Kind, ends: Bool, hasNoBody: Bool = false) {
         start = text.count
         self.kind = kind
         self.ends = ends
@@ -67,7 +67,7 @@ struct HeadWriter: ~Copyable {
     }
 
     /// Takes one field or pseudo-header field.
-    mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
+    package mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         decoded &+= name.count &+ value.count
         if verdict != .good { return }
         if unsafe name.first == UInt8(ascii: ":") {
@@ -88,7 +88,7 @@ struct HeadWriter: ~Copyable {
     }
 
     /// Ends the text; with `good` it stands from `start` to the end of `text`, otherwise nothing of it is left.
-    mutating func finish() -> HeadVerdict {
+    package mutating func finish() -> HeadVerdict {
         if verdict == .good, !isPastPseudo { finishPseudo() }
         if verdict == .good, kind == .request, !hasHost { fail(.refused(.hostMissing)) }
         if verdict == .good, !cookie.isEmpty {
