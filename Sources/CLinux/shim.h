@@ -6,12 +6,15 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <pthread.h>
+#include <pwd.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -71,6 +74,63 @@ static inline int martlet_socket_file(const char *path, uint64_t *device, uint64
     *device = info.st_dev;
     *inode = info.st_ino;
     return 1;
+}
+/* The family of a stream socket that listens; -1 for anything else. */
+static inline int martlet_listening_family(int fd) {
+    int value = 0;
+    socklen_t length = sizeof value;
+    if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &value, &length) != 0 || value != SOCK_STREAM) return -1;
+    length = sizeof value;
+    if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &length) != 0 || value == 0) return -1;
+    length = sizeof value;
+    return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &value, &length) == 0 ? value : -1;
+}
+/* A descriptor that was handed over becomes one like our own: it does not block, and no child inherits it. */
+static inline int martlet_make_our_own(int fd) {
+    int flags = fcntl(fd, F_GETFL);
+    if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
+    return fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+static inline int martlet_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 3); }
+/* The number of a user or a group by name; -1 for one that nobody knows. */
+static inline int64_t martlet_user_number(const char *name) {
+    struct passwd entry, *found = NULL;
+    char space[16384];
+    return getpwnam_r(name, &entry, space, sizeof space, &found) == 0 && found ? (int64_t)entry.pw_uid : -1;
+}
+static inline int64_t martlet_group_number(const char *name) {
+    struct group entry, *found = NULL;
+    char space[16384];
+    return getgrnam_r(name, &entry, space, sizeof space, &found) == 0 && found ? (int64_t)entry.gr_gid : -1;
+}
+extern char **environ;
+/* The environment's entries, one by one; NULL behind the last. */
+static inline char *martlet_environment_entry(size_t index) { return environ ? environ[index] : NULL; }
+/* Starts a program that gets some of our descriptors under the same numbers, and no other; answers an errno. */
+static inline int martlet_spawn(pid_t *pid, const char *file, char *const arguments[], char *const environment[],
+                                const int *descriptors, size_t count) {
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    sigset_t none;
+    int error = posix_spawn_file_actions_init(&actions);
+    if (error != 0) return error;
+    // A descriptor that becomes itself is kept open (POSIX.1-2024).
+    for (size_t index = 0; index < count && error == 0; index++) {
+        error = posix_spawn_file_actions_adddup2(&actions, descriptors[index], descriptors[index]);
+    }
+    if (error == 0) error = posix_spawnattr_init(&attributes);
+    if (error == 0) {
+        sigemptyset(&none);
+        error = posix_spawnattr_setsigmask(&attributes, &none);
+        if (error == 0) error = posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
+        if (error == 0) error = posix_spawnp(pid, file, &actions, &attributes, arguments, environment);
+        posix_spawnattr_destroy(&attributes);
+    }
+    posix_spawn_file_actions_destroy(&actions);
+    return error;
+}
+static inline int martlet_channel(int ends[2]) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
 }
 static inline int martlet_open_read(const char *path) { return open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY); }
 static inline int martlet_open_read_nonblocking(const char *path) {

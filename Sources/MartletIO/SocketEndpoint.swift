@@ -115,8 +115,11 @@ extension SocketEndpoint: CustomStringConvertible {
 package enum Socket {
     /// `socket` + `bind` + `listen`, non-blocking.
     ///
-    /// A stale Unix socket nobody answers on is replaced.
-    package static func listen(on address: SocketEndpoint, sharesPort: Bool, backlog: Int32) throws(IOError) -> Int32 {
+    /// A stale Unix socket nobody answers on is replaced. Its file has its permissions before the first client gets in:
+    /// until `listen`, connects are refused.
+    package static func listen(
+        on address: SocketEndpoint, sharesPort: Bool, backlog: Int32, permissions: SocketPermissions? = nil
+    ) throws(IOError) -> Int32 {
         if address.isUnix { try removeStale(address) }
         let fd = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard fd >= 0 else { throw IOError("socket") }
@@ -125,17 +128,39 @@ package enum Socket {
             if sharesPort { set(fd, SOL_SOCKET, SO_REUSEPORT, 1) }
             if address.family == AF_INET6 { set(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
         }
-        guard unsafe address.withAddress({ unsafe martlet_bind(fd, $0, $1) }) == 0 else {
-            let error = IOError("bind")
+        do throws(IOError) {
+            // The file is made with the socket's own mode, as far as the umask lets it.
+            if address.isUnix, let mode = permissions?.mode { _ = fchmod(fd, mode) }
+            guard unsafe address.withAddress({ unsafe martlet_bind(fd, $0, $1) }) == 0 else { throw IOError("bind") }
+            do throws(IOError) {
+                try permissions?.apply(to: address)
+                guard CLinux.listen(fd, backlog) == 0 else { throw IOError("listen") }
+            } catch {
+                SocketFile(of: address)?.remove()
+                throw error
+            }
+            return fd
+        } catch {
             close(fd)
             throw error
         }
-        guard CLinux.listen(fd, backlog) == 0 else {
-            let error = IOError("listen")
-            close(fd)
-            throw error
+    }
+
+    /// The address of a listening stream socket that was handed over; `nil` for any other descriptor.
+    ///
+    /// From here on it does not block, and no child inherits it.
+    package static func adopt(_ fd: Int32) -> SocketEndpoint? {
+        guard [AF_INET, AF_INET6, AF_UNIX].contains(martlet_listening_family(fd)), martlet_make_our_own(fd) == 0 else {
+            return nil
         }
-        return fd
+        return localAddress(fd)
+    }
+
+    /// Another descriptor of the same socket.
+    package static func duplicate(_ fd: Int32) throws(IOError) -> Int32 {
+        let copy = martlet_duplicate(fd)
+        guard copy >= 0 else { throw IOError("fcntl") }
+        return copy
     }
 
     private static func removeStale(_ address: SocketEndpoint) throws(IOError) {

@@ -226,7 +226,8 @@ package struct ListenerSocket: Sendable {
     /// Distinguishes listeners across reloads.
     package let id: Int32
     package let fd: Int32
-    package let isUnix: Bool
+    /// Other loops accept from the same socket: a client wakes one of them only.
+    package let isShared: Bool
     package let role: Role
     /// What the configuration says of the listener.
     let rules: ListenerRules
@@ -237,7 +238,7 @@ package struct ListenerSocket: Sendable {
 
     /// Has a poller report what waits to be accepted.
     func register(with poller: borrowing Poller) throws(IOError) {
-        let interest: Readiness = isUnix ? [.readable, .exclusive] : .readable
+        let interest: Readiness = isShared ? [.readable, .exclusive] : .readable
         try poller.add(fd, interest, token: EventToken(.listener, index: id).raw)
     }
 
@@ -245,12 +246,12 @@ package struct ListenerSocket: Sendable {
     ///   - configuration: `nil` for a listener that is not in the file.
     ///   - tls: for a listener whose configuration asks for it.
     package init(
-        id: Int32, fd: Int32, isUnix: Bool, role: Role, configuration: ListenerConfiguration? = nil,
+        id: Int32, fd: Int32, isShared: Bool, role: Role, configuration: ListenerConfiguration? = nil,
         tls: TLSServerContext? = nil
     ) {
         self.id = id
         self.fd = fd
-        self.isUnix = isUnix
+        self.isShared = isShared
         self.role = role
         self.tls = tls
         var rules = ListenerRules()
@@ -267,7 +268,7 @@ package struct ListenerSocket: Sendable {
     private init(_ other: ListenerSocket, fd: Int32) {
         id = other.id
         self.fd = fd
-        isUnix = other.isUnix
+        isShared = other.isShared
         role = other.role
         tls = other.tls
         rules = other.rules

@@ -9,9 +9,10 @@ enum Main {
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
         Signals.block(steering: Program.serves(arguments))
+        let inheritance = Program.inherits(arguments) ? Inheritance.take() : Inheritance()
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)
-        let program = Program(registry)
+        let program = Program(registry, inheritance)
         let completion = Completion()
         let work = Task.detached { completion.finish(await program.run(arguments)) }
         let code = completion.wait()

@@ -60,7 +60,14 @@ struct HealthCommand {
                 code: "server.bad_address", message: "the admin port is chosen at the start; give it as --address",
                 exit: .usage)
         }
-        return try Listeners.endpoint(configured)
+        guard let endpoint = ListenerPlace.endpoint(configured) else {
+            throw StartError(
+                code: "server.bad_address",
+                message:
+                    "the admin listener is a socket that the gateway was started with; give its address as --address",
+                exit: .usage)
+        }
+        return endpoint
     }
 
     private func configuredAddress() throws(StartError) -> SocketAddress {

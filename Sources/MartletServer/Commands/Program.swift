@@ -7,14 +7,20 @@ package struct Program: Sendable {
     package static let version = "0.1.0"
 
     let registry: ProviderRegistry
+    private let inheritance: Inheritance
 
-    /// - Parameter registry: the provider plugins that are compiled in.
-    package init(_ registry: ProviderRegistry) { self.registry = registry }
+    /// - Parameters:
+    ///   - registry: the provider plugins that are compiled in.
+    ///   - inheritance: what the process was started with.
+    package init(_ registry: ProviderRegistry, _ inheritance: Inheritance = Inheritance()) {
+        self.registry = registry
+        self.inheritance = inheritance
+    }
 
     private static let help = """
         usage: martlet <command> [options]
 
-          run      [--config FILE] [--listen ADDRESS]   serve until SIGTERM; SIGHUP reloads
+          run      [--config FILE] [--listen ADDRESS]   serve until SIGTERM; SIGHUP reloads, SIGUSR2 upgrades
           check    [--config FILE] [--online]           say everything that is wrong with a configuration
           explain  --path PATH [--method M] [--host H] [--token FILE] [--config FILE]
                                                         say what would happen to a request
@@ -30,6 +36,9 @@ package struct Program: Sendable {
     /// Whether the command goes on until a signal ends it.
     package static func serves(_ arguments: [String]) -> Bool { ["run", "demo"].contains(arguments.first) }
 
+    /// Whether the command takes over sockets that the process was started with.
+    package static func inherits(_ arguments: [String]) -> Bool { arguments.first == "run" }
+
     /// Runs the command that the arguments (without the program's name) ask for.
     package func run(_ arguments: [String]) async -> ExitCode {
         guard let command = arguments.first else {
@@ -39,7 +48,8 @@ package struct Program: Sendable {
         do {
             let rest = Array(arguments.dropFirst())
             switch command {
-            case "run": return await RunCommand(try Options(rest, allowing: ["config", "listen"]), registry).run()
+            case "run":
+                return await RunCommand(try Options(rest, allowing: ["config", "listen"]), registry, inheritance).run()
             case "check":
                 return await CheckCommand(try Options(rest, allowing: ["config"], flags: ["online"]), registry).run()
             case "schema": return SchemaCommand(try Options(rest, allowing: []), registry).run()

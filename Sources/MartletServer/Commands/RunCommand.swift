@@ -10,13 +10,15 @@ struct RunCommand {
     private let path: String
     private let listen: String?
     private let registry: ProviderRegistry
+    private let inheritance: Inheritance
     /// One set for all configurations that are read: TLS sessions go on after a reload.
     private let tickets = TLSTicketKeys(clock: .system)
 
-    init(_ options: Options, _ registry: ProviderRegistry) {
+    init(_ options: Options, _ registry: ProviderRegistry, _ inheritance: Inheritance) {
         path = options["config"] ?? "config.yaml"
         listen = options["listen"]
         self.registry = registry
+        self.inheritance = inheritance
     }
 
     func run() async -> ExitCode {
@@ -27,8 +29,8 @@ struct RunCommand {
             let sink = try LogSink(blueprint.configuration.log.format, descriptor: 1)
             let gateway = try Gateway(blueprint, sink: sink)
             let signals = try Signals.stream()
-            try await gateway.start()
-            ServiceManager.notify("READY=1")
+            try await gateway.start(inheritance)
+            await takeOver(gateway)
             await serve(gateway, signals)
             sink.flush()
             return .ok
@@ -49,28 +51,64 @@ struct RunCommand {
         return blueprint.listening(on: listen, diagnostics)
     }
 
+    /// Tells whoever waits for it that the gateway serves.
+    private func takeOver(_ gateway: Gateway) async {
+        guard let predecessor = inheritance.predecessor else { return ServiceManager.notify("READY=1") }
+        let pid = String(predecessor.pid)
+        guard await predecessor.tellReady() else {
+            return gateway.services.logger.error("the process before goes on; this one is to end", ("pid", pid))
+        }
+        gateway.ownEverything()
+        gateway.services.logger.info("took over from the process before", ("pid", pid))
+        // Not before: until then the service manager listens to the predecessor alone.
+        ServiceManager.notify("READY=1")
+    }
+
     private func serve(_ gateway: Gateway, _ signals: AsyncStream<Signals.Signal>) async {
         var ending: Task<Void, Never>?
-        let (ended, finish) = AsyncStream.makeStream(of: Signals.Signal?.self)
+        let (events, sender) = AsyncStream.makeStream(of: ServingEvent.self)
         let forwarding = Task {
-            for await signal in signals { finish.yield(signal) }
+            for await signal in signals { sender.yield(.signal(signal)) }
         }
-        for await signal in ended {
-            switch signal {
-            case .reload: if ending == nil { await reload(gateway) }
-            case .end(let number):
+        let takeover = Takeover(gateway) { sender.yield(.handedOver) }
+        func end() {
+            ending = Task {
+                await takeover.cancel()
+                await gateway.drain()
+                sender.yield(.drained)
+            }
+        }
+        for await event in events {
+            switch event {
+            case .signal(.reload): if ending == nil { await reload(gateway) }
+            case .signal(.takeOver):
+                guard ending == nil else {
+                    gateway.services.logger.warning("no successor is started: this process is ending")
+                    break
+                }
+                takeover.begin()
+            case .signal(.end(let number)):
                 guard ending == nil else { exit(128 + number) }
                 ServiceManager.notify("STOPPING=1")
                 gateway.services.logger.info("draining", ("signal", String(number)))
-                ending = Task {
-                    await gateway.drain()
-                    finish.yield(nil)
-                }
-            case nil:
+                end()
+            case .handedOver:
+                guard ending == nil else { break }
+                gateway.services.logger.info("draining", ("signal", String(SIGUSR2)))
+                end()
+            case .drained:
                 forwarding.cancel()
                 return
             }
         }
+    }
+
+    /// What happens while the gateway serves.
+    private enum ServingEvent: Sendable {
+        case signal(Signals.Signal)
+        /// A successor serves.
+        case handedOver
+        case drained
     }
 
     private func reload(_ gateway: Gateway) async {

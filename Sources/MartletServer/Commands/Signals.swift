@@ -9,9 +9,11 @@ package enum Signals {
         case end(Int32)
         /// SIGHUP.
         case reload
+        /// SIGUSR2: the program file is started anew, and takes over.
+        case takeOver
     }
 
-    private static let steering = [SIGTERM, SIGINT, SIGHUP]
+    private static let steering = [SIGTERM, SIGINT, SIGHUP, SIGUSR2]
 
     /// Blocks SIGPIPE for good.
     ///
@@ -34,7 +36,11 @@ package enum Signals {
             while true {
                 var number: Int32 = 0
                 guard unsafe sigwait(&set, &number) == 0 else { continue }
-                continuation.yield(number == SIGHUP ? .reload : .end(number))
+                switch number {
+                case SIGHUP: continuation.yield(.reload)
+                case SIGUSR2: continuation.yield(.takeOver)
+                default: continuation.yield(.end(number))
+                }
             }
         }
         return stream

@@ -17,6 +17,11 @@ package final class Gateway: Sendable {
         var loops: LoopGroup?
         var admin: LoopGroup?
         var adminListeners = Listeners()
+        var inheritance = Inheritance()
+        /// Whether the files of Unix sockets go when the listeners do; another process may need them.
+        var ownsFiles = true
+        /// Whether a successor serves.
+        var hasHeir = false
         var starting: Task<Void, Never>?
         var resolving: Task<Void, Never>?
         var watching: Task<Void, Never>?
@@ -61,7 +66,8 @@ package final class Gateway: Sendable {
     }
 
     var graph: Graph { state.withLock { $0.graph } }
-    var isDraining: Bool { state.withLock { $0.isDraining } }
+    /// Whether nobody should send requests here any more; with a successor behind the same addresses they may.
+    var isDraining: Bool { state.withLock { $0.isDraining && !$0.hasHeir } }
     var reloads: ReloadRecord { state.withLock { $0.reloads } }
 
     /// Where clients connect to, ports filled in.
@@ -70,7 +76,10 @@ package final class Gateway: Sendable {
     package var adminAddress: String? { state.withLock { $0.adminListeners.addresses.first?.description } }
 
     /// Starts providers, loops and listeners.
-    package func start() async throws(StartError) {
+    ///
+    /// - Parameter inheritance: the sockets that the process was started with.
+    package func start(_ inheritance: Inheritance = Inheritance()) async throws(StartError) {
+        var inheritance = inheritance
         let graph = graph
         let configuration = graph.blueprint.configuration
         warnOfDescriptors(configuration.server.limits)
@@ -81,19 +90,24 @@ package final class Gateway: Sendable {
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
         let sockets = try listeners.open(
-            configuration.server.listeners, loops: count, role: .gateway, security: graph.blueprint.security.listeners)
+            configuration.server.listeners, loops: count, role: .gateway, inheritance: &inheritance,
+            security: graph.blueprint.security.listeners)
         let loops = try LoopGroup(
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
             connections: services.connections)
         forgetting.aim(at: loops)
         do {
-            try startAdmin(configuration, graph.snapshot)
+            try startAdmin(configuration, graph.snapshot, &inheritance)
         } catch {
-            listeners.removeFiles()
+            if inheritance.predecessor == nil { listeners.removeFiles() }
             throw error
         }
+        inheritance.closeRest()
+        let rest = inheritance
         state.withLock { state in
             state.listeners = listeners
+            state.inheritance = rest
+            state.ownsFiles = rest.predecessor == nil
             state.loops = loops
             state.starting = starting
             state.resolving = Task { [weak self] in await self?.keepResolving() }
@@ -163,7 +177,9 @@ package final class Gateway: Sendable {
         services.logger.info("listening", ("address", address), ("listener", listener))
     }
 
-    private func startAdmin(_ configuration: GatewayConfiguration, _ snapshot: Snapshot) throws(StartError) {
+    private func startAdmin(
+        _ configuration: GatewayConfiguration, _ snapshot: Snapshot, _ inheritance: inout Inheritance
+    ) throws(StartError) {
         guard let admin = configuration.admin else { return }
         var places = Listeners()
         // A process that takes over beside a running one shares its public ports: it must get past the admin port, too.
@@ -173,7 +189,7 @@ package final class Gateway: Sendable {
         do {
             sockets = try places.open(
                 [ListenerConfiguration(address: admin.address, reusePort: sharesPorts)], loops: 1,
-                role: .local { await handler.answer($0) })
+                side: .admin, role: .local { await handler.answer($0) }, inheritance: &inheritance)
         } catch {
             guard admin.isImplied else { throw error }
             return services.logger.warning("there is no admin listener", ("reason", error.description))
@@ -240,10 +256,10 @@ package final class Gateway: Sendable {
     /// Has the loops go over; throws before anything has changed.
     private func swap(to next: Graph, _ resolved: [ResolvedName]) throws(StartError) {
         guard let loops = state.withLock({ $0.loops }) else { return }
-        var listeners = state.withLock { $0.listeners }
+        var (listeners, inheritance) = state.withLock { ($0.listeners, $0.inheritance) }
         let sockets = try listeners.open(
             next.blueprint.configuration.server.listeners, loops: loops.count, role: .gateway,
-            security: next.blueprint.security.listeners)
+            inheritance: &inheritance, security: next.blueprint.security.listeners)
         let opened = listeners
         state.withLock { state in
             state.graph = next
@@ -305,16 +321,18 @@ package final class Gateway: Sendable {
     /// Accepts no more, lets what is under way finish, and ends everything.
     package func drain() async {
         let patience = graph.blueprint.configuration.server.timeouts.drain
-        let (loops, admin, tasks) = state.withLock { state in
+        let (loops, admin, tasks, hasHeir) = state.withLock { state in
             state.isDraining = true
-            state.listeners.removeFiles()
-            return (state.loops, state.admin, [state.starting, state.resolving, state.watching, state.reminding])
+            if state.ownsFiles { state.listeners.removeFiles() }
+            let tasks = [state.starting, state.resolving, state.watching, state.reminding]
+            return (state.loops, state.admin, tasks, state.hasHeir)
         }
+        // Whoever asks the admin listener means the process that serves.
+        if hasHeir { endAdmin() }
         for task in tasks { task?.cancel() }
         loops?.drain(until: services.clock.monotonicTime + patience)
         await loops?.join()
-        state.withLock { $0.adminListeners.removeFiles() }
-        admin?.drain(until: services.clock.monotonicTime + .milliseconds(300))
+        endAdmin()
         await admin?.join()
         await Gateway.shutdown(graph.providers)
         for task in state.withLock({ $0.retiring }) {
@@ -324,6 +342,35 @@ package final class Gateway: Sendable {
         await graph.accounts?.store.shutdown()
         graph.store.shutdown()
         services.shutdown()
+    }
+
+    private func endAdmin() {
+        let admin = state.withLock { state in
+            if state.ownsFiles { state.adminListeners.removeFiles() }
+            return state.admin
+        }
+        admin?.drain(until: services.clock.monotonicTime + .milliseconds(300))
+    }
+
+    // MARK: Takeover
+
+    /// What a successor gets: sockets by address, and those that it finds under their numbers.
+    var handedOver: (groups: [Inheritance.Group], activated: Set<Int32>) {
+        state.withLock { state in
+            let groups = state.listeners.handedOver(.public) + state.adminListeners.handedOver(.admin)
+            return (groups, state.inheritance.activated)
+        }
+    }
+
+    /// The predecessor has left everything to this process.
+    func ownEverything() { state.withLock { $0.ownsFiles = true } }
+
+    /// A successor serves: what is shared with it stays when this process ends.
+    func leaveEverything() {
+        state.withLock { state in
+            state.ownsFiles = false
+            state.hasHeir = true
+        }
     }
 
     /// The counters of every loop that serves clients.

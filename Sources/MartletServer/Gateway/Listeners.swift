@@ -1,71 +1,57 @@
-private import CLinux
 internal import MartletConfig
-internal import MartletCore
 internal import MartletIO
 internal import MartletProxy
 internal import MartletTLS
 
-/// The addresses the process listens on, and one socket of each for every loop.
+/// The addresses the process listens on, and the sockets of each that every loop accepts from.
 struct Listeners: Sendable {
-    /// One address.
-    private struct Place: Sendable {
-        let id: Int32
-        let configured: SocketAddress
-        /// With the port that the system chose.
-        let actual: SocketEndpoint
-        /// What stands in the file system for a Unix socket.
-        let file: SocketFile?
-    }
-
-    private static let backlog: Int32 = 4096
-
-    private var places: [Place] = []
+    private var places: [ListenerPlace] = []
     private var nextID: Int32 = 1
 
     /// The addresses in use, ports filled in.
     var addresses: [SocketEndpoint] { places.map(\.actual) }
 
-    /// Opens what is new and keeps what stays.
+    /// Opens what is new and keeps what stays, whatever else the configuration says of it now.
     /// - Parameters:
     ///   - configurations: the listeners there shall be.
     ///   - loops: how many loops accept.
+    ///   - side: what inherited sockets are looked for under.
     ///   - role: what is done with requests.
+    ///   - inheritance: what the process was started with; sockets of these addresses are taken out of it.
     ///   - security: for each of the configurations its TLS; nothing at all is clear text.
     /// - Returns: for every loop its sockets; −1 stands for one that the loop has already.
     /// - Throws: `server.address_in_use` and the like; then nothing has changed.
     mutating func open(
-        _ configurations: [ListenerConfiguration], loops: Int, role: ListenerSocket.Role,
-        security: [TLSServerContext?] = []
+        _ configurations: [ListenerConfiguration], loops: Int, side: Inheritance.Group.Side = .public,
+        role: ListenerSocket.Role, inheritance: inout Inheritance, security: [TLSServerContext?] = []
     ) throws(StartError) -> [[ListenerSocket]] {
-        var sockets = [[ListenerSocket]](repeating: [], count: loops)
-        var next: [Place] = []
-        for (index, configuration) in configurations.enumerated() {
-            let tls = security.indices.contains(index) ? security[index] : nil
-            if let kept = places.first(where: { place in
-                place.configured == configuration.address.value && !next.contains { $0.id == place.id }
-            }) {
-                next.append(kept)
-                for loop in 0..<loops {
-                    sockets[loop].append(
-                        ListenerSocket(
-                            id: kept.id, fd: -1, isUnix: kept.actual.isUnix, role: role,
-                            configuration: configuration, tls: tls))
+        var next: [ListenerPlace] = []
+        do throws(StartError) {
+            for configuration in configurations {
+                let kept = places.first { place in
+                    place.configured == configuration.address.value && !next.contains { $0.id == place.id }
                 }
-                continue
+                if let kept {
+                    next.append(kept)
+                } else {
+                    next.append(try open(configuration, loops, side, &inheritance))
+                }
             }
-            do {
-                let (place, descriptors) = try open(configuration, loops: loops)
-                next.append(place)
-                for loop in 0..<loops {
-                    sockets[loop].append(
-                        ListenerSocket(
-                            id: place.id, fd: descriptors[loop], isUnix: place.actual.isUnix, role: role,
-                            configuration: configuration, tls: tls))
+            for (index, configuration) in configurations.enumerated() { try next[index].permit(configuration) }
+        } catch {
+            for place in next where !isOpen(place) { place.close() }
+            Listeners.removeFiles(of: next, butOf: places)
+            throw error
+        }
+        var sockets = [[ListenerSocket]](repeating: [], count: loops)
+        for (index, place) in next.enumerated() {
+            let tls = index < security.count ? security[index] : nil
+            for (loop, lanes) in place.lanes.enumerated() where loop < loops {
+                sockets[loop] += lanes.map { lane in
+                    ListenerSocket(
+                        id: lane.id, fd: isOpen(place) ? -1 : lane.fd, isShared: place.isShared, role: role,
+                        configuration: configurations[index], tls: tls)
                 }
-            } catch {
-                for socket in sockets.joined() where socket.fd >= 0 { close(socket.fd) }
-                Listeners.removeFiles(of: next, butOf: places)
-                throw error
             }
         }
         Listeners.removeFiles(of: places, butOf: next)
@@ -73,54 +59,38 @@ struct Listeners: Sendable {
         return sockets
     }
 
+    /// The same where nothing was inherited.
+    mutating func open(
+        _ configurations: [ListenerConfiguration], loops: Int, role: ListenerSocket.Role
+    ) throws(StartError) -> [[ListenerSocket]] {
+        var nothing = Inheritance()
+        return try open(configurations, loops: loops, role: role, inheritance: &nothing)
+    }
+
+    private func isOpen(_ place: ListenerPlace) -> Bool { places.contains { $0.id == place.id } }
+
     /// Takes the files of Unix sockets away; nobody finds the way to them any more.
     func removeFiles() { Listeners.removeFiles(of: places, butOf: []) }
 
-    private static func removeFiles(of places: [Place], butOf kept: [Place]) {
+    /// The sockets that a successor gets, as long as the loops have them open.
+    func handedOver(_ side: Inheritance.Group.Side) -> [Inheritance.Group] {
+        places.compactMap { $0.group(side) }
+    }
+
+    private static func removeFiles(of places: [ListenerPlace], butOf kept: [ListenerPlace]) {
         for place in places where !kept.contains(where: { $0.id == place.id }) { place.file?.remove() }
     }
 
     private mutating func open(
-        _ configuration: ListenerConfiguration, loops: Int
-    ) throws(StartError) -> (Place, [Int32]) {
-        let address = try Listeners.endpoint(configuration.address.value)
-        var descriptors: [Int32] = []
-        do {
-            if !address.isUnix, !configuration.reusePort, address.port != 0 {
-                // Every loop's socket shares the port; this one does not, so it fails where another process listens.
-                close(try Socket.listen(on: address, sharesPort: false, backlog: 1))
-            }
-            let first = try Socket.listen(on: address, sharesPort: true, backlog: Listeners.backlog)
-            descriptors.append(first)
-            let actual = address.isUnix ? address : Socket.localAddress(first) ?? address
-            for _ in 1..<max(loops, 1) {
-                descriptors.append(
-                    address.isUnix
-                        ? dup(first) : try Socket.listen(on: actual, sharesPort: true, backlog: Listeners.backlog))
-            }
-            nextID += 1
-            let place = Place(
-                id: nextID, configured: configuration.address.value, actual: actual, file: SocketFile(of: actual))
-            return (place, descriptors)
-        } catch {
-            for descriptor in descriptors { close(descriptor) }
-            let code: ErrorCode = error.errno == EADDRINUSE ? "server.address_in_use" : "server.cannot_listen"
-            throw StartError(code: code, message: "cannot listen on \(address): \(error)", exit: .unavailable)
+        _ configuration: ListenerConfiguration, _ loops: Int, _ side: Inheritance.Group.Side,
+        _ inheritance: inout Inheritance
+    ) throws(StartError) -> ListenerPlace {
+        if case .descriptor(let number) = configuration.address.value {
+            return try .activated(number, configuration, loops: loops, inheritance, nextID: &nextID)
         }
-    }
-
-    /// The socket address of a configured one.
-    static func endpoint(_ address: SocketAddress) throws(StartError) -> SocketEndpoint {
-        let endpoint: SocketEndpoint? =
-            switch address {
-            case .ip(let host, let port): SocketEndpoint(literal: host, port: port)
-            case .unix(let path): SocketEndpoint(path: path)
-            case .descriptor: nil
-            }
-        guard let endpoint else {
-            throw StartError(
-                code: "server.bad_address", message: "'\(address)' is not an address", exit: .configuration)
+        if let descriptors = inheritance.take(configuration.address.value, for: side) {
+            return try .inherited(descriptors, configuration, loops: loops, nextID: &nextID)
         }
-        return endpoint
+        return try .opened(configuration, loops: loops, nextID: &nextID)
     }
 }
