@@ -29,6 +29,10 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
     /// The context, which OpenSSL's callbacks ask while this connection lives.
     private let owner: AnyObject
     private let verifies: Bool
+    /// A client's first record until it is whole: OpenSSL spends some 36 KiB on one that is not.
+    private var hello: TLSHello?
+    /// How many more bytes the handshake may take; `nil` leaves it to OpenSSL.
+    private var allowance: Int?
     /// What was sent before the handshake was through.
     private var early: [UInt8] = []
     private var hasFailed = false
@@ -39,7 +43,12 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
     package private(set) var isPeerClosed = false
 
     /// Takes over a connection and gives it a wire to read from and write to.
-    @unsafe init(adopting ssl: OpaquePointer, of owner: AnyObject, verifies: Bool) throws(TLSError) {
+    /// - Parameter allowance: how many bytes a client's side of the handshake may have; `nil` for a client's own engine.
+    @unsafe init(
+        adopting ssl: OpaquePointer, of owner: AnyObject, verifies: Bool, allowance: Int? = nil
+    ) throws(TLSError) {
+        self.allowance = allowance
+        hello = allowance == nil ? nil : TLSHello()
         unsafe self.ssl = ssl
         self.owner = owner
         self.verifies = verifies
@@ -69,9 +78,36 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
         _ ciphertext: UnsafeBufferPointer<UInt8>, plaintext: inout ByteBuffer
     ) throws(TLSError) {
         guard !hasFailed else { throw TLSError(code: .tlsProtocolError, message: "the connection has failed") }
+        if unsafe keep(ciphertext) { return }
+        guard var hello = hello.take() else { return try unsafe take(ciphertext, &plaintext) }
+        unsafe hello.append(ciphertext)
+        try unsafe hello.withBytes { bytes throws(TLSError) in try unsafe take(bytes, &plaintext) }
+    }
+
+    /// Takes bytes of a client's first record while it is not whole: nothing is computed, nothing has to be sent.
+    /// - Returns: `false` when there is work to do; the bytes are then for `receive`.
+    package mutating func keep(_ ciphertext: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard unsafe hello?.isReady(with: ciphertext) == false else { return false }
+        unsafe hello?.append(ciphertext)
+        return true
+    }
+
+    private mutating func take(
+        _ ciphertext: UnsafeBufferPointer<UInt8>, _ plaintext: inout ByteBuffer
+    ) throws(TLSError) {
         unsafe wire.pointee.lend(ciphertext)
         defer { unsafe wire.pointee.takeBack() }
-        if !isEstablished { try advance() }
+        if !isEstablished {
+            try advance()
+            if !isEstablished, let left = allowance {
+                guard ciphertext.count <= left else {
+                    hasFailed = true
+                    throw TLSError(
+                        code: .tlsHandshakeTooLarge, message: "the peer's part of the handshake is too large")
+                }
+                allowance = left - ciphertext.count
+            }
+        }
         guard isEstablished else { return }
         try decrypt(into: &plaintext)
     }

@@ -123,8 +123,8 @@ extension ErrorCode {
     package static let tlsNoApplicationProtocol: ErrorCode = "tls.no_application_protocol"
     /// The peer has ended the handshake with an alert.
     package static let tlsRefusedByPeer: ErrorCode = "tls.refused_by_peer"
-    /// The peer's first message claims to be larger than any honest one.
-    package static let tlsHelloTooLarge: ErrorCode = "tls.hello_too_large"
+    /// The peer's part of the handshake is larger than any honest one.
+    package static let tlsHandshakeTooLarge: ErrorCode = "tls.handshake_too_large"
     /// The handshake failed for another reason.
     package static let tlsHandshakeFailed: ErrorCode = "tls.handshake_failed"
     /// An established connection broke the protocol.

@@ -8,6 +8,8 @@ internal import MartletCore
     /// How many certificates a client's chain may have, and how many bytes.
     private static let maximumDepth: Int32 = 8
     private static let maximumChainBytes = 32 * 1024
+    /// What else a client has to say until the handshake is through: two hellos at most, with a ticket in each.
+    private static let maximumHandshakeBytes = 32 * 1024
 
     // nonisolated(unsafe): OpenSSL counts references to the context atomically and locks what connections share of it;
     // it is not changed after init.
@@ -48,7 +50,8 @@ internal import MartletCore
         ERR_clear_error()
         guard let ssl = unsafe SSL_new(context) else { throw TLSError(.tlsSetUpFailed, "no TLS connection") }
         unsafe SSL_set_accept_state(ssl)
-        return try unsafe TLSEngine(adopting: ssl, of: self, verifies: verifies)
+        let allowance = TLSServerContext.maximumHandshakeBytes + (verifies ? TLSServerContext.maximumChainBytes : 0)
+        return try unsafe TLSEngine(adopting: ssl, of: self, verifies: verifies, allowance: allowance)
     }
 
     private func setUp(_ options: TLSServerOptions) throws(TLSError) {
