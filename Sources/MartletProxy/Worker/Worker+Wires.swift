@@ -24,6 +24,7 @@ extension Worker {
                 return close(client: client)
             }
         }
+        if unsafe clients[client].engine?.keep(bytes) == true { return goOnShakingHands(client) }
         let isCheap = clients[client].isHandshakeAnswered && clients[client].engine?.version == "TLSv1.3"
         guard let engine = clients[client].engine.take() else { return close(client: client) }
         let step = HandshakeStep(consume engine, input: unsafe Array(bytes))
