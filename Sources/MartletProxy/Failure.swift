@@ -212,6 +212,13 @@ package struct Failure: Error, Sendable {
                 out.append("\r\nWWW-Authenticate: Basic realm=\"martlet\", charset=\"UTF-8\"")
             }
         }
+        writeRareFields(into: &out, close: close, strictTransportSeconds)
+        out.append("\r\n\r\n")
+        if !isHead { unsafe out.append(body.bytes) }
+    }
+
+    /// What few answers say.
+    private func writeRareFields(into out: inout ByteBuffer, close: Bool, _ strictTransportSeconds: Int64) {
         if retryAfter > 0 {
             out.append("\r\nRetry-After: ")
             out.append(decimal: retryAfter)
@@ -238,7 +245,5 @@ package struct Failure: Error, Sendable {
             out.append("\r\nConnection: ")
             out.append(close ? (offersWebSocket ? "close, Upgrade" : "close") : "Upgrade")
         }
-        out.append("\r\n\r\n")
-        if !isHead { unsafe out.append(body.bytes) }
     }
 }
