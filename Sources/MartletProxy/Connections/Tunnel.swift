@@ -31,8 +31,6 @@ struct Tunnel: ~Copyable, SlabElement {
     var isWebSocket = false
     /// The protocol as the client wrote it.
     var name = ByteBuffer()
-    /// The key made here for a client whose version of HTTP has none.
-    var key = ByteBuffer()
     /// What the upstream must answer to the key.
     var accept = ByteBuffer()
 
@@ -41,6 +39,7 @@ struct Tunnel: ~Copyable, SlabElement {
     var client = Side()
     var upstream = Side()
     var farewell = Farewell.none
+    var openedAt: Int64 = 0
     /// When bytes came last, from either side.
     var usedAt: Int64 = 0
     var idlePatience: Int64 = 0
@@ -53,7 +52,6 @@ struct Tunnel: ~Copyable, SlabElement {
         phase = .asked
         isWebSocket = false
         name.removeAll()
-        key.removeAll()
         accept.removeAll()
         fromClient = WebSocketFrameTracker(from: .client)
         fromUpstream = WebSocketFrameTracker(from: .server)
@@ -66,7 +64,6 @@ struct Tunnel: ~Copyable, SlabElement {
 
     mutating func close() {
         name.release()
-        key.release()
         accept.release()
     }
 }

@@ -98,7 +98,7 @@ extension Worker {
         let reason = exchanges[exchange].reason
         counters.count(
             route: exchanges[exchange].routeSlot, status: exchanges[exchange].status, reason: reason,
-            microseconds: microseconds)
+            microseconds: isTunnel(exchange) ? openingTime(ofTunnel: exchange) : microseconds)
         let provider = Int(exchanges[exchange].provider)
         let endpoint = exchanges[exchange].endpoint
         let forwarded = exchanges[exchange].forwardedClient

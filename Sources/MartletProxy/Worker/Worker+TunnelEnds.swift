@@ -115,6 +115,11 @@ extension Worker {
         tunnels[tunnel].client.isOwedClose ? cutTunnel(exchange) : finishTunnel(exchange)
     }
 
+    /// How long a tunnel's handshake took, in microseconds: what it has in common with other answers.
+    func openingTime(ofTunnel exchange: Int32) -> Int {
+        Int((tunnels[exchanges[exchange].tunnel].openedAt &- exchanges[exchange].started) / 1000)
+    }
+
     /// The exchange ends, and its tunnel with it.
     mutating func releaseTunnel(of exchange: Int32) {
         let tunnel = exchanges[exchange].tunnel

@@ -73,13 +73,11 @@ extension Worker {
         tunnels[tunnel].idlePatience = snapshot.facts[route].tunnels.idlePatience
         tunnels[tunnel].endsAt = snapshot.facts[route].tunnels.longestAge
         tunnels[tunnel].isWebSocket = unsafe isSame(bytes[offered], "websocket")
-        return unsafe tunnels[tunnel].isWebSocket ? askForWebSocket(tunnel, exchange, bytes) : nil
+        return unsafe tunnels[tunnel].isWebSocket ? askForWebSocket(tunnel, bytes) : nil
     }
 
-    /// RFC 6455 §4.2.1; a stream of HTTP/2 has no key (RFC 8441 §5.1), its upstream gets one of the gateway's.
-    private mutating func askForWebSocket(
-        _ tunnel: Int32, _ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>
-    ) -> Failure? {
+    /// RFC 6455 §4.2.1; a stream of HTTP/2 has no key (RFC 8441 §5), the head made of it has one of the gateway's.
+    private mutating func askForWebSocket(_ tunnel: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> Failure? {
         var (keys, versions) = (0, 0)
         var key = ByteRange.empty
         var version = ByteRange.empty
@@ -93,20 +91,10 @@ extension Worker {
             }
         }
         guard versions == 1, unsafe isSame(bytes[version], "13") else { return .webSocketVersion }
-        if keys == 0, clients[exchanges[exchange].client].fd < 0 {
-            let bytes = (0..<16).map { _ in UInt8.random(in: .min ... .max) }
-            tunnels[tunnel].key.append(text: Base64.encode(bytes, padding: .required))
-            expectAccept(tunnel, key: tunnels[tunnel].key.array)
-            return nil
-        }
         guard keys == 1, unsafe WebSocketKey.isValid(bytes.span, key) else { return .upgradeMalformed }
-        expectAccept(tunnel, key: unsafe Array(bytes[key]))
-        return nil
-    }
-
-    private mutating func expectAccept(_ tunnel: Int32, key: [UInt8]) {
-        let digest = SHA1.digest(key + WebSocketKey.suffix)
+        let digest = SHA1.digest(unsafe Array(bytes[key]) + WebSocketKey.suffix)
         tunnels[tunnel].accept.append(text: Base64.encode(digest, padding: .required))
+        return nil
     }
 
     // MARK: The upstream
@@ -125,10 +113,6 @@ extension Worker {
         let tunnel = exchanges[exchange].tunnel
         staging.append("Connection: Upgrade\r\nUpgrade: ")
         unsafe staging.append(unsafe tunnels[tunnel].name.bytes)
-        staging.append("\r\n")
-        guard !tunnels[tunnel].key.isEmpty else { return }
-        staging.append("Sec-WebSocket-Key: ")
-        unsafe staging.append(unsafe tunnels[tunnel].key.bytes)
         staging.append("\r\n")
     }
 
@@ -156,6 +140,7 @@ extension Worker {
         clients[client].awaitsProbe = false
         arm(client: client, at: .max)
         tunnels[tunnel].phase = .open
+        tunnels[tunnel].openedAt = now
         tunnels[tunnel].usedAt = now
         tunnels[tunnel].endsAt = now &+ tunnels[tunnel].endsAt
         tunnels[tunnel].idlePatience = min(tunnels[tunnel].idlePatience, exchanges[exchange].idlePatience)

@@ -18,6 +18,7 @@ struct MetricsPage {
         latency(traffic)
         tokens(traffic)
         connections(traffic, report)
+        tunnels(traffic)
         upstreams(traffic)
         state(report)
         store(report)
@@ -80,6 +81,22 @@ struct MetricsPage {
         out.single(
             "martlet_proxy_loops_answering", .gauge, "Event loops that gave their counters in time.",
             report.answeringLoops)
+    }
+
+    private mutating func tunnels(_ traffic: Traffic) {
+        out.single(
+            "martlet_proxy_tunnels_open", .gauge, "WebSockets and other connections that were handed over.",
+            traffic.openTunnels)
+        out.single(
+            "martlet_proxy_tunnels_total", .counter, "Connections that were handed over.", traffic.openedTunnels)
+        out.single(
+            "martlet_proxy_upgrades_refused_total", .counter,
+            "Requests to upgrade that their route does not allow, or that are malformed.", traffic.refusedUpgrades)
+        out.family(
+            "martlet_proxy_tunnel_ends_total", .counter, "Tunnels that ended, by the reason that the log has too.")
+        for (reason, count) in traffic.tunnelEnds.sorted(by: { $0.key < $1.key }) {
+            out.sample(["reason": reason], count)
+        }
     }
 
     private mutating func upstreams(_ traffic: Traffic) {

@@ -34,6 +34,10 @@ struct Traffic {
     private(set) var acceptedConnections = 0
     private(set) var refusedConnections = 0
     private(set) var openExchanges = 0
+    private(set) var openTunnels = 0
+    private(set) var openedTunnels = 0
+    private(set) var refusedUpgrades = 0
+    private(set) var tunnelEnds: [String: Int] = [:]
 
     init(_ loops: [LoopReport]) {
         var reasons: [String: Int] = [:]
@@ -51,6 +55,10 @@ struct Traffic {
             acceptedConnections += loop.acceptedConnections
             refusedConnections += loop.refusedConnections
             openExchanges += loop.openExchanges
+            openTunnels += loop.openTunnels
+            openedTunnels += loop.openedTunnels
+            refusedUpgrades += loop.refusedUpgrades
+            tunnelEnds.merge(loop.tunnelEnds, uniquingKeysWith: +)
         }
         refusals = reasons.map { ($0.key, $0.value) }
             .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }

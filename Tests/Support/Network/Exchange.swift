@@ -22,6 +22,9 @@ package final class Exchange {
         self.keep = keep
     }
 
+    /// Bytes that came behind the request's head, or its body.
+    package var pending: [UInt8] { reader.pending }
+
     /// Reads the request's body; what came is recorded even where it ends too early.
     package func readBody() throws {
         defer { keep(request) }
