@@ -46,8 +46,12 @@ extension HTTP2Session {
 
     /// Client: sends a request's head, given as HTTP/1 text in origin form.
     ///
+    /// - Parameters:
+    ///   - acceptsTrailers: says so to the peer (`te: trailers`), which is about this connection alone and not in the text.
     /// - Returns: the stream's number, or nil when none may be opened or the text is not such a head.
-    package func submitRequest(_ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, ends: Bool) -> Int32? {
+    package func submitRequest(
+        _ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, ends: Bool, acceptsTrailers: Bool = false
+    ) -> Int32? {
         guard canOpenStream, let line = unsafe RequestLine(text) else { return nil }
         isQuiet = false
         lines.begin()
@@ -56,6 +60,10 @@ extension HTTP2Session {
         unsafe lines.add(":scheme", UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount))
         unsafe lines.add(":authority", line.authority)
         unsafe lines.add(":path", line.path)
+        if acceptsTrailers {
+            let word: StaticString = "trailers"
+            unsafe lines.add("te", UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
+        }
         do throws(FieldLines.Malformed) {
             try unsafe lines.addLines(text, from: line.end, except: "host")
         } catch {

@@ -21,6 +21,8 @@ struct Exchange: ~Copyable, SlabElement {
     var isStream = false
     /// Its caller speaks gRPC, and understands errors of that kind only.
     var isGRPC = false
+    /// The client said that it reads trailers (`TE: trailers`).
+    var acceptsTrailers = false
     /// The answer's last byte has been told to the stream.
     var hasEndedStream = false
     var link: Int32 = -1
@@ -116,6 +118,7 @@ struct Exchange: ~Copyable, SlabElement {
         self.client = client
         isStream = false
         isGRPC = false
+        acceptsTrailers = false
         hasEndedStream = false
         link = -1
         tunnel = -1

@@ -50,6 +50,7 @@ extension Worker {
         writePath(exchange, route)
         unsafe staging.append(bytes[head.query])
         staging.append(" HTTP/1.1\r\n")
+        if exchanges[exchange].isStream { unsafe noteTrailers(exchange, bytes) }
         let hostStart = staging.count
         unsafe writeHost(exchange, bytes[head.authority])
         exchanges[exchange].hostLine = (hostStart, staging.count)
@@ -73,6 +74,14 @@ extension Worker {
         staging.append("\r\n")
         exchanges[exchange].head.removeAll()
         unsafe exchanges[exchange].head.append(unsafe staging.bytes)
+    }
+
+    /// Whether the client reads trailers, which a parser has not asked (RFC 9110 §10.1.4).
+    private mutating func noteTrailers(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        for index in 0..<head.fields.count where head.fields[index].known == .te {
+            let value = unsafe bytes[head.fields[index].value]
+            exchanges[exchange].acceptsTrailers = unsafe value.elementsEqual("trailers".utf8) { $0 | 0x20 == $1 }
+        }
     }
 
     /// The normalised path, its prefix stripped where the route says so.

@@ -82,7 +82,8 @@ extension Worker {
         let ends = exchanges[exchange].isRequestComplete && exchanges[exchange].framing.isEmpty
         guard
             let stream = unsafe streams.session.submitRequest(
-                exchanges[exchange].head.bytes, isSecure: links[connection].isSecure, ends: ends)
+                exchanges[exchange].head.bytes, isSecure: links[connection].isSecure, ends: ends,
+                acceptsTrailers: exchanges[exchange].acceptsTrailers)
         else {
             return connectFailed(link, .upstreamUnavailable("upstream.no_stream"))
         }
