@@ -35,6 +35,11 @@ package struct Inheritance: Sendable {
 
     package init() {}
 
+    init(groups: [Group], activated: Set<Int32> = []) {
+        self.groups = groups
+        self.activated = activated
+    }
+
     /// Takes everything over.
     ///
     /// To be called before anything else opens a descriptor or starts a thread: what is open now was handed over, and the
@@ -86,7 +91,9 @@ extension Inheritance.Group {
         guard let space = line.firstIndex(of: " "), let equals = line.lastIndex(of: "="), space < equals,
             let side = Side(rawValue: String(line[..<space]))
         else { return nil }
-        let numbers = line[line.index(after: equals)...].split(separator: ",").map { Int32($0) }
+        let numbers = line[line.index(after: equals)...].split(separator: ",", omittingEmptySubsequences: false).map {
+            Int32($0)
+        }
         guard !numbers.isEmpty, numbers.allSatisfy({ $0.map { $0 > 2 } ?? false }) else { return nil }
         self.side = side
         address = String(line[line.index(after: space)..<equals])

@@ -72,9 +72,10 @@ final class Successor: Sendable {
             var events = pollfd(fd: channel, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&events, 1, 50) > 0 else { continue }
             var word: UInt8 = 0
-            if unsafe read(channel, &word, 1) == 1, Predecessor.Word(rawValue: word) == .ready { return .ready }
-            // Its end is closed, which its last moment does: it need not have come to its end yet.
-            return .ended(end(within: .seconds(5), clock))
+            let count = unsafe read(channel, &word, 1)
+            if count == 1, Predecessor.Word(rawValue: word) == .ready { return .ready }
+            // A closed channel is what the last moment of a process brings about: that may not be quite over.
+            return .ended(end(within: count == 0 ? .seconds(5) : .zero, clock))
         }
         return .cancelled
     }

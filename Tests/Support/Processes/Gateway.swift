@@ -11,15 +11,18 @@ package final class Gateway: Sendable {
     /// - Parameters:
     ///   - configuration: the whole of `config.yaml`.
     ///   - files: more files beside it.
+    ///   - program: instead of the executable that was built.
+    ///   - launcher: a command line that ends in the start of the gateway's.
     package init(
         _ configuration: String, files: [String: String] = [:], environment: [String: String] = [:],
-        arguments: [String] = [], in folder: TemporaryFolder? = nil
+        arguments: [String] = [], in folder: TemporaryFolder? = nil, program: String? = nil, launcher: [String] = []
     ) throws {
         self.folder = try folder ?? TemporaryFolder()
         for (name, text) in files { try self.folder.write(text, to: name) }
         let path = try self.folder.write(configuration, to: "config.yaml")
+        let command = launcher + [try program ?? Executable.martlet(), "run", "--config", path] + arguments
         process = try ChildProcess(
-            try Executable.martlet(), ["run", "--config", path] + arguments, environment: environment,
+            command[0], Array(command.dropFirst()), environment: environment,
             output: self.folder, name: "martlet-\(UInt32.random(in: 0 ... .max))")
         let wanted = configuration.contains("\nadmin:") ? ["public", "admin"] : ["public"]
         try waitUntil("the gateway listens") {

@@ -1,0 +1,154 @@
+import Glibc
+import MartletConfig
+import MartletCore
+import MartletIO
+import MartletProxy
+import MartletTesting
+import Testing
+
+@testable import MartletServer
+
+private let here = SourceLocation(file: "config.yaml", line: 4, column: 16)
+
+private func listener(_ address: SocketAddress) -> ListenerConfiguration {
+    ListenerConfiguration(address: Located(address, at: here), reusePort: false)
+}
+
+private let anyPort = SocketAddress.ip(host: "127.0.0.1", port: 0)
+
+/// Listening sockets of one port, as another process would have them.
+private func sockets(_ count: Int) throws -> [Int32] {
+    let any = try #require(SocketEndpoint(literal: "127.0.0.1", port: 0))
+    var list = [try Socket.listen(on: any, sharesPort: true, backlog: 1)]
+    let actual = try #require(Socket.localAddress(list[0]))
+    while list.count < count { list.append(try Socket.listen(on: actual, sharesPort: true, backlog: 1)) }
+    return list
+}
+
+@Suite struct `The listeners` {
+    /// What every loop got: numbers of listeners, and whether the descriptors are among those handed over.
+    private func open(
+        _ listeners: inout Listeners, _ configurations: [ListenerConfiguration], loops: Int,
+        _ inheritance: Inheritance = Inheritance()
+    ) throws -> [[Lane]] {
+        var inheritance = inheritance
+        let opened = try listeners.open(
+            configurations, loops: loops, role: .gateway, inheritance: &inheritance)
+        inheritance.closeRest()
+        return opened.map { loop in loop.map { Lane(id: $0.id, fd: $0.fd, isShared: $0.isShared) } }
+    }
+
+    private struct Lane {
+        let id: Int32
+        let fd: Int32
+        let isShared: Bool
+    }
+
+    private func close(_ lanes: [[Lane]]) {
+        for lane in lanes.joined() where lane.fd >= 0 { _ = Glibc.close(lane.fd) }
+    }
+
+    @Test(arguments: [(1, 3), (2, 3), (3, 3), (4, 3), (7, 3), (5, 1)])
+    func `spread a predecessor's sockets over the loops that there are`(_ handed: Int, _ loops: Int) throws {
+        let descriptors = try sockets(handed)
+        let port = try #require(Socket.localAddress(descriptors[0])).port
+        var listeners = Listeners()
+        let group = Inheritance.Group(side: .public, address: "127.0.0.1:0", descriptors: descriptors)
+        let lanes = try open(&listeners, [listener(anyPort)], loops: loops, Inheritance(groups: [group]))
+        defer { close(lanes) }
+        #expect(lanes.count == loops && lanes.allSatisfy { !$0.isEmpty })
+        #expect(lanes.joined().count == max(handed, loops))
+        #expect(Set(lanes.joined().map(\.fd)).isSuperset(of: descriptors))
+        for lane in lanes.joined() { #expect(Socket.localAddress(lane.fd)?.port == port) }
+        // A loop finds a listener by its number.
+        for loop in lanes { #expect(Set(loop.map(\.id)).count == loop.count) }
+        #expect(Set(listeners.handedOver(.public).flatMap(\.descriptors)) == Set(lanes.joined().map(\.fd)))
+        // A reload keeps every one of them.
+        let kept = try open(&listeners, [listener(anyPort)], loops: loops)
+        #expect(kept.map { $0.map(\.id) } == lanes.map { $0.map(\.id) })
+        #expect(kept.joined().allSatisfy { $0.fd == -1 })
+    }
+
+    @Test func `close what a predecessor had and the configuration has not`() throws {
+        let descriptors = try sockets(2)
+        let group = Inheritance.Group(side: .admin, address: "127.0.0.1:0", descriptors: descriptors)
+        var listeners = Listeners()
+        let lanes = try open(&listeners, [listener(anyPort)], loops: 1, Inheritance(groups: [group]))
+        defer { close(lanes) }
+        for descriptor in descriptors { #expect(Socket.adopt(descriptor) == nil) }
+    }
+
+    @Test func `share a socket that the process was started with`() throws {
+        let descriptor = try sockets(1)[0]
+        defer { _ = Glibc.close(descriptor) }
+        var listeners = Listeners()
+        let inheritance = Inheritance(groups: [], activated: [descriptor])
+        let lanes = try open(&listeners, [listener(.descriptor(descriptor))], loops: 2, inheritance)
+        defer { close(lanes) }
+        #expect(lanes.joined().count == 2 && lanes.joined().allSatisfy { $0.isShared && $0.fd != descriptor })
+        #expect(listeners.addresses == [try #require(Socket.localAddress(descriptor))])
+        #expect(listeners.handedOver(.public).isEmpty)
+    }
+
+    @Test func `tell with its place what cannot be listened on`() throws {
+        let taken = try sockets(1)[0]
+        defer { _ = Glibc.close(taken) }
+        let port = try #require(Socket.localAddress(taken)).port
+        let bad: [(ListenerConfiguration, String)] = [
+            (listener(.descriptor(900)), "server.bad_descriptor"),
+            (listener(.ip(host: "127.0.0.1", port: port)), "server.address_in_use"),
+            (listener(.unix(path: "/nowhere/at/all.sock")), "server.cannot_listen"),
+        ]
+        for (configuration, code) in bad {
+            var listeners = Listeners()
+            let error = #expect(throws: StartError.self) {
+                try listeners.open([listener(anyPort), configuration], loops: 1, role: .gateway)
+            }
+            #expect(error?.code.rawValue == code)
+            #expect(error?.message.hasPrefix("config.yaml:4:16: ") == true, "\(String(describing: error))")
+            #expect(listeners.addresses.isEmpty)
+        }
+    }
+
+    @Test func `of Unix sockets have their permissions, at a reload too`() throws {
+        let folder = try TemporaryFolder()
+        var configuration = listener(.unix(path: folder.file("m.sock")))
+        var listeners = Listeners()
+        var lanes: [[Lane]] = []
+        defer { close(lanes) }
+        for mode: UInt16 in [0o600, 0o666, 0o770] {
+            var permissions = SocketFilePermissions()
+            permissions.mode = mode
+            (permissions.owner, permissions.group) = ("\(getuid())", "\(getgid())")
+            configuration.socketFile = permissions
+            lanes += try open(&listeners, [configuration], loops: 1)
+            var status = stat()
+            #expect(unsafe lstat(folder.file("m.sock"), &status) == 0)
+            #expect(status.st_mode & 0o7777 == UInt32(mode) && status.st_mode & UInt32(S_IFMT) == UInt32(S_IFSOCK))
+        }
+        configuration.socketFile?.owner = "nobody-of-this-name"
+        let error = #expect(throws: StartError.self) { try open(&listeners, [configuration], loops: 1) }
+        #expect(error?.code == "server.unknown_user" && error?.exit == .configuration)
+        listeners.removeFiles()
+        #expect(unsafe access(folder.file("m.sock"), F_OK) != 0)
+    }
+}
+
+@Suite struct `What a predecessor hands over` {
+    @Test(arguments: [
+        ("public 127.0.0.1:0=8,9", "127.0.0.1:0", [8, 9]), ("admin unix:/a b=c.sock=10", "unix:/a b=c.sock", [10]),
+        ("public [::1]:8443=2147483647", "[::1]:8443", [2_147_483_647]),
+    ])
+    func `is read as it is written`(_ line: String, _ address: String, _ descriptors: [Int32]) throws {
+        let group = try #require(Inheritance.Group(line: line[...]))
+        #expect(group.address == address && group.descriptors == descriptors && group.line == line)
+    }
+
+    @Test(arguments: [
+        "", "public", "public 127.0.0.1:0", "public 127.0.0.1:0=", "public 127.0.0.1:0=2", "public 127.0.0.1:0=8,",
+        "public 127.0.0.1:0=-8", "other 127.0.0.1:0=8", "=8", "public=8", "public 127.0.0.1:0=2147483648",
+    ])
+    func `is nothing else`(_ line: String) {
+        #expect(Inheritance.Group(line: line[...]) == nil)
+    }
+}
