@@ -223,14 +223,6 @@ package struct Failure: Error, Sendable {
             out.append("\r\nRetry-After: ")
             out.append(decimal: retryAfter)
         }
-        writeParticulars(into: &out, strictTransportSeconds)
-        writeConnection(into: &out, close: close)
-        out.append("\r\n\r\n")
-        if !isHead { unsafe out.append(body.bytes) }
-    }
-
-    /// Fields that only some refusals have.
-    private func writeParticulars(into out: inout ByteBuffer, _ strictTransportSeconds: Int64) {
         if let allow {
             out.append("\r\nAllow: ")
             out.append(text: allow)
@@ -248,6 +240,7 @@ package struct Failure: Error, Sendable {
             out.append("\r\nStrict-Transport-Security: max-age=")
             out.append(decimal: Int(strictTransportSeconds))
         }
+        writeConnection(into: &out, close: close)
     }
 
     private func writeConnection(into out: inout ByteBuffer, close: Bool) {

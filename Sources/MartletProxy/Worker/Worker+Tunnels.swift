@@ -145,6 +145,8 @@ extension Worker {
         let (client, link) = (exchanges[exchange].client, exchanges[exchange].link)
         guard link >= 0 else { return }
         if tunnels[tunnel].fromClient.hasClosed, tunnels[tunnel].fromUpstream.hasClosed {
+            // All is said; it is for the upstream to end the connection (RFC 6455 §7.1.1).
+            tunnels[tunnel].phase = .closing
             hasten(tunnel, Worker.closePatience)
         }
         let isClientDone = isDone(tunnels[tunnel].client, hasClosed: tunnels[tunnel].fromClient.hasClosed)
