@@ -47,13 +47,21 @@ enum CipherNames {
 
     /// OpenSSL's name for a cipher that is written as in the registry, such as `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`.
     private static func openSSLName(_ name: String) throws(TLSError) -> String {
-        // Signs and commands reorder and weaken the list; what is left is a list of what may be used.
-        guard let first = name.utf8.first, first > UInt8(ascii: "-"), first != UInt8(ascii: "@") else {
+        // Signs and commands reorder and weaken the list, and OpenSSL takes other separators, too: what is left is a list
+        // of what may be used.
+        guard let first = name.utf8.first, isLetter(first), name.utf8.allSatisfy(isPart) else {
             throw unknown(name[...])
         }
         guard name.hasPrefix("TLS_"), let known = unsafe OPENSSL_cipher_name(name) else { return name }
         let text = unsafe String(cString: known)
         return text == "(NONE)" ? name : text
+    }
+
+    private static func isLetter(_ byte: UInt8) -> Bool { byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A }
+
+    /// Letters, digits and what stands between the parts of a name.
+    private static func isPart(_ byte: UInt8) -> Bool {
+        isLetter(byte) || byte >= 0x30 && byte <= 0x39 || [0x2B, 0x2D, 0x5F].contains(byte)
     }
 
     private static func unknown(_ name: Substring) -> TLSError {

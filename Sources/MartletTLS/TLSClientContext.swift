@@ -36,7 +36,7 @@ package struct TLSClientOptions: Sendable {
 @safe package final class TLSClientContext: Sendable {
     private nonisolated(unsafe) let context: OpaquePointer
     private let verifies: Bool
-    private let sessions = ClientSessions()
+    let sessions = ClientSessions()
     /// What is known of our own certificate.
     package let certificate: TLSCertificateFacts?
 

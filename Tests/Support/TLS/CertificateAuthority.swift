@@ -6,6 +6,12 @@ package final class CertificateAuthority: Sendable {
         package let keyFile: String
     }
 
+    /// What kind of key a certificate is for.
+    package enum Key: Sendable {
+        case p256
+        case rsa(Int)
+    }
+
     private let folder: TemporaryFolder
     private let authority: Issued
 
@@ -27,11 +33,14 @@ package final class CertificateAuthority: Sendable {
     ///   - name: what its files are called.
     ///   - alternativeNames: such as `DNS:localhost` or `IP:127.0.0.1`.
     ///   - days: how long it is good; negative for one that has expired.
-    package func issue(_ name: String, _ alternativeNames: [String], days: Int = 1) throws -> Issued {
+    ///   - key: the kind of its key.
+    package func issue(
+        _ name: String, _ alternativeNames: [String], days: Int = 1, key: Key = .p256
+    ) throws -> Issued {
         let issued = Issued(certificateFile: folder.file("\(name).pem"), keyFile: folder.file("\(name).key"))
         let request = folder.file("\(name).csr")
         try CertificateAuthority.openssl(
-            ["req", "-subj", "/CN=\(name)", "-out", request] + CertificateAuthority.newKey(issued.keyFile))
+            ["req", "-subj", "/CN=\(name)", "-out", request] + CertificateAuthority.newKey(issued.keyFile, key))
         let extensions = try folder.write(
             "subjectAltName=\(alternativeNames.joined(separator: ","))\nbasicConstraints=CA:FALSE\n",
             to: "\(name).ext")
@@ -42,8 +51,13 @@ package final class CertificateAuthority: Sendable {
         return issued
     }
 
-    private static func newKey(_ file: String) -> [String] {
-        ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", file]
+    private static func newKey(_ file: String, _ key: Key = .p256) -> [String] {
+        let kind =
+            switch key {
+            case .p256: ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+            case .rsa(let bits): ["rsa:\(bits)"]
+            }
+        return ["-newkey"] + kind + ["-nodes", "-keyout", file]
     }
 
     private static func openssl(_ arguments: [String]) throws {

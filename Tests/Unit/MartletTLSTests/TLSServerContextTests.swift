@@ -1,32 +1,9 @@
+import COpenSSL
 import MartletCore
 import MartletTesting
-import Synchronization
 import Testing
 
 @testable import MartletTLS
-
-/// Authorities and certificates for all tests: making them takes longer than using them.
-struct ServerCertificates: Sendable {
-    let authority: CertificateAuthority
-    let stranger: CertificateAuthority
-    let first: TLSIdentityFiles
-    let second: TLSIdentityFiles
-    let client: TLSIdentityFiles
-
-    private init() throws {
-        authority = try CertificateAuthority()
-        stranger = try CertificateAuthority(name: "Stranger")
-        first = Self.files(try authority.issue("first", ["DNS:a.example.com", "IP:127.0.0.1"]))
-        second = Self.files(try authority.issue("second", ["DNS:b.example.com", "DNS:*.wild.example.com"]))
-        client = Self.files(try authority.issue("client", ["DNS:client"]))
-    }
-
-    static let shared = Result { try ServerCertificates() }
-
-    static func files(_ issued: CertificateAuthority.Issued) -> TLSIdentityFiles {
-        TLSIdentityFiles(certificateFile: issued.certificateFile, keyFile: issued.keyFile)
-    }
-}
 
 @Suite struct TLSServerContextTests {
     let certificates: ServerCertificates
@@ -34,12 +11,12 @@ struct ServerCertificates: Sendable {
 
     init() throws { certificates = try ServerCertificates.shared.get() }
 
-    func client(
-        _ identity: TLSIdentityFiles? = nil, _ protocols: [TLSApplicationProtocol] = []
-    ) throws -> TLSClientContext {
-        try TLSClientContext(
-            TLSClientOptions(
-                trust: .file(certificates.authority.certificateFile), identity: identity, protocols: protocols))
+    private func server(
+        _ identities: [TLSIdentityFiles]? = nil, _ change: (inout TLSServerOptions) -> Void = { _ in }
+    ) throws -> TLSServerContext {
+        var options = TLSServerOptions(identities: identities ?? [certificates.first])
+        change(&options)
+        return try TLSServerContext(options, tickets: tickets)
     }
 
     @Test(arguments: [1, 7, 500, Int.max], [TLSVersion.tls12, .tls13])
@@ -48,7 +25,7 @@ struct ServerCertificates: Sendable {
         options.minimumVersion = version
         let server = try TLSServerContext(options, tickets: tickets)
         var pair = try EnginePair(
-            client(nil, [.http2, .http1]).makeEngine(serverName: "a.example.com"), server.makeEngine())
+            certificates.context(nil, [.http2, .http1]).makeEngine(serverName: "a.example.com"), server.makeEngine())
         pair.pieces = pieces
         try pair.client.say(Array("before ".utf8))
         pair.talk()
@@ -69,14 +46,175 @@ struct ServerCertificates: Sendable {
         #expect(isClosed)
     }
 
-    @Test func `goes on from the last session, also at another context of the same names`() throws {
-        let options = TLSServerOptions(identities: [certificates.first])
-        let client = try client()
-        for round in 0..<3 {
-            let server = try TLSServerContext(options, tickets: tickets)
-            var pair = try EnginePair(client.makeEngine(serverName: "127.0.0.1"), server.makeEngine())
-            pair.talk()
-            #expect(pair.server.engine.isResumed == (round > 0) && pair.client.engine.isResumed == (round > 0))
+    @Test func `takes a hello that comes byte by byte, and nothing happens before it is whole`() throws {
+        var client = try EnginePeer(certificates.context().makeEngine(serverName: "a.example.com"))
+        try client.engine.start()
+        let hello = client.output()
+        var engine = try server().makeEngine()
+        var plaintext = ByteBuffer()
+        for byte in hello.dropLast() {
+            let kept = unsafe [byte].withUnsafeBufferPointer { unsafe engine.keep($0) }
+            #expect(kept)
         }
+        let isSilent = !engine.hasCiphertext
+        #expect(isSilent)
+        try unsafe hello.suffix(1).withUnsafeBufferPointer { last throws(TLSError) in
+            try unsafe engine.receive(last, plaintext: &plaintext)
+        }
+        let hasAnswer = engine.hasCiphertext
+        #expect(hasAnswer)
+    }
+
+    @Test(arguments: [
+        (nil, "first"), ("a.example.com", "first"), ("b.example.com", "second"), ("B.EXAMPLE.com", "second"),
+        ("x.wild.example.com", "second"), ("exact.wild.example.com", "third"), ("Exact.Wild.example.com", "third"),
+        ("x.y.wild.example.com", "first"), ("wild.example.com", "first"), (".wild.example.com", "first"),
+        ("nobody.test", "first"), ("second", "first"), ("b.example.com.", "first"),
+    ])
+    func `shows the certificate for the name that is asked for`(name: String?, expected: String) throws {
+        let context = try server([certificates.first, certificates.second, certificates.third])
+        for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
+            let client = try PlainClient(.init(name: name, versions: version...version))
+            var peer = try EnginePeer(context.makeEngine())
+            #expect(client.talk(to: &peer) == nil)
+            #expect(client.peer == expected && peer.engine.serverName == name)
+        }
+    }
+
+    @Test func `knows the names of its certificates`() throws {
+        let context = try server([certificates.first, certificates.second])
+        #expect(
+            context.certificates.map(\.names) == [
+                ["a.example.com", "127.0.0.1"], ["b.example.com", "*.wild.example.com"],
+            ])
+        let now = Clock.system.unixTime
+        for facts in context.certificates {
+            #expect(facts.isValid(at: now) && !facts.isValid(at: now.advanced(bySeconds: 86_401)))
+            #expect(!facts.isValid(at: facts.notBefore.advanced(bySeconds: -1)))
+        }
+    }
+
+    @Test(arguments: [("ECDSA+SHA256", EVP_PKEY_EC), ("RSA-PSS+SHA256", EVP_PKEY_RSA)], [true, false])
+    func `has a certificate for each kind of key`(case: (signatures: String, key: Int32), isNamed: Bool) throws {
+        let context = try server([certificates.rsa, certificates.first, certificates.second])
+        for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
+            let client = try PlainClient(
+                .init(
+                    name: isNamed ? "a.example.com" : nil, versions: version...version, signatures: `case`.signatures))
+            var peer = try EnginePeer(context.makeEngine())
+            #expect(client.talk(to: &peer) == nil)
+            #expect(client.peerKey == `case`.key)
+        }
+    }
+
+    @Test func `speaks no old version, and no TLS 1.2 where 1.3 is asked for`() throws {
+        for (versions, minimum) in [
+            (TLS1_VERSION...TLS1_VERSION, TLSVersion.tls12), (TLS1_1_VERSION...TLS1_1_VERSION, .tls12),
+            (TLS1_2_VERSION...TLS1_2_VERSION, .tls13),
+        ] {
+            let client = try PlainClient(.init(versions: versions))
+            var peer = try EnginePeer(server { $0.minimumVersion = minimum }.makeEngine())
+            #expect(client.talk(to: &peer)?.code == .tlsVersionUnsupported)
+        }
+    }
+
+    @Test(arguments: [
+        ("AES256-SHA", nil), ("AES128-GCM-SHA256", nil), ("ECDHE-ECDSA-AES128-SHA", nil), ("aNULL", nil),
+        ("ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+        ("ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+        // Who puts ChaCha first has no hardware for AES.
+        ("ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"),
+        ("ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-GCM-SHA256"),
+    ])
+    func `takes ciphers with forward secrecy and authentication only`(offer: String, chosen: String?) throws {
+        let client = try PlainClient(.init(versions: TLS1_2_VERSION...TLS1_2_VERSION, ciphers: offer))
+        var peer = try EnginePeer(server().makeEngine())
+        let failure = client.talk(to: &peer)
+        #expect(failure?.code == (chosen == nil ? .tlsNothingShared : nil))
+        if let chosen { #expect(client.cipher == chosen && peer.engine.cipher == chosen) }
+    }
+
+    @Test func `uses the ciphers it is told to`() throws {
+        let context = try server {
+            $0.ciphers = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
+            $0.cipherSuites = "TLS_CHACHA20_POLY1305_SHA256"
+        }
+        for (version, cipher) in [
+            (TLS1_2_VERSION, "ECDHE-ECDSA-AES256-GCM-SHA384"), (TLS1_3_VERSION, "TLS_CHACHA20_POLY1305_SHA256"),
+        ] {
+            let client = try PlainClient(.init(versions: version...version))
+            var peer = try EnginePeer(context.makeEngine())
+            #expect(client.talk(to: &peer) == nil && client.cipher == cipher)
+        }
+    }
+
+    @Test(arguments: [
+        ("\u{2}h2\u{8}http/1.1", true, TLSApplicationProtocol.http2 as TLSApplicationProtocol?),
+        ("\u{8}http/1.1\u{2}h2", true, .http2), ("\u{8}http/1.1", true, .http1), ("\u{2}h2", true, .http2),
+        ("\u{2}h2\u{8}http/1.1", false, .http1), ("", true, nil), ("\u{3}foo\u{8}http/1.1", true, .http1),
+    ])
+    func `agrees on a protocol, its own favourite first`(
+        offer: String, offersHTTP2: Bool, chosen: TLSApplicationProtocol?
+    ) throws {
+        for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
+            let client = try PlainClient(.init(versions: version...version, protocols: Array(offer.utf8)))
+            var peer = try EnginePeer(server { $0.offersHTTP2 = offersHTTP2 }.makeEngine())
+            #expect(client.talk(to: &peer) == nil)
+            #expect(client.isEstablished && peer.engine.applicationProtocol == chosen)
+        }
+    }
+
+    @Test(arguments: [("\u{3}foo", true), ("\u{2}h2", false), ("\u{2}H2", true), ("\u{8}http/1.0", true)])
+    func `refuses clients that speak nothing it speaks`(offer: String, offersHTTP2: Bool) throws {
+        for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
+            let client = try PlainClient(.init(versions: version...version, protocols: Array(offer.utf8)))
+            var peer = try EnginePeer(server { $0.offersHTTP2 = offersHTTP2 }.makeEngine())
+            #expect(client.talk(to: &peer)?.code == .tlsNoApplicationProtocol)
+        }
+    }
+
+    @Test func `does not shake hands again`() throws {
+        let client = try PlainClient(.init(versions: TLS1_2_VERSION...TLS1_2_VERSION))
+        var peer = try EnginePeer(server().makeEngine())
+        #expect(client.talk(to: &peer) == nil)
+        client.renegotiate()
+        let asked = client.output()
+        #expect(!asked.isEmpty)
+        try peer.take(asked, pieces: .max)
+        // A warning (RFC 5246 §7.2.2: no_renegotiation) and nothing else; the connection goes on.
+        #expect(peer.output().first == 21)
+        let isEstablished = peer.engine.isEstablished
+        #expect(isEstablished)
+    }
+
+    @Test(arguments: [
+        ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", ErrorCode.tlsHTTPRequest), ("POST /x HTTP/1.1\r\n", .tlsHTTPRequest),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", .tlsNotSpoken), ("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\n", .tlsNotSpoken),
+        ("\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}", .tlsNotSpoken),
+        ("\u{16}\u{3}\u{1}\u{7F}\u{7F}" + String(repeating: "x", count: 16_384), .tlsNotSpoken),
+    ])
+    func `refuses what is not TLS`(text: String, code: ErrorCode) throws {
+        for pieces in [1, Int.max] {
+            var peer = try EnginePeer(server().makeEngine())
+            let error = #expect(throws: TLSError.self) { try peer.take(Array(text.utf8), pieces: pieces) }
+            #expect(error?.code == code)
+        }
+    }
+
+    @Test func `bounds what a client says before the handshake is through`() throws {
+        // A hello that claims to have 100 000 bytes, in records of 4 000.
+        var hello: [UInt8] = [1, 1, 0x86, 0xA0, 3, 3]
+        hello += [UInt8](repeating: 0, count: 100_000)
+        var peer = try EnginePeer(server().makeEngine())
+        var sent = 0
+        let error = #expect(throws: TLSError.self) {
+            while sent < hello.count {
+                let piece = hello[sent..<min(sent + 4000, hello.count)]
+                sent += piece.count
+                try peer.take([22, 3, 1, UInt8(piece.count >> 8), UInt8(piece.count & 255)] + piece, pieces: .max)
+            }
+        }
+        #expect(error?.code == .tlsHandshakeTooLarge)
+        #expect(sent < 40_000)
     }
 }
