@@ -98,4 +98,6 @@ static inline int martlet_tls_prepare_ticket(EVP_CIPHER_CTX *cipher, EVP_MAC_CTX
     return EVP_CipherInit_ex(cipher, EVP_aes_256_cbc(), NULL, cipher_key, vector, is_sealing);
 }
 
+static inline long martlet_bio_bytes(BIO *bio, char **bytes) { return BIO_get_mem_data(bio, bytes); }
+
 #endif

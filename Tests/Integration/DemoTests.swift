@@ -37,6 +37,26 @@ import Testing
         #expect(!FileManager.default.fileExists(atPath: String(kept)), "the demo leaves something behind")
     }
 
+    @Test func `serves TLS and HTTP/2 with a certificate that goes with it`() throws {
+        let folder = try TemporaryFolder()
+        let demo = try ChildProcess(
+            Executable.martlet(), ["demo", "--tls", "--listen", "127.0.0.1:0"], output: folder)
+        try waitUntil("the demo prints its commands") { demo.output.contains("curl ") && demo.output.hasSuffix("\n") }
+        let commands = demo.output.split(separator: "\n").filter { $0.hasPrefix("curl ") && $0.contains("https://") }
+        #expect(commands.count >= 20)
+        let first = try #require(commands.first).replacing("curl -i", with: "curl -s -i")
+        #expect(try run("/bin/bash", ["-c", first]).output.hasPrefix("HTTP/2 200"))
+        #expect(
+            try run("/bin/bash", ["-c", first.replacing("curl ", with: "curl --http1.1 ")]).output.hasPrefix(
+                "HTTP/1.1 200"))
+        let kept = try #require(demo.output.firstMatch(of: #/--cacert (/tmp/martlet-demo-[^/]+)/#)?.output.1)
+        let key = try FileManager.default.attributesOfItem(atPath: "\(kept)/key.pem")
+        #expect(key[.posixPermissions] as? Int == 0o600)
+        demo.kill(SIGTERM)
+        #expect(try demo.wait() == .exited(0))
+        #expect(!FileManager.default.fileExists(atPath: String(kept)), "the demo leaves something behind")
+    }
+
     @Test func `two demos run side by side`() throws {
         let folder = try TemporaryFolder()
         let demos = try (0..<2).map { index in

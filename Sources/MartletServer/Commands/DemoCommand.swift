@@ -8,14 +8,14 @@ internal import MartletProvider
 ///
 /// Leaves nothing behind.
 struct DemoCommand {
-    private static let usualAddress = "127.0.0.1:8080"
-
     private let listen: String?
+    private let isSecure: Bool
     private let registry: ProviderRegistry
 
     /// - Throws: `UsageError` for a `--listen` that is no address.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
         listen = options["listen"]
+        isSecure = options.has("tls")
         self.registry = registry
         guard let listen else { return }
         // It stands between quotation marks in the demo's configuration.
@@ -30,7 +30,7 @@ struct DemoCommand {
             let sink = try LogSink(.auto, descriptor: 2)
             let signals = try Signals.stream()
             let (address, note) = place()
-            let demo = try await Demo(listen: address, note: note, registry: registry, sink: sink)
+            let demo = try await Demo(listen: address, isSecure: isSecure, note: note, registry: registry, sink: sink)
             Output.line(try demo.page().text)
             await end(demo, signals)
             sink.flush()
@@ -47,11 +47,12 @@ struct DemoCommand {
     /// Where to listen: what is asked for, else the usual place, else a free port.
     private func place() -> (address: String, note: String?) {
         if let listen { return (listen, nil) }
-        guard let usual = SocketEndpoint(literal: "127.0.0.1", port: 8080),
+        let port: UInt16 = isSecure ? 8443 : 8080
+        guard let usual = SocketEndpoint(literal: "127.0.0.1", port: port),
             let probe = try? Socket.listen(on: usual, sharesPort: false, backlog: 1)
-        else { return ("127.0.0.1:0", "port 8080 is taken, so this is a free one") }
+        else { return ("127.0.0.1:0", "port \(port) is taken, so this is a free one") }
         close(probe)
-        return (Self.usualAddress, nil)
+        return ("127.0.0.1:\(port)", nil)
     }
 
     /// Waits for the signal to leave, and leaves; a second one leaves at once.

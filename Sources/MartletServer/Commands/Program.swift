@@ -24,7 +24,7 @@ package struct Program: Sendable {
           check    [--config FILE] [--online]           say everything that is wrong with a configuration
           explain  --path PATH [--method M] [--host H] [--token FILE] [--config FILE]
                                                         say what would happen to a request
-          demo     [--listen ADDRESS]                   a gateway to try, with an issuer and an upstream of its own
+          demo     [--listen ADDRESS] [--tls]           a gateway to try, with an issuer and an upstream of its own
           user     add|passwd|disable|enable NAME | list [--config FILE] [--provider NAME]
                                                         password users; a password is asked for, or read from stdin
           schema                                        the JSON Schema of the configuration
@@ -57,7 +57,10 @@ package struct Program: Sendable {
             case "explain":
                 let names: Set = ["path", "method", "host", "token", "config"]
                 return try await ExplainCommand(Options(rest, allowing: names), registry).run()
-            case "demo": return try await DemoCommand(Options(rest, allowing: ["listen"]), registry).run()
+            case "demo":
+                return try await DemoCommand(
+                    Options(rest, allowing: ["listen"], flags: ["tls"]), registry
+                ).run()
             case "user":
                 return try await UserCommand(Options(rest, allowing: ["config", "provider"], words: 2), registry).run()
             case "version", "--version":

@@ -14,13 +14,17 @@ struct Demo {
     private let simulators: DemoSimulators
     private let simulating: [LoopGroup]
     private let folder: DemoFolder
+    private let certificate: DemoCertificate?
     private let note: String?
 
     /// Builds and starts everything.
     /// - Parameters:
     ///   - listen: where clients shall connect to.
+    ///   - isSecure: whether by TLS, with a certificate of the demo's own.
     ///   - note: what the page says about that.
-    init(listen: String, note: String?, registry: ProviderRegistry, sink: LogSink) async throws(DemoFailure) {
+    init(
+        listen: String, isSecure: Bool, note: String?, registry: ProviderRegistry, sink: LogSink
+    ) async throws(DemoFailure) {
         guard let folder = DemoFolder() else {
             throw DemoFailure(text: "cannot make a folder in /tmp", exit: .unavailable)
         }
@@ -28,7 +32,8 @@ struct Demo {
         self.note = note
         do throws(StartError) {
             simulators = try DemoSimulators()
-            let blueprint = try Self.blueprint(listen, simulators, folder, registry)
+            certificate = isSecure ? try DemoCertificate(in: folder.path) : nil
+            let blueprint = try Self.blueprint(listen, simulators, folder, certificate, registry)
             gateway = try Gateway(blueprint, sink: sink)
             simulating = try simulators.start(gateway)
             try await gateway.start()
@@ -40,10 +45,12 @@ struct Demo {
     }
 
     private static func blueprint(
-        _ listen: String, _ simulators: DemoSimulators, _ folder: DemoFolder, _ registry: ProviderRegistry
+        _ listen: String, _ simulators: DemoSimulators, _ folder: DemoFolder, _ certificate: DemoCertificate?,
+        _ registry: ProviderRegistry
     ) throws(StartError) -> Blueprint {
         let text = DemoConfiguration.text(
-            listen: listen, apple: simulators.appleURL, weChat: simulators.weChatURL, folder: folder.path)
+            listen: listen, apple: simulators.appleURL, weChat: simulators.weChatURL, folder: folder.path,
+            certificate: certificate)
         let (blueprint, diagnostics) = Blueprint.read(
             text: text, name: "demo", registry: registry, environment: { _ in nil })
         guard let blueprint else {
@@ -70,7 +77,8 @@ struct Demo {
     func page() throws(DemoFailure) -> DemoPage {
         DemoPage(
             gateway: gateway.addresses.first ?? "", admin: gateway.adminAddress ?? "", apple: simulators.appleURL,
-            weChat: simulators.weChatURL, folder: folder.path, tokens: try tokens(), note: note)
+            weChat: simulators.weChatURL, folder: folder.path, authority: certificate?.authorityFile,
+            tokens: try tokens(), note: note)
     }
 
     private func tokens() throws(DemoFailure) -> DemoPage.Tokens {

@@ -17,50 +17,56 @@ enum DemoConfiguration {
     ///   - apple: the base URL of the pretended Apple.
     ///   - weChat: that of the pretended WeChat.
     ///   - folder: where accounts are kept.
-    static func text(listen: String, apple: String, weChat: String, folder: String) -> String {
-        """
-        version: 1
-        server:
-          listen: [{ address: "\(listen)" }]
-          timeouts: { drain: 5s }
-        admin: { address: "127.0.0.1:0" }
-        log: { level: error }
-        accounts: { url: "sqlite:\(folder)/martlet.db" }
-        providers:
-          apple: { kind: apple, audiences: [\(audience)], base_url: "\(apple)" }
-          wechat:
-            kind: wechat
-            base_url: "\(weChat)"
-            apps:
-              ios: { variant: \(apps[0].variant.rawValue), app_id: \(apps[0].id), app_secret: \(apps[0].secret) }
-              mini: { variant: \(apps[1].variant.rawValue), app_id: \(apps[1].id), app_secret: \(apps[1].secret) }
-          password: { kind: password, users: accounts }
-        upstreams:
-          echo: { endpoints: ["builtin:echo"] }
-        routes:
-          - name: public
-            match: { path: /public/** }
-            auth: none
-            upstream: echo
-          - name: hello
-            match: { path: /hello/** }
-            auth: { providers: [apple], mode: optional }
-            upstream: echo
-          - name: staff
-            match: { path: /v1/staff/** }
-            auth: { providers: [apple] }
-            authorize:
-              - { claim: email_verified, equals: true }
-              - { claim: email, matches: '[^@]+@example\\.com' }
-            headers: { set: { X-User-Id: { attribute: subject }, X-User-Email: { claim: email } } }
-            rewrite: { strip_prefix: /v1 }
-            upstream: echo
-          - name: api
-            match: { path: /v1/** }
-            auth: { providers: [apple, wechat, password] }
-            rewrite: { strip_prefix: /v1 }
-            upstream: echo
+    ///   - certificate: what the gateway shows; `nil` is clear text.
+    static func text(
+        listen: String, apple: String, weChat: String, folder: String, certificate: DemoCertificate?
+    ) -> String {
+        let tls = certificate.map {
+            ", tls: { certificate_file: \"\($0.certificateFile)\", key_file: \"\($0.keyFile)\" }"
+        }
+        return """
+            version: 1
+            server:
+              listen: [{ address: "\(listen)"\(tls ?? "") }]
+              timeouts: { drain: 5s }
+            admin: { address: "127.0.0.1:0" }
+            log: { level: error }
+            accounts: { url: "sqlite:\(folder)/martlet.db" }
+            providers:
+              apple: { kind: apple, audiences: [\(audience)], base_url: "\(apple)" }
+              wechat:
+                kind: wechat
+                base_url: "\(weChat)"
+                apps:
+                  ios: { variant: \(apps[0].variant.rawValue), app_id: \(apps[0].id), app_secret: \(apps[0].secret) }
+                  mini: { variant: \(apps[1].variant.rawValue), app_id: \(apps[1].id), app_secret: \(apps[1].secret) }
+              password: { kind: password, users: accounts }
+            upstreams:
+              echo: { endpoints: ["builtin:echo"] }
+            routes:
+              - name: public
+                match: { path: /public/** }
+                auth: none
+                upstream: echo
+              - name: hello
+                match: { path: /hello/** }
+                auth: { providers: [apple], mode: optional }
+                upstream: echo
+              - name: staff
+                match: { path: /v1/staff/** }
+                auth: { providers: [apple] }
+                authorize:
+                  - { claim: email_verified, equals: true }
+                  - { claim: email, matches: '[^@]+@example\\.com' }
+                headers: { set: { X-User-Id: { attribute: subject }, X-User-Email: { claim: email } } }
+                rewrite: { strip_prefix: /v1 }
+                upstream: echo
+              - name: api
+                match: { path: /v1/** }
+                auth: { providers: [apple, wechat, password] }
+                rewrite: { strip_prefix: /v1 }
+                upstream: echo
 
-        """
+            """
     }
 }

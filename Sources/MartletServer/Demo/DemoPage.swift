@@ -23,6 +23,8 @@ struct DemoPage {
     let weChat: String
     /// Where lines keep answers for the lines below them.
     let folder: String
+    /// Who has signed the gateway's certificate, as PEM; `nil` is clear text.
+    let authority: String?
     let tokens: Tokens
     /// What was different from what could be expected, if anything.
     let note: String?
@@ -197,15 +199,17 @@ struct DemoPage {
 
     private func curl(_ target: String, _ options: String...) -> String {
         let socket = gateway.hasPrefix("unix:") ? ["--unix-socket '\(gateway.dropFirst(5))'"] : []
-        return (["curl -i"] + socket + options + ["'\(base)\(target)'"]).joined(separator: " ")
+        let trust = authority.map { ["--cacert \($0)"] } ?? []
+        return (["curl -i"] + trust + socket + options + ["'\(base)\(target)'"]).joined(separator: " ")
     }
 
     /// The gateway as a client on this machine calls it: a listener on every address is reached by loopback.
     private var base: String {
-        if gateway.hasPrefix("unix:") { return "http://localhost" }
+        let scheme = authority == nil ? "http" : "https"
+        if gateway.hasPrefix("unix:") { return "\(scheme)://localhost" }
         for (every, loopback) in [("0.0.0.0:", "127.0.0.1:"), ("[::]:", "[::1]:")] where gateway.hasPrefix(every) {
-            return "http://\(loopback)\(gateway.dropFirst(every.count))"
+            return "\(scheme)://\(loopback)\(gateway.dropFirst(every.count))"
         }
-        return "http://\(gateway)"
+        return "\(scheme)://\(gateway)"
     }
 }
