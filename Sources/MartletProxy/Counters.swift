@@ -30,6 +30,13 @@ package struct LoopReport: Sendable {
     /// Connections that went over to HTTP/2, and those that ended because the peer broke its rules or bounds.
     package var http2Connections = 0
     package var http2Refusals = 0
+    package var openHTTP2Connections = 0
+    /// Requests that came as streams of HTTP/2, and those of them that the client took back.
+    package var http2Streams = 0
+    package var http2Resets = 0
+    package var openStreams = 0
+    /// Connections closed for want of a PROXY protocol header, by reason.
+    package var proxyHeaderRefusals: [String: Int] = [:]
     /// TLS handshakes with clients: by version, by version and `resumed`, or by the `tls.` code of a failure.
     package var handshakes: [String: Int] = [:]
     package var openExchanges = 0
@@ -98,6 +105,9 @@ struct Counters {
     var http2Connections = 0
     /// Of these, the ones that ended because the peer broke the protocol or its bounds.
     var http2Refusals = 0
+    var http2Streams = 0
+    var http2Resets = 0
+    private var proxyHeaderRefusals: [String: Int] = [:]
     /// TLS handshakes by how they ended: the version, the version and `resumed`, or a `tls.` code.
     private(set) var handshakes: [String: Int] = [:]
 
@@ -147,6 +157,9 @@ struct Counters {
     /// Counts a TLS handshake that failed.
     mutating func handshakeFailed(_ code: ErrorCode) { handshakes[code.rawValue, default: 0] += 1 }
 
+    /// Counts a connection that did not begin with the PROXY protocol header that it had to begin with.
+    mutating func proxyHeaderRefused(_ code: ErrorCode) { proxyHeaderRefusals[code.rawValue, default: 0] += 1 }
+
     /// Everything counted so far.
     func report() -> LoopReport {
         var report = LoopReport()
@@ -171,6 +184,9 @@ struct Counters {
         for (reason, count) in tunnelEnds { report.tunnelEnds[reasons[Int(reason)].rawValue] = count }
         report.http2Connections = http2Connections
         report.http2Refusals = http2Refusals
+        report.http2Streams = http2Streams
+        report.http2Resets = http2Resets
+        report.proxyHeaderRefusals = proxyHeaderRefusals
         report.handshakes = handshakes
         return report
     }

@@ -66,6 +66,31 @@ import Testing
             ], not: ["FAIL"])
     }
 
+    @Test func `how the upstream is spoken to, and what a request may upgrade to`() throws {
+        let stand = try Stand()
+        var config = GatewayConfig(
+            endpoints: ["https://127.0.0.1:9"],
+            upstream: "protocol: h2\ntls: { verify: false }\ntimeouts: { idle: 10m }",
+            providers: stand.apple.provider(),
+            routes: """
+                - { name: none, match: { path: /none }, auth: none, upgrade: [], upstream: api }
+                - { name: age, match: { path: /age }, auth: none, upgrade: { max_connection_age: 1h }, upstream: plain }
+                - { name: grace, match: { path: /** }, upgrade: { protocols: [acme], close_on_expiry: 30s }, upstream: api }
+                """)
+        config.upstreams += "\nplain: { endpoints: [http://127.0.0.1:9], proxy_protocol: v2 }"
+        try stand.folder.write(config.text, to: "config.yaml")
+        Self.expect(
+            try stand.explain("--path", "/none"),
+            ["https://127.0.0.1:9", "speaks HTTP/2, its certificate is not verified", "upgrades to nothing"])
+        Self.expect(
+            try stand.explain("--path", "/age"),
+            ["is told who connected", "upgrades to websocket; ends after 1m of silence, and 1h in all"],
+            not: ["HTTP/2", "with the credential"])
+        Self.expect(
+            try stand.explain("--path", "/a", token: stand.apple.token()),
+            ["upgrades to websocket or acme; ends after 5m of silence", "ends 30s after the credential"])
+    }
+
     @Test func `a caller who may not`() throws {
         let stand = try Stand()
         Self.expect(

@@ -126,7 +126,14 @@ extension Worker {
         var report = counters.report()
         report.loop = id
         report.tokenEntries = principals.count
-        report.openConnections = clients.count
+        for client in 0..<clients.end where clients[client].isAlive {
+            switch clients[client].kind {
+            case .stream: report.openStreams += 1
+            case .http2: report.openHTTP2Connections += 1
+            default: break
+            }
+        }
+        report.openConnections = clients.count - report.openStreams
         report.openExchanges = exchanges.count
         report.endpoints = upstreams.report(now: now)
         return report

@@ -8,7 +8,10 @@ extension Worker {
     /// A connection that must begin with a PROXY protocol header.
     mutating func awaitProxyHeader(_ client: Int32) {
         // Anybody else could claim any address: closed without an answer.
-        guard clients[client].address.isTrusted else { return close(client: client) }
+        guard clients[client].address.isTrusted else {
+            counters.proxyHeaderRefused("proxy_protocol.untrusted_peer")
+            return close(client: client)
+        }
         clients[client].phase = .proxyHeader
         arm(client: client, at: now &+ snapshot.patience.requestHead)
     }
@@ -19,7 +22,9 @@ extension Worker {
         let received = unsafe clients[client].input.bytes
         switch unsafe ProxyHeader.parse(received.span) {
         case .needMore: return
-        case .failure: return close(client: client)
+        case .failure(let failure):
+            counters.proxyHeaderRefused(failure.code)
+            return close(client: client)
         case .complete(let count, let peer):
             if case .address(let address) = peer {
                 guard rename(client, address.bytes) else { return close(client: client) }

@@ -97,6 +97,7 @@ extension Worker {
         clients[place].stream = stream
         streams.places[stream] = place
         clients[client].requests &+= 1
+        counters.http2Streams &+= 1
         return place
     }
 
@@ -161,6 +162,7 @@ extension Worker {
     private mutating func streamClosed(_ place: Int32) {
         let exchange = clients[place].exchange
         if exchange >= 0 {
+            counters.http2Resets &+= 1
             dropLink(of: exchange)
             if exchanges[exchange].status == 0 { exchanges[exchange].status = 499 }
             exchanges[exchange].reason = counters.reason("request.client_left")

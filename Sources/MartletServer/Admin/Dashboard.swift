@@ -9,6 +9,8 @@ struct Dashboard {
     static let contentPolicy =
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     private static let refreshSeconds = 5
+    /// A certificate with less left than this, in seconds, is due.
+    private static let certificateWarning = 14 * 86_400
 
     private let report: AdminReport
     private let traffic: Traffic
@@ -52,6 +54,10 @@ struct Dashboard {
         <div class="pair">
         \(providers)
         \(store)
+        </div>
+        <div class="pair">
+        \(wire)
+        \(certificates)
         </div>
         <div class="pair">
         \(loops)
@@ -209,6 +215,63 @@ struct Dashboard {
                     ("Last latency", "\(Figures.latency(latency))"),
                 ])
         }
+    }
+
+    private var wire: HTML {
+        let handshakes = traffic.handshakes
+        let failures = handshakes.failures.map { "\($0.outcome) \(Figures.count($0.count))" }
+        let versions = handshakes.versions.map { "\($0.version) \(Figures.count($0.count))" }
+        let refusals = traffic.proxyHeaderRefusals.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        let ends = traffic.tunnelEnds.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        return list(
+            "Wire",
+            [
+                ("TLS handshakes", "\(versions.isEmpty ? "none" : versions.joined(separator: ", "))"),
+                (
+                    "Resumed",
+                    "\(Figures.count(handshakes.resumed)), \(Figures.share(handshakes.resumed, of: handshakes.succeeded))"
+                ),
+                ("Failed", "\(failures.isEmpty ? "none" : failures.joined(separator: ", "))"),
+                (
+                    "HTTP/2 connections",
+                    """
+                    \(Figures.count(traffic.openHTTP2Connections)) open of \(Figures.count(traffic.http2Connections)), \
+                    \(Figures.count(traffic.http2Refusals)) ended for what they sent
+                    """
+                ),
+                (
+                    "HTTP/2 streams",
+                    """
+                    \(Figures.count(traffic.openStreams)) open of \(Figures.count(traffic.http2Streams)), \
+                    \(Figures.count(traffic.http2Resets)) taken back
+                    """
+                ),
+                (
+                    "Upgrades",
+                    """
+                    \(Figures.count(traffic.openTunnels)) open of \(Figures.count(traffic.openedTunnels)), \
+                    \(Figures.count(traffic.refusedUpgrades)) refused
+                    """
+                ),
+                ("Upgrades ended", "\(ends.isEmpty ? "none" : ends.joined(separator: ", "))"),
+                ("No PROXY header", "\(refusals.isEmpty ? "none" : refusals.joined(separator: ", "))"),
+            ])
+    }
+
+    private var certificates: HTML {
+        let rows = report.certificates.map { shown -> HTML in
+            let left = shown.secondsLeft(at: report.now)
+            let mood: Mood =
+                shown.problem(at: report.now) != nil ? .bad : left < Dashboard.certificateWarning ? .fair : .good
+            let word = mood == .bad ? "not valid" : mood == .fair ? "expires soon" : "valid"
+            let days = left / 86_400
+            return """
+                <tr><th scope="row">\(shown.place)</th><td>\(shown.side)</td><td>\(badge(word, mood))</td>\
+                <td class="n">\(String(days))</td><td class="wide">\(shown.file)</td></tr>
+                """
+        }
+        return table(
+            "Certificates", ["Where", "Side", "State", "#Days left", "File"], rows, empty: "There are no certificates.")
     }
 
     private var loops: HTML {

@@ -18,6 +18,7 @@ struct MetricsPage {
         latency(traffic)
         tokens(traffic)
         connections(traffic, report)
+        wire(traffic)
         tunnels(traffic)
         upstreams(traffic)
         state(report)
@@ -81,6 +82,35 @@ struct MetricsPage {
         out.single(
             "martlet_proxy_loops_answering", .gauge, "Event loops that gave their counters in time.",
             report.answeringLoops)
+    }
+
+    private mutating func wire(_ traffic: Traffic) {
+        out.single(
+            "martlet_http2_connections_open", .gauge, "Connections of clients that speak HTTP/2.",
+            traffic.openHTTP2Connections)
+        out.single(
+            "martlet_http2_connections_total", .counter, "Connections of clients that went over to HTTP/2.",
+            traffic.http2Connections)
+        out.single(
+            "martlet_http2_connections_refused_total", .counter,
+            "Connections of HTTP/2 ended because the client broke the protocol or its bounds.", traffic.http2Refusals)
+        out.single("martlet_http2_streams_open", .gauge, "Requests under way on them.", traffic.openStreams)
+        out.single("martlet_http2_streams_total", .counter, "Requests that came over HTTP/2.", traffic.http2Streams)
+        out.single(
+            "martlet_http2_resets_total", .counter, "Requests over HTTP/2 that the client took back.",
+            traffic.http2Resets)
+        out.family(
+            "martlet_tls_handshakes_total", .counter,
+            "TLS handshakes with clients, by version and outcome: full, resumed, or why it failed.")
+        for row in traffic.handshakes.rows {
+            out.sample(["version": row.version, "outcome": row.outcome], row.count)
+        }
+        out.family(
+            "martlet_proxy_header_refusals_total", .counter,
+            "Connections closed for want of a PROXY protocol header, by reason.")
+        for (reason, count) in traffic.proxyHeaderRefusals.sorted(by: { $0.key < $1.key }) {
+            out.sample(["reason": reason], count)
+        }
     }
 
     private mutating func tunnels(_ traffic: Traffic) {

@@ -34,6 +34,15 @@ struct Traffic {
     private(set) var acceptedConnections = 0
     private(set) var refusedConnections = 0
     private(set) var openExchanges = 0
+    /// Of the open connections, those that speak HTTP/2, and the requests on them.
+    private(set) var openHTTP2Connections = 0
+    private(set) var openStreams = 0
+    private(set) var http2Connections = 0
+    private(set) var http2Refusals = 0
+    private(set) var http2Streams = 0
+    private(set) var http2Resets = 0
+    private(set) var handshakes = HandshakeTally()
+    private(set) var proxyHeaderRefusals: [String: Int] = [:]
     private(set) var openTunnels = 0
     private(set) var openedTunnels = 0
     private(set) var refusedUpgrades = 0
@@ -55,6 +64,7 @@ struct Traffic {
             acceptedConnections += loop.acceptedConnections
             refusedConnections += loop.refusedConnections
             openExchanges += loop.openExchanges
+            addWire(loop)
             openTunnels += loop.openTunnels
             openedTunnels += loop.openedTunnels
             refusedUpgrades += loop.refusedUpgrades
@@ -62,6 +72,17 @@ struct Traffic {
         }
         refusals = reasons.map { ($0.key, $0.value) }
             .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }
+    }
+
+    private mutating func addWire(_ loop: LoopReport) {
+        openHTTP2Connections += loop.openHTTP2Connections
+        openStreams += loop.openStreams
+        http2Connections += loop.http2Connections
+        http2Refusals += loop.http2Refusals
+        http2Streams += loop.http2Streams
+        http2Resets += loop.http2Resets
+        handshakes.add(loop.handshakes)
+        proxyHeaderRefusals.merge(loop.proxyHeaderRefusals, uniquingKeysWith: +)
     }
 
     private mutating func add(_ reports: [EndpointReport]) {

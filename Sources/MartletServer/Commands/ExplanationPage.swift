@@ -30,7 +30,7 @@ struct ExplanationPage {
             + Self.section("policy", Self.table(explanation.policy))
         if explanation.upstreamPath != nil {
             text += Self.section("adds", addedLines) + Self.section("removes", removedLines)
-            text += Self.section("upstream", upstreamLines)
+            text += Self.section("upstream", upstreamLines) + Self.section("upgrades to", upgradeLines)
         }
         return text + Self.section("verdict", verdictLines)
     }
@@ -122,7 +122,42 @@ struct ExplanationPage {
         let upstream = configuration.upstreams[route.upstream]
         let places = upstream.endpoints.map { EndpointText.url($0.value) }.joined(separator: ", ")
         let query = request.target.utf8.contains(UInt8(ascii: "?")) ? ", the query as received" : ""
-        return ["\(upstream.name.value): \(places)", "\(Self.shown(request.method)) \(path)\(query)"]
+        return ["\(upstream.name.value): \(places)"] + Self.wireLines(upstream)
+            + ["\(Self.shown(request.method)) \(path)\(query)"]
+    }
+
+    /// How an upstream is spoken to, where that is not HTTP/1.1 in clear text.
+    private static func wireLines(_ upstream: UpstreamConfiguration) -> [String] {
+        var words: [String] = []
+        let endpoints = upstream.endpoints.map(\.value)
+        if endpoints.contains(where: { if case .h2c = $0 { true } else { upstream.wire.version == .h2 } }) {
+            words.append("speaks HTTP/2")
+        }
+        if endpoints.contains(where: { if case .https = $0 { true } else { false } }), !upstream.wire.tls.verifies {
+            words.append("its certificate is not verified")
+        }
+        if upstream.wire.sendsProxyProtocol { words.append("is told who connected by the PROXY protocol") }
+        return words.isEmpty ? [] : [words.joined(separator: ", ")]
+    }
+
+    private var upgradeLines: [String] {
+        guard let route = explanation.route, !route.upgrade.protocols.isEmpty,
+            configuration.upstreams.indices.contains(route.upstream)
+        else { return ["nothing"] }
+        let upgrade = route.upgrade
+        let idle = min(upgrade.idle, configuration.upstreams[route.upstream].timeouts.idle)
+        var lines = [
+            "\(upgrade.protocols.joined(separator: " or ")); ends after \(idle.configurationText) of silence"
+        ]
+        if let longest = upgrade.maximumConnectionAge { lines[0] += ", and \(longest.configurationText) in all" }
+        guard explanation.principal != nil else { return lines }
+        switch upgrade.closeOnExpiry {
+        case .never: lines.append("goes on when the credential has expired or was revoked")
+        case .after(.zero): lines.append("ends with the credential, as long answers do")
+        case .after(let grace):
+            lines.append("ends \(grace.configurationText) after the credential, as long answers do")
+        }
+        return lines
     }
 
     private var verdictLines: [String] {

@@ -17,6 +17,8 @@ import Testing
         loop.endpoints = [
             .init(upstream: "up", endpoint: "http://a:1", idle: 1, active: 0, failures: 5, isEjected: true)
         ]
+        loop.handshakes = ["TLSv1.3": 3, "TLSv1.3 resumed": 1, "tls.bad_certificate": 2]
+        (loop.http2Connections, loop.openHTTP2Connections, loop.http2Streams) = (9, 2, 4321)
         fixture.loops = [loop]
         fixture.store = ReportFixture.redis(.down, failures: ["redis.timeout": 2])
         fixture.providers = [
@@ -26,6 +28,7 @@ import Testing
         for part in [
             ">degraded<", "1,234", "old (gone)", "router.no_route", "http://a:1", "left out", "connection refused",
             "jwks_keys 3", "1.2.3", "750 µs", "1 min 40 s", "redis.timeout 2", "127.0.0.1:8080",
+            "1.3 4", "1, 25.0 %", "tls.bad_certificate 2", "2 open of 9", "0 open of 4,321",
         ] {
             #expect(page.contains(part), "\(part)")
         }
@@ -55,6 +58,8 @@ import Testing
                 health: .init(
                     state: .degraded, detail: nasty, gauges: [.init(name: nasty, help: nasty, kind: .gauge, value: 1)]))
         ]
+        fixture.loops[0].handshakes = [nasty: 1, "TLSv\(nasty)": 1]
+        fixture.loops[0].tunnelEnds = [nasty: 1]
         let page = Dashboard(fixture.report).html
         #expect(!page.contains("<script") && !page.contains("alert('") && !page.contains("\u{1b}"))
         #expect(page.contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot;&amp;\u{FFFD}"))

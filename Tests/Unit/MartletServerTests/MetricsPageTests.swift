@@ -64,6 +64,32 @@ import Testing
         #expect(page.value(name + "_sum", ["route": "api"]) == 5)
     }
 
+    @Test func `what the wire is like is summed over loops`() throws {
+        var fixture = ReportFixture()
+        fixture.loops = (0..<2).map { number in
+            var loop = ReportFixture.loop(number)
+            loop.handshakes = ["TLSv1.3": 5, "TLSv1.3 resumed": 3, "TLSv1.2": 1, "tls.handshake_timed_out": number]
+            (loop.http2Connections, loop.http2Refusals, loop.openHTTP2Connections) = (4, 1, 2)
+            (loop.http2Streams, loop.http2Resets, loop.openStreams) = (40, 6, 7)
+            loop.proxyHeaderRefusals = ["proxy_protocol.bad_signature": 2]
+            return loop
+        }
+        let page = try Self.parse(fixture)
+        let handshakes = "martlet_tls_handshakes_total"
+        #expect(page.value(handshakes, ["version": "1.3", "outcome": "full"]) == 10)
+        #expect(page.value(handshakes, ["version": "1.3", "outcome": "resumed"]) == 6)
+        #expect(page.value(handshakes, ["version": "1.2", "outcome": "full"]) == 2)
+        #expect(page.value(handshakes, ["version": "-", "outcome": "tls.handshake_timed_out"]) == 1)
+        #expect(page.value("martlet_http2_connections_open") == 4)
+        #expect(page.value("martlet_http2_connections_total") == 8)
+        #expect(page.value("martlet_http2_connections_refused_total") == 2)
+        #expect(page.value("martlet_http2_streams_open") == 14)
+        #expect(page.value("martlet_http2_streams_total") == 80)
+        #expect(page.value("martlet_http2_resets_total") == 12)
+        #expect(
+            page.value("martlet_proxy_header_refusals_total", ["reason": "proxy_protocol.bad_signature"]) == 4)
+    }
+
     @Test func `endpoints are summed over loops, one that is named twice counts once`() throws {
         var fixture = ReportFixture()
         let well = EndpointReport(
