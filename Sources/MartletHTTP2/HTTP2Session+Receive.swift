@@ -99,7 +99,7 @@ extension HTTP2Session {
         if let kind = kindOfNoise(header), !noise.count(kind) { return over(.enhanceYourCalm) }
         // nghttp2 looks away where priorities are off (RFC 9113 §6.3).
         if header.type == FrameType.priority, header.stream == 0 { return over(.protocolError) }
-        return !isServer || isInOrder(header) || over(.streamClosed)
+        return !isServer || isInOrder(header)
     }
 
     /// Whether a stream of the client that gets HEADERS or DATA is new, open, or was reset here (RFC 9113 §5.1, §5.1.1).
@@ -109,12 +109,10 @@ extension HTTP2Session {
     private func isInOrder(_ header: FrameHeader) -> Bool {
         let id = header.stream
         guard header.type == FrameType.headers || header.type == FrameType.data, id & 1 == 1 else { return true }
-        if id > lastStream {
-            // DATA on an idle stream is nghttp2's to refuse.
-            if header.type == FrameType.headers { lastStream = id }
-            return true
-        }
-        return isGoingAway || table.find(id) != nil || resets.contains(id)
+        // DATA on an idle stream is nghttp2's to refuse.
+        if id > peerStreams.last { return header.type == FrameType.data || peerStreams.take(id) }
+        if isGoingAway || table.find(id) != nil || resets.contains(id) { return true }
+        return over(peerStreams.wasSkipped(id) ? .protocolError : .streamClosed)
     }
 
     private func kindOfNoise(_ header: FrameHeader) -> NoiseMeter.Kind? {

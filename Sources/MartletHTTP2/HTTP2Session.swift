@@ -35,8 +35,7 @@ internal import MartletHTTP
     var scanner: FrameScanner
     /// The frame that is being read has brought no data yet.
     var isFrameEmpty = true
-    /// The highest stream that the peer has opened.
-    var lastStream: Int32 = 0
+    var peerStreams = StreamNumbers()
     var resets = ResetMemory()
     package internal(set) var unsentTotal = 0
     /// For outgoing heads.
@@ -81,7 +80,7 @@ internal import MartletHTTP
     }
 
     /// The number of the newest stream of the peer that was looked at; for the log.
-    package var lastPeerStream: Int32 { lastStream }
+    package var lastPeerStream: Int32 { peerStreams.last }
 
     /// Ends the connection without a fuss: first call, no new streams are wanted; second call, none are taken.
     ///
@@ -105,6 +104,27 @@ internal import MartletHTTP
         isQuiet = false
         if ending == nil { ending = code }
         unsafe nghttp2_session_terminate_session(handle, code.rawValue)
+    }
+}
+
+/// Which streams a client has opened: the last number, and which of the 64 before it were used.
+struct StreamNumbers {
+    private(set) var last: Int32 = 0
+    private var used: UInt64 = 0
+
+    /// Takes a number that is above all others; `false` for one that is not.
+    mutating func take(_ id: Int32) -> Bool {
+        guard id > last else { return false }
+        let step = UInt64(UInt32(bitPattern: id &- last) / 2)
+        used = step < 64 ? used << step | 1 : 1
+        last = id
+        return true
+    }
+
+    /// Whether a number up to the last one is known never to have been used.
+    func wasSkipped(_ id: Int32) -> Bool {
+        let back = UInt64(UInt32(bitPattern: last &- id) / 2)
+        return back < 64 && used >> back & 1 == 0
     }
 }
 

@@ -15,6 +15,7 @@ package enum HeadVerdict: Equatable, Sendable {
 /// Nothing is written that HTTP/1 could read in another way: every name, every value and every part of the first line is
 /// judged before it is appended, whatever nghttp2 has judged before.
 package struct HeadWriter: ~Copyable {
+    /// What a block is.
     package enum Kind: Sendable { case request, response, trailers }
 
     let headerBytes: Int
