@@ -245,8 +245,9 @@ extension HTTP2Session {
     /// A frame that nghttp2 has answered with a reset or with the connection's end.
     func didRefuseFrame(_ header: nghttp2_frame_hd) {
         if header.type == FrameType.headers {
+            // A frame that was refused at its beginning has begun no text: the last one is another's.
+            if isWriting { writer.discard() }
             isWriting = false
-            writer.discard()
             if table.find(header.stream_id) == nil { resets.remember(header.stream_id) }
         }
         table.find(header.stream_id)?.isDeaf = true

@@ -1,0 +1,90 @@
+import MartletCore
+import MartletHTTP
+import MartletHTTP2
+
+private let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+private let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n".utf8)
+private let body = Array("abc".utf8)
+
+/// What a client sends after its preface, in pieces, to a server that answers every request.
+///
+/// Every text is a request, or one that the HTTP/1 parser refuses for what it says; every range lies in the bytes;
+/// what waits to be sent stays small.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
+    guard size > 1, let server = try? HTTP2Session.server(HTTP2Options()) else { return 0 }
+    let step = Int(data[0]) + 1
+    feed(preface, to: server)
+    var start = 1
+    while start < size {
+        let count = min(step, size - start)
+        guard feed(Array(UnsafeBufferPointer(start: data + start, count: count)), to: server) else { break }
+        start += count
+    }
+    var output = ByteBuffer()
+    server.takeOutput(into: &output, upTo: 1 << 20)
+    take(server, [])
+    precondition(server.unsentTotal >= 0 && output.count < 1 << 21)
+    return 0
+}
+
+@discardableResult
+private func feed(_ bytes: [UInt8], to server: HTTP2Session) -> Bool {
+    let goesOn = bytes.withUnsafeBufferPointer { server.receive($0, now: 0) }
+    take(server, bytes)
+    if bytes.count % 3 == 0 {
+        var output = ByteBuffer()
+        server.takeOutput(into: &output, upTo: 4096)
+        take(server, [])
+    }
+    return goesOn
+}
+
+private func take(_ server: HTTP2Session, _ bytes: [UInt8]) {
+    while let event = server.nextEvent() {
+        switch event {
+        case .head(let stream, let ends):
+            var text = ByteBuffer()
+            server.takeHead(stream, into: &text)
+            judge(text.array, ends: ends)
+            answer.withUnsafeBufferPointer { server.submitHead(stream, $0, ends: false) }
+            body.withUnsafeBufferPointer { server.send(stream, $0) }
+            server.end(stream, trailers: UnsafeBufferPointer(start: nil, count: 0))
+            if stream % 8 == 5 { server.reset(stream, .noError) }
+        case .data(let stream, let start, let count):
+            precondition(start >= 0 && count > 0 && start + count <= bytes.count)
+            server.consume(stream, count)
+        case .refused(let stream, let failure):
+            precondition(failure.source == .downstream)
+            answer.withUnsafeBufferPointer { server.submitHead(stream, $0, ends: true) }
+        case .trailers(let stream):
+            var text = ByteBuffer()
+            server.takeHead(stream, into: &text)
+            precondition(text.array.suffix(2) == [13, 10] || text.isEmpty)
+        case .interim: preconditionFailure()
+        case .end, .closed, .drained, .goAway: break
+        }
+    }
+}
+
+private func judge(_ text: [UInt8], ends: Bool) {
+    var parser = RequestParser(maximumHeadBytes: 16384)
+    var head = RequestHead(maximumFields: 100)
+    switch parser.parse(text.span, into: &head) {
+    case .complete(let count):
+        precondition(count == text.count)
+        if !ends { precondition(head.framing != .none || !head.upgrade.isEmpty || head.method == .connect) }
+    case .failure(let failure): precondition(isAboutMeaning(failure))
+    case .needMore: preconditionFailure()
+    }
+}
+
+/// What the session leaves to the parser, which judges it on every wire.
+private func isAboutMeaning(_ failure: HeadFailure) -> Bool {
+    switch failure {
+    case .badHost, .authorizationRepeated, .badExpectation, .badContentLength, .badFieldName, .badRequestLine,
+        .headTooLarge:
+        true
+    default: false
+    }
+}
