@@ -37,8 +37,9 @@ package final class ConnectionLimit: Sendable {
         return fits ? .countedByAddress : .refused
     }
 
-    /// Counts a connection out.
+    /// Counts a connection out, unless it was not counted in.
     func leave(_ address: [UInt8], _ admission: Admission) {
+        guard admission != .refused else { return }
         total.subtract(1, ordering: .relaxed)
         guard admission == .countedByAddress else { return }
         perAddress.withLock { counts in

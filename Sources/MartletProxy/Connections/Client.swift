@@ -165,4 +165,8 @@ struct ClientAddress {
     var text: [UInt8] = []
     /// Whether the peer is in `trusted_proxies`.
     var isTrusted = false
+    /// The client's own; 0 where it is not known.
+    var port: UInt16 = 0
+    /// The peer came through a Unix socket.
+    var isUnix = false
 }

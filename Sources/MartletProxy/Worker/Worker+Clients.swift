@@ -43,7 +43,9 @@ extension Worker {
 
     private mutating func admit(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
         let bytes = peer.addressBytes
-        let admission = connections.enter(peer.isUnix ? nil : bytes, limits: snapshot.limits)
+        // Behind a proxy it is the client's address that counts, which is not known yet.
+        let isUncounted = peer.isUnix || listener.rules.takesProxyHeader
+        let admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
         guard admission != .refused else {
             counters.refused &+= 1
             turnAway(fd)
@@ -52,7 +54,8 @@ extension Worker {
         if !peer.isUnix { Socket.sendWithoutDelay(fd) }
         let address = ClientAddress(
             bytes: bytes, text: Array((peer.isUnix ? "unix" : peer.addressText).utf8),
-            isTrusted: peer.isUnix ? false : snapshot.trustedProxies.contains { $0.contains(bytes) })
+            isTrusted: peer.isUnix ? false : snapshot.trustedProxies.contains { $0.contains(bytes) }, port: peer.port,
+            isUnix: peer.isUnix)
         let client = clients.take()
         clients[client].open(
             fd: fd, kind: .http1, rules: listener.rules, handler: listener.handler, address: address,

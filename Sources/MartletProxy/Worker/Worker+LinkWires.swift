@@ -38,12 +38,17 @@ extension Worker {
     /// The client that the connection is for; it carries nobody else's requests.
     private mutating func writeProxyHeader(_ link: Int32) {
         let exchange = links[link].exchange
-        let bytes = exchange >= 0 ? clients[exchanges[exchange].client].address.bytes : []
-        let isKnown = bytes.contains { $0 != 0 }
-        let server = upstreams.endpoints[Int(links[link].endpoint)].places.first
+        guard exchange >= 0 else { return ProxyHeader.write(client: nil, server: nil, into: &links[link].wire) }
+        let client = exchanges[exchange].client
+        let address = clients[client].address
+        // The other end is the one that the client has connected to.
+        let socket = clients[clients[client].isStream ? clients[client].connection : client].fd
+        let server = Socket.localAddress(socket)
         ProxyHeader.write(
-            client: isKnown ? ProxyHeader.Address(bytes: bytes, port: 0) : nil,
-            server: server.map { ProxyHeader.Address(bytes: $0.addressBytes, port: $0.port) }, into: &links[link].wire)
+            client: address.isUnix ? nil : ProxyHeader.Address(bytes: address.bytes, port: address.port),
+            server: server.flatMap { place in
+                place.isUnix ? nil : ProxyHeader.Address(bytes: place.addressBytes, port: place.port)
+            }, into: &links[link].wire)
     }
 
     // MARK: Reading

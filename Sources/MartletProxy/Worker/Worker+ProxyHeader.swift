@@ -8,7 +8,8 @@ extension Worker {
     /// A connection that must begin with a PROXY protocol header.
     mutating func awaitProxyHeader(_ client: Int32) {
         // Anybody else could claim any address: closed without an answer.
-        guard clients[client].address.isTrusted else {
+        // Who may open a Unix socket is a matter of its permissions.
+        guard clients[client].address.isTrusted || clients[client].address.isUnix else {
             counters.proxyHeaderRefused("proxy_protocol.untrusted_peer")
             return close(client: client)
         }
@@ -27,7 +28,7 @@ extension Worker {
             return close(client: client)
         case .complete(let count, let peer):
             if case .address(let address) = peer {
-                guard rename(client, address.bytes) else { return close(client: client) }
+                guard rename(client, address) else { return close(client: client) }
             }
             clients[client].input.consume(count)
         }
@@ -41,18 +42,18 @@ extension Worker {
     /// From here on the client has the address that the header tells.
     ///
     /// - Returns: `false` where that address has too many connections.
-    private mutating func rename(_ client: Int32, _ octets: [UInt8]) -> Bool {
-        let admission = connections.enter(octets, limits: snapshot.limits)
-        guard admission != .refused else {
+    private mutating func rename(_ client: Int32, _ address: ProxyHeader.Address) -> Bool {
+        let octets = address.bytes
+        connections.leave(clients[client].peerBytes, clients[client].admission)
+        clients[client].admission = connections.enter(octets, limits: snapshot.limits)
+        guard clients[client].admission != .refused else {
             counters.refused &+= 1
             return false
         }
-        connections.leave(clients[client].peerBytes, clients[client].admission)
-        clients[client].admission = admission
         clients[client].peerBytes = octets
         clients[client].address = ClientAddress(
             bytes: octets, text: Array(SocketEndpoint.text(of: octets).utf8),
-            isTrusted: snapshot.trustedProxies.contains { $0.contains(octets) })
+            isTrusted: snapshot.trustedProxies.contains { $0.contains(octets) }, port: address.port)
         return true
     }
 }

@@ -1,0 +1,192 @@
+import MartletTesting
+import Testing
+
+/// The PROXY protocol on both sides of the gateway.
+@Suite struct `The PROXY protocol` {
+    private static let signature: [UInt8] = [
+        0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A,
+    ]
+    private static let line = Array("PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r\n".utf8)
+    private static let request = Array("GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n".utf8)
+
+    /// A header that is written, and who the client is then.
+    struct Case: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        let header: [UInt8]
+        let client: String
+    }
+
+    private static let cases: [Case] = [
+        Case(testDescription: "version 1", header: line, client: "192.0.2.1"),
+        Case(
+            testDescription: "version 1 with IPv6", header: Array("PROXY TCP6 2001:db8::1 ::1 80 443\r\n".utf8),
+            client: "2001:db8::1"),
+        Case(testDescription: "version 1 of nobody", header: Array("PROXY UNKNOWN\r\n".utf8), client: "127.0.0.1"),
+        Case(
+            testDescription: "version 2",
+            header: signature + [0x21, 0x11, 0, 12, 192, 0, 2, 1, 198, 51, 100, 7, 0xDC, 0x04, 1, 0xBB],
+            client: "192.0.2.1"),
+        Case(
+            testDescription: "version 2 of the proxy itself", header: signature + [0x20, 0, 0, 0], client: "127.0.0.1"),
+    ]
+
+    private static func config(
+        _ upstream: ScriptedUpstream, trusted: String = "127.0.0.0/8", server: String = "", listen: String = ""
+    ) -> String {
+        var config = GatewayConfig(
+            endpoints: [upstream.url], server: "workers: 1\ntrusted_proxies: [\(trusted)]\n\(server)")
+        config.listen = "- { address: 127.0.0.1:0, proxy_protocol: true }\n\(listen)"
+        return config.text
+    }
+
+    @Test(arguments: cases)
+    func `tells who the client is`(_ test: Case) throws {
+        let upstream = try ScriptedUpstream()
+        try withMartlet(Self.config(upstream)) { gateway throws in
+            // At once, and with a pause within the header and behind it.
+            for cut in [0, 3, test.header.count] {
+                let bytes = test.header + Self.request
+                let socket = try RawSocket(connectingTo: gateway.endpoint)
+                try socket.send(Array(bytes[..<cut]))
+                if cut > 0 { pause(.milliseconds(30)) }
+                try socket.send(Array(bytes[cut...]))
+                let answer = String(decoding: try socket.receiveToEnd(), as: UTF8.self)
+                #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+            }
+            let told = upstream.requests.map { $0["X-Forwarded-For"] }
+            #expect(told == [test.client, test.client, test.client])
+            try waitUntil("the log names the client") {
+                gateway.log.filter { $0["event"] == "request" && $0["client"] == test.client }.count == 3
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("a request", "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "bad_signature"),
+        ("TLS", "\u{16}\u{3}\u{1}", "bad_signature"),
+        ("a bad address", "PROXY TCP4 1.2.3.4.5 1.2.3.4 1 2\r\n", "bad_address"),
+        ("a line without end", "PROXY " + String(repeating: "x", count: 120), "bad_line"),
+    ])
+    func `closes without an answer what does not begin with it`(
+        _ name: String, _ bytes: String, _ reason: String
+    ) throws {
+        let upstream = try ScriptedUpstream()
+        try withMartlet(Self.config(upstream)) { gateway throws in
+            let socket = try RawSocket(connectingTo: gateway.endpoint)
+            try socket.send(bytes)
+            #expect(try socket.receiveToEnd() == [])
+            let metrics = try gateway.askAdmin("/metrics").text
+            #expect(
+                metrics.contains("martlet_proxy_header_refusals_total{reason=\"proxy_protocol.\(reason)\"} 1"),
+                "\(metrics)")
+            #expect(upstream.requests.isEmpty)
+        }
+    }
+
+    @Test func `is believed of trusted proxies alone`() throws {
+        let upstream = try ScriptedUpstream()
+        try withMartlet(Self.config(upstream, trusted: "10.0.0.0/8")) { gateway throws in
+            let socket = try RawSocket(connectingTo: gateway.endpoint)
+            try? socket.send(Self.line + Self.request)
+            #expect(try socket.receiveToEnd() == [])
+            #expect(upstream.requests.isEmpty)
+        }
+    }
+
+    @Test func `is believed of whoever may open a Unix socket`() throws {
+        let upstream = try ScriptedUpstream()
+        let listen = "- { address: unix:m.sock, proxy_protocol: true, mode: \"0600\" }"
+        try withMartlet(Self.config(upstream, trusted: "10.0.0.0/8", listen: listen)) { gateway throws in
+            let socket = try RawSocket(connectingTo: .unix(gateway.folder.file("m.sock")))
+            try socket.send(Self.line + Self.request)
+            #expect(String(decoding: try socket.receiveToEnd(), as: UTF8.self).hasPrefix("HTTP/1.1 200 "))
+            #expect(upstream.requests.first?["X-Forwarded-For"] == "192.0.2.1")
+        }
+    }
+
+    @Test func `is not waited for longer than for a head`() throws {
+        let upstream = try ScriptedUpstream()
+        try withMartlet(Self.config(upstream, server: "timeouts: { request_head: 300ms }")) { gateway throws in
+            let silent = try RawSocket(connectingTo: gateway.endpoint)
+            let slow = try RawSocket(connectingTo: gateway.endpoint)
+            try slow.send("PROXY TCP4 192")
+            #expect(silent.isEnded(within: .seconds(5)) && slow.isEnded(within: .seconds(5)))
+        }
+    }
+
+    @Test func `counts the connections of the address that it tells`() throws {
+        let upstream = try ScriptedUpstream()
+        let limits = "limits: { connections_per_address: 1 }"
+        // It does not hold for the proxy, whose connections they all are.
+        try withMartlet(Self.config(upstream, server: limits)) { gateway throws in
+            let first = try RawSocket(connectingTo: gateway.endpoint)
+            let silent = try RawSocket(connectingTo: gateway.endpoint)
+            try first.send(Self.line)
+            try waitUntil("the first has its address") {
+                let other = try RawSocket(connectingTo: gateway.endpoint)
+                try? other.send(
+                    "PROXY TCP4 192.0.2.2 198.51.100.7 1 2\r\n" + String(decoding: Self.request, as: UTF8.self))
+                return try other.receiveToEnd().starts(with: Array("HTTP/1.1 200".utf8))
+            }
+            let second = try RawSocket(connectingTo: gateway.endpoint)
+            try? second.send(Self.line + Self.request)
+            #expect(try !second.receiveToEnd().starts(with: Array("HTTP/1.1 200".utf8)))
+            try silent.send(Self.request)
+            #expect(silent.isEnded(within: .seconds(5)))
+        }
+    }
+
+    @Test func `tells the upstream who has connected, on a connection of its own`() throws {
+        let listener = try Listener(on: .loopback(0))
+        var config = GatewayConfig(
+            endpoints: ["http://\(listener.endpoint)"], upstream: "proxy_protocol: v2", server: "workers: 1")
+        config.listen = "- { address: 127.0.0.1:0 }\n- { address: unix:m.sock }"
+        try withMartlet(config.text) { gateway throws in
+            for _ in 0..<2 {
+                let client = try HTTPClient(to: gateway.endpoint)
+                try client.send("GET", "/a")
+                let header = try answer(listener)
+                #expect(Array(header.prefix(16)) == Self.signature + [0x21, 0x11, 0, 12])
+                #expect(Array(header.suffix(12).prefix(8)) == [127, 0, 0, 1, 127, 0, 0, 1])
+                #expect(port(header, 24) == client.socket.localPort && port(header, 26) == gateway.endpoint.port)
+                #expect(try client.response().status == 200)
+            }
+            let client = try HTTPClient(to: .unix(gateway.folder.file("m.sock")))
+            try client.send("GET", "/a")
+            #expect(try answer(listener) == Self.signature + [0x20, 0, 0, 0])
+            #expect(try client.response().status == 200)
+        }
+    }
+
+    @Test func `is passed on`() throws {
+        let listener = try Listener(on: .loopback(0))
+        var config = GatewayConfig(
+            endpoints: ["http://\(listener.endpoint)"], upstream: "proxy_protocol: v2",
+            server: "workers: 1\ntrusted_proxies: [127.0.0.1]")
+        config.listen = "- { address: 127.0.0.1:0, proxy_protocol: true }"
+        try withMartlet(config.text) { gateway throws in
+            let socket = try RawSocket(connectingTo: gateway.endpoint)
+            try socket.send(Self.line + Self.request)
+            let header = try answer(listener)
+            #expect(Array(header.suffix(12).prefix(4)) == [192, 0, 2, 1] && port(header, 24) == 56_324)
+            #expect(String(decoding: try socket.receiveToEnd(), as: UTF8.self).hasPrefix("HTTP/1.1 200 "))
+        }
+    }
+
+    private func port(_ header: [UInt8], _ place: Int) -> UInt16 {
+        header.count > place + 1 ? UInt16(header[place]) << 8 | UInt16(header[place + 1]) : 0
+    }
+
+    /// Takes a connection, answers the request on it, and returns what stood before that.
+    private func answer(_ listener: Listener) throws -> [UInt8] {
+        let socket = try #require(listener.accept(within: .seconds(10)))
+        var bytes: [UInt8] = []
+        let end = Array("\r\n\r\n".utf8)
+        while !bytes.dropFirst(16).contains(Array("GET ".utf8)) || bytes.suffix(4) != end[...] {
+            bytes += try socket.receive()
+        }
+        try socket.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        let start = bytes.indices.first { bytes[$0...].starts(with: Array("GET ".utf8)) } ?? 0
+        return Array(bytes[..<start])
+    }
+}
