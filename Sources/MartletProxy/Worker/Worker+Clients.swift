@@ -24,7 +24,7 @@ extension Worker {
         guard let place = listeners.firstIndex(where: { $0.id == id }) else { return }
         for _ in 0..<Worker.acceptBatch {
             guard let (fd, peer) = Socket.accept(listeners[place].fd) else {
-                if martlet_errno() == EMFILE || martlet_errno() == ENFILE { shedOne(listeners[place].fd) }
+                if martlet_errno() == EMFILE || martlet_errno() == ENFILE { shedOne(listeners[place]) }
                 return
             }
             admit(fd, from: peer, by: listeners[place])
@@ -32,11 +32,11 @@ extension Worker {
     }
 
     /// Out of descriptors: the one in reserve is spent on telling a client so, or the listener would stay readable for ever.
-    private mutating func shedOne(_ listener: Int32) {
+    private mutating func shedOne(_ listener: ListenerSocket) {
         reserve.free()
-        if let (fd, _) = Socket.accept(listener) {
+        if let (fd, _) = Socket.accept(listener.fd) {
             counters.refused &+= 1
-            turnAway(fd)
+            turnAway(fd, listener.rules)
         }
         reserve.take()
     }
@@ -48,7 +48,7 @@ extension Worker {
         let admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
         guard admission != .refused else {
             counters.refused &+= 1
-            turnAway(fd)
+            turnAway(fd, listener.rules)
             return
         }
         if !peer.isUnix { Socket.sendWithoutDelay(fd) }
@@ -84,8 +84,12 @@ extension Worker {
         arm(client: client, at: now &+ snapshot.patience.handshake)
     }
 
-    /// Over the limit: a 503 in clear text, and the connection is closed at once.
-    private mutating func turnAway(_ fd: Int32) {
+    /// Over the limit: a 503 where that can be read, and the connection is closed at once.
+    private mutating func turnAway(_ fd: Int32, _ rules: ListenerRules) {
+        guard !rules.isSecure else {
+            _ = CLinux.close(fd)
+            return
+        }
         var out = ByteBuffer(capacity: 512)
         nextRequestID()
         unsafe Failure.tooManyConnections.write(
@@ -357,6 +361,7 @@ extension Worker {
     /// Closes a client's connection and forgets it.
     mutating func close(client: Int32) {
         guard clients[client].isAlive else { return }
+        if clients[client].kind == .http2 { abandonStreams(of: client) }
         if clients[client].isStream {
             forgetStream(client)
         } else {
@@ -370,7 +375,6 @@ extension Worker {
     /// The client is gone: its exchange ends here and upstream.
     mutating func abandon(_ client: Int32) {
         guard clients[client].isAlive else { return }
-        if clients[client].kind == .http2 { abandonStreams(of: client) }
         let exchange = clients[client].exchange
         if exchange >= 0 {
             dropLink(of: exchange)

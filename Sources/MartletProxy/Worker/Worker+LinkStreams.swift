@@ -101,9 +101,8 @@ extension Worker {
 
     /// Hands what there is of a request's body to its stream.
     mutating func flushStream(_ link: Int32) {
-        let (exchange, connection) = (links[link].exchange, links[link].connection)
-        guard exchange >= 0, links[link].isUp, let session = links[connection].streams?.session,
-            !links[link].isStreamClosed
+        let exchange = links[link].exchange
+        guard exchange >= 0, links[link].isUp, let session = session(of: link), !links[link].isStreamClosed
         else { return }
         if !links[link].output.isEmpty {
             unsafe session.send(links[link].stream, links[link].output.bytes)
@@ -113,11 +112,17 @@ extension Worker {
             links[link].hasEndedRequest = true
             unsafe session.end(links[link].stream, trailers: exchanges[exchange].requestTrailers.bytes)
         }
-        markDirty(link: connection)
+        markDirty(link: links[link].connection)
         if !exchanges[exchange].isRequestComplete { armAnswer(link) }
         if session.unsent(links[link].stream) > Worker.streamHighWater {
             clients[exchanges[exchange].client].isPaused = true
         }
+    }
+
+    /// The framing of a stream's connection; `nil` once that has broken.
+    func session(of stream: Int32) -> HTTP2Session? {
+        let connection = links[stream].connection
+        return connection < 0 ? nil : links[connection].streams?.session
     }
 
     /// Has the connection's frames written at the end of the turn.
@@ -271,9 +276,10 @@ extension Worker {
 
     /// Lets the upstream send as much again as was used.
     private mutating func credit(_ place: Int32, _ count: Int) {
-        let connection = links[place].connection
-        links[connection].streams?.session.consume(links[place].stream, count)
-        markDirty(link: connection)
+        // What came before its connection broke is still used.
+        guard let session = session(of: place) else { return }
+        session.consume(links[place].stream, count)
+        markDirty(link: links[place].connection)
     }
 
     // MARK: Ends

@@ -72,10 +72,15 @@ extension Worker {
         links[link].engine?.takeCiphertext(into: &links[link].wire)
         if links[link].wire.count > waiting { sendWire(link) }
         if links[link].phase == .handshake, links[link].engine?.isEstablished == true { handshakeDone(link) }
-        guard links.holds(link, generation), !plain.isEmpty else { return }
+        guard links.holds(link, generation) else { return }
+        let isOver = links[link].engine?.isPeerClosed == true
         // What comes before a question is nobody's answer.
-        if links[link].phase == .idle { return closeLink(link) }
-        unsafe links[link].kind == .http2 ? useAnswerFrames(link, plain.bytes) : answered(link, plain.bytes)
+        if links[link].phase == .idle, isOver || !plain.isEmpty { return closeLink(link) }
+        if !plain.isEmpty {
+            unsafe links[link].kind == .http2 ? useAnswerFrames(link, plain.bytes) : answered(link, plain.bytes)
+        }
+        guard isOver, links.holds(link, generation), links[link].phase != .idle, !links[link].isPaused else { return }
+        linkEnded(link)
     }
 
     private mutating func handshakeDone(_ link: Int32) {

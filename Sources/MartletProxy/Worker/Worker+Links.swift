@@ -27,8 +27,7 @@ extension Worker {
     /// What the upstream has still to take.
     func unsent(_ link: Int32) -> Int {
         if links[link].kind == .stream {
-            let session = links[links[link].connection].streams?.session
-            return links[link].output.count &+ (session?.unsent(links[link].stream) ?? 0)
+            return links[link].output.count &+ (session(of: link)?.unsent(links[link].stream) ?? 0)
         }
         return links[link].output.count &+ links[link].wire.count
     }

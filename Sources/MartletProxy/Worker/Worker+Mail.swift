@@ -59,6 +59,7 @@ extension Worker {
         let kept = Set(sockets.map(\.id))
         for listener in listeners where !kept.contains(listener.id) { acceptAllThenClose(listener) }
         listeners.removeAll { !kept.contains($0.id) }
+        dismissClients(of: { !kept.contains($0) })
         for socket in sockets {
             if let place = listeners.firstIndex(where: { $0.id == socket.id }) {
                 _ = CLinux.close(socket.fd)
@@ -100,12 +101,20 @@ extension Worker {
         for listener in listeners { acceptAllThenClose(listener) }
         listeners.removeAll()
         drainDeadline = deadline
-        for client in 0..<clients.end where clients[client].isAlive {
+        dismissClients(of: { _ in true })
+    }
+
+    /// Tells clients of some listeners to go elsewhere with what they ask next (RFC 9113 §6.8); idle ones are left a
+    /// moment for a request that is on its way.
+    private mutating func dismissClients(of isGone: (Int32) -> Bool) {
+        for client in 0..<clients.end where clients[client].isAlive && isGone(clients[client].listener) {
             if let streams = clients[client].streams {
                 streams.session.goAway()
                 markDirty(client: client)
-            }
-            if clients[client].phase == .head, !clients[client].isReceivingHead, clients[client].output.isEmpty {
+                if streams.places.isEmpty { arm(client: client, at: now &+ Worker.drainIdle) }
+            } else if clients[client].phase == .head, !clients[client].isStream, !clients[client].isReceivingHead,
+                clients[client].output.isEmpty
+            {
                 arm(client: client, at: now &+ Worker.drainIdle)
             }
         }

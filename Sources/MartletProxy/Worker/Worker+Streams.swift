@@ -395,7 +395,8 @@ extension Worker {
         if streams.headSince != .max {
             arm(client: client, at: streams.headSince &+ snapshot.patience.requestHead)
         } else if streams.places.isEmpty {
-            awaitRequest(client)
+            // One that was told to go elsewhere is kept for what is on its way.
+            streams.session.isGoingAway ? arm(client: client, at: now &+ Worker.drainIdle) : awaitRequest(client)
         } else {
             arm(client: client, at: .max)
         }
