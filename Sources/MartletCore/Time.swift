@@ -14,6 +14,12 @@ public struct UnixTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         return UnixTime(seconds: overflow ? (delta > 0 ? .max : .min) : sum)
     }
 
+    /// The same in milliseconds, saturating.
+    public var milliseconds: Int64 {
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        return overflow ? (seconds > 0 ? .max : .min) : product
+    }
+
     public var description: String { String(seconds) }
 }
 

@@ -7,11 +7,15 @@ package struct ProvenSession: Sendable {
     package let number: UInt64
     /// How long a loop may trust its own copy, from when the store was asked.
     package let copyLifetime: Duration
+    /// When the token ends, in milliseconds of Unix time: what is under way ends then.
+    package let end: Int64
 
-    package init(principal: Principal, number: UInt64, copyLifetime: Duration) {
+    /// - Parameter end: `nil` is the second in which the identity expires.
+    package init(principal: Principal, number: UInt64, copyLifetime: Duration, end: Int64? = nil) {
         self.principal = principal
         self.number = number
         self.copyLifetime = copyLifetime
+        self.end = end ?? principal.identity.expiresAt.milliseconds
     }
 }
 

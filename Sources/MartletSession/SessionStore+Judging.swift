@@ -39,6 +39,6 @@ extension SessionStore {
         let longest = min(policy.cacheTTL.wholeMilliseconds, moment.idle / 10, end - moment.now)
         return ProvenSession(
             principal: record.principal(sessionID: place.id, accessExpiry: end), number: place.number,
-            copyLifetime: .milliseconds(max(longest, 0)))
+            copyLifetime: .milliseconds(max(longest, 0)), end: end)
     }
 }

@@ -9,7 +9,7 @@ struct Grant {
     let provider: Int32
     /// What revocations call it: see ``ProvenPrincipal/number``.
     let number: UInt64
-    /// Until when the credential is good, in Unix seconds; the grant itself may have to be made anew before.
+    /// Until when the credential is good, in milliseconds of Unix time; the grant may have to be made anew before.
     let end: Int64
 }
 
@@ -20,6 +20,8 @@ struct ProvenPrincipal: Sendable {
     let number: UInt64
     /// When it must be asked for again, in Unix seconds.
     let expires: Int64
+    /// When the credential itself ends, in milliseconds of Unix time.
+    let end: Int64
 }
 
 /// The outcome of judging a credential off the loop.

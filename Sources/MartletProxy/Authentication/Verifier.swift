@@ -116,7 +116,7 @@ extension Verifier.Job {
             let copyEnd = context.now.advanced(bySeconds: session.copyLifetime.wholeSeconds)
             return ProvenPrincipal(
                 principal: session.principal, number: session.number,
-                expires: min(session.principal.identity.expiresAt, copyEnd).seconds)
+                expires: min(session.principal.identity.expiresAt, copyEnd).seconds, end: session.end)
         case .provider(let handle):
             guard let authenticating = handle.authenticating else {
                 throw .rejected("auth.provider_takes_no_credential")
@@ -151,6 +151,6 @@ extension ProvenPrincipal {
     fileprivate init(_ principal: Principal) {
         self.init(
             principal: principal, number: SubjectNumber.of(principal.subject),
-            expires: principal.identity.expiresAt.seconds)
+            expires: principal.identity.expiresAt.seconds, end: principal.identity.expiresAt.milliseconds)
     }
 }

@@ -197,7 +197,7 @@ extension Worker {
             return nil
         }
         exchanges[exchange].provider = provider
-        let end = form == .basic ? Int64.max : proven.principal.identity.expiresAt.seconds
+        let end = form == .basic ? Int64.max : proven.end
         return unsafe decide(routed, proven, provider: provider, key: key, scope: scope, end: end)
     }
 
@@ -219,7 +219,7 @@ extension Worker {
         switch snapshot.routes.routes[route].policy.judge(
             proven.principal, now: MartletCore.UnixTime(seconds: unixTime))
         {
-        case .allowed(let until): (expires, end) = (min(expires, until.seconds), min(end, until.seconds))
+        case .allowed(let until): (expires, end) = (min(expires, until.seconds), min(end, until.milliseconds))
         case .denied(let code): denial = counters.reason(code)
         }
         if denial < 0 {

@@ -17,7 +17,7 @@ extension Worker {
     /// Notes which credential let a request in.
     /// - Parameters:
     ///   - number: what revocations call it.
-    ///   - end: until when it is good, in Unix seconds.
+    ///   - end: until when it is good, in milliseconds of Unix time.
     mutating func bind(_ exchange: Int32, to number: UInt64, until end: Int64, route: Int) {
         let grace = snapshot.facts[route].tunnels.grace
         guard grace >= 0 else { return }
@@ -40,9 +40,10 @@ extension Worker {
     mutating func watchExchanges() {
         guard exchanges.count > 0, now &- watchedAt >= Worker.watchInterval else { return }
         watchedAt = now
+        let unixMilliseconds = clock.unixMilliseconds
         var endsForDrain = tunnelsToDrain
         for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
-            if exchanges[exchange].credentialEnd <= unixTime { endCredential(exchange, isRevoked: false) }
+            if exchanges[exchange].credentialEnd <= unixMilliseconds { endCredential(exchange, isRevoked: false) }
             let generation = exchanges[exchange].generation
             if isTunnel(exchange) { watchTunnel(exchange, endsForDrain: &endsForDrain) }
             guard exchanges.holds(exchange, generation), exchanges[exchange].cutsAt <= now else { continue }
