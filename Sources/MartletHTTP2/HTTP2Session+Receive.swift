@@ -237,6 +237,7 @@ extension HTTP2Session {
     /// Resets a stream because of what the peer sent on it.
     @discardableResult private func resetForError(_ stream: HTTP2Stream, _ code: HTTP2Code) -> Bool {
         stream.isDeaf = true
+        stream.failure = code
         unsafe nghttp2_submit_rst_stream(
             handle, FrameFlag.none, stream.id, code.rawValue)
         return true
@@ -267,7 +268,7 @@ extension HTTP2Session {
     func didClose(_ id: Int32, _ code: HTTP2Code) {
         guard let stream = table.find(id) else { return }
         unsentTotal &-= stream.unsent.count
-        if stream.isAnnounced { queue.add(.closed(stream: id, code: code)) }
+        if stream.isAnnounced { queue.add(.closed(stream: id, code: stream.failure ?? code)) }
         table.close(id)
     }
 

@@ -26,6 +26,8 @@ final class HTTP2Stream {
     var isDeferred = false
     /// A reset without an error that waits for the rest of the answer.
     var resetsAtEnd = false
+    /// Why it was reset here; what nghttp2 tells as its end may be another thing.
+    var failure: HTTP2Code?
     /// The request asked for a tunnel (RFC 8441).
     var isTunnel = false
     var method = Method.other
@@ -46,6 +48,7 @@ final class HTTP2Stream {
         isEnded = false
         isDeferred = false
         resetsAtEnd = false
+        failure = nil
         isTunnel = false
         method = .other
     }
