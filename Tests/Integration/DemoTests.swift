@@ -44,7 +44,7 @@ import Testing
         try waitUntil("the demo prints its commands") { demo.output.contains("curl ") && demo.output.hasSuffix("\n") }
         let commands = demo.output.split(separator: "\n").filter { $0.hasPrefix("curl ") && $0.contains("https://") }
         #expect(commands.count >= 20)
-        let first = try #require(commands.first).replacing("curl -i", with: "curl -s -i")
+        let first = String(try #require(commands.first)).replacing("curl -i", with: "curl -s -i")
         #expect(try run("/bin/bash", ["-c", first]).output.hasPrefix("HTTP/2 200"))
         #expect(
             try run("/bin/bash", ["-c", first.replacing("curl ", with: "curl --http1.1 ")]).output.hasPrefix(
