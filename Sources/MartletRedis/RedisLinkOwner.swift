@@ -62,7 +62,11 @@ struct RedisLinkOwner: Sendable {
         guard let security = url.security, case .tcp(let host, _) = url.address else { return nil }
         do {
             let trust: TLSClientOptions.Trust = security.caFile.map { .file($0) } ?? .system
-            let context = try TLSClientContext(TLSClientOptions(trust: trust))
+            var options = TLSClientOptions(trust: trust)
+            if let certificate = security.certificateFile, let key = security.keyFile {
+                options.identity = TLSIdentityFiles(certificateFile: certificate, keyFile: key)
+            }
+            let context = try TLSClientContext(options)
             return RedisLinkConfiguration.Security(context: context, serverName: host)
         } catch {
             throw StoreError(code: error.code, message: error.message)

@@ -2,7 +2,7 @@ package import MartletCore
 
 /// Where a Redis server is and how to be let in, as `store.url` says it.
 ///
-/// `redis://[[user]:password@]host[:port][/db]`, `rediss://…[?ca_file=…]`, `redis+unix://[[user]:password@]/path[?db=N]`.
+/// `redis://[[user]:password@]host[:port][/db]`, `rediss://…[?ca_file=…][&cert_file=…&key_file=…]`, `redis+unix://[[user]:password@]/path[?db=N]`.
 package struct RedisURL: Sendable {
     /// Where Redis is.
     package enum Address: Sendable, Equatable {
@@ -17,6 +17,9 @@ package struct RedisURL: Sendable {
         ///
         /// As written: a relative path is the caller's to resolve.
         package var caFile: String?
+        /// Our own certificate and its key, for servers that ask for one; both or neither.
+        package var certificateFile: String?
+        package var keyFile: String?
     }
 
     package var address: Address
@@ -47,9 +50,17 @@ package struct RedisURL: Sendable {
         (user, password) = try parts.credentials()
         if parts.path.count > 1 { database = try RedisURLParts.database(parts.path.dropFirst()) }
         for (name, value) in try parts.query() {
-            guard name == "ca_file", security != nil else { throw .unknownQuery }
+            guard security != nil else { throw .unknownQuery }
             guard !value.isEmpty else { throw .badPath }
-            self.security?.caFile = value
+            switch name {
+            case "ca_file": self.security?.caFile = value
+            case "cert_file": self.security?.certificateFile = value
+            case "key_file": self.security?.keyFile = value
+            default: throw .unknownQuery
+            }
+        }
+        guard (self.security?.certificateFile == nil) == (self.security?.keyFile == nil) else {
+            throw .halfCertificate
         }
     }
 
@@ -108,8 +119,10 @@ package struct RedisURLError: Error, Sendable, Equatable, CustomStringConvertibl
         code: "redis.url_path_invalid", message: "a path in the store's URL is empty or too long")
     static let unknownQuery = RedisURLError(
         code: "redis.url_option_unknown",
-        message: "the store's URL has an option twice or one its scheme does not have (rediss: ca_file, redis+unix: db)"
-    )
+        message: "the store's URL has an option twice or one its scheme does not have "
+            + "(rediss: ca_file, cert_file, key_file; redis+unix: db)")
+    static let halfCertificate = RedisURLError(
+        code: "redis.url_certificate_incomplete", message: "the store's URL needs cert_file and key_file together")
     static let missingPassword = RedisURLError(
         code: "redis.url_password_missing", message: "the store's URL names a user without a password")
 }

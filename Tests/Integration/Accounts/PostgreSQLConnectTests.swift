@@ -18,6 +18,21 @@ import Testing
         }
     }
 
+    @Test func `shows its certificate to a server that asks for one`() async throws {
+        let server = try SharedPostgreSQL.get()
+        let database = try server.makeDatabase()
+        let ours = try server.authority.issue("martlet-client", ["DNS:client"])
+        let options =
+            "?sslmode=verify-full&sslrootcert=\(server.authority.certificateFile)"
+            + "&sslcert=\(ours.certificateFile)&sslkey=\(ours.keyFile)"
+        try await withStores(at: server.url(database: database, host: "localhost", options: options)) { stores in
+            _ = try await stores[0].signIn(identity("apple", "001"))
+            let query = "SELECT bool_and(client_dn = '/CN=martlet-client') FROM pg_stat_ssl JOIN pg_stat_activity "
+            let isSeen = try server.query(query + "USING (pid) WHERE datname = '\(database)'")
+            #expect(isSeen == "t")
+        }
+    }
+
     @Test func `refuses servers it cannot verify`() async throws {
         let server = try SharedPostgreSQL.get()
         let stranger = try CertificateAuthority(name: "Stranger")

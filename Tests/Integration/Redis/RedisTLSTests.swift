@@ -29,6 +29,31 @@ import Testing
         #expect(try server.command("DBSIZE") == ":1\r\n")
     }
 
+    @Test func `shows its certificate to a server that asks for one, and the name it wants`() async throws {
+        let authority = try CertificateAuthority()
+        let certificate = try authority.issue("redis", ["DNS:localhost"])
+        let ours = try authority.issue("client", ["DNS:client"])
+        let port = try refusedPort()
+        let server = try RedisServer(extra: [
+            "--tls-port", String(port), "--tls-cert-file", certificate.certificateFile, "--tls-key-file",
+            certificate.keyFile, "--tls-auth-clients", "yes", "--tls-ca-cert-file", authority.certificateFile,
+        ])
+        let url = "rediss://localhost:\(port)?ca_file=\(authority.certificateFile)"
+        try await withRedis("\(url)&cert_file=\(ours.certificateFile)&key_file=\(ours.keyFile)") { client in
+            try await client.settle()
+            try await client.set([1], for: "a", lifetime: .seconds(60))
+        }
+        try await withRedis(url) { client in
+            // TLS 1.3 lets the client finish before the server judges it.
+            let code = await failure { () async throws(StoreError) in
+                try await client.settle()
+                try await client.set([1], for: "a", lifetime: .seconds(60))
+            }
+            #expect(code != nil)
+        }
+        try server.stop()
+    }
+
     @Test func `refuses servers it cannot verify`() async throws {
         let authority = try CertificateAuthority()
         let stranger = try CertificateAuthority(name: "Stranger")
@@ -63,7 +88,7 @@ import Testing
         let server = try RedisServer()
         try await withRedis("rediss://127.0.0.1:\(server.port)") { client in
             let code = await failure { () async throws(StoreError) in try await client.settle() }
-            #expect([.tlsHandshakeFailed, .streamClosed, .redisConnectTimeout].contains(code))
+            #expect([.tlsNotSpoken, .tlsHandshakeFailed, .streamClosed, .redisConnectTimeout].contains(code))
         }
     }
 

@@ -93,8 +93,8 @@ package final class PostgreSQLServer: Sendable {
         try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
         let secret = try folder.write(Self.password, to: "password")
         let certificate = try authority.issue("postgresql", ["DNS:localhost", "IP:127.0.0.1"])
-        let files = [certificate.certificateFile, certificate.keyFile]
-        let copies = [folder.file("server.pem"), folder.file("server.key")]
+        let files = [certificate.certificateFile, certificate.keyFile, authority.certificateFile]
+        let copies = [folder.file("server.pem"), folder.file("server.key"), folder.file("ca.pem")]
         for (file, copy) in zip(files, copies) { try FileManager.default.copyItem(atPath: file, toPath: copy) }
         for path in [folder.path, data, secret] + copies { try giveAway(path) }
         let initdb = try child(
@@ -110,6 +110,7 @@ package final class PostgreSQLServer: Sendable {
             ssl = on
             ssl_cert_file = '\(copies[0])'
             ssl_key_file = '\(copies[1])'
+            ssl_ca_file = '\(copies[2])'
             max_connections = 400
 
             """

@@ -4,6 +4,11 @@ package final class CertificateAuthority: Sendable {
     package struct Issued: Sendable {
         package let certificateFile: String
         package let keyFile: String
+
+        package init(certificateFile: String, keyFile: String) {
+            self.certificateFile = certificateFile
+            self.keyFile = keyFile
+        }
     }
 
     /// What kind of key a certificate is for.
