@@ -195,7 +195,9 @@ struct WireCertificates: Sendable {
         }
     }
 
-    @Test(arguments: ["GET / HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\u{0}\u{1}\u{2}\u{3}\u{4}\u{5}"])
+    @Test(arguments: [
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "\u{0}\u{1}\u{2}\u{3}\u{4}\u{5}",
+    ])
     func `clear text ends at once, and nothing of it is served`(text: String) throws {
         try withGateway(certificates.listener()) { gateway, upstream, _ throws in
             let client = try gateway.connect()
