@@ -91,6 +91,11 @@ static inline int martlet_make_our_own(int fd) {
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
     return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
+/* Whether a descriptor is open and would be in a child, too. */
+static inline int martlet_is_inheritable(int fd) {
+    int flags = fcntl(fd, F_GETFD);
+    return flags >= 0 && !(flags & FD_CLOEXEC);
+}
 static inline int martlet_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 3); }
 /* The number of a user or a group by name; -1 for one that nobody knows. */
 static inline int64_t martlet_user_number(const char *name) {
@@ -112,6 +117,10 @@ static inline int martlet_spawn(pid_t *pid, const char *file, char *const argume
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
+#ifdef SYS_close_range
+    // Libraries do not mark all of theirs: from 3 on, everything closes on exec (CLOSE_RANGE_CLOEXEC).
+    (void)syscall(SYS_close_range, 3U, ~0U, 4U);
+#endif
     int error = posix_spawn_file_actions_init(&actions);
     if (error != 0) return error;
     // A descriptor that becomes itself is kept open (POSIX.1-2024).

@@ -355,10 +355,10 @@ package final class Gateway: Sendable {
     // MARK: Takeover
 
     /// What a successor gets: sockets by address, and those that it finds under their numbers.
-    var handedOver: (groups: [Inheritance.Group], activated: Set<Int32>) {
+    var handedOver: (groups: [Inheritance.Group], others: [Int32]) {
         state.withLock { state in
             let groups = state.listeners.handedOver(.public) + state.adminListeners.handedOver(.admin)
-            return (groups, state.inheritance.activated)
+            return (groups, state.inheritance.activated.sorted() + state.inheritance.others)
         }
     }
 

@@ -28,6 +28,8 @@ package struct Inheritance: Sendable {
     private(set) var groups: [Group] = []
     /// Sockets that `fd:` may name, for as long as the process lives.
     private(set) var activated: Set<Int32> = []
+    /// What else was open at the start, such as a supervisor's lock: it is passed on as it came.
+    private(set) var others: [Int32] = []
     /// How many the service manager says that it has passed, from 3 on.
     private(set) var announced: Int32?
     /// Who waits for us to serve.
@@ -51,9 +53,13 @@ package struct Inheritance: Sendable {
             inheritance.announced = SystemInformation.environment("LISTEN_FDS").flatMap { Int32($0) }
         }
         for name in activation + [variable] { unsafe _ = unsetenv(name) }
-        let handed = Set(inheritance.groups.flatMap(\.descriptors))
-        for descriptor in 3..<highest where !handed.contains(descriptor) {
-            if Socket.adopt(descriptor) != nil { inheritance.activated.insert(descriptor) }
+        // What a predecessor handed over is inheritable no more.
+        for descriptor in 3..<highest where martlet_is_inheritable(descriptor) != 0 {
+            if Socket.adopt(descriptor) != nil {
+                inheritance.activated.insert(descriptor)
+            } else {
+                inheritance.others.append(descriptor)
+            }
         }
         return inheritance
     }

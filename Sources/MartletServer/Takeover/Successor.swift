@@ -36,9 +36,9 @@ final class Successor: Sendable {
     /// - Parameters:
     ///   - arguments: the command line, the program first; one without a slash is looked for in `PATH`.
     ///   - groups: the sockets that it gets.
-    ///   - activated: those that it finds under the same numbers.
+    ///   - others: descriptors that it finds under the same numbers.
     static func start(
-        _ arguments: [String], groups: [Inheritance.Group], activated: Set<Int32>
+        _ arguments: [String], groups: [Inheritance.Group], others: [Int32]
     ) throws(IOError) -> Successor {
         guard let program = arguments.first else { throw IOError("posix_spawn", errno: ENOENT) }
         var ends: [Int32] = [-1, -1]
@@ -46,7 +46,7 @@ final class Successor: Sendable {
         defer { close(ends[1]) }
         let variable =
             ([Inheritance.variable + "=\(getpid()) \(ends[1])"] + groups.map(\.line)).joined(separator: "\n")
-        let descriptors = groups.flatMap(\.descriptors) + activated.sorted() + [ends[1]]
+        let descriptors = groups.flatMap(\.descriptors) + others + [ends[1]]
         var pid = pid_t()
         let failure = unsafe withCStrings(arguments) { arguments in
             unsafe withEnvironment(adding: variable) { environment in

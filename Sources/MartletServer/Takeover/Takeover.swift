@@ -67,7 +67,7 @@ final class Takeover: Sendable {
         let shared = gateway.handedOver
         let successor: Successor
         do throws(IOError) {
-            successor = try .start(CommandLine.arguments, groups: shared.groups, activated: shared.activated)
+            successor = try .start(CommandLine.arguments, groups: shared.groups, others: shared.others)
         } catch {
             logger.error("the successor could not be started; this process goes on", ("reason", error.description))
             return false

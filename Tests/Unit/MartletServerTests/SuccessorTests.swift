@@ -25,7 +25,7 @@ private func python(_ script: String) throws -> [String] {
 
     @Test func `is ready when it says so, and hears that everything is its own`() async throws {
         let successor = try Successor.start(
-            python("channel.send(b'R'); sys.exit(0 if channel.recv(1) == b'C' else 1)"), groups: [], activated: [])
+            python("channel.send(b'R'); sys.exit(0 if channel.recv(1) == b'C' else 1)"), groups: [], others: [])
         #expect(await successor.readiness(within: .seconds(20), clock: clock) == .ready)
         successor.confirm()
         #expect(exitStatus(successor.pid) == 0)
@@ -35,20 +35,19 @@ private func python(_ script: String) throws -> [String] {
         let any = try #require(SocketEndpoint(literal: "127.0.0.1", port: 0))
         let handed = try Socket.listen(on: any, sharesPort: true, backlog: 1)
         let kept = try Socket.listen(on: any, sharesPort: true, backlog: 1)
-        defer {
-            close(handed)
-            close(kept)
-        }
+        // A library's, that nobody has marked.
+        let stray = dup(kept)
+        defer { for descriptor in [handed, kept, stray] { close(descriptor) } }
         let port = try #require(Socket.localAddress(handed)).port
         let group = Inheritance.Group(side: .public, address: "127.0.0.1:0", descriptors: [handed])
         let script = """
             assert lines[1:] == ["public 127.0.0.1:0=\(handed)"], lines
             assert socket.socket(fileno=\(handed)).getsockname()[1] == \(port)
-            assert not os.path.exists("/proc/self/fd/\(kept)")
+            assert not os.path.exists("/proc/self/fd/\(kept)") and not os.path.exists("/proc/self/fd/\(stray)")
             assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == set()
             channel.send(b"R")
             """
-        let successor = try Successor.start(python(script), groups: [group], activated: [])
+        let successor = try Successor.start(python(script), groups: [group], others: [])
         #expect(await successor.readiness(within: .seconds(20), clock: clock) == .ready)
         #expect(exitStatus(successor.pid) == 0)
         // What it has is still ours.
@@ -57,12 +56,12 @@ private func python(_ script: String) throws -> [String] {
 
     @Test(arguments: [("sys.exit(78)", "status 78"), ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9")])
     func `that ends is not waited for`(_ script: String, _ how: String) async throws {
-        let successor = try Successor.start(python(script), groups: [], activated: [])
+        let successor = try Successor.start(python(script), groups: [], others: [])
         #expect(await successor.readiness(within: .seconds(20), clock: clock) == .ended(how))
     }
 
     @Test func `that says something else is no successor`() async throws {
-        let successor = try Successor.start(python("channel.send(b'x'); time.sleep(60)"), groups: [], activated: [])
+        let successor = try Successor.start(python("channel.send(b'x'); time.sleep(60)"), groups: [], others: [])
         #expect(await successor.readiness(within: .seconds(20), clock: clock) == .ended("signal 9"))
     }
 
@@ -76,7 +75,7 @@ private func python(_ script: String) throws -> [String] {
             open("\(folder.file("begun"))", "w").close()
             time.sleep(60)
             """
-        let successor = try Successor.start(python(script), groups: [], activated: [])
+        let successor = try Successor.start(python(script), groups: [], others: [])
         try waitUntil("it has begun") { unsafe access(folder.file("begun"), F_OK) == 0 }
         #expect(await successor.readiness(within: .zero, clock: clock) == .late)
         await successor.giveUp(clock: clock)
@@ -85,7 +84,7 @@ private func python(_ script: String) throws -> [String] {
     }
 
     @Test func `that nobody wants any more is not waited for`() async throws {
-        let successor = try Successor.start(python("time.sleep(60)"), groups: [], activated: [])
+        let successor = try Successor.start(python("time.sleep(60)"), groups: [], others: [])
         successor.cancel()
         #expect(await successor.readiness(within: .seconds(20), clock: clock) == .cancelled)
         await successor.giveUp(clock: clock)
@@ -94,7 +93,7 @@ private func python(_ script: String) throws -> [String] {
 
     @Test func `cannot be a program that is not there`() {
         let error = #expect(throws: IOError.self) {
-            try Successor.start(["/nowhere/martlet", "run"], groups: [], activated: [])
+            try Successor.start(["/nowhere/martlet", "run"], groups: [], others: [])
         }
         #expect(error?.errno == ENOENT)
     }
