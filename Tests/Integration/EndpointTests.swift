@@ -174,7 +174,7 @@ import Testing
             for _ in 0..<20 {
                 let answer = try client.exchange("GET", "/v1?x=1", bearer(token) + [("X-Auth-Subject", "forged")])
                 let expected = "uri=/v1?x=1 host=localhost subject=apple:\(`Identity headers`.subject) auth="
-                #expect(answer.text == expected)
+                #expect(answer.text.hasPrefix("\(expected) by=HTTP/1.1 "))
             }
             let file = try client.exchange("GET", "/files/big.txt", bearer(token))
             let isSame = file.text == text
