@@ -1,19 +1,29 @@
 /// What names and values of fields may hold (RFC 9113 §8.2.1, narrowed where HTTP/1 is narrower).
 enum FieldRules {
-    /// A byte of 1 for every character of a token that is not an upper-case letter (RFC 9110 §5.6.2).
-    private static let nameBytes: InlineArray<256, Bool> = {
-        var table = InlineArray<256, Bool>(repeating: false)
-        for byte in UInt8(ascii: "a")...UInt8(ascii: "z") { table[Int(byte)] = true }
-        for byte in UInt8(ascii: "0")...UInt8(ascii: "9") { table[Int(byte)] = true }
-        let others: StaticString = "!#$%&'*+-.^_`|~"
-        for index in 0..<others.utf8CodeUnitCount { table[Int(unsafe others.utf8Start[index])] = true }
-        return table
-    }()
+    /// Every ASCII byte that is a token character and no upper-case letter, or NUL in its place (RFC 9110 §5.6.2).
+    private static var names: StaticString {
+        """
+        \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+        \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+        \0!\0#$%&'\0\0*+\0-.\0\
+        0123456789\0\0\0\0\0\0\
+        \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+        \0\0\0\0\0\0\0\0\0\0\0\0\0\0^_\
+        `abcdefghijklmno\
+        pqrstuvwxyz\0|\0~\0
+        """
+    }
+
+    @inline(__always)
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        guard byte < 0x80 else { return false }
+        return unsafe names.utf8Start[Int(byte)] != 0
+    }
 
     /// A field name in lower case.
     static func isName(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard !bytes.isEmpty else { return false }
-        for index in 0..<bytes.count where !nameBytes[Int(unsafe bytes[index])] { return false }
+        for index in 0..<bytes.count where unsafe !isNameByte(bytes[index]) { return false }
         return true
     }
 
@@ -22,7 +32,7 @@ enum FieldRules {
         guard !bytes.isEmpty else { return false }
         for index in 0..<bytes.count {
             let byte = unsafe bytes[index]
-            if !nameBytes[Int(byte)], byte &- 0x41 >= 26 { return false }
+            if !isNameByte(byte), byte &- 0x41 >= 26 { return false }
         }
         return true
     }

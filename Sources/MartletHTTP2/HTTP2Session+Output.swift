@@ -6,18 +6,18 @@ extension HTTP2Session {
     ///
     /// Streams can end by this: there may be events afterwards.
     package func takeOutput(into buffer: inout ByteBuffer, upTo limit: Int) {
-        if !sink.isEmpty {
-            unsafe buffer.append(sink.bytes)
-            sink.removeAll()
+        if !parts.sink.isEmpty {
+            unsafe buffer.append(parts.sink.bytes)
+            parts.sink.removeAll()
         }
-        swap(&sink, &buffer)
+        swap(&parts.sink, &buffer)
         produce(upTo: limit)
-        swap(&sink, &buffer)
+        swap(&parts.sink, &buffer)
     }
 
     /// Whether `takeOutput` would append something.
     package var hasOutput: Bool {
-        if !sink.isEmpty { return true }
+        if !parts.sink.isEmpty { return true }
         return isQuiet ? false : unsafe nghttp2_session_want_write(handle) != 0
     }
 
@@ -25,16 +25,16 @@ extension HTTP2Session {
     func produce(upTo limit: Int) {
         guard !isQuiet else { return }
         sinkLimit = limit
-        while sink.count < limit, unsafe nghttp2_session_want_write(handle) != 0 {
+        while parts.sink.count < limit, unsafe nghttp2_session_want_write(handle) != 0 {
             var bytes: UnsafePointer<UInt8>?
             let count = unsafe nghttp2_session_mem_send(handle, &bytes)
             guard count > 0, let bytes = unsafe bytes else {
                 // DATA frames are written by a callback, which stops at the limit.
                 if count < 0 { fail() }
-                if count < 0 || sink.count < limit { isQuiet = true }
+                if count < 0 || parts.sink.count < limit { isQuiet = true }
                 return
             }
-            unsafe sink.append(bytes, count: count)
+            unsafe parts.sink.append(bytes, count: count)
         }
     }
 
@@ -49,7 +49,7 @@ extension HTTP2Session {
 extension HTTP2Session {
     /// How many of at most `room` body bytes the next DATA frame of a stream has.
     func readBody(_ id: Int32, _ room: Int, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
-        guard let stream = table.find(id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
+        guard let stream = parts.table.find(id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
         if stream.unsent.isEmpty, !stream.isEnding {
             stream.isDeferred = true
             return Int(NGHTTP2_ERR_DEFERRED.rawValue)
@@ -67,33 +67,33 @@ extension HTTP2Session {
 
     /// Writes one DATA frame.
     func writeData(_ id: Int32, _ header: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
-        guard let stream = table.find(id), count <= stream.unsent.count else {
+        guard let stream = parts.table.find(id), count <= stream.unsent.count else {
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
-        unsafe sink.append(header, count: 9)
-        unsafe sink.append(stream.unsent.bytes.part(0, count))
+        unsafe parts.sink.append(header, count: 9)
+        unsafe parts.sink.append(stream.unsent.bytes.part(0, count))
         let before = stream.unsent.count
         stream.unsent.consume(count)
         stream.sent &+= count
         unsentTotal &-= count
         if before >= HTTP2Bounds.drained, stream.unsent.count < HTTP2Bounds.drained, !stream.isEnding {
-            queue.add(.drained(stream: id))
+            parts.queue.add(.drained(stream: id))
         }
-        return sink.count >= sinkLimit ? NGHTTP2_ERR_PAUSE.rawValue : 0
+        return parts.sink.count >= sinkLimit ? NGHTTP2_ERR_PAUSE.rawValue : 0
     }
 
     func didSendFrame(_ frame: UnsafePointer<nghttp2_frame>) {
         let header = unsafe frame.pointee.hd
         switch header.type {
         case FrameType.data, FrameType.headers:
-            noise.credit()
+            parts.noise.credit()
             if header.flags & FrameFlag.endStream != 0 { didEnd(header.stream_id) }
         case FrameType.reset:
-            resets.remember(header.stream_id)
+            parts.resets.remember(header.stream_id)
             let code = unsafe HTTP2Code(rawValue: frame.pointee.rst_stream.error_code)
             // RFC 9113 §6.9.2 ends the connection where nghttp2 ends the streams.
             if isTakingSettings, code == .flowControlError { terminate(code) }
-            if isServer, HTTP2Session.isProvoked(code), !noise.count(.reset) { terminate(.enhanceYourCalm) }
+            if isServer, HTTP2Session.isProvoked(code), !parts.noise.count(.reset) { terminate(.enhanceYourCalm) }
         case FrameType.goAway:
             isGoingAway = true
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
@@ -112,10 +112,10 @@ extension HTTP2Session {
 
     /// Our END_STREAM has gone out.
     private func didEnd(_ id: Int32) {
-        guard let stream = table.find(id) else { return }
+        guard let stream = parts.table.find(id) else { return }
         stream.isEnded = true
         guard stream.resetsAtEnd else { return }
-        if stream.isAnnounced { queue.add(.closed(stream: id, code: .noError)) }
+        if stream.isAnnounced { parts.queue.add(.closed(stream: id, code: .noError)) }
         forget(stream, .noError)
     }
 }

@@ -8,8 +8,8 @@ extension HTTP2Session {
     ///   The events that were left are still good.
     package func receive(_ bytes: UnsafeBufferPointer<UInt8>, now: Int64) -> Bool {
         guard ending == nil else { return false }
-        if queue.isEmpty { dropTakenTexts() }
-        noise.tick(now)
+        if parts.queue.isEmpty { dropTakenTexts() }
+        parts.noise.tick(now)
         unsafe inputStart = bytes.baseAddress
         unsafe read(bytes)
         unsafe inputStart = nil
@@ -27,11 +27,11 @@ extension HTTP2Session {
         var given = 0
         var index = 0
         while index < bytes.count {
-            switch unsafe scanner.next(bytes, at: &index) {
+            switch unsafe parts.scanner.next(bytes, at: &index) {
             case .frame(let header):
                 guard judge(header) else { return terminate(ending ?? .internalError) }
                 guard header.length == 0 else { continue }
-                _ = unsafe scanner.next(bytes, at: &index)
+                _ = unsafe parts.scanner.next(bytes, at: &index)
             case .end: break
             case .more: continue
             }
@@ -54,28 +54,29 @@ extension HTTP2Session {
     }
 
     /// The next thing that happened, or nil.
-    package func nextEvent() -> HTTP2Event? { queue.next() }
+    package func nextEvent() -> HTTP2Event? { parts.queue.next() }
 
     /// Appends the text that belongs to the event taken last.
     package func takeHead(_ stream: Int32, into buffer: inout ByteBuffer) {
-        unsafe buffer.append(writer.text.bytes.part(queue.textStart, queue.textStart &+ queue.textCount))
+        unsafe buffer.append(
+            parts.writer.text.bytes.part(parts.queue.textStart, parts.queue.textStart &+ parts.queue.textCount))
     }
 
     /// Bytes of a body were consumed: the peer may send as many more on this stream.
     ///
     /// The connection's window was opened when they came, so that a stream that nobody reads holds up no other.
     package func consume(_ stream: Int32, _ count: Int) {
-        guard count > 0, table.find(stream) != nil else { return }
+        guard count > 0, parts.table.find(stream) != nil else { return }
         isQuiet = false
         unsafe nghttp2_session_consume_stream(handle, stream, count)
     }
 
     /// Gives the room of the texts that were taken back.
     private func dropTakenTexts() {
-        let taken = isWriting ? writer.start : writer.text.count
+        let taken = isWriting ? parts.writer.start : parts.writer.text.count
         guard taken > 0 else { return }
-        writer.drop(taken)
-        if taken > 4 &* options.headerBytes, writer.text.isEmpty { writer.text.release() }
+        parts.writer.drop(taken)
+        if taken > 4 &* options.headerBytes, parts.writer.text.isEmpty { parts.writer.text.release() }
     }
 
     /// Why a connection ends that nghttp2 gave up on.
@@ -96,7 +97,7 @@ extension HTTP2Session {
     private func judge(_ header: FrameHeader) -> Bool {
         isFrameEmpty = true
         if header.type != FrameType.continuation { isWriting = false }
-        if let kind = kindOfNoise(header), !noise.count(kind) { return over(.enhanceYourCalm) }
+        if let kind = kindOfNoise(header), !parts.noise.count(kind) { return over(.enhanceYourCalm) }
         // nghttp2 looks away where priorities are off (RFC 9113 §6.3).
         if header.type == FrameType.priority, header.stream == 0 { return over(.protocolError) }
         return !isServer || isInOrder(header)
@@ -110,9 +111,9 @@ extension HTTP2Session {
         let id = header.stream
         guard header.type == FrameType.headers || header.type == FrameType.data, id & 1 == 1 else { return true }
         // DATA on an idle stream is nghttp2's to refuse.
-        if id > peerStreams.last { return header.type == FrameType.data || peerStreams.take(id) }
-        if isGoingAway || table.find(id) != nil || resets.contains(id) { return true }
-        return over(peerStreams.wasSkipped(id) ? .protocolError : .streamClosed)
+        if id > parts.peerStreams.last { return header.type == FrameType.data || parts.peerStreams.take(id) }
+        if isGoingAway || parts.table.find(id) != nil || parts.resets.contains(id) { return true }
+        return over(parts.peerStreams.wasSkipped(id) ? .protocolError : .streamClosed)
     }
 
     private func kindOfNoise(_ header: FrameHeader) -> NoiseMeter.Kind? {
@@ -134,17 +135,17 @@ extension HTTP2Session {
         let id = header.stream_id
         let ends = header.flags & FrameFlag.endStream != 0
         if isServer, category == NGHTTP2_HCAT_REQUEST {
-            _ = table.open(id)
-            noise.creditStream()
+            _ = parts.table.open(id)
+            parts.noise.creditStream()
             takeTurns(id)
-            writer.begin(.request, ends: ends)
-        } else if let stream = table.find(id) {
+            parts.writer.begin(.request, ends: ends)
+        } else if let stream = parts.table.find(id) {
             let isTrailer = stream.hasHead
-            writer.begin(
+            parts.writer.begin(
                 isTrailer ? .trailers : .response, ends: ends, hasNoBody: stream.method != .other)
         } else {
             // A stream that the owner has reset: read for HPACK's sake only.
-            writer.begin(.trailers, ends: ends)
+            parts.writer.begin(.trailers, ends: ends)
         }
         isWriting = true
         return true
@@ -157,9 +158,9 @@ extension HTTP2Session {
     }
 
     func didReadField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
-        unsafe writer.add(name, value)
+        unsafe parts.writer.add(name, value)
         // Decoding goes on so that the connection survives and the client gets an answer, but not for ever.
-        return writer.decoded <= options.headerBytes &+ HTTP2Bounds.headerExcess || over(.enhanceYourCalm)
+        return parts.writer.decoded <= options.headerBytes &+ HTTP2Bounds.headerExcess || over(.enhanceYourCalm)
     }
 
     func didReceiveFrame(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
@@ -176,7 +177,7 @@ extension HTTP2Session {
         case FrameType.goAway:
             if !isServer { isGoingAway = true }
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
-            queue.add(.goAway(lastStream: unsafe frame.pointee.goaway.last_stream_id, code: code))
+            parts.queue.add(.goAway(lastStream: unsafe frame.pointee.goaway.last_stream_id, code: code))
         default: break
         }
         return true
@@ -184,53 +185,57 @@ extension HTTP2Session {
 
     private func didReceiveDataFrame(_ header: nghttp2_frame_hd) -> Bool {
         if header.flags & FrameFlag.endStream != 0 {
-            if let stream = table.find(header.stream_id), !stream.isDeaf { queue.add(.end(stream: stream.id)) }
+            if let stream = parts.table.find(header.stream_id), !stream.isDeaf {
+                parts.queue.add(.end(stream: stream.id))
+            }
             return true
         }
         // All of it was padding.
         guard isFrameEmpty, header.length > 0 else { return true }
-        return noise.count(.empty) || over(.enhanceYourCalm)
+        return parts.noise.count(.empty) || over(.enhanceYourCalm)
     }
 
     private func didReceiveHead(_ id: Int32) -> Bool {
-        let verdict = writer.finish()
-        guard let stream = table.find(id), !stream.isDeaf else {
-            if verdict == .good { writer.discard() }
+        let verdict = parts.writer.finish()
+        guard let stream = parts.table.find(id), !stream.isDeaf else {
+            if verdict == .good { parts.writer.discard() }
             return true
         }
         switch verdict {
         case .good: announce(stream)
         case .malformed: resetForError(stream, .protocolError)
         case .refused(let failure):
-            if writer.kind == .trailers { return resetForError(stream, .enhanceYourCalm) }
+            if parts.writer.kind == .trailers { return resetForError(stream, .enhanceYourCalm) }
+            // As good as a reset: hardly anything of a client's, much of ours.
+            if isServer, !parts.noise.count(.reset) { return over(.enhanceYourCalm) }
             stream.isDeaf = true
             stream.isAnnounced = true
-            stream.resetsAtEnd = !writer.ends
-            queue.add(.refused(stream: id, failure))
+            stream.resetsAtEnd = !parts.writer.ends
+            parts.queue.add(.refused(stream: id, failure))
             if !isServer { resetForError(stream, .cancel) }
         }
         return true
     }
 
     private func announce(_ stream: HTTP2Stream) {
-        let start = writer.start
-        let count = writer.text.count &- start
+        let start = parts.writer.start
+        let count = parts.writer.text.count &- start
         stream.isAnnounced = true
-        switch writer.kind {
+        switch parts.writer.kind {
         case .trailers:
-            queue.add(.trailers(stream: stream.id), textStart: start, textCount: count)
-            queue.add(.end(stream: stream.id))
-        case .response where writer.status < 200:
+            parts.queue.add(.trailers(stream: stream.id), textStart: start, textCount: count)
+            parts.queue.add(.end(stream: stream.id))
+        case .response where parts.writer.status < 200:
             stream.interims &+= 1
-            guard stream.interims <= HTTP2Bounds.interims, !writer.ends else {
+            guard stream.interims <= HTTP2Bounds.interims, !parts.writer.ends else {
                 _ = resetForError(stream, .protocolError)
                 return
             }
-            queue.add(.interim(stream: stream.id), textStart: start, textCount: count)
+            parts.queue.add(.interim(stream: stream.id), textStart: start, textCount: count)
         case .request, .response:
             stream.hasHead = true
-            stream.isTunnel = writer.request.isTunnel
-            queue.add(.head(stream: stream.id, ends: writer.ends), textStart: start, textCount: count)
+            stream.isTunnel = parts.writer.request.isTunnel
+            parts.queue.add(.head(stream: stream.id, ends: parts.writer.ends), textStart: start, textCount: count)
         }
     }
 
@@ -247,29 +252,29 @@ extension HTTP2Session {
     func didRefuseFrame(_ header: nghttp2_frame_hd) {
         if header.type == FrameType.headers {
             // A frame that was refused at its beginning has begun no text: the last one is another's.
-            if isWriting { writer.discard() }
+            if isWriting { parts.writer.discard() }
             isWriting = false
-            if table.find(header.stream_id) == nil { resets.remember(header.stream_id) }
+            if parts.table.find(header.stream_id) == nil { parts.resets.remember(header.stream_id) }
         }
-        table.find(header.stream_id)?.isDeaf = true
+        parts.table.find(header.stream_id)?.isDeaf = true
     }
 
     func didReceiveData(_ id: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) -> Bool {
         isFrameEmpty = false
         unsafe nghttp2_session_consume_connection(handle, count)
-        guard let stream = table.find(id), !stream.isDeaf, let start = unsafe inputStart else {
+        guard let stream = parts.table.find(id), !stream.isDeaf, let start = unsafe inputStart else {
             unsafe nghttp2_session_consume_stream(handle, id, count)
             return true
         }
-        queue.add(.data(stream: stream.id, start: unsafe data - start, count: count))
+        parts.queue.add(.data(stream: stream.id, start: unsafe data - start, count: count))
         return true
     }
 
     func didClose(_ id: Int32, _ code: HTTP2Code) {
-        guard let stream = table.find(id) else { return }
+        guard let stream = parts.table.find(id) else { return }
         unsentTotal &-= stream.unsent.count
-        if stream.isAnnounced { queue.add(.closed(stream: id, code: stream.failure ?? code)) }
-        table.close(id)
+        if stream.isAnnounced { parts.queue.add(.closed(stream: id, code: stream.failure ?? code)) }
+        parts.table.close(id)
     }
 
     /// Ends the connection from within a callback.
@@ -280,9 +285,9 @@ extension HTTP2Session {
 
     /// A header block is being read.
     var isWriting: Bool {
-        get { writer.isOpen }
+        get { parts.writer.isOpen }
         set {
-            writer.isOpen = newValue
+            parts.writer.isOpen = newValue
             if hasSettings { isReceivingHead = newValue }
         }
     }

@@ -7,14 +7,14 @@ extension HTTP2Session {
     /// Fields that are about an HTTP/1 connection are left out. `101` answers an extended CONNECT as `200` (RFC 8441 §5).
     /// A text that is not a head resets the stream.
     package func submitHead(_ stream: Int32, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) {
-        guard let entry = table.find(stream), !entry.isAnswered else { return }
+        guard let entry = parts.table.find(stream), !entry.isAnswered else { return }
         isQuiet = false
         guard let status = unsafe HTTP2Session.status(text), let code = sentStatus(status, entry),
             let start = try? unsafe FieldLines.endOfLine(text, from: 9)
         else { return forget(entry, .internalError) }
-        lines.begin()
+        parts.lines.begin()
         let isSent = unsafe code.withUTF8Buffer { code in
-            unsafe lines.add(":status", code)
+            unsafe parts.lines.add(":status", code)
             return unsafe submit(entry, text, from: start &+ 2, isInterim: status < 200 && status != 101, ends: ends)
         }
         if !isSent { forget(entry, .internalError) }
@@ -24,11 +24,11 @@ extension HTTP2Session {
         _ stream: HTTP2Stream, _ text: UnsafeBufferPointer<UInt8>, from start: Int, isInterim: Bool, ends: Bool
     ) -> Bool {
         do throws(FieldLines.Malformed) {
-            try unsafe lines.addLines(text, from: start, except: stream.isTunnel ? "sec-websocket-accept" : "")
+            try unsafe parts.lines.addLines(text, from: start, except: stream.isTunnel ? "sec-websocket-accept" : "")
         } catch {
             return false
         }
-        let list = unsafe lines.list
+        let list = unsafe parts.lines.list
         return unsafe list.withUnsafeBufferPointer { fields in
             if isInterim {
                 return unsafe nghttp2_submit_headers(
@@ -54,22 +54,22 @@ extension HTTP2Session {
     ) -> Int32? {
         guard canOpenStream, let line = unsafe RequestLine(text) else { return nil }
         isQuiet = false
-        lines.begin()
+        parts.lines.begin()
         let scheme: StaticString = isSecure ? "https" : "http"
-        unsafe lines.add(":method", line.method)
-        unsafe lines.add(":scheme", UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount))
-        unsafe lines.add(":authority", line.authority)
-        unsafe lines.add(":path", line.path)
+        unsafe parts.lines.add(":method", line.method)
+        unsafe parts.lines.add(":scheme", UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount))
+        unsafe parts.lines.add(":authority", line.authority)
+        unsafe parts.lines.add(":path", line.path)
         if acceptsTrailers {
             let word: StaticString = "trailers"
-            unsafe lines.add("te", UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
+            unsafe parts.lines.add("te", UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
         }
         do throws(FieldLines.Malformed) {
-            try unsafe lines.addLines(text, from: line.end, except: "host")
+            try unsafe parts.lines.addLines(text, from: line.end, except: "host")
         } catch {
             return nil
         }
-        let list = unsafe lines.list
+        let list = unsafe parts.lines.list
         let id = unsafe list.withUnsafeBufferPointer { fields in
             if ends {
                 return unsafe nghttp2_submit_request(handle, nil, fields.baseAddress, fields.count, nil, nil)
@@ -78,7 +78,7 @@ extension HTTP2Session {
             return unsafe nghttp2_submit_request(handle, nil, fields.baseAddress, fields.count, &source, nil)
         }
         guard id > 0 else { return nil }
-        let stream = table.open(id)
+        let stream = parts.table.open(id)
         stream.isAnnounced = true
         stream.isAnswered = true
         stream.isEnding = ends
@@ -90,13 +90,13 @@ extension HTTP2Session {
     package var canOpenStream: Bool {
         guard !isServer, !isGoingAway, ending == nil else { return false }
         let peers = unsafe nghttp2_session_get_remote_settings(handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
-        guard table.count < min(Int(peers), options.maximumConcurrentStreams) else { return false }
+        guard parts.table.count < min(Int(peers), options.maximumConcurrentStreams) else { return false }
         return unsafe nghttp2_session_check_request_allowed(handle) != 0
     }
 
     /// Sends body bytes; they are kept until flow control lets them go.
     package func send(_ stream: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
-        guard let entry = table.find(stream), entry.isAnswered, !entry.isEnding, bytes.count > 0 else { return }
+        guard let entry = parts.table.find(stream), entry.isAnswered, !entry.isEnding, bytes.count > 0 else { return }
         unsafe entry.unsent.append(bytes)
         unsentTotal &+= bytes.count
         resume(entry)
@@ -104,24 +104,24 @@ extension HTTP2Session {
 
     /// Ends the body; `trailers` are `name: value` lines, or nothing.
     package func end(_ stream: Int32, trailers: UnsafeBufferPointer<UInt8>) {
-        guard let entry = table.find(stream), entry.isAnswered, !entry.isEnding else { return }
+        guard let entry = parts.table.find(stream), entry.isAnswered, !entry.isEnding else { return }
         unsafe entry.trailers.append(trailers)
         entry.isEnding = true
         resume(entry)
     }
 
     /// Body bytes of a stream that wait for flow control.
-    package func unsent(_ stream: Int32) -> Int { table.find(stream)?.unsent.count ?? 0 }
+    package func unsent(_ stream: Int32) -> Int { parts.table.find(stream)?.unsent.count ?? 0 }
 
     /// Body bytes of a stream that have gone out.
-    package func sent(_ stream: Int32) -> Int { table.find(stream)?.sent ?? 0 }
+    package func sent(_ stream: Int32) -> Int { parts.table.find(stream)?.sent ?? 0 }
 
     /// Resets a stream; there are no more events of it.
     ///
     /// With `noError` after `end`, what was sent goes out first: the answer is complete, only the request's rest is not
     /// wanted (RFC 9113 §8.1).
     package func reset(_ stream: Int32, _ code: HTTP2Code) {
-        guard let entry = table.find(stream) else { return }
+        guard let entry = parts.table.find(stream) else { return }
         if code == .noError, entry.isEnding, !entry.isEnded {
             entry.resetsAtEnd = true
             entry.isDeaf = true
@@ -137,20 +137,20 @@ extension HTTP2Session {
         isQuiet = false
         unsafe nghttp2_submit_rst_stream(
             handle, FrameFlag.none, id, code.rawValue)
-        resets.remember(id)
+        parts.resets.remember(id)
         unsentTotal &-= stream.unsent.count
-        table.close(id)
+        parts.table.close(id)
     }
 
     /// Submits the trailers of a stream whose body has been sent; `false` if there is nothing to send.
     func submitTrailers(_ stream: HTTP2Stream) -> Bool {
-        lines.begin()
+        parts.lines.begin()
         do throws(FieldLines.Malformed) {
-            try unsafe lines.addLines(stream.trailers.bytes, from: 0, except: "")
+            try unsafe parts.lines.addLines(stream.trailers.bytes, from: 0, except: "")
         } catch {
             return false
         }
-        let list = unsafe lines.list
+        let list = unsafe parts.lines.list
         guard unsafe !list.isEmpty else { return false }
         return unsafe list.withUnsafeBufferPointer { fields in
             unsafe nghttp2_submit_trailer(handle, stream.id, fields.baseAddress, fields.count) == 0

@@ -12,12 +12,7 @@ internal import MartletHTTP
     package let isServer: Bool
     /// nghttp2's side; nil only while this is being made.
     var handle: OpaquePointer?
-    var table = StreamTable()
-    var queue = EventQueue()
-    var writer: HeadWriter
-    var noise: NoiseMeter
-    /// Where frames are put while they are produced, and what `receive` has produced.
-    var sink = ByteBuffer()
+    private let memory: UnsafeMutablePointer<SessionParts>
     var sinkLimit = 0
     /// nghttp2 has nothing to send until something happens.
     var isQuiet = false
@@ -32,14 +27,9 @@ internal import MartletHTTP
     var hasSettings = false
     /// SETTINGS have just been taken: what is sent next shows whether they were good.
     var isTakingSettings = false
-    var scanner: FrameScanner
     /// The frame that is being read has brought no data yet.
     var isFrameEmpty = true
-    var peerStreams = StreamNumbers()
-    var resets = ResetMemory()
     package internal(set) var unsentTotal = 0
-    /// For outgoing heads.
-    var lines = FieldLines()
 
     /// A server's side: clients of the gateway.
     ///
@@ -60,27 +50,34 @@ internal import MartletHTTP
         self.isServer = isServer
         unsafe handle = nil
         unsafe inputStart = nil
-        writer = HeadWriter(
-            headerBytes: options.headerBytes, headerFields: options.headerFields,
-            maximumTargetBytes: options.maximumTargetBytes)
-        scanner = FrameScanner(preface: isServer ? FrameScanner.magicBytes : 0)
-        noise = NoiseMeter(maximumNoise: options.maximumNoise, maximumResets: options.maximumResets)
+        unsafe memory = .allocate(capacity: 1)
+        unsafe memory.initialize(to: SessionParts(options, isServer: isServer))
         guard setUp() else { throw .setUpFailed }
     }
 
-    deinit { unsafe nghttp2_session_del(handle) }
+    deinit {
+        unsafe nghttp2_session_del(handle)
+        unsafe memory.deinitialize(count: 1)
+        unsafe memory.deallocate()
+    }
+
+    /// What changes with nearly every frame.
+    var parts: SessionParts {
+        @inline(__always) unsafeAddress { unsafe UnsafePointer(memory) }
+        @inline(__always) unsafeMutableAddress { unsafe memory }
+    }
 
     /// Streams that are open.
-    package var streams: Int { table.count }
+    package var streams: Int { parts.table.count }
 
     /// The connection has said its last: nothing more will be sent or taken.
     package var isFinished: Bool {
-        guard sink.isEmpty else { return false }
+        guard parts.sink.isEmpty else { return false }
         return unsafe nghttp2_session_want_read(handle) == 0 && nghttp2_session_want_write(handle) == 0
     }
 
     /// The number of the newest stream of the peer that was looked at; for the log.
-    package var lastPeerStream: Int32 { peerStreams.last }
+    package var lastPeerStream: Int32 { parts.peerStreams.last }
 
     /// Ends the connection without a fuss: first call, no new streams are wanted; second call, none are taken.
     ///

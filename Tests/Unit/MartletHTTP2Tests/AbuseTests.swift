@@ -34,6 +34,10 @@ struct Flood: CustomTestStringConvertible, Sendable {
             testDescription: "resets by malformed requests",
             round: { Raw.headers(Int32($0) * 2 + 1, HeadCase.get + [("Upper", "")]) }, allowed: 200),
         Flood(
+            testDescription: "heads that are refused",
+            round: { Raw.headers(Int32($0) * 2 + 1, HeadCase.get + [("host", "b")]) + Raw.reset(Int32($0) * 2 + 1) },
+            allowed: 100),
+        Flood(
             testDescription: "resets by wrong window updates",
             round: {
                 Raw.headers(Int32($0) * 2 + 1, HeadCase.get, flags: 4) + Raw.window(Int32($0) * 2 + 1, 0x7FFF_FFFF)
