@@ -43,6 +43,8 @@ struct Client: ~Copyable, SlabElement {
     var rules = ListenerRules()
     /// Encrypts and decrypts what the connection carries; `nil` in clear text, and while a thread is at the handshake.
     var engine: TLSEngine?
+    /// Makes the engine when the first bytes are there; the listener may be gone by then.
+    var security: TLSServerContext?
     /// A thread has the engine.
     var isHandshakeOut = false
     /// The first answer of the handshake has gone out.
@@ -151,6 +153,7 @@ struct Client: ~Copyable, SlabElement {
         exchange = -1
         handler = nil
         engine = nil
+        security = nil
         streams = nil
         input.release()
         output.release()

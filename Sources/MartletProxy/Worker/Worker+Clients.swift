@@ -61,6 +61,7 @@ extension Worker {
             fd: fd, kind: .http1, rules: listener.rules, handler: listener.handler, address: address,
             maximumHeadBytes: snapshot.limits.headerBytes)
         clients[client].listener = listener.id
+        clients[client].security = listener.tls
         clients[client].admission = admission
         let token = EventToken(.client, index: client, generation: clients[client].generation)
         do {

@@ -14,9 +14,7 @@ extension Worker {
     /// computes it, and the rest of the handshake stays here.
     mutating func shakeHands(_ client: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         if clients[client].engine == nil {
-            guard let context = listeners.first(where: { $0.id == clients[client].listener })?.tls else {
-                return close(client: client)
-            }
+            guard let context = clients[client].security.take() else { return close(client: client) }
             do throws(TLSError) {
                 clients[client].engine = try context.makeEngine()
             } catch {

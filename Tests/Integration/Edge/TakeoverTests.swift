@@ -202,6 +202,36 @@ import Testing
         try fleet.end()
     }
 
+    @Test func `lets the old process finish handshakes of those whom it has accepted`() throws {
+        let upstream = try ScriptedUpstream()
+        let authority = try CertificateAuthority()
+        let shown = try authority.issue("localhost", ["IP:127.0.0.1"])
+        var config = GatewayConfig(endpoints: [upstream.url])
+        let tls = "{ certificate_file: \(shown.certificateFile), key_file: \(shown.keyFile) }"
+        config.listen = "- { address: \"127.0.0.1:0\", tls: \(tls) }"
+        let gateway = try Gateway(config.text)
+        let folder = try TemporaryFolder()
+        let script = """
+            import os, socket, ssl, sys, time
+            sock = socket.create_connection(("127.0.0.1", \(gateway.endpoint.port)), 20)
+            while not os.path.exists("\(folder.file("go"))"): time.sleep(0.01)
+            context = ssl.create_default_context(cafile="\(authority.certificateFile)")
+            with context.wrap_socket(sock, server_hostname="127.0.0.1") as secure:
+                secure.sendall(b"GET /a HTTP/1.1\\r\\nHost: a\\r\\n\\r\\n")
+                print(secure.recv(12).decode())
+            """
+        let client = try ChildProcess(try Executable.named("python3"), ["-c", script], output: folder)
+        try waitUntil("the connection is accepted") {
+            try gateway.askAdmin("/metrics").text.contains("martlet_proxy_connections_open 1\n")
+        }
+        gateway.process.kill(SIGTERM)
+        try waitUntil("the drain has begun") { (try? RawSocket(connectingTo: gateway.endpoint)) == nil }
+        try folder.write("", to: "go")
+        #expect(try client.wait() == .exited(0), "\(client.errorOutput)")
+        #expect(client.output == "HTTP/1.1 200\n")
+        #expect(try gateway.process.wait() == .exited(0))
+    }
+
     @Test func `of a program file that is gone does nothing`() throws {
         let fleet = try Fleet()
         try FileManager.default.removeItem(atPath: fleet.folder.file("martlet"))
