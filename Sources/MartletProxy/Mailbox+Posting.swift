@@ -21,7 +21,11 @@ extension Mailbox {
     package func refuseSessions(_ refuses: Bool) { post(.refuseSessions(refuses)) }
 
     /// Accepts no more, serves what is under way, and ends; what is left at the deadline is cut.
-    package func drain(until deadline: MonotonicTime) { post(.drain(deadline: deadline.nanoseconds)) }
+    ///
+    /// - Parameter hasHeir: whether another process accepts from the same sockets, which have what waits there.
+    package func drain(until deadline: MonotonicTime, hasHeir: Bool = false) {
+        post(.drain(deadline: deadline.nanoseconds, hasHeir: hasHeir))
+    }
 
     /// The loop's counters; `nil` when it does not answer in time.
     package func report(within patience: Duration) async -> LoopReport? {

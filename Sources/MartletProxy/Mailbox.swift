@@ -24,7 +24,7 @@ enum LoopMessage: Sendable {
     /// Report the counters.
     case collect(@Sendable (LoopReport) -> Void)
     /// Finish what is under way and accept no more; what is left at the deadline is cut.
-    case drain(deadline: Int64)
+    case drain(deadline: Int64, hasHeir: Bool)
 }
 
 /// Messages for one loop, from any thread.

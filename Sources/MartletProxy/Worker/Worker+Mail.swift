@@ -34,7 +34,7 @@ extension Worker {
                 sessionsAreRefused = refuses
                 if refuses { forgetTokens() }
             case .collect(let reply): reply(report())
-            case .drain(let deadline): drain(until: deadline)
+            case .drain(let deadline, let hasHeir): drain(until: deadline, hasHeir: hasHeir)
             }
         }
     }
@@ -87,18 +87,22 @@ extension Worker {
     /// Serves the accept queue once more and closes the listener.
     private mutating func acceptAllThenClose(_ listener: ListenerSocket) {
         for _ in 0..<64 { accept(listener.id) }
+        stopAccepting(listener)
+    }
+
+    private mutating func stopAccepting(_ listener: ListenerSocket) {
         poller.remove(listener.fd)
         _ = CLinux.close(listener.fd)
     }
 
     // MARK: Drain
 
-    private mutating func drain(until deadline: Int64) {
+    private mutating func drain(until deadline: Int64, hasHeir: Bool) {
         guard !isDraining else {
             drainDeadline = min(drainDeadline, deadline)
             return
         }
-        for listener in listeners { acceptAllThenClose(listener) }
+        for listener in listeners { hasHeir ? stopAccepting(listener) : acceptAllThenClose(listener) }
         listeners.removeAll()
         drainDeadline = deadline
         dismissClients(of: { _ in true })
@@ -115,7 +119,8 @@ extension Worker {
             } else if clients[client].phase == .head, !clients[client].isStream, !clients[client].isReceivingHead,
                 clients[client].output.isEmpty
             {
-                arm(client: client, at: now &+ Worker.drainIdle)
+                let patience = clients[client].requests == 0 ? Worker.drainFresh : Worker.drainIdle
+                arm(client: client, at: now &+ patience)
             }
         }
     }

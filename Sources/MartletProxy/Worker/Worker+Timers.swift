@@ -25,6 +25,8 @@ extension Worker {
 
     /// How long an idle connection is kept while draining, for a request that is on its way.
     static let drainIdle: Int64 = 250_000_000
+    /// The same for one that has not asked for anything yet: nobody connects for nothing.
+    static let drainFresh: Int64 = 1_000_000_000
 
     /// Acts on every deadline that has passed.
     mutating func expire() {

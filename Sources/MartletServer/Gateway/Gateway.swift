@@ -330,7 +330,7 @@ package final class Gateway: Sendable {
         // Whoever asks the admin listener means the process that serves.
         if hasHeir { endAdmin() }
         for task in tasks { task?.cancel() }
-        loops?.drain(until: services.clock.monotonicTime + patience)
+        loops?.drain(until: services.clock.monotonicTime + patience, hasHeir: hasHeir)
         await loops?.join()
         endAdmin()
         await admin?.join()
@@ -345,11 +345,12 @@ package final class Gateway: Sendable {
     }
 
     private func endAdmin() {
-        let admin = state.withLock { state in
+        let (admin, hasHeir) = state.withLock { state in
             if state.ownsFiles { state.adminListeners.removeFiles() }
-            return state.admin
+            return (state.admin, state.hasHeir)
         }
-        admin?.drain(until: services.clock.monotonicTime + .milliseconds(300))
+        let patience = hasHeir ? Duration.seconds(2) : .milliseconds(300)
+        admin?.drain(until: services.clock.monotonicTime + patience, hasHeir: hasHeir)
     }
 
     // MARK: Takeover

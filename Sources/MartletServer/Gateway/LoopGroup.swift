@@ -88,8 +88,10 @@ final class LoopGroup: Sendable {
     }
 
     /// Ends every loop once its clients are served, at the deadline at the latest.
-    func drain(until deadline: MonotonicTime) {
-        for mailbox in mailboxes { mailbox.drain(until: deadline) }
+    ///
+    /// - Parameter hasHeir: whether another process accepts from the same sockets.
+    func drain(until deadline: MonotonicTime, hasHeir: Bool = false) {
+        for mailbox in mailboxes { mailbox.drain(until: deadline, hasHeir: hasHeir) }
     }
 
     /// Waits until every loop has ended.
