@@ -17,6 +17,15 @@ extension Failure {
         }
     }
 
+    /// Writes the trailers that end a call whose answer has begun.
+    func writeStatusTrailers(into out: inout ByteBuffer) {
+        out.append("grpc-status: ")
+        out.append(decimal: statusCode)
+        out.append("\r\ngrpc-message: ")
+        out.append(code)
+        out.append("\r\n")
+    }
+
     /// Writes an answer that is a head alone, "Trailers-Only" in the words of gRPC over HTTP/2; the coarse code is its message.
     func writeStatus(
         into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer

@@ -94,6 +94,7 @@ struct RouteFacts: Sendable {
     let mount: Int
     let mode: Route.Mode
     let bodyLimit: Int
+    let streamLimit: Int
     let upstream: Int
     let forwardsCredentials: Bool
     let stripsPrefix: Bool
@@ -111,6 +112,7 @@ struct RouteFacts: Sendable {
         takesBasic = takesDirect && route.providers.contains { providers[$0].accepts.contains(.basic) }
         mode = route.mode
         bodyLimit = route.bodyLimit ?? .max
+        streamLimit = route.streamLimit ?? .max
         upstream = route.upstream
         forwardsCredentials = route.forwardsCredentials
         stripsPrefix = route.stripsPrefix

@@ -27,6 +27,8 @@ package struct Route: Sendable {
     package let credentials: CredentialKinds
     /// The most bytes that a request's body may have; `nil` is unlimited.
     package let bodyLimit: Int?
+    /// The same for gRPC, whose calls may be streams without an end: only a limit of the route's own.
+    package let streamLimit: Int?
     /// Whether the upstream sees the client's credential.
     package let forwardsCredentials: Bool
     /// The names of `headers.remove`.

@@ -55,7 +55,8 @@ struct RouteCompiler {
             Route(
                 index: routes.count, name: route.name.value, upstream: upstream, mount: -1, mode: mode,
                 providers: vouching, credentials: route.credentials,
-                bodyLimit: bodyLimit(of: route), forwardsCredentials: route.forwardsCredentials,
+                bodyLimit: bodyLimit(of: route), streamLimit: streamLimit(of: route),
+                forwardsCredentials: route.forwardsCredentials,
                 removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), upgrade: route.upgrade,
                 policy: policy, injection: injection,
                 pattern: pattern, stripPrefix: stripPrefix))
@@ -69,7 +70,8 @@ struct RouteCompiler {
             routes.append(
                 Route(
                     index: routes.count, name: mount.name, upstream: -1, mount: number, mode: .none, providers: [],
-                    credentials: [], bodyLimit: mount.bodyLimit, forwardsCredentials: false,
+                    credentials: [], bodyLimit: mount.bodyLimit, streamLimit: mount.bodyLimit,
+                    forwardsCredentials: false,
                     removeNames: FieldNameSet([], reservesAuthPrefix: false), upgrade: .none,
                     policy: Policy(conditions: [], maximumAge: nil), injection: -1,
                     pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: []))
@@ -197,6 +199,10 @@ struct RouteCompiler {
         case .unlimited: nil
         case .bytes(let count): count
         }
+    }
+
+    private func streamLimit(of route: RouteConfiguration) -> Int? {
+        if case .bytes(let count) = route.bodyLimit { count } else { nil }
     }
 
     // MARK: Headers

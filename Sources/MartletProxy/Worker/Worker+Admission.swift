@@ -108,7 +108,8 @@ extension Worker {
 
     /// Applies the route's limits before anything of the body is read.
     private mutating func limit(_ exchange: Int32, route: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
-        let limit = snapshot.facts[route].bodyLimit
+        let limit =
+            exchanges[exchange].isGRPC ? snapshot.facts[route].streamLimit : snapshot.facts[route].bodyLimit
         exchanges[exchange].bodyLimit = limit
         if exchanges[exchange].remaining > limit {
             refuse(exchange, .bodyTooLarge)

@@ -69,6 +69,18 @@ extension Worker {
         guard isUnderWay, now &- exchanges[exchange].started >= Worker.shortest, let reason = farewell.reason else {
             return
         }
-        fail(exchange, .credentialInvalid(reason))
+        let failure = Failure.credentialInvalid(reason)
+        exchanges[exchange].isGRPC && exchanges[exchange].hasResponseStarted
+            ? endCall(exchange, failure) : fail(exchange, failure)
+    }
+
+    /// A call of gRPC ends with a status, which no caller takes for a whole answer, and which says what to do.
+    private mutating func endCall(_ exchange: Int32, _ failure: Failure) {
+        exchanges[exchange].reason = counters.reason(failure.reason)
+        dropLink(of: exchange)
+        exchanges[exchange].answerTrailers.removeAll()
+        failure.writeStatusTrailers(into: &exchanges[exchange].answerTrailers)
+        endStream(exchange)
+        complete(exchange)
     }
 }

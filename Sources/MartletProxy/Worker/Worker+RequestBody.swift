@@ -211,6 +211,7 @@ extension Worker {
         }
         if awaitsContinue(exchange) { return sayContinue(exchange) }
         if clients[client].isPaused { return pausedTimedOut(exchange) }
+        if exchanges[exchange].isGRPC, exchanges[exchange].link >= 0 { return callTimedOut(exchange) }
         let window = now &- exchanges[exchange].windowStart
         let isWindowOver = window >= Worker.rateWindow
         let wanted = Int(window / 1_000_000_000) &* snapshot.limits.bodyMinimumRate
@@ -220,6 +221,14 @@ extension Worker {
         }
         if isWindowOver { beginRateWindow(exchange) }
         armNextCheck(exchange)
+    }
+
+    /// A call of gRPC may be silent for as long as its upstream is patient (`timeouts.idle`), which counts bytes either way; only
+    /// what it is sent must be taken.
+    private mutating func callTimedOut(_ exchange: Int32) {
+        let client = exchanges[exchange].client
+        let isTaking = hasTakenEverything(client) || now &- clients[client].takenAt < snapshot.patience.bodyIdle
+        isTaking ? armBody(exchange) : takenTooSlowly(client)
     }
 
     private mutating func beginRateWindow(_ exchange: Int32) {
