@@ -153,7 +153,7 @@ let package = Package(
                 name: "IntegrationTests",
                 dependencies: [
                     "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletTLS",
-                    "MartletIO",
+                    "MartletHTTP2", "MartletIO",
                     "MartletFetch", "MartletRedis", "MartletProvider", "MartletAccounts", "MartletSession",
                     "MartletSessionTesting",
                 ],
