@@ -360,6 +360,11 @@ extension Worker {
         }
         clients[client].output.consume(sent)
         clients[client].takenAt = now
+        // What is written in a handshake gives the client no more time for it.
+        if clients[client].phase == .handshake {
+            if clients[client].output.isEmpty { clients[client].output.release() }
+            return
+        }
         let exchange = clients[client].exchange
         if exchange >= 0, exchanges[exchange].link >= 0, clients[client].output.count < Worker.lowWater {
             let link = exchanges[exchange].link
