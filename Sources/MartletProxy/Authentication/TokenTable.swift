@@ -90,12 +90,14 @@ internal import MartletCore
 
     /// Remembers a token; replaces what was there for the same token and scope.
     /// - Parameter weight: what the payload takes, which counts as the token's own bytes do.
+    /// - Returns: its place, or −1 where it is too large to be remembered.
+    @discardableResult
     mutating func insert(
         _ token: UnsafeBufferPointer<UInt8>, scope: UInt32, expires: Int64, now: Int64,
         attachment: UnsafeBufferPointer<UInt8>, payload: Payload, weight: Int = 0
-    ) {
+    ) -> Int32 {
         let size = token.count + attachment.count
-        guard size > 0, weight >= 0, weight <= byteLimit / 8, size <= byteLimit / 8 else { return }
+        guard size > 0, weight >= 0, weight <= byteLimit / 8, size <= byteLimit / 8 else { return -1 }
         unsafe remove(token, scope: scope)
         while bytes + size + weight > byteLimit, count > 0 { evictOne() }
         if (count + 1) * 2 > slotCount { grow(now: now) }
@@ -118,6 +120,15 @@ internal import MartletCore
         bytes += size + weight
         count += 1
         place(index, hash)
+        return index
+    }
+
+    /// The token at a place, if what stands there now is what is looked for; valid until the table is changed.
+    func token(_ index: Int32, if isSame: (Payload) -> Bool) -> UnsafeBufferPointer<UInt8>? {
+        guard index >= 0, Int(index) < entries.count, let entry = entries[Int(index)], isSame(entry.payload) else {
+            return nil
+        }
+        return unsafe UnsafeBufferPointer(start: entry.memory, count: Int(entry.tokenCount))
     }
 
     /// Forgets everything.

@@ -93,6 +93,10 @@ struct Exchange: ~Copyable, SlabElement {
     /// How long after its credential it ends.
     var grace: Int64 = 0
     var isRevoked = false
+    /// Where its token stands among the grants, or −1.
+    var grant: Int32 = -1
+    /// It is a long one, whose token is kept.
+    var holdsToken = false
 
     // For the log.
     /// Ours, or a trusted proxy's.
@@ -125,6 +129,8 @@ struct Exchange: ~Copyable, SlabElement {
         credentialNumber = 0
         credentialEnd = .max
         cutsAt = .max
+        grant = -1
+        holdsToken = false
         responder = .none
         isRequestComplete = false
         bodyLimit = .max

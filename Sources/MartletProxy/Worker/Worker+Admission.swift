@@ -177,7 +177,7 @@ extension Worker {
             return nil
         }
         unsafe block.append(grants.attachment(found))
-        bind(routed.exchange, to: grant.number, until: grant.end, route: routed.route)
+        bind(routed.exchange, to: grant.number, until: grant.end, grant: found, route: routed.route)
         return AuthorizedRequest(routed, consumedCredential: true)
     }
 
@@ -227,8 +227,9 @@ extension Worker {
             render(proven.principal, route: route)
             expires = min(expires, sign(proven.principal, route: route))
         }
+        var place: Int32 = -1
         if expires > unixTime {
-            unsafe grants.insert(
+            place = unsafe grants.insert(
                 key, scope: scope, expires: expires, now: unixTime, attachment: unsafe block.bytes,
                 payload: Grant(denial: denial, provider: provider, number: proven.number, end: end))
         }
@@ -236,7 +237,7 @@ extension Worker {
             refuse(routed.exchange, .notAllowed(counters.reasons[Int(denial)]))
             return nil
         }
-        bind(routed.exchange, to: proven.number, until: end, route: route)
+        bind(routed.exchange, to: proven.number, until: end, grant: place, route: route)
         return AuthorizedRequest(routed, consumedCredential: true)
     }
 

@@ -18,11 +18,13 @@ extension Worker {
     /// - Parameters:
     ///   - number: what revocations call it.
     ///   - end: until when it is good, in milliseconds of Unix time.
-    mutating func bind(_ exchange: Int32, to number: UInt64, until end: Int64, route: Int) {
+    ///   - grant: where its token stands.
+    mutating func bind(_ exchange: Int32, to number: UInt64, until end: Int64, grant: Int32, route: Int) {
         let grace = snapshot.facts[route].tunnels.grace
         guard grace >= 0 else { return }
         exchanges[exchange].credentialNumber = number
         exchanges[exchange].credentialEnd = end
+        exchanges[exchange].grant = grant
         exchanges[exchange].grace = grace
     }
 
@@ -31,9 +33,14 @@ extension Worker {
         for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
             guard exchanges[exchange].credentialNumber != 0, numbers.contains(exchanges[exchange].credentialNumber)
             else { continue }
-            endCredential(exchange, isRevoked: true)
-            watchedAt = 0
+            markRevoked(exchange)
         }
+    }
+
+    /// Has an exchange end because its credential was revoked.
+    mutating func markRevoked(_ exchange: Int32) {
+        endCredential(exchange, isRevoked: true)
+        watchedAt = 0
     }
 
     /// Looks through the exchanges for those that have to end.
@@ -45,10 +52,14 @@ extension Worker {
         for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
             if exchanges[exchange].credentialEnd <= unixMilliseconds { endCredential(exchange, isRevoked: false) }
             let generation = exchanges[exchange].generation
+            if exchanges[exchange].grant >= 0, now &- exchanges[exchange].started >= Worker.shortest {
+                holdToken(of: exchange)
+            }
             if isTunnel(exchange) { watchTunnel(exchange, endsForDrain: &endsForDrain) }
             guard exchanges.holds(exchange, generation), exchanges[exchange].cutsAt <= now else { continue }
             endWithCredential(exchange)
         }
+        askAboutTokens()
     }
 
     private mutating func endCredential(_ exchange: Int32, isRevoked: Bool) {

@@ -113,6 +113,7 @@ extension Worker {
             bytesIn: exchanges[exchange].bytesIn, bytesOut: exchanges[exchange].bytesOut, microseconds: microseconds)
         records.append(record, format: accessLog.format)
         if exchanges[exchange].tunnel >= 0 { releaseTunnel(of: exchange) }
+        if exchanges[exchange].holdsToken { dropToken(of: exchange) }
         exchanges[exchange].task = nil
         exchanges[exchange].body.release()
         exchanges.give(exchange)

@@ -15,7 +15,10 @@ extension Worker {
             case .verdict(let exchange, let generation, let judged, let verdict):
                 guard exchanges.holds(exchange, generation) else { continue }
                 let client = exchanges[exchange].client
-                guard clients[client].phase == .authenticating else { continue }
+                guard clients[client].phase == .authenticating else {
+                    judgedAgain(exchange, verdict)
+                    continue
+                }
                 // A verdict of providers that a reload has replaced is not one: the credential is judged anew.
                 resume(client, with: judged == epoch ? verdict : nil)
             case .answer(let exchange, let generation, let response):
@@ -28,6 +31,7 @@ extension Worker {
             case .forget:
                 // Verdicts on their way may rest on what is forgotten: they are asked for again.
                 epoch += 1
+                doubtTokens()
                 forgetTokens()
             case .revoked(let numbers): revoke(numbers)
             case .refuseSessions(let refuses):

@@ -73,6 +73,10 @@ package struct Worker: ~Copyable {
     var tunnels = Slab<Tunnel>()
     /// When exchanges were last looked through for those that end.
     var watchedAt: Int64 = 0
+    /// Tokens of long exchanges, by their places.
+    var heldTokens: [Int32: HeldToken] = [:]
+    /// The store is to be asked about some of them.
+    var hasDoubts = false
     /// Clients and links to go on with before the next wait.
     var ready: [EventToken] = []
     /// HTTP/2 connections that may have frames to write.

@@ -57,6 +57,26 @@ import Testing
         }
     }
 
+    @Test func `an end that went unheard is found out after the gap`() throws {
+        let redis = try RedisServer()
+        try withSignIn(more: "store: { url: \"\(redis.url)\" }") { stage in
+            let (ended, kept) = try (stage.passwordLogin(), stage.passwordLogin())
+            stage.upstream.answer(with: Self.events)
+            let end = try stage.gateway.webSocket("/ended", bearer(ended.access))
+            let stream = try Self.openEvents(stage.gateway, bearer(ended.access))
+            let other = try stage.gateway.webSocket("/kept", bearer(kept.access))
+            pause(.seconds(1))
+            // The session goes, and nobody says so.
+            let keys = try redis.command("KEYS *}:s:\(ended.session.dropFirst(4))*").split(separator: "\r\n")
+            #expect(try redis.command("DEL \(keys.last ?? "none")").hasPrefix(":1"), "\(keys)")
+            try end.expectEcho("unaware")
+            #expect(try redis.command("CLIENT KILL TYPE pubsub").hasPrefix(":"))
+            try end.expectClose(4401, "session revoked", within: .seconds(5))
+            try Self.expectCut(stream)
+            try other.expectEcho("still here")
+        }
+    }
+
     @Test func `another password ends the subject's other tunnels`() throws {
         try withSignIn { stage in
             stage.upstream.answer(with: EchoScript().script)

@@ -12,7 +12,7 @@ import Testing
         _ table: inout TokenTable<Int>, _ token: String, scope: UInt32 = 0, expires: Int64 = 100, now: Int64 = 0,
         weight: Int = 0, _ value: Int
     ) {
-        unsafe with(token) { bytes in
+        _ = unsafe with(token) { bytes in
             unsafe table.insert(
                 bytes, scope: scope, expires: expires, now: now,
                 attachment: UnsafeBufferPointer(start: nil, count: 0), payload: value, weight: weight)
@@ -44,12 +44,26 @@ import Testing
     @Test func `attachments come back whole`() throws {
         var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
         let found = unsafe with("token") { token in
-            unsafe with("attached") { bytes in
+            _ = unsafe with("attached") { bytes in
                 unsafe table.insert(token, scope: 0, expires: 1, now: 0, attachment: bytes, payload: 0)
             }
             return unsafe table.find(token, scope: 0, now: 0)
         }
         #expect(unsafe Array(table.attachment(try #require(found))) == Array("attached".utf8))
+    }
+
+    @Test func `a token is read at its place as long as that is its own`() {
+        var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
+        let empty = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
+        let place = unsafe with("token") {
+            unsafe table.insert($0, scope: 0, expires: 1, now: 0, attachment: empty, payload: 7)
+        }
+        let own = unsafe table.token(place, if: { $0 == 7 }).map { unsafe Array($0) }
+        #expect(own == Array("token".utf8))
+        #expect(unsafe table.token(place, if: { $0 == 8 }) == nil)
+        #expect(unsafe table.token(-1, if: { _ in true }) == nil)
+        table.removeAll()
+        #expect(unsafe table.token(place, if: { _ in true }) == nil)
     }
 
     @Test func `stays within its bytes and keeps what is used`() {
