@@ -6,6 +6,8 @@ enum HTTP2Bounds {
     static let outboundFrames = 1000
     /// Decoded bytes of one header block beyond those that are accepted: so much is read to answer 431.
     static let headerExcess = 64 * 1024
+    /// Decoded bytes of a refused header block that weigh as much as a reset.
+    static let refusedBytes = 4096
     /// Answers of status 1xx to one request.
     static let interims = 32
     /// Above how much unsent data the owner is told when it has gone down again.

@@ -206,8 +206,9 @@ extension HTTP2Session {
         case .malformed: resetForError(stream, .protocolError)
         case .refused(let failure):
             if parts.writer.kind == .trailers { return resetForError(stream, .enhanceYourCalm) }
-            // As good as a reset: hardly anything of a client's, much of ours.
-            if isServer, !parts.noise.count(.reset) { return over(.enhanceYourCalm) }
+            // Like resets: little of a client's work makes much of ours, by references into the table 200 times as much.
+            let weight = 1 &+ parts.writer.decoded / HTTP2Bounds.refusedBytes
+            if isServer, !parts.noise.count(.reset, weight: weight) { return over(.enhanceYourCalm) }
             stream.isDeaf = true
             stream.isAnnounced = true
             stream.resetsAtEnd = !parts.writer.ends

@@ -25,8 +25,8 @@ struct NoiseMeter {
         counts = InlineArray(repeating: 0)
     }
 
-    /// Counts one frame; `false` when it is one too many.
-    mutating func count(_ kind: Kind) -> Bool {
+    /// Counts one frame, or as much work as several make; `false` when it is too much.
+    mutating func count(_ kind: Kind, weight: Int = 1) -> Bool {
         switch kind {
         case .windowUpdate where windowCredit > 0:
             windowCredit &-= 1
@@ -36,7 +36,7 @@ struct NoiseMeter {
             return true
         default: break
         }
-        counts[kind.rawValue] &+= 1
+        counts[kind.rawValue] &+= weight
         return counts[kind.rawValue] <= (kind == .reset ? maximumResets : maximumNoise)
     }
 

@@ -114,6 +114,21 @@ struct Flood: CustomTestStringConvertible, Sendable {
         }
     }
 
+    @Test func `heads that are too large weigh as much as they have cost`() throws {
+        let server = try HTTP2Session.greetedServer()
+        let planted = [0x40] + Raw.text(Array("a".utf8)) + Raw.text([UInt8](repeating: 98, count: 3900))
+        var count = 0
+        var goesOn = true
+        while goesOn, count < 200 {
+            let fields = Raw.block(HeadCase.get) + (count == 0 ? planted : []) + [UInt8](repeating: 0xBE, count: 15)
+            let head = RawFrame(type: 1, flags: 5, stream: Int32(count) * 2 + 1, payload: fields).bytes
+            goesOn = server.take(head + Raw.reset(Int32(count) * 2 + 1)).goesOn
+            count += 1
+        }
+        #expect(count == 13)
+        #expect(Raw.frames(server.output()).last?.code == 11)
+    }
+
     @Test func `padding is given back to the windows`() throws {
         let server = try HTTP2Session.greetedServer()
         server.take(Self.open)
