@@ -145,7 +145,9 @@ extension RedisClient {
     }
 
     @Test func `a cluster and a user without the right are outages`() async throws {
-        let cluster = try RedisServer(extra: ["--cluster-enabled", "yes"])
+        // The port between nodes would else be one that the kernel gives to outgoing connections.
+        let nodes = String(try refusedPort())
+        let cluster = try RedisServer(extra: ["--cluster-enabled", "yes", "--cluster-port", nodes])
         try await withRedis(cluster.url) { client in
             try await client.settle()
             #expect(await client.scriptFailure() == .redisClusterDown)
