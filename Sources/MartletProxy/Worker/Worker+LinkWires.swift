@@ -99,12 +99,13 @@ extension Worker {
         case .stream: flushStream(link)
         case .http2: writeLinkFrames(link)
         case .http1:
-            if links[link].isUp, links[link].exchange >= 0, !encryptRequest(link) { return }
-            let generation = links[link].generation
-            sendWire(link)
-            guard links.holds(link, generation), links[link].isUp else { return }
-            let exchange = links[link].exchange
-            guard exchange >= 0 else { return }
+            let (generation, exchange) = (links[link].generation, links[link].exchange)
+            guard links[link].isUp, exchange >= 0 else { return sendWire(link) }
+            // Where the kernel has taken everything, no event asks for what was not encrypted yet.
+            repeat {
+                guard encryptRequest(link) else { return }
+                sendWire(link)
+            } while links[link].wire.isEmpty && !links[link].output.isEmpty
             if isTunnel(exchange), unsent(link) == 0 { settleTunnel(exchange) }
             guard links.holds(link, generation), links[link].exchange == exchange else { return }
             if !exchanges[exchange].isRequestComplete { armAnswer(link) }

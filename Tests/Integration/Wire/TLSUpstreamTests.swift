@@ -1,3 +1,4 @@
+import Glibc
 import MartletTesting
 import Testing
 
@@ -5,7 +6,7 @@ import Testing
 private final class PageServer: Sendable {
     let port: UInt16
     private let folder: TemporaryFolder
-    private let process: ChildProcess
+    let process: ChildProcess
 
     init(_ certificate: CertificateAuthority.Issued, _ options: [String] = []) throws {
         folder = try TemporaryFolder()
@@ -96,6 +97,29 @@ private final class PageServer: Sendable {
         }
         try withGateway(server, tls: trust) { gateway throws in
             #expect(try gateway.get("/").status == 502)
+        }
+    }
+
+    @Test func `that stops to take a body for a while gets all of it in the end`() throws {
+        // It looks for a GET in all that comes and answers nothing else.
+        let server = try PageServer(certificates.first)
+        let config = GatewayConfig(
+            endpoints: ["https://127.0.0.1:\(server.port)"], upstream: "tls: { \(trust) }",
+            server: "workers: 1\nlimits: { body_bytes: 1GiB }")
+        try withMartlet(config.text) { gateway throws in
+            let socket = try RawSocket(connectingTo: gateway.endpoint)
+            let part = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
+            try socket.send("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: \(part.count * 33)\r\n\r\n")
+            try socket.send(part)
+            // Until the handshake is through.
+            #expect(socket.isSilent(for: .milliseconds(500)))
+            server.process.kill(SIGSTOP)
+            defer { server.process.kill(SIGCONT) }
+            let upload = Background { for _ in 0..<32 { try socket.send(part) } }
+            // All buffers on the way fill.
+            #expect(throws: TestFailure.self) { try upload.value(within: .seconds(1)) }
+            server.process.kill(SIGCONT)
+            try upload.value()
         }
     }
 
