@@ -53,8 +53,10 @@ struct Exchange: ~Copyable, SlabElement {
     var headSent = 0
     /// Where the `Host` line begins and ends in `head`.
     var hostLine: (start: Int, end: Int) = (0, 0)
-    /// What a local handler gets.
+    /// What a local handler gets, or what no link could send yet.
     var body = ByteBuffer()
+    /// Lines that came behind a stream's body, as they came.
+    var streamTrailers = ByteBuffer()
     /// When bytes of the body came last.
     var receivedAt: Int64 = 0
     var windowStart: Int64 = 0
@@ -138,6 +140,7 @@ struct Exchange: ~Copyable, SlabElement {
         remaining = 0
         announcedTrailers.removeAll()
         requestTrailers.removeAll()
+        streamTrailers.removeAll()
         answerTrailers.removeAll()
         head.removeAll()
         headSent = 0

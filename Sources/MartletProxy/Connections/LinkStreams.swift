@@ -7,6 +7,8 @@ final class LinkStreams {
     var places: [Int32: Int32] = [:]
     /// Streams that begin once the connection is there.
     var waiting: [Int32] = []
+    /// When frames came last.
+    var heardAt: Int64 = 0
 
     init(_ session: HTTP2Session) { self.session = session }
 }

@@ -84,7 +84,7 @@ extension Worker {
         exchanges[exchange].status = answer.status
         exchanges[exchange].hasResponseStarted = true
         links[link].keepsAlive = answer.keepsAlive
-        let framing = links[link].endsWithHead ? BodyFraming.none : answer.framing
+        let framing = answerFraming(link, exchange)
         links[link].framing = framing
         links[link].decoder = ChunkedDecoder(isUpstream: true)
         if case .length(let count) = framing { links[link].remaining = count }
@@ -97,6 +97,14 @@ extension Worker {
             links[link].phase = .body
             armIdle(link, exchange)
         }
+    }
+
+    /// How an answer's body is framed.
+    ///
+    /// A stream's frames say that there is none; an HTTP/1 client has to be told, or it would wait for it.
+    private func answerFraming(_ link: Int32, _ exchange: Int32) -> BodyFraming {
+        guard links[link].endsWithHead, !answer.framing.isNone else { return answer.framing }
+        return answer.framing.isUnbounded && exchanges[exchange].isStream ? .none : .length(0)
     }
 
     private mutating func writeAnswerHead(

@@ -202,6 +202,7 @@ extension Worker {
         exchanges[exchange].answerPatience = upstreams.groups[group].upstream.answerPatience
         exchanges[exchange].idlePatience = upstreams.groups[group].upstream.idlePatience
         links[link].idlePatience = exchanges[exchange].idlePatience
+        if exchanges[exchange].isRequestComplete || !exchanges[exchange].body.isEmpty { passHeldBody(of: exchange) }
         if !exchanges[exchange].isRequestComplete { armBody(exchange) }
         if !links[link].isUp {
             arm(link: link, at: now &+ upstreams.groups[group].upstream.connectPatience)

@@ -65,7 +65,8 @@ extension Worker {
     /// The connection is there: what waited for it begins.
     mutating func beginFrames(_ connection: Int32) {
         links[connection].phase = .frames
-        arm(link: connection, at: .max)
+        // Whoever it was made for may have gone.
+        arm(link: connection, at: now &+ links[connection].idlePatience)
         beginWaiting(connection)
         markDirty(link: connection)
     }
@@ -171,6 +172,7 @@ extension Worker {
     mutating func useAnswerFrames(_ link: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         guard let streams = links[link].streams else { return }
         let generation = links[link].generation
+        streams.heardAt = now
         let goesOn = unsafe streams.session.receive(bytes, now: now)
         unsafe serveEvents(of: link, streams, bytes)
         guard links.holds(link, generation) else { return }
@@ -290,9 +292,11 @@ extension Worker {
         guard links[place].exchange >= 0 else { return closeLink(place) }
         // All of the answer is here and waits for a slow client.
         if links[place].isStreamEnded { return }
-        guard code == .refusedStream else { return linkBroke(place, "upstream.stream_reset") }
-        // RFC 9113 §8.7: the request was not looked at. Its body is gone as far as it was sent.
         let exchange = links[place].exchange
+        guard code == .refusedStream, !exchanges[exchange].hasResponseStarted else {
+            return linkBroke(place, "upstream.stream_reset")
+        }
+        // RFC 9113 §8.7: the request was not looked at. Its body is gone as far as it was sent.
         dropLink(of: exchange)
         guard exchanges[exchange].attempts < Worker.refusalLimit, exchanges[exchange].bodyBytes == 0 else {
             return fail(exchange, .upstreamUnavailable("upstream.stream_refused"))
@@ -307,7 +311,8 @@ extension Worker {
         streams.waiting.removeAll { $0 == link }
         guard links[link].stream != 0 else { return }
         streams.places[links[link].stream] = nil
-        let isOver = links[link].isStreamClosed || links[link].isStreamEnded && links[link].hasEndedRequest
+        let hasSentRequest = links[link].hasEndedRequest && streams.session.unsent(links[link].stream) == 0
+        let isOver = links[link].isStreamClosed || links[link].isStreamEnded && hasSentRequest
         if !isOver { streams.session.reset(links[link].stream, .cancel) }
         markDirty(link: connection)
         if streams.places.isEmpty, streams.waiting.isEmpty {
@@ -343,6 +348,16 @@ extension Worker {
         for link in places where links[link].isAlive && links[link].exchange >= 0 && !links[link].isStreamEnded {
             linkBroke(link, reason)
         }
+    }
+
+    /// A stream got no answer in time: where the whole connection has been silent as long, it may be dead without
+    /// anybody knowing, and other requests go over a new one.
+    mutating func doubtConnection(of link: Int32, silentFor patience: Int64) {
+        let connection = links[link].connection
+        guard connection >= 0, let streams = links[connection].streams, links[connection].phase == .frames,
+            now &- streams.heardAt >= patience
+        else { return }
+        forgetConnection(connection)
     }
 
     /// A connection without streams was not needed for a while.

@@ -55,16 +55,9 @@ extension Worker {
         if links[link].kind == .http2 { return connectionFailed(link, failure) }
         let exchange = links[link].exchange
         upstreams.failed(links[link].endpoint, refused: true, now: now)
-        staging.removeAll()
-        unsafe staging.append(unsafe links[link].output.bytes)
+        takeBackBody(exchange)
         dropLink(of: exchange)
-        var waiting = ByteBuffer()
-        unsafe waiting.append(unsafe staging.bytes)
-        let generation = exchanges[exchange].generation
         retryOrRefuse(exchange, failure, nothingSent: true)
-        guard exchanges.holds(exchange, generation), exchanges[exchange].link >= 0, !waiting.isEmpty else { return }
-        unsafe links[exchanges[exchange].link].output.append(unsafe waiting.bytes)
-        if links[exchanges[exchange].link].isUp { flush(link: exchanges[exchange].link) }
     }
 
     // MARK: Sending
@@ -136,8 +129,10 @@ extension Worker {
                 return linkEnded(link)
             } else {
                 let reason = martlet_errno()
-                if reason == EAGAIN || reason == EINTR { return }
-                return linkBroke(link, "upstream.reset")
+                guard reason == EAGAIN || reason == EINTR else { return linkBroke(link, "upstream.reset") }
+                // Its goodbye may have come while the client was slow, and nothing may follow it.
+                if links[link].phase == .body, links[link].engine?.isPeerClosed == true { linkEnded(link) }
+                return
             }
         }
         markReady(link: link)
@@ -219,6 +214,7 @@ extension Worker {
             if exchanges[exchange].isRequestComplete || !links[link].output.isEmpty {
                 upstreams.failed(links[link].endpoint, refused: false, now: now)
             }
+            doubtConnection(of: link, silentFor: exchanges[exchange].answerPatience)
             dropLink(of: exchange)
             fail(exchange, .upstreamTimeout("upstream.answer_timed_out"))
         case .body:

@@ -35,7 +35,9 @@ extension Worker {
     private mutating func takeLength(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Int {
         let count = min(bytes.count, exchanges[exchange].remaining)
         exchanges[exchange].remaining &-= count
-        if exchanges[exchange].remaining == 0 { exchanges[exchange].isRequestComplete = true }
+        // Behind the last byte of a stream there may be trailers.
+        let mayHaveTrailers = exchanges[exchange].isStream && goesOverStream(exchange)
+        if exchanges[exchange].remaining == 0, !mayHaveTrailers { exchanges[exchange].isRequestComplete = true }
         exchanges[exchange].bodyBytes &+= count
         unsafe pass(unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), of: exchange)
         return count
@@ -80,6 +82,10 @@ extension Worker {
     mutating func endStreamed(_ exchange: Int32) {
         let generation = exchanges[exchange].generation
         exchanges[exchange].isRequestComplete = true
+        // Only now it is known which of them the upstream can have.
+        var lines = ByteBuffer()
+        swap(&lines, &exchanges[exchange].streamTrailers)
+        unsafe keepTrailers(lines.bytes, of: exchange)
         endChunks(of: exchange)
         if exchanges[exchange].link >= 0 { flush(link: exchanges[exchange].link) }
         if exchanges.holds(exchange, generation) { requestComplete(exchange) }
@@ -128,7 +134,7 @@ extension Worker {
     }
 
     /// The same for the trailers of a stream, lines of text.
-    mutating func keepTrailers(_ lines: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
+    private mutating func keepTrailers(_ lines: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
         var index = 0
         while let field = unsafe TrailerLines.next(lines.span, from: &index) {
             unsafe keepTrailer(field, lines, of: exchange)
@@ -149,9 +155,49 @@ extension Worker {
         }
     }
 
+    /// Takes from a link what it could not send, so that another one can, whatever its wire.
+    mutating func takeBackBody(_ exchange: Int32) {
+        let link = exchanges[exchange].link
+        guard link >= 0, !links[link].output.isEmpty else { return }
+        var waiting = ByteBuffer()
+        swap(&waiting, &links[link].output)
+        guard isChunked(exchange, on: link) else { return unsafe exchanges[exchange].body.append(waiting.bytes) }
+        var decoder = ChunkedDecoder()
+        var offset = 0
+        while true {
+            switch unsafe decoder.next(waiting.bytes.span, from: &offset) {
+            case .data(let range): unsafe exchanges[exchange].body.append(waiting.bytes[range])
+            case .trailer: continue
+            case .end, .needMore, .failure: return
+            }
+        }
+    }
+
+    /// Gives a link what another one could not send, and the body's end where that has come.
+    mutating func passHeldBody(of exchange: Int32) {
+        let link = exchanges[exchange].link
+        var held = ByteBuffer()
+        swap(&held, &exchanges[exchange].body)
+        if !held.isEmpty {
+            let isChunk = isChunked(exchange, on: link)
+            if isChunk {
+                links[link].output.append(hexadecimal: UInt(held.count))
+                links[link].output.append("\r\n")
+            }
+            unsafe links[link].output.append(held.bytes)
+            if isChunk { links[link].output.append("\r\n") }
+        }
+        if exchanges[exchange].isRequestComplete { endChunks(of: exchange) }
+    }
+
+    /// Whether the body goes over a link in chunks.
+    private func isChunked(_ exchange: Int32, on link: Int32) -> Bool {
+        exchanges[exchange].framing.isChunked && links[link].kind != .stream
+    }
+
     private mutating func endChunks(of exchange: Int32) {
         let link = exchanges[exchange].link
-        guard exchanges[exchange].responder == .upstream, link >= 0, links[link].kind != .stream else { return }
+        guard exchanges[exchange].responder == .upstream, link >= 0, isChunked(exchange, on: link) else { return }
         links[link].output.append(Worker.lastChunk)
         unsafe links[link].output.append(unsafe exchanges[exchange].requestTrailers.bytes)
         links[link].output.append("\r\n")
@@ -242,7 +288,9 @@ extension Worker {
     private mutating func pausedTimedOut(_ exchange: Int32) {
         let client = exchanges[exchange].client
         let link = exchanges[exchange].link
-        let isTakingNothing = now &- clients[client].takenAt >= snapshot.patience.bodyIdle
+        let isTakingNothing =
+            clients[client].isStream
+            ? !hasTakenMore(client) : now &- clients[client].takenAt >= snapshot.patience.bodyIdle
         if link >= 0, links[link].isPaused, isTakingNothing { return abandon(client) }
         beginRateWindow(exchange)
         armBody(exchange)

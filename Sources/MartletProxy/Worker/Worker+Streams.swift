@@ -140,14 +140,15 @@ extension Worker {
             clients[place].hasEnded = true
             return clientEnded(tunnelOf: exchange)
         }
-        guard exchanges[exchange].framing.isChunked else { return abandon(place) }
+        guard exchanges[exchange].framing.isChunked || exchanges[exchange].remaining == 0 else { return abandon(place) }
         endStreamed(exchange)
     }
 
     private mutating func keepStreamTrailers(_ place: Int32) {
         let exchange = clients[place].exchange
         guard exchange >= 0, !exchanges[exchange].isRequestComplete else { return }
-        unsafe keepTrailers(staging.bytes, of: exchange)
+        exchanges[exchange].streamTrailers.removeAll()
+        unsafe exchanges[exchange].streamTrailers.append(staging.bytes)
         staging.removeAll()
     }
 
@@ -426,10 +427,14 @@ extension Worker {
     ///
     /// On a stream, some may have gone since the deadline was set.
     mutating func takenTooSlowly(_ client: Int32) {
-        guard clients[client].isStream else { return abandon(client) }
-        let sent = clients[clients[client].connection].streams?.session.sent(clients[client].stream) ?? 0
-        guard sent > clients[client].sentAtCheck else { return abandon(client) }
-        clients[client].sentAtCheck = sent
+        guard clients[client].isStream, hasTakenMore(client) else { return abandon(client) }
         arm(client: client, at: now &+ snapshot.patience.bodyIdle)
+    }
+
+    /// Whether bytes have gone out on a stream since this was asked last.
+    mutating func hasTakenMore(_ place: Int32) -> Bool {
+        let sent = clients[clients[place].connection].streams?.session.sent(clients[place].stream) ?? 0
+        defer { clients[place].sentAtCheck = sent }
+        return sent > clients[place].sentAtCheck
     }
 }

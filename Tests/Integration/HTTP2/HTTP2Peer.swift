@@ -91,6 +91,11 @@ final class HTTP2Peer {
         try flush()
     }
 
+    func reset(_ stream: Int32, _ code: HTTP2Code) throws {
+        session.reset(stream, code)
+        try flush()
+    }
+
     /// Receives until something holds.
     func wait(for what: String, within limit: Duration = .seconds(10), until holds: () -> Bool) throws {
         let deadline = Deadline(in: limit)
