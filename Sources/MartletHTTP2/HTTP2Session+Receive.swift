@@ -211,6 +211,7 @@ extension HTTP2Session {
             if isServer, !parts.noise.count(.reset, weight: weight) { return over(.enhanceYourCalm) }
             stream.isDeaf = true
             stream.isAnnounced = true
+            stream.isGRPC = parts.writer.isGRPC
             stream.resetsAtEnd = !parts.writer.ends
             parts.queue.add(.refused(stream: id, failure))
             if !isServer { resetForError(stream, .cancel) }

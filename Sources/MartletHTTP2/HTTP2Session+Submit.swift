@@ -113,6 +113,9 @@ extension HTTP2Session {
     /// Body bytes of a stream that wait for flow control.
     package func unsent(_ stream: Int32) -> Int { parts.table.find(stream)?.unsent.count ?? 0 }
 
+    /// Whether a request that was refused without a text of it is a call of gRPC.
+    package func isRefusedCall(_ stream: Int32) -> Bool { parts.table.find(stream)?.isGRPC ?? false }
+
     /// Body bytes of a stream that have gone out.
     package func sent(_ stream: Int32) -> Int { parts.table.find(stream)?.sent ?? 0 }
 

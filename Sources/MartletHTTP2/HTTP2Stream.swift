@@ -28,6 +28,8 @@ final class HTTP2Stream {
     var resetsAtEnd = false
     /// Why it was reset here; what nghttp2 tells as its end may be another thing.
     var failure: HTTP2Code?
+    /// The request is a call of gRPC, as far as its head was read; only known of refused ones.
+    var isGRPC = false
     /// The request asked for a tunnel (RFC 8441).
     var isTunnel = false
     var method = Method.other
@@ -49,6 +51,7 @@ final class HTTP2Stream {
         isDeferred = false
         resetsAtEnd = false
         failure = nil
+        isGRPC = false
         isTunnel = false
         method = .other
     }

@@ -37,6 +37,8 @@ package struct HeadWriter: ~Copyable {
     var isPastPseudo = false
     var hasLength = false
     var hasHost = false
+    /// A content type of gRPC has come, before or after what made the head unusable.
+    private(set) var isGRPC = false
     var request = RequestPseudo()
     /// The cookie crumbs so far, joined (RFC 9113 §8.2.3).
     private var cookie = ByteBuffer()
@@ -62,6 +64,7 @@ package struct HeadWriter: ~Copyable {
         isPastPseudo = kind == .trailers
         hasLength = false
         hasHost = false
+        isGRPC = false
         request.clear()
         cookie.removeAll()
         status = 0
@@ -70,6 +73,7 @@ package struct HeadWriter: ~Copyable {
     /// Takes one field or pseudo-header field.
     package mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         decoded &+= name.count &+ value.count
+        if unsafe kind == .request && name.spells("content-type") { isGRPC = unsafe GRPCContentType.matches(value) }
         if verdict != .good { return }
         if unsafe name.first == UInt8(ascii: ":") {
             guard !isPastPseudo else { return fail(.malformed) }

@@ -5,12 +5,12 @@ extension Failure {
     /// The status code of gRPC that says the same as the HTTP status.
     private var statusCode: Int {
         switch status {
-        case 400, 408, 415, 426, 431: 3  // INVALID_ARGUMENT
+        case 400, 408, 415, 426: 3  // INVALID_ARGUMENT
         case 401: 16  // UNAUTHENTICATED
         case 403: 7  // PERMISSION_DENIED
         case 404, 405: 12  // UNIMPLEMENTED
         case 409: 10  // ABORTED
-        case 413, 414, 429: 8  // RESOURCE_EXHAUSTED
+        case 413, 414, 429, 431: 8  // RESOURCE_EXHAUSTED
         case 504: 4  // DEADLINE_EXCEEDED
         case 502, 503: 14  // UNAVAILABLE
         default: 13  // INTERNAL

@@ -164,6 +164,22 @@ import Testing
         }
     }
 
+    @Test func `an identity name in an answer's trailer goes nowhere`() throws {
+        let script: ScriptedUpstream.Script = { exchange in
+            try exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n")
+            try exchange.send("X-Auth-Subject: forged\r\nX_Auth_Email: forged\r\nX-Sum: kept\r\n")
+            try exchange.send("Authorization: forged\r\nContent_Length: 99\r\n\r\n")
+        }
+        try withOpenGateway(script: script) { gateway, _ throws in
+            let answer = try gateway.exchange("GET", "/")
+            #expect(answer.text == "hi" && answer.end == .complete)
+            #expect(answer.trailers.map(\.description) == ["X-Sum: kept"])
+            let peer = try HTTP2Peer(to: gateway.endpoint)
+            let stream = try peer.outcome(of: try peer.request(["GET / HTTP/1.1", "Host: a"], ends: true))
+            #expect(stream.body == Array("hi".utf8) && stream.trailers == "x-sum: kept\r\n")
+        }
+    }
+
     @Test func `a credential goes on only where the route says so`() throws {
         let routes = """
             - { name: keep, match: { path: /keep }, auth: { providers: [apple] }, forward_credentials: true, upstream: api }

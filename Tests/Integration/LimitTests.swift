@@ -142,6 +142,24 @@ import Testing
         }
     }
 
+    @Test func `frames that are no requests do not keep a connection`() throws {
+        try withOpenGateway(server: Self.server) { gateway, _ throws in
+            let socket = try RawSocket(connectingTo: gateway.endpoint)
+            try socket.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            try socket.send([0, 0, 0, 4, 0, 0, 0, 0, 0])
+            let pings = Background {
+                var count = 0
+                while count < 40, (try? socket.send([0, 0, 8, 6, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8))) != nil {
+                    count += 1
+                    pause(.milliseconds(100))
+                }
+                return count
+            }
+            #expect(socket.isEnded(within: .seconds(5)))
+            #expect(try pings.value() < 30)
+        }
+    }
+
     @Test func `a body that stops is cut off, and the upstream's side with it`() throws {
         try withOpenGateway(server: Self.server) { gateway, upstream throws in
             let client = try gateway.connect()

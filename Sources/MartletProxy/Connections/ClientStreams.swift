@@ -8,5 +8,10 @@ final class ClientStreams {
     /// When the header block that is coming in began; `max` for none.
     var headSince = Int64.max
 
+    /// When the last stream ended, or the connection began; `max` while there are streams.
+    ///
+    /// Frames that are no request do not put off the end of an idle connection.
+    var idleSince = Int64.max
+
     init(_ session: HTTP2Session) { self.session = session }
 }

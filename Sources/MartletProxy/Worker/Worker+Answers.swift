@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletRouter
 
 /// The response: from an upstream's bytes to the client's.
 extension Worker {
@@ -247,10 +248,12 @@ extension Worker {
         return bytes.count
     }
 
+    /// A trailer passes if it says nothing about framing, routing, credentials or identity.
     mutating func keepAnswerTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
-        guard field.known == .other, exchanges[exchange].isResponseChunked || exchanges[exchange].isStream else {
-            return
-        }
+        guard field.known == .other, field.alias == .other,
+            unsafe !snapshot.routes.reservedNames.contains(field, in: bytes.span),
+            exchanges[exchange].isResponseChunked || exchanges[exchange].isStream
+        else { return }
         unsafe exchanges[exchange].answerTrailers.append(bytes[field.name])
         exchanges[exchange].answerTrailers.append(": ")
         unsafe exchanges[exchange].answerTrailers.append(bytes[field.value])

@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletHTTP2
 
 /// A request comes into being.
 extension Worker {
@@ -51,10 +52,7 @@ extension Worker {
     /// gRPC callers are known by what they send (gRPC over HTTP/2: `application/grpc`, or with a suffix).
     private mutating func noteGRPC(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         for index in 0..<head.fields.count where head.fields[index].known == .contentType {
-            let value = unsafe bytes[head.fields[index].value]
-            let isMatch = unsafe value.starts(with: "application/grpc".utf8) { $0 | 0x20 == $1 | 0x20 }
-            let next = value.count > 16 ? unsafe value[16] : 0x3B
-            exchanges[exchange].isGRPC = isMatch && (next == 0x3B || next == 0x2B || next == 0x20)
+            exchanges[exchange].isGRPC = unsafe GRPCContentType.matches(bytes[head.fields[index].value])
         }
     }
 

@@ -68,8 +68,11 @@ extension Worker {
     }
 
     /// A connection without a request may be idle for a while.
-    mutating func awaitRequest(_ client: Int32) {
-        arm(client: client, at: now &+ (isDraining ? Worker.drainIdle : snapshot.patience.idle))
+    mutating func awaitRequest(_ client: Int32) { awaitRequest(client, since: now) }
+
+    /// The same for one that has been without a request for some time.
+    mutating func awaitRequest(_ client: Int32, since: Int64) {
+        arm(client: client, at: since &+ (isDraining ? Worker.drainIdle : snapshot.patience.idle))
     }
 
     /// Closes the connection as soon as what waits is sent.

@@ -293,6 +293,10 @@ extension Worker {
         // All of the answer is here and waits for a slow client.
         if links[place].isStreamEnded { return }
         let exchange = links[place].exchange
+        // What came was no answer, or our request none to the upstream: another try changes neither.
+        if code == .protocolError, !exchanges[exchange].hasResponseStarted {
+            return answerInvalid(place, "upstream.stream_malformed")
+        }
         guard code == .refusedStream, !exchanges[exchange].hasResponseStarted else {
             return linkBroke(place, "upstream.stream_reset")
         }

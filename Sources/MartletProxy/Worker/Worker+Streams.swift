@@ -96,6 +96,7 @@ extension Worker {
         clients[place].connection = client
         clients[place].stream = stream
         streams.places[stream] = place
+        streams.idleSince = .max
         clients[client].requests &+= 1
         counters.http2Streams &+= 1
         return place
@@ -117,7 +118,9 @@ extension Worker {
     ) {
         let place = openStream(stream, of: client, streams)
         clients[place].isStreamEnded = true
-        refuse(begin(place), .head(failure))
+        let exchange = begin(place)
+        exchanges[exchange].isGRPC = streams.session.isRefusedCall(stream)
+        refuse(exchange, .head(failure))
     }
 
     /// Bytes of a stream's request body have come.
@@ -397,7 +400,9 @@ extension Worker {
             arm(client: client, at: streams.headSince &+ snapshot.patience.requestHead)
         } else if streams.places.isEmpty {
             // One that was told to go elsewhere is kept for what is on its way.
-            streams.session.isGoingAway ? arm(client: client, at: now &+ Worker.drainIdle) : awaitRequest(client)
+            if streams.session.isGoingAway { return arm(client: client, at: now &+ Worker.drainIdle) }
+            if streams.idleSince == .max { streams.idleSince = now }
+            awaitRequest(client, since: streams.idleSince)
         } else {
             arm(client: client, at: .max)
         }

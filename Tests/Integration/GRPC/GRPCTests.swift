@@ -113,6 +113,8 @@ import Testing
                 ("/denied/x", [token], "7", "not_allowed"), ("/dead/x", [], "14", "upstream_unavailable"),
                 ("/silent/x", [], "4", "upstream_timeout"), ("/get/x", [], "12", "method_not_allowed"),
                 ("/nowhere/x", [], "12", "no_route"), ("/closed/a//b", [token], "3", "request_invalid"),
+                ("/closed/" + String(repeating: "a", count: 9000), [], "8", "request_too_large"),
+                ("/closed/x", ["X-Large: " + String(repeating: "a", count: 20_000)], "8", "request_too_large"),
             ] {
                 let answer = try peer.outcome(of: try peer.request(call(method, fields), ends: true))
                 #expect(answer.head.hasPrefix("HTTP/1.1 200"), "\(method)")

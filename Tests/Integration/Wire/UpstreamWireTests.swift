@@ -185,4 +185,28 @@ import Testing
             #expect(try mail.value(), "the gateway leaves")
         }
     }
+
+    @Test func `what is no answer over HTTP/2 is invalid, not unavailable, and is not asked for again`() throws {
+        let listener = try Listener(on: .loopback(0))
+        let asked = Box(0)
+        _ = Background {
+            while let socket = listener.accept() {
+                _ = Background {
+                    let peer = try HTTP2Peer(serving: socket)
+                    try peer.wait(for: "a request") { !peer.streams.isEmpty }
+                    asked.withLock { $0 += 1 }
+                    // HEADERS, and in them `:status: 0200`.
+                    try socket.send([0, 0, 6, 1, 5, 0, 0, 0, 1, 8, 4] + Array("0200".utf8))
+                    _ = socket.isEnded(within: .seconds(10))
+                }
+            }
+        }
+        let config = GatewayConfig(endpoints: ["h2c://\(listener.endpoint)"])
+        try withMartlet(config.text) { gateway throws in
+            expectRefusal(try gateway.get("/x"), 502, "upstream_invalid")
+            try waitUntil("the log says why") { gateway.everything.contains("upstream.stream_malformed") }
+            #expect(asked.value == 1)
+        }
+        listener.close()
+    }
 }
