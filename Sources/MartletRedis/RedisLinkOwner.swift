@@ -59,18 +59,8 @@ struct RedisLinkOwner: Sendable {
     }
 
     private static func security(_ url: RedisURL) throws(StoreError) -> RedisLinkConfiguration.Security? {
-        guard let security = url.security, case .tcp(let host, _) = url.address else { return nil }
-        do {
-            let trust: TLSClientOptions.Trust = security.caFile.map { .file($0) } ?? .system
-            var options = TLSClientOptions(trust: trust)
-            if let certificate = security.certificateFile, let key = security.keyFile {
-                options.identity = TLSIdentityFiles(certificateFile: certificate, keyFile: key)
-            }
-            let context = try TLSClientContext(options)
-            return RedisLinkConfiguration.Security(context: context, serverName: host)
-        } catch {
-            throw StoreError(code: error.code, message: error.message)
-        }
+        guard case .tcp(let host, _) = url.address, let context = try url.security?.makeContext() else { return nil }
+        return RedisLinkConfiguration.Security(context: context, serverName: host)
     }
 
     func start() {

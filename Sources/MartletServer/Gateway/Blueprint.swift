@@ -74,6 +74,7 @@ package struct Blueprint: Sendable {
         let assertion = signer(configuration.assertion, &diagnostics)
         let store = plan(configuration.store, &diagnostics)
         checkAccounts(configuration.accounts, &diagnostics)
+        for listener in configuration.server.listeners { listener.checkOwners(into: &diagnostics) }
         let security = WireSecurity(configuration, tickets: tickets, into: &diagnostics)
         security.warn(at: Clock.system.unixTime, into: &diagnostics)
         guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }
@@ -130,12 +131,19 @@ package struct Blueprint: Sendable {
 
     private static func plan(_ store: StoreConfiguration, _ diagnostics: inout Diagnostics) -> StorePlan? {
         if store.url.value == "memory:" { return .memory }
-        do {
-            return .redis(try RedisURL(store.url.value))
-        } catch {
-            diagnostics.error(error.code, at: store.url.location, error.message)
+        let location = store.url.location
+        var url: RedisURL
+        do { url = try RedisURL(store.url.value) } catch {
+            diagnostics.error(error.code, at: location, error.message)
             return nil
         }
+        url.security?.resolveFiles { FilePath($0, relativeTo: location.file).text }
+        // Connections read the files again; here they are held against the rules.
+        do { _ = try url.security?.makeContext() } catch {
+            diagnostics.error(error.code, at: location, error.message)
+            return nil
+        }
+        return .redis(url)
     }
 }
 

@@ -190,6 +190,18 @@ struct ListenerPlace: Sendable {
     }
 }
 
+extension ListenerConfiguration {
+    /// Records an owner or a group that the system does not have.
+    func checkOwners(into diagnostics: inout Diagnostics) {
+        if let name = socketFile?.owner, SystemAccount.user(name) == nil {
+            diagnostics.error("server.unknown_user", at: address.location, "owner: the system has no user '\(name)'")
+        }
+        if let name = socketFile?.group, SystemAccount.group(name) == nil {
+            diagnostics.error("server.unknown_group", at: address.location, "group: the system has no group '\(name)'")
+        }
+    }
+}
+
 extension SocketPermissions {
     /// The numbers of a configuration's names; `nil` where it has none.
     fileprivate init?(_ configuration: ListenerConfiguration) throws(StartError) {

@@ -34,6 +34,18 @@ import Testing
         #expect("\(tls.certificates[1].key.location)".hasPrefix("test.yaml:13:"))
     }
 
+    @Test func `may say that there are no more certificates`() throws {
+        let text = """
+            version: 1
+            server: { listen: [{ address: "127.0.0.1:1", tls: { certificate_file: c.pem, key_file: k.pem, certificates: [] } }] }
+            upstreams: { api: { endpoints: ["builtin:echo"] } }
+            routes: [{ name: open, auth: none, upstream: api }]
+            """
+        let (configuration, diagnostics) = load(text)
+        #expect(diagnostics.sorted.map(\.description) == [])
+        #expect(configuration?.server.listeners.first?.tls?.certificates == [Self.files("c.pem", "k.pem")])
+    }
+
     @Test func `has upstreams`() throws {
         let upstreams = try #require(load(fullSample).configuration).upstreams
         var tls = UpstreamTLS()

@@ -73,6 +73,14 @@ private struct PasswordStub: Authenticating {
         #expect(!lines.joined().contains("plan"))
     }
 
+    @Test(arguments: [("owner", "user"), ("group", "group")])
+    func `knows who is to own a socket`(key: String, kind: String) {
+        let (blueprint, lines) = read(configuration(address: "unix:/tmp/x.sock\", \(key): \"nobody-at-all"))
+        #expect(blueprint == nil)
+        #expect(lines.contains { $0.hasPrefix("gw.yaml:2:") && $0.hasSuffix(" [server.unknown_\(kind)]") }, "\(lines)")
+        #expect(read(configuration(address: "unix:/tmp/x.sock\", \(key): \"root")).0 != nil)
+    }
+
     @Test func `has a signer where assertions are wanted`() throws {
         let folder = try TemporaryFolder()
         try folder.write(try SigningKey("k", .p256).privatePEM(), to: "good.pem")

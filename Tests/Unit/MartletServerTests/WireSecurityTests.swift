@@ -114,6 +114,29 @@ private struct Certificates: Sendable {
         }
     }
 
+    @Test func `has a mistake at the store's URL, whose files are relative to the configuration`() {
+        let key = certificates.good.keyFile.split(separator: "/")
+        let (folder, name) = ("/" + key.dropLast().joined(separator: "/"), key.last ?? "")
+        for (query, code) in [
+            ("ca_file=/nowhere.pem", "tls.ca_unreadable"), ("ca_file=\(name)", "tls.ca_empty"),
+            ("cert_file=\(name)&key_file=\(name)", "tls.certificate_empty"),
+        ] {
+            let text = """
+                version: 1
+                store: { url: "rediss://localhost/0?\(query)" }
+                upstreams: { api: { endpoints: ["builtin:echo"] } }
+                routes: [ { name: open, auth: none, upstream: api } ]
+
+                """
+            let (blueprint, diagnostics) = Blueprint.read(
+                text: text, name: "\(folder)/gw.yaml", registry: ProviderRegistry(), environment: { _ in nil })
+            let lines = diagnostics.sorted.map(\.description)
+            #expect(blueprint == nil && lines.count == 1)
+            #expect(lines.first?.hasPrefix("\(folder)/gw.yaml:2:15: error: ") == true, "\(lines)")
+            #expect(lines.first?.hasSuffix(" [\(code)]") == true, "\(lines)")
+        }
+    }
+
     @Test func `warns of a certificate that has expired`() throws {
         let old = certificates.old
         let (blueprint, lines) = read(pair(old.certificateFile, old.keyFile))

@@ -7,7 +7,7 @@ extension ListenerTLS: ConfigurationDecodable {
             .optional("certificate_file", .path, "The certificate as PEM, with the chain behind it."),
             .optional("key_file", .path, "Its private key as PEM."),
             .optional(
-                "certificates", .list(.block(of: CertificateFiles.self), nonEmpty: true),
+                "certificates", .list(.block(of: CertificateFiles.self), nonEmpty: false), default: "[]",
                 "More of them: the names of each decide who gets it, and the first is for everybody else."),
             .optional(
                 "min_version", .choice(Version.allCases.map(\.rawValue)), default: "1.2",
@@ -32,10 +32,11 @@ extension ListenerTLS: ConfigurationDecodable {
         strictTransport = reader.optional("hsts")
         certificates = reader.certificatePair().map { [$0] } ?? []
         certificates += reader.blocks("certificates").map(\.value)
-        let isNamed = ["certificate_file", "key_file", "certificates"].map { reader.has($0) }.contains(true)
-        if !isNamed || reader.node("certificates")?.elements?.isEmpty == true {
+        let others = reader.node("certificates")
+        let hasOthers = others != nil && others?.elements?.isEmpty != true
+        if !hasOthers, !reader.has("certificate_file"), !reader.has("key_file") {
             reader.error(
-                .configMissingKey, at: reader.node("certificates")?.location ?? reader.location,
+                .configMissingKey, at: others?.location ?? reader.location,
                 "\(reader.title) has no certificate: it needs certificate_file and key_file, or certificates")
         }
         checkClients(&reader)
