@@ -167,6 +167,9 @@ package struct Failure: Error, Sendable {
     static let localFailed = Failure(
         status: 503, code: "auth_unavailable", reason: "server.handler_timed_out", retryAfter: 1)
 
+    /// `WWW-Authenticate` of routes that take names and passwords (RFC 7617 §2).
+    static var basicChallenge: StaticString { "Basic realm=\"martlet\", charset=\"UTF-8\"" }
+
     /// `WWW-Authenticate` as RFC 6750 §3 words it.
     var challengeText: StaticString? {
         switch challenge {
@@ -209,7 +212,8 @@ package struct Failure: Error, Sendable {
             out.append(challengeText)
             // RFC 7617 §2: browsers and tools that know pairs alone are told that one will do.
             if offersBasic, status == 401 {
-                out.append("\r\nWWW-Authenticate: Basic realm=\"martlet\", charset=\"UTF-8\"")
+                out.append("\r\nWWW-Authenticate: ")
+                out.append(Failure.basicChallenge)
             }
         }
         writeRareFields(into: &out, close: close, strictTransportSeconds)

@@ -131,6 +131,20 @@ import Testing
             try stand.explain("--path", "/public/a"), ["anybody", "forwarded", "X-Auth-*"], not: ["provider '"])
     }
 
+    @Test func `no credential where a name and a password would do`() throws {
+        let folder = try TemporaryFolder()
+        try folder.write("ada:$2b$10$W75pWWhgdB/n//cDi2R1kOQxAVnhci8CX2LgmyMGgQ.JyTsJ9sw/y\n", to: "users")
+        let config = GatewayConfig(
+            endpoints: ["http://127.0.0.1:9"], providers: "staff: { kind: password, users: \"htpasswd:users\" }",
+            routes: "- { name: all, auth: { providers: [staff] }, upstream: api }")
+        try folder.write(config.text, to: "config.yaml")
+        let result = try run(
+            try Executable.martlet(), ["explain", "--config", folder.file("config.yaml"), "--path", "/x"])
+        Self.expect(
+            result.output,
+            ["401 credential_missing", "WWW-Authenticate: Bearer realm", "WWW-Authenticate: Basic realm"])
+    }
+
     @Test func `a request that no route takes`() throws {
         let stand = try Stand()
         Self.expect(try stand.explain("--path", "/nowhere"), ["no route takes it", "404 no_route"])

@@ -149,7 +149,8 @@ import Testing
             try socket.send([0, 0, 0, 4, 0, 0, 0, 0, 0])
             let pings = Background {
                 var count = 0
-                while count < 40, (try? socket.send([0, 0, 8, 6, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8))) != nil {
+                let ping = [0, 0, 8, 6, 0, 0, 0, 0, 0] + [UInt8](repeating: 1, count: 8)
+                while count < 40, (try? socket.send(ping)) != nil {
                     count += 1
                     pause(.milliseconds(100))
                 }

@@ -46,6 +46,7 @@ package struct RequestExplainer: Sendable {
     /// Explains a request; starts, asks and ends the provider that its credential is for.
     package func explain(_ asked: AskedRequest) async -> RequestExplanation {
         var explanation = RequestExplanation()
+        var offersBasic = false
         do throws(Stop) {
             let request = try read(asked)
             let path = try normalized(request)
@@ -55,10 +56,11 @@ package struct RequestExplainer: Sendable {
                 explanation.outcome = .answeredHere
                 return explanation
             }
+            offersBasic = snapshot.facts[route.index].takesBasic
             try await authorize(request, route, &explanation)
             explanation.upstreamPath = upstreamPath(path, route)
         } catch {
-            explanation.outcome = .refused(ClientAnswer(error.failure))
+            explanation.outcome = .refused(ClientAnswer(error.failure, offersBasic: offersBasic))
         }
         return explanation
     }

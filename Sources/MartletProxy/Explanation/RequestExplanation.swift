@@ -61,16 +61,18 @@ package struct ClientAnswer: Sendable {
     package let code: String
     /// What logs and metrics say.
     package let reason: ErrorCode
-    /// The value of `WWW-Authenticate`.
-    package let challenge: String?
+    /// The values of `WWW-Authenticate`.
+    package let challenges: [String]
     /// The value of `Allow`.
     package let allow: String?
 
-    init(_ failure: Failure) {
+    /// - Parameter offersBasic: whether the route takes names and passwords.
+    init(_ failure: Failure, offersBasic: Bool) {
         status = failure.status
         code = "\(failure.code)"
         reason = failure.reason
-        challenge = failure.challengeText.map { "\($0)" }
+        let own = failure.challengeText.map { ["\($0)"] } ?? []
+        challenges = own + (offersBasic && failure.status == 401 ? ["\(Failure.basicChallenge)"] : [])
         allow = failure.allow
     }
 }

@@ -168,7 +168,7 @@ struct ExplanationPage {
         case .refused(let refusal): answer = refusal
         }
         var lines = ["\(answer.status) \(answer.code), in the log \(answer.reason)"]
-        if let challenge = answer.challenge { lines.append("WWW-Authenticate: \(challenge)") }
+        lines += answer.challenges.map { "WWW-Authenticate: \($0)" }
         if let allow = answer.allow { lines.append("Allow: \(allow)") }
         return lines
     }
