@@ -134,6 +134,16 @@ extension HTTP2Session {
         forget(entry, code)
     }
 
+    /// Has a stream reset without an error once its answer has gone out: the request's rest is not wanted (RFC 9113 §8.1).
+    ///
+    /// - Returns: `false` where nothing is left to go out; else `.closed` follows, and no other event.
+    package func resetAtEnd(_ stream: Int32) -> Bool {
+        guard let entry = parts.table.find(stream), entry.isEnding, !entry.isEnded else { return false }
+        entry.resetsAtEnd = true
+        entry.isDeaf = true
+        return true
+    }
+
     /// Resets a stream and forgets it.
     func forget(_ stream: HTTP2Stream, _ code: HTTP2Code) {
         let id = stream.id

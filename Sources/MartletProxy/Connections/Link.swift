@@ -43,6 +43,8 @@ struct Link: ~Copyable, SlabElement {
     var isStreamClosed = false
     /// Of a stream: the request's last frame was handed over.
     var hasEndedRequest = false
+    /// Of a stream: bytes of its request that had gone out when its deadline was looked at.
+    var sentAtCheck = 0
     /// Of an HTTP/2 connection: frames may wait to be written.
     var isDirty = false
     /// Ready for the kernel and not yet taken by it, where that is not `output` itself.
@@ -86,6 +88,7 @@ struct Link: ~Copyable, SlabElement {
         isStreamEnded = false
         isStreamClosed = false
         hasEndedRequest = false
+        sentAtCheck = 0
         isDirty = false
         exchange = -1
         phase = connected ? .idle : .connecting

@@ -354,6 +354,14 @@ extension Worker {
         }
     }
 
+    /// Whether a stream's request is still on its way, and has come further since this was asked last.
+    mutating func isTakingRequest(_ link: Int32) -> Bool {
+        guard links[link].kind == .stream, let session = session(of: link) else { return false }
+        let sent = session.sent(links[link].stream)
+        defer { links[link].sentAtCheck = sent }
+        return sent > links[link].sentAtCheck && unsent(link) > 0
+    }
+
     /// A stream got no answer in time: where the whole connection has been silent as long, it may be dead without
     /// anybody knowing, and other requests go over a new one.
     mutating func doubtConnection(of link: Int32, silentFor patience: Int64) {

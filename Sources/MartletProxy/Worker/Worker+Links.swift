@@ -209,6 +209,7 @@ extension Worker {
         case .idle: closeLink(link)
         case .frames: framesIdle(link)
         case .connecting, .handshake: connectFailed(link, .upstreamTimeout("upstream.connect_timed_out"))
+        case .awaitingHead where isTakingRequest(link): armAnswer(link)
         case .awaitingHead:
             // An upstream that waits for the rest of a request has not failed.
             if exchanges[exchange].isRequestComplete || !links[link].output.isEmpty {

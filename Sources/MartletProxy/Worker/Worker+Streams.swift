@@ -294,8 +294,7 @@ extension Worker {
         clients[place].isAnswered = true
         clients[place].phase = .head
         markDirty(client: connection)
-        guard isWhole else {
-            // RFC 9113 §8.1: the rest of a request that was answered early is not wanted, and nothing is heard of it.
+        if !isWhole, clients[connection].streams?.session.resetAtEnd(clients[place].stream) != true {
             clients[connection].streams?.session.reset(clients[place].stream, .noError)
             return close(client: place)
         }
@@ -395,7 +394,11 @@ extension Worker {
         } else if streams.headSince == .max {
             streams.headSince = now
         }
-        if !clients[client].output.isEmpty { return armWrite(client) }
+        if !clients[client].output.isEmpty {
+            // What is to be taken has its deadline, which other frames of a client that takes nothing do not move.
+            if clients[client].deadline == .max { armWrite(client) }
+            return
+        }
         if streams.headSince != .max {
             arm(client: client, at: streams.headSince &+ snapshot.patience.requestHead)
         } else if streams.places.isEmpty {

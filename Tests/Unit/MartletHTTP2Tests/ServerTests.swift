@@ -84,6 +84,21 @@ import Testing
         #expect(server.take(Raw.data(1, "x", flags: 1)).goesOn)
     }
 
+    @Test func `a reset that waits for the answer tells of the stream's end`() throws {
+        let server = try HTTP2Session.greetedServer()
+        server.take(Raw.headers(1, HeadCase.get, flags: 4))
+        server.head(1, "HTTP/1.1 413 Content Too Large\n\n")
+        server.body(1, "x")
+        #expect(!server.resetAtEnd(1), "the answer is not whole")
+        server.finish(1)
+        #expect(server.resetAtEnd(1))
+        #expect(Raw.frames(server.output()).map(\.type) == [1, 0, 3])
+        #expect(server.events() == [.other(.closed(stream: 1, code: .noError))] && server.streams == 0)
+        // Nothing is heard of the request's rest, which is nothing bad.
+        let rest = server.take(Raw.data(1, "x", flags: 1))
+        #expect(rest.goesOn && rest.events.isEmpty && !server.resetAtEnd(1))
+    }
+
     @Test func `a connection that is asked to leave finishes what it has`() throws {
         let server = try HTTP2Session.greetedServer()
         server.take(Raw.headers(1, HeadCase.get))
