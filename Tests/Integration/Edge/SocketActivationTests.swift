@@ -131,6 +131,7 @@ import Testing
         let result = try run(try Executable.martlet(), ["run", "--config", path])
         #expect(result.ending == .exited(78), "\(result)")
         #expect(
-            result.errorOutput.contains("config.yaml:4:18: the system has no user 'nobody-of-this-name'"), "\(result)")
+            result.errorOutput.contains("config.yaml:4:18: error: owner: the system has no user 'nobody-of-this-name'"),
+            "\(result)")
     }
 }
