@@ -9,8 +9,6 @@ extension Worker {
     private static let waitingLimit = 100
     /// How often a request is sent again that an upstream did not look at.
     private static let refusalLimit = 4
-    private static let streamHighWater = 64 * 1024
-    private static let pumpBytes = 64 * 1024
 
     // MARK: Finding a connection
 

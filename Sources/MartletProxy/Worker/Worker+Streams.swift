@@ -9,10 +9,10 @@ extension Worker {
     /// Above this much waiting output of all streams, those that have most of it are filled no further.
     private static let connectionHighWater = 1024 * 1024
     /// The same for one stream.
-    private static let streamHighWater = 64 * 1024
+    static let streamHighWater = 64 * 1024
     static let streamLowWater = 16 * 1024
     /// Bytes of frames that are made ready for one write.
-    private static let pumpBytes = 64 * 1024
+    static let pumpBytes = 64 * 1024
 
     // MARK: The connection
 

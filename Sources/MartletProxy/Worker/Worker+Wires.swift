@@ -89,16 +89,15 @@ extension Worker {
         opened.removeAll()
         let failure = unsafe Worker.open(bytes, &clients[client].engine, into: &opened)
         swap(&opened, &plain)
-        if let failure {
-            counters.handshakeFailed(failure.code)
+        guard failure == nil else {
+            // The alert that says why.
             clients[client].engine?.takeCiphertext(into: &clients[client].output)
             flush(client: client)
             return abandon(client)
         }
         // Answers to what TLS itself asks, such as a change of keys.
-        let waiting = clients[client].output.count
-        clients[client].engine?.takeCiphertext(into: &clients[client].output)
-        if clients[client].output.count > waiting {
+        if clients[client].engine?.hasCiphertext == true {
+            clients[client].engine?.takeCiphertext(into: &clients[client].output)
             flush(client: client)
             guard clients.holds(client, generation) else { return }
         }
