@@ -31,6 +31,11 @@ extension UpstreamWire {
         for endpoint in endpoints { check(endpoint, isEncrypted: isEncrypted, &reader) }
     }
 
+    private func warnOfClearText(_ endpoint: Located<EndpointAddress>, _ reader: inout ConfigurationReader) {
+        reader.diagnostics.warning(
+            .configInsecure, at: endpoint.location, "endpoints: this one is in clear text, beside others with TLS")
+    }
+
     /// What an endpoint's scheme and the other keys say against each other.
     private func check(_ endpoint: Located<EndpointAddress>, isEncrypted: Bool, _ reader: inout ConfigurationReader) {
         var speaksHTTP2 = version == .h2
@@ -41,9 +46,7 @@ extension UpstreamWire {
                     .configConflictingKeys, at: endpoint.location,
                     "endpoints: an http endpoint speaks HTTP/1.1: with 'protocol: h2' it is written h2c://…")
             } else if isEncrypted {
-                reader.diagnostics.warning(
-                    .configInsecure, at: endpoint.location,
-                    "endpoints: this one is in clear text, beside others with TLS")
+                warnOfClearText(endpoint, &reader)
             }
         case .h2c:
             speaksHTTP2 = true
@@ -52,9 +55,7 @@ extension UpstreamWire {
                     .configConflictingKeys, at: endpoint.location,
                     "endpoints: an h2c endpoint speaks HTTP/2: with 'protocol: http1' it is written http://…")
             } else if isEncrypted {
-                reader.diagnostics.warning(
-                    .configInsecure, at: endpoint.location,
-                    "endpoints: this one is in clear text, beside others with TLS")
+                warnOfClearText(endpoint, &reader)
             }
         case .https, .unix: break
         case .echo: speaksHTTP2 = false
