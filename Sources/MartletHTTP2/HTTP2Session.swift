@@ -76,9 +76,6 @@ internal import MartletHTTP
         return unsafe nghttp2_session_want_read(handle) == 0 && nghttp2_session_want_write(handle) == 0
     }
 
-    /// The number of the newest stream of the peer that was looked at; for the log.
-    package var lastPeerStream: Int32 { parts.peerStreams.last }
-
     /// Ends the connection without a fuss: first call, no new streams are wanted; second call, none are taken.
     ///
     /// Streams that are open go on. A client's first call is its only one.
