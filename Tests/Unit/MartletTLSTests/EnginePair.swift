@@ -16,7 +16,7 @@ struct EnginePeer: ~Copyable {
         return wire.array
     }
 
-    mutating func take(_ bytes: [UInt8], pieces: Int) throws(TLSError) {
+    mutating func take(_ bytes: [UInt8], pieces: Int = .max) throws(TLSError) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = Array(rest.prefix(pieces))

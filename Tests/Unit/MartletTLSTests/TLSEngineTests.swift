@@ -5,40 +5,16 @@ import Testing
 
 @testable import MartletTLS
 
-/// A client engine with its buffers.
-private struct ClientSide: ~Copyable {
-    var engine: TLSEngine
-    var plaintext = ByteBuffer()
-
-    init(_ engine: consuming TLSEngine) throws(TLSError) {
+extension EnginePeer {
+    /// The side of a client, which has begun its handshake.
+    fileprivate init(client engine: consuming TLSEngine) throws(TLSError) {
         var engine = engine
         try engine.start()
-        self.engine = engine
-    }
-
-    mutating func output() -> [UInt8] {
-        var wire = ByteBuffer()
-        engine.takeCiphertext(into: &wire)
-        return wire.array
-    }
-
-    mutating func take(_ bytes: [UInt8], pieces: Int = .max) throws(TLSError) {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let piece = Array(rest.prefix(pieces))
-            rest = rest.dropFirst(pieces)
-            try unsafe piece.withUnsafeBufferPointer { piece throws(TLSError) in
-                try unsafe engine.receive(piece, plaintext: &plaintext)
-            }
-        }
-    }
-
-    mutating func say(_ bytes: [UInt8]) throws(TLSError) {
-        try unsafe bytes.withUnsafeBufferPointer { bytes throws(TLSError) in try unsafe engine.send(bytes) }
+        self.init(engine)
     }
 
     /// Passes bytes to and fro until neither side has more to say.
-    mutating func talk(with server: ServerSide, pieces: Int = .max) throws(TLSError) {
+    fileprivate mutating func talk(with server: ServerSide, pieces: Int = .max) throws(TLSError) {
         while true {
             let sent = output()
             server.take(sent)
@@ -48,8 +24,8 @@ private struct ClientSide: ~Copyable {
         }
     }
 
-    var isEstablished: Bool { engine.isEstablished }
-    var isPeerClosed: Bool { engine.isPeerClosed }
+    fileprivate var isEstablished: Bool { engine.isEstablished }
+    fileprivate var isPeerClosed: Bool { engine.isPeerClosed }
 }
 
 /// One authority and its certificates for all tests: making them takes longer than using them.
@@ -82,7 +58,7 @@ private struct Certificates: Sendable {
     @Test(arguments: [1, 7, 500, Int.max], [TLS1_2_VERSION, TLS1_3_VERSION])
     func `shakes hands and speaks both ways, whatever the pieces`(pieces: Int, version: Int32) throws {
         let server = try ServerSide(certificates.good, maximumVersion: version)
-        var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
+        var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: "redis.example.com"))
         try client.say(Array("before ".utf8))
         try client.talk(with: server, pieces: pieces)
         let isEstablished = client.isEstablished
@@ -103,7 +79,7 @@ private struct Certificates: Sendable {
     @Test(arguments: ["redis.example.com", "REDIS.example.com", "a.wild.example.com", "127.0.0.1", "::1"])
     func `accepts a certificate that names the server`(name: String) throws {
         let server = try ServerSide(certificates.good)
-        var client = try ClientSide(try certificates.context().makeEngine(serverName: name))
+        var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: name))
         try client.talk(with: server)
         let isEstablished = client.isEstablished
         #expect(isEstablished)
@@ -117,7 +93,7 @@ private struct Certificates: Sendable {
     ])
     func `refuses a certificate for another name`(name: String) throws {
         let server = try ServerSide(certificates.good)
-        var client = try ClientSide(try certificates.context().makeEngine(serverName: name))
+        var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: name))
         #expect(code { () throws(TLSError) in try client.talk(with: server) } == .tlsNameMismatch)
         // The alert that says why is still to be taken, and nothing else works any more.
         let alert = client.output()
@@ -135,19 +111,19 @@ private struct Certificates: Sendable {
             (try ServerSide(certificates.good, maximumVersion: TLS1_1_VERSION), .tlsVersionUnsupported),
         ]
         for (server, expected) in cases {
-            var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
+            var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: "redis.example.com"))
             #expect(code { () throws(TLSError) in try client.talk(with: server) } == expected)
         }
     }
 
     @Test func `trusts nobody but the system's authorities when told so, or anyone when told so`() throws {
         let server = try ServerSide(certificates.good)
-        var client = try ClientSide(
-            try TLSClientContext(TLSClientOptions(trust: .system)).makeEngine(serverName: "redis.example.com"))
+        var client = try EnginePeer(
+            client: try TLSClientContext(TLSClientOptions(trust: .system)).makeEngine(serverName: "redis.example.com"))
         #expect(code { () throws(TLSError) in try client.talk(with: server) } == .tlsCertificateUntrusted)
         let second = try ServerSide(certificates.good)
-        var blind = try ClientSide(
-            try TLSClientContext(TLSClientOptions(trust: .anyone)).makeEngine(serverName: "nobody.example.com"))
+        var blind = try EnginePeer(
+            client: try TLSClientContext(TLSClientOptions(trust: .anyone)).makeEngine(serverName: "nobody.example.com"))
         try blind.talk(with: second)
         let isEstablished = blind.isEstablished
         #expect(isEstablished)
@@ -157,7 +133,8 @@ private struct Certificates: Sendable {
         let identity = TLSClientOptions.Identity(
             certificateFile: certificates.client.certificateFile, keyFile: certificates.client.keyFile)
         let server = try ServerSide(certificates.good, clientAuthority: certificates.authority.certificateFile)
-        var client = try ClientSide(try certificates.context(identity).makeEngine(serverName: "redis.example.com"))
+        var client = try EnginePeer(
+            client: try certificates.context(identity).makeEngine(serverName: "redis.example.com"))
         try client.talk(with: server)
         #expect(server.isEstablished && server.clientHasCertificate)
     }
@@ -166,14 +143,14 @@ private struct Certificates: Sendable {
         "+OK\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n", "\u{16}\u{3}\u{3}\u{7F}\u{7F}", "\u{0}\u{0}\u{0}\u{0}\u{0}",
     ])
     func `refuses what is not TLS`(text: String) throws {
-        var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
+        var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: "redis.example.com"))
         _ = client.output()
         #expect(code { () throws(TLSError) in try client.take(Array(text.utf8)) } == .tlsNotSpoken)
     }
 
     @Test func `a record that was changed ends the connection`() throws {
         let server = try ServerSide(certificates.good)
-        var client = try ClientSide(try certificates.context().makeEngine(serverName: "redis.example.com"))
+        var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: "redis.example.com"))
         try client.talk(with: server)
         server.say(Array("hello".utf8))
         var record = server.output()
