@@ -1,7 +1,7 @@
 # Thin names for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz ci clean
+.PHONY: help run build test unit integration release lint format fuzz bench ci clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -36,8 +36,11 @@ format: ## Rewrite the sources in the house format
 fuzz: ## Fuzz every parser for a minute each (FOR=seconds for longer, TARGET=name for one)
 	@Tests/Fuzz/run --seconds $(or $(FOR),60) $(TARGET)
 
+bench: ## Measure beside nginx, HAProxy and the gateways that verify (ARGS=--quick to see that it works)
+	@Tests/Bench/run $(ARGS)
+
 ci: ## What a change has to pass
 	@.ci/run
 
 clean: ## Remove what was built
-	rm -rf .build .build-release .build-fuzz
+	rm -rf .build .build-release .build-fuzz .bench

@@ -1,0 +1,105 @@
+"""What all rows of a run share: its folder, its origin, its tokens, its load, and the candidates it has started."""
+
+import http.client
+import pathlib
+import shutil
+import statistics
+import time
+
+import candidates
+import install
+from load import Generator
+from machine import Failed, Processes, Usage, run
+from tokens import Tokens
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+KEPT = ROOT / ".bench"
+
+
+class Bench:
+    """One run."""
+
+    def __init__(self, options):
+        self.rounds, self.seconds, self.options = options.rounds, options.seconds, options
+        self.binary = options.binary
+        self.work = KEPT / "work"
+        shutil.rmtree(self.work, ignore_errors=True)
+        self.work.mkdir(parents=True)
+        self.processes = Processes(self.work)
+        self.tokens = Tokens(KEPT / "tokens")
+        self.load = Generator(self.work, self.tokens)
+        self.envoy, self.envoy_reason = install.envoy(KEPT)
+        self.certificate, self.certificate_key = self.work / "tls.crt.pem", self.work / "tls.key.pem"
+        run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-keyout", self.certificate_key, "-out", self.certificate])
+        self.origin_process = candidates.start_origin(self)
+        self.peers, self.absent, self.by_candidate, self.by_percentile = {}, {}, {}, {}
+
+    def sign_tokens(self):
+        self.tokens.need(100_000)
+
+    def stop_candidates(self):
+        """Ends whatever is left of a row, so that the next one begins alone."""
+        for process in list(self.processes.running):
+            if process is not self.origin_process:
+                self.processes.stop(process)
+
+    def close(self):
+        self.processes.stop_all()
+        shutil.rmtree(self.work, ignore_errors=True)
+
+    def stop(self, *group):
+        for candidate in group:
+            self.processes.stop(candidate.process)
+
+    def await_ready(self, process, port, seconds=20):
+        """Waits until a gateway's own word is that it is ready, which means that it has its issuer's keys."""
+        end, said = time.monotonic() + seconds, ""
+        while time.monotonic() < end and process.poll() is None:
+            try:
+                status, said = get(port, "/readyz")
+                if status == 200:
+                    return
+            except OSError:
+                pass
+            time.sleep(0.05)
+        raise Failed(f"{process.name} does not get ready: {said} {self.processes.log(process.name)}")
+
+    def cpu(self, candidate, load):
+        """What a load costs a candidate: microseconds for each of the requests that `load` says it made."""
+        before = Usage.of(candidate.pid)
+        count = load()
+        return (Usage.of(candidate.pid) - before).total / count
+
+    def interleaved(self, group, measure, rounds=None):
+        """Measures everybody in turn, as often as there are rounds, each round beginning with another.
+
+        :returns: the figures of each by name, in the order of the rounds."""
+        figures = {candidate.name: [] for candidate in group}
+        for number in range(rounds or self.rounds):
+            shift = number % len(group)
+            for candidate in group[shift:] + group[:shift]:
+                figures[candidate.name].append(measure(candidate))
+        return figures
+
+
+def get(port, path, headers=None, method="GET", body=None):
+    """One request on a connection of its own: the status and the body."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    try:
+        connection.request(method, path, body, headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode(errors="replace").strip()
+    finally:
+        connection.close()
+
+
+def ratios(mine, theirs):
+    """Mine to theirs, round by round: the median, the best and the worst."""
+    each = [a / b for a, b in zip(mine, theirs)]
+    return statistics.median(each), min(each), max(each)
+
+
+def best_of(figures, names):
+    """Who of some has the lowest median."""
+    return min(names, key=lambda name: statistics.median(figures[name]))

@@ -1,0 +1,39 @@
+"""One line of the table."""
+
+import dataclasses
+import statistics
+
+
+@dataclasses.dataclass
+class Row:
+    """What was measured, and what it had to be.
+
+    `ratio` is the median of the rounds with the best and the worst, or None; `met` is None where there is no bar."""
+
+    title: str
+    martlet: str
+    peer: str = "–"
+    ratio: tuple | None = None
+    bar: str = "–"
+    met: bool | None = None
+    note: str = ""
+    figures: dict = dataclasses.field(default_factory=dict)
+
+    @property
+    def verdict(self):
+        return {True: "met", False: "MISSED", None: ""}[self.met]
+
+    @property
+    def ratio_text(self):
+        if self.ratio is None:
+            return "–"
+        return f"{self.ratio[0]:.2f} ({self.ratio[1]:.2f}, {self.ratio[2]:.2f})"
+
+
+def microseconds(values):
+    return f"{statistics.median(values):.1f} µs"
+
+
+def missed(title, why, bar="–"):
+    """A row that could not be measured."""
+    return Row(title, f"not measured: {why}", bar=bar, met=False)

@@ -1,0 +1,207 @@
+"""The rows that count CPU for each request."""
+
+import json
+import statistics
+
+import candidates
+from bench import best_of, get, ratios
+from candidates import haproxy, haproxy_spliced, martlet, nginx, nginx_unbuffered
+from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port, run
+from row import Row, microseconds
+
+
+def compare(title, figures, peers, bar):
+    """A row of Martlet against the best of some peers."""
+    peer = best_of(figures, peers)
+    ratio = ratios(figures["Martlet"], figures[peer])
+    return Row(
+        title, microseconds(figures["Martlet"]), f"{peer} {microseconds(figures[peer])}", ratio,
+        f"≤ {bar:.2f} × {' or '.join(sorted({name.split(',')[0] for name in peers}))}", ratio[0] <= bar, figures=figures)
+
+
+def saturated(bench, group, url, **options):
+    """CPU of each of a group under wrk, each warmed up first."""
+    for candidate in group:
+        bench.load.wrk(url(candidate), 1, **options)
+    return bench.interleaved(
+        group, lambda candidate: bench.cpu(candidate, lambda: bench.load.wrk(url(candidate), bench.seconds, **options)))
+
+
+def known(bench):
+    """One token that everybody knows, all candidates."""
+    group = [martlet(bench), nginx(bench), haproxy(bench)]
+    for name, start in bench.peers.items():
+        group.append(start(bench))
+    try:
+        figures = saturated(bench, group, lambda candidate: candidate.url(), token=bench.tokens.one())
+    finally:
+        bench.stop(*group)
+    rows = [compare("one known token: CPU per request", figures, ["nginx"], 0.70)]
+    for candidate in group[2:]:
+        ratio = ratios(figures["Martlet"], figures[candidate.name])
+        mark = ", verifying" if candidate.verifies or candidate.name in bench.peers else ""
+        rows.append(Row(
+            f"· beside {candidate.name}{mark}", microseconds(figures["Martlet"]), microseconds(figures[candidate.name]), ratio))
+    rows += [Row(f"· beside {name}, verifying", "–", why) for name, why in bench.absent.items() if name != "Martlet"]
+    bench.by_candidate = {name: statistics.median(values) for name, values in figures.items()}
+    return rows
+
+
+SESSION = {
+    "more": 'store: {{ url: "redis://127.0.0.1:{redis}/0" }}\naccounts: {{ url: "sqlite:accounts.db" }}',
+    "providers": "  password: { kind: password, users: accounts }",
+    "routes": '  - { name: all, match: { path: "/**" }, auth: { providers: [apple, password] }, upstream: origin }',
+}
+PASSWORD = "correct horse battery"
+
+
+def start_redis(bench):
+    """A Redis of our own on the load's core: its process and its port."""
+    port = free_port()
+    process = bench.processes.start(
+        "redis", ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], LOAD_CORE)
+    bench.processes.await_port(process, port)
+    return process, port
+
+
+def session_gateway(bench, redis, name="Martlet"):
+    settings = {**SESSION, "more": SESSION["more"].format(redis=redis)}
+    folder, _ = candidates.write_martlet(bench, name, **settings)
+    run([bench.binary, "user", "add", "ada"], cwd=folder, input=PASSWORD + "\n")
+    return martlet(bench, name, **settings)
+
+
+def log_in(gateway):
+    """The access token of a session."""
+    status, body = get(
+        gateway.port, "/auth/login/password", {"Content-Type": "application/json"}, "POST",
+        json.dumps({"username": "ada", "password": PASSWORD}))
+    if status != 200:
+        raise Failed(f"the login was answered with {status}: {body[:100]}")
+    return json.loads(body)["access_token"]
+
+
+def session(bench):
+    """A session's token against Apple's, at the same gateway."""
+    redis, port = start_redis(bench)
+    gateway = session_gateway(bench, port)
+    try:
+        tokens = {"Apple token": bench.tokens.one(), "session": log_in(gateway)}
+        for token in tokens.values():
+            bench.load.wrk(gateway.url(), 1, token=token)
+        figures = {name: [] for name in tokens}
+        for number in range(bench.rounds):
+            for name in sorted(tokens, reverse=number % 2 == 1):
+                figures[name].append(bench.cpu(
+                    gateway, lambda: bench.load.wrk(gateway.url(), bench.seconds, token=tokens[name])))
+    finally:
+        bench.stop(gateway)
+        bench.processes.stop(redis)
+    ratio = ratios(figures["session"], figures["Apple token"])
+    return [Row(
+        "session token, known: CPU per request", microseconds(figures["session"]),
+        f"Apple token {microseconds(figures['Apple token'])}", ratio, "≤ 1.05 × Apple token", ratio[0] <= 1.05,
+        figures=figures)]
+
+
+def rotation(bench):
+    """10,000 tokens in turn, all of them known."""
+    group = [martlet(bench), nginx(bench)]
+    try:
+        for candidate in group:
+            bench.load.exact(candidate.port, distinct=10000, count=20000)
+        figures = saturated(bench, group, lambda candidate: candidate.url(), rotate=10000)
+    finally:
+        bench.stop(*group)
+    return [compare("10,000 known tokens in turn: CPU per request", figures, ["nginx"], 0.80)]
+
+
+def verification_time(core):
+    """Microseconds of one RSA-2048 verification, by OpenSSL's own measure on the candidates' core."""
+    said = run(["taskset", "-c", core, "openssl", "speed", "-seconds", "1", "rsa2048"])
+    last = said.strip().splitlines()[-1].split()
+    return 1_000_000 / float(last[-1])
+
+
+def unseen(bench, each=8000):
+    """Tokens that come for the first time, each of them once."""
+    group = [martlet(bench), nginx(bench)]
+    verify, position = [], 1
+    try:
+        for candidate in group:
+            bench.load.exact(candidate.port, count=each)
+
+        def measure(candidate):
+            nonlocal position
+            first = position
+            if candidate is group[0]:
+                position += each
+                verify.append(verification_time(CANDIDATE_CORE))
+            return bench.cpu(
+                candidate, lambda: bench.load.exact(candidate.port, first=first, distinct=each, count=each)["requests"])
+        figures = bench.interleaved(group, measure)
+    finally:
+        bench.stop(*group)
+    floor = [plain + 1.25 * one for plain, one in zip(figures["nginx"], verify)]
+    ratio = ratios(figures["Martlet"], floor)
+    return [Row(
+        "unseen tokens, each verified once: CPU per request", microseconds(figures["Martlet"]),
+        f"nginx {microseconds(figures['nginx'])}, verify {microseconds(verify)}", ratio,
+        "≤ nginx + 1.25 × RSA-2048 verify", ratio[0] <= 1, figures={**figures, "verify": verify})]
+
+
+def connections(bench):
+    """A new connection for each request."""
+    group = [martlet(bench), nginx(bench), haproxy(bench)]
+    options = {"token": bench.tokens.one(), "headers": ["Connection: close"]}
+    try:
+        figures = saturated(bench, group, lambda candidate: candidate.url(), **options)
+    finally:
+        bench.stop(*group)
+    return [compare("a new connection for each request: CPU per request", figures, ["nginx"], 0.85)]
+
+
+def bodies(bench, title, path, **options):
+    """CPU for each request of 1 MiB, against the better settings of both peers."""
+    group = [martlet(bench), nginx(bench), nginx_unbuffered(bench), haproxy(bench), haproxy_spliced(bench)]
+    try:
+        figures = saturated(
+            bench, group, lambda candidate: candidate.url(path), token=bench.tokens.one(), connections=16, **options)
+    finally:
+        bench.stop(*group)
+    return [compare(title, figures, [candidate.name for candidate in group[1:]], 1.0)]
+
+
+def answers(bench):
+    return bodies(bench, "answers of 1 MiB: CPU per MiB", "/1m")
+
+
+def uploads(bench):
+    return bodies(bench, "uploads of 1 MiB: CPU per MiB", "/sink", body=1 << 20)
+
+
+def tls(bench):
+    """TLS 1.3 on connections that are kept."""
+    group = [martlet(bench), nginx(bench)]
+    try:
+        figures = saturated(bench, group, lambda candidate: candidate.url(listener="tls"), token=bench.tokens.one())
+    finally:
+        bench.stop(*group)
+    return [compare("TLS 1.3, kept connections: CPU per request", figures, ["nginx"], 0.85)]
+
+
+def http2(bench):
+    """HTTP/2 with 100 streams on each connection, in clear text and over TLS."""
+    group, rows = [martlet(bench), nginx(bench)], []
+    try:
+        for title, listener in (("HTTP/2, 100 streams", "h2c"), ("HTTP/2 over TLS 1.3, 100 streams", "h2tls")):
+            def load(candidate, seconds):
+                return bench.load.h2load(candidate.url(listener=listener), seconds, bench.tokens.one())
+            for candidate in group:
+                load(candidate, 1)
+            figures = bench.interleaved(
+                group, lambda candidate: bench.cpu(candidate, lambda: load(candidate, bench.seconds)))
+            rows.append(compare(f"{title}: CPU per request", figures, ["nginx"], 0.85))
+    finally:
+        bench.stop(*group)
+    return rows
