@@ -2,22 +2,32 @@ private import CLinux
 
 /// A growable run of bytes with a read end and a write end; one owner, freed with it.
 ///
-/// The appends are inlinable: they are what heads and log lines are made with, some hundred times a request.
 /// Bytes are appended at the end and consumed from the front. Capacity is kept when it empties, until `release()`.
+///
+/// The appends are inlined: they are what heads and log lines are made with, some hundred times a request, and each is one
+/// comparison and the moves. What appends much takes the buffer out of its owner (``take()``) and puts it back: the compiler
+/// then keeps a local's ends in registers, because growing, too, gets them by value.
 @safe @usableFromInline package struct ByteBuffer: ~Copyable {
-    @usableFromInline internal var base: UnsafeMutablePointer<UInt8>?
+    /// Where there is no memory yet (`capacity` is 0), a place that is not read or written: nothing has to ask for `nil`.
+    @usableFromInline internal var base: UnsafeMutablePointer<UInt8>
     @usableFromInline internal var capacity = 0
     @usableFromInline internal var start = 0
     @usableFromInline internal var end = 0
 
-    package init() { unsafe base = nil }
+    @inlinable @inline(__always) package init() { unsafe base = ByteBuffer.nowhere }
 
     package init(capacity: Int) {
-        unsafe base = nil
+        self.init()
         reserve(capacity)
     }
 
-    deinit { unsafe base?.deallocate() }
+    @inlinable deinit {
+        if capacity > 0 { unsafe base.deallocate() }
+    }
+
+    @inlinable @inline(__always) static var nowhere: UnsafeMutablePointer<UInt8> {
+        unsafe UnsafeMutablePointer(bitPattern: 64).unsafelyUnwrapped
+    }
 
     /// The bytes that wait to be consumed.
     @inlinable package var count: Int { end &- start }
@@ -25,53 +35,64 @@ private import CLinux
 
     /// The waiting bytes; valid until the buffer is changed.
     @inlinable @unsafe package var bytes: UnsafeBufferPointer<UInt8> {
-        guard let base = unsafe base else { return unsafe UnsafeBufferPointer(start: nil, count: 0) }
-        return unsafe UnsafeBufferPointer(start: base + start, count: end &- start)
+        unsafe UnsafeBufferPointer(start: base + start, count: end &- start)
     }
 
     /// Makes room for `extra` more bytes behind the end.
-    @inlinable package mutating func reserve(_ extra: Int) {
+    @inlinable @inline(__always) package mutating func reserve(_ extra: Int) {
         if capacity &- end >= extra { return }
-        makeRoom(extra)
+        let room = unsafe ByteBuffer.room(base, capacity, start, end, extra)
+        unsafe base = room.base
+        capacity = unsafe room.capacity
+        end = end &- start
+        start = 0
     }
 
+    /// Moves waiting bytes to the front of their memory, or of a larger one, so that `extra` more fit.
     @inline(never)
-    @usableFromInline internal mutating func makeRoom(_ extra: Int) {
-        let count = self.count
-        if let base = unsafe base, capacity >= count + extra {
+    @usableFromInline internal static func room(
+        _ base: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ start: Int, _ end: Int, _ extra: Int
+    ) -> (base: UnsafeMutablePointer<UInt8>, capacity: Int) {
+        let count = end - start
+        if capacity >= count + extra {
             unsafe memmove(base, base + start, count)
-        } else {
-            var size = max(capacity * 2, 64)
-            while size < count + extra { size *= 2 }
-            let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
-            if let old = unsafe base {
-                unsafe memcpy(fresh, old + start, count)
-                unsafe old.deallocate()
-            }
-            unsafe base = fresh
-            capacity = size
+            return unsafe (base, capacity)
         }
-        start = 0
-        end = count
+        var size = max(capacity * 2, 64)
+        while size < count + extra { size *= 2 }
+        let fresh = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
+        if capacity > 0 {
+            unsafe memcpy(fresh, base + start, count)
+            unsafe base.deallocate()
+        }
+        return unsafe (fresh, size)
+    }
+
+    /// The buffer with all its bytes and memory; what stays is an empty one without memory.
+    @inlinable @inline(__always) package mutating func take() -> ByteBuffer {
+        var taken = ByteBuffer()
+        swap(&self, &taken)
+        return taken
     }
 
     /// Appends a run of bytes.
-    @inlinable package mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
-        guard let source = bytes.baseAddress, bytes.count > 0 else { return }
+    @inlinable @inline(__always) package mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
+        guard let source = bytes.baseAddress else { return }
         unsafe append(source, count: bytes.count)
     }
 
     /// Appends `count` bytes from `source`.
-    @inlinable @unsafe package mutating func append(_ source: UnsafePointer<UInt8>, count: Int) {
+    @inlinable @inline(__always) @unsafe
+    package mutating func append(_ source: UnsafePointer<UInt8>, count: Int) {
         reserve(count)
-        if let base = unsafe base { unsafe (base + end).update(from: source, count: count) }
+        unsafe ShortRun.copy(source, to: base + end, count: count)
         end &+= count
     }
 
     /// Appends one byte.
-    @inlinable package mutating func append(_ byte: UInt8) {
+    @inlinable @inline(__always) package mutating func append(_ byte: UInt8) {
         reserve(1)
-        if let base = unsafe base { unsafe base[end] = byte }
+        unsafe base[end] = byte
         end &+= 1
     }
 
@@ -87,7 +108,7 @@ private import CLinux
     }
 
     /// Appends the bytes of an array.
-    package mutating func append(_ bytes: [UInt8]) {
+    @inlinable @inline(__always) package mutating func append(_ bytes: [UInt8]) {
         unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
     }
 
@@ -97,42 +118,6 @@ private import CLinux
             let byte = unsafe bytes[index]
             append(byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte)
         }
-    }
-
-    /// Appends a number in decimal digits.
-    package mutating func append(decimal value: Int) {
-        if value < 0 { append(45) }
-        var rest = value.magnitude
-        var bound: UInt = 10
-        var count = 1
-        while rest >= bound, count < 19 {
-            bound &*= 10
-            count &+= 1
-        }
-        if rest >= bound { count &+= 1 }
-        reserve(count)
-        end &+= count
-        var place = end
-        for _ in 0..<count {
-            place &-= 1
-            if let base = unsafe base { unsafe base[place] = UInt8(truncatingIfNeeded: rest % 10) &+ 48 }
-            rest /= 10
-        }
-    }
-
-    /// Appends eight lower-case hexadecimal digits, all at once.
-    @inlinable package mutating func append(eightDigits value: UInt32) {
-        var digits = UInt64(value)
-        digits = (digits & 0xFFFF_0000) << 16 | digits & 0xFFFF
-        digits = digits << 8 & 0x00FF_0000_00FF_0000 | digits & 0x0000_00FF_0000_00FF
-        digits = digits << 4 & 0x0F00_0F00_0F00_0F00 | digits & 0x000F_000F_000F_000F
-        // A digit over 9 carries into the next bit when 6 is added: 39 more takes it from ':' to 'a'.
-        let letters = (digits &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
-        digits = (digits &+ 0x3030_3030_3030_3030 &+ letters &* 39).bigEndian
-        reserve(8)
-        guard let base = unsafe base else { return }
-        unsafe UnsafeMutableRawPointer(base + end).storeBytes(of: digits, as: UInt64.self)
-        end &+= 8
     }
 
     /// Appends a number in lower-case hexadecimal digits, without leading zeros.
@@ -165,8 +150,8 @@ private import CLinux
 
     /// Empties the buffer and gives its memory back.
     package mutating func release() {
-        unsafe base?.deallocate()
-        unsafe base = nil
+        if capacity > 0 { unsafe base.deallocate() }
+        unsafe base = ByteBuffer.nowhere
         capacity = 0
         removeAll()
     }
@@ -174,7 +159,6 @@ private import CLinux
     /// Lends at least `room` free bytes to `fill`, which answers how many it wrote.
     package mutating func fill(room: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
         reserve(room)
-        guard let base = unsafe base else { return 0 }
         let free = unsafe UnsafeMutableRawBufferPointer(start: base + end, count: capacity &- end)
         let written = unsafe fill(free)
         if written > 0 { end &+= min(written, capacity &- end) }

@@ -16,6 +16,57 @@ import Testing
         expect(buffer, String(number))
     }
 
+    @Test func `numbers of every width come out in decimal, whatever follows them`() {
+        var buffer = ByteBuffer()
+        var expected = ""
+        var power = 1
+        for _ in 1...19 {
+            for number in [power - 1, power, power + 1, power * 5 + 7, power / 3, -power, -power - 1] {
+                buffer.append(decimal: number)
+                buffer.append(",")
+                expected += "\(number),"
+            }
+            power = power.multipliedReportingOverflow(by: 10).partialValue
+        }
+        for number in 0...10_100 {
+            buffer.append(decimal: number)
+            expected += "\(number)"
+        }
+        expect(buffer, expected)
+    }
+
+    @Test func `short runs are copied whole wherever the buffer ends`() {
+        let source = (0..<200).map { UInt8($0) }
+        for count in 0...200 {
+            for before in [0, 1, 31, 63] {
+                // The buffer is as large as what goes in, and so is the memory that is read.
+                var buffer = ByteBuffer(capacity: before + count)
+                for _ in 0..<before { buffer.append(0xEE) }
+                let run = Array(source.prefix(count))
+                buffer.append(run)
+                buffer.append(0xDD)
+                let bytes = buffer.array
+                #expect(bytes == Array(repeating: 0xEE, count: before) + run + [0xDD])
+            }
+        }
+    }
+
+    @Test func `a buffer that is taken leaves an empty one`() {
+        var buffer = ByteBuffer()
+        buffer.append("before")
+        buffer.consume(2)
+        var taken = buffer.take()
+        let left = buffer.isEmpty
+        #expect(left)
+        for number in 0..<100 { taken.append(decimal: number % 10) }
+        buffer.append("lost")
+        buffer = taken
+        let count = buffer.count
+        #expect(count == 104)
+        buffer.truncate(to: 6)
+        expect(buffer, "fore01")
+    }
+
     @Test(arguments: [0, 1, 0xF, 0x10, 0xABC, 0xFFFF_FFFF, UInt.max])
     func `numbers come out in hexadecimal`(number: UInt) {
         var buffer = ByteBuffer()
@@ -29,6 +80,14 @@ import Testing
         buffer.append(eightDigits: number)
         let digits = String(number, radix: 16)
         expect(buffer, String(repeating: "0", count: 8 - digits.count) + digits)
+    }
+
+    @Test(arguments: [0, 1, 0x1234_5678_9ABC_DEF0, UInt64.max])
+    func `sixteen digits are always sixteen`(number: UInt64) {
+        var buffer = ByteBuffer()
+        buffer.append(sixteenDigits: number)
+        let digits = String(number, radix: 16)
+        expect(buffer, String(repeating: "0", count: 16 - digits.count) + digits)
     }
 
     @Test func `what is consumed is gone, what is not stays in order`() {

@@ -1,0 +1,108 @@
+/// Numbers as text: digits side by side in one word, without a loop over them.
+extension ByteBuffer {
+    /// Appends a number in decimal digits.
+    @inlinable @inline(__always) package mutating func append(decimal value: Int) {
+        let number = UInt(bitPattern: value)
+        if number < 10 { return append(UInt8(truncatingIfNeeded: number) &+ 0x30) }
+        if number < 10_000 { return append(Digits.four(UInt32(truncatingIfNeeded: number))) }
+        reserve(Digits.longest)
+        end &+= unsafe Digits.write(value, to: base + end)
+    }
+
+    /// Appends eight lower-case hexadecimal digits, all at once.
+    @inlinable @inline(__always) package mutating func append(eightDigits value: UInt32) {
+        append(Digits(word: Digits.hexadecimal(value), count: 8))
+    }
+
+    /// Appends sixteen lower-case hexadecimal digits.
+    @inlinable @inline(__always) package mutating func append(sixteenDigits value: UInt64) {
+        reserve(16)
+        append(eightDigits: UInt32(truncatingIfNeeded: value >> 32))
+        append(eightDigits: UInt32(truncatingIfNeeded: value))
+    }
+
+    /// Appends digits: always eight bytes, of which those that count stay.
+    @inlinable @inline(__always) mutating func append(_ digits: Digits) {
+        reserve(8)
+        unsafe UnsafeMutableRawPointer(base + end).storeBytes(of: digits.word.littleEndian, as: UInt64.self)
+        end &+= digits.count
+    }
+}
+
+/// Up to eight digits in ASCII: the first is the lowest byte.
+@usableFromInline struct Digits {
+    /// Room for any number: what is written beyond its end is within.
+    @inlinable static var longest: Int { 24 }
+
+    @usableFromInline let word: UInt64
+    @usableFromInline let count: Int
+
+    @inlinable @inline(__always) init(word: UInt64, count: Int) {
+        self.word = word
+        self.count = count
+    }
+
+    /// A number below 10 000, without leading zeros.
+    @inlinable @inline(__always) static func four(_ number: UInt32) -> Digits {
+        // A hundredth and a tenth by multiplication: exact below 10 000 and below 100.
+        let hundreds = (number &* 5243) >> 19
+        let pairs = hundreds | (number &- hundreds &* 100) << 16
+        let tens = ((pairs &* 103) >> 10) & 0x000F_000F
+        let digits = tens | (pairs &- tens &* 10) << 8
+        let zeros = min(digits.trailingZeroBitCount, 24) & ~7
+        return Digits(word: UInt64((digits | 0x3030_3030) >> UInt32(truncatingIfNeeded: zeros)), count: 4 &- zeros >> 3)
+    }
+
+    /// A number below 100 000 000, with leading zeros.
+    @inlinable @inline(__always) static func eight(_ number: UInt32) -> Digits {
+        let high = number / 10_000
+        let fours = UInt64(high) | UInt64(number &- high &* 10_000) << 32
+        let hundreds = ((fours &* 5243) >> 19) & 0x0000_007F_0000_007F
+        let pairs = hundreds | (fours &- hundreds &* 100) << 16
+        let tens = ((pairs &* 103) >> 10) & 0x000F_000F_000F_000F
+        return Digits(word: tens | (pairs &- tens &* 10) << 8 | 0x3030_3030_3030_3030, count: 8)
+    }
+
+    /// The digits from the first that is not zero on; at least one.
+    @inlinable @inline(__always) var withoutZeros: Digits {
+        let zeros = min((word & 0x0F0F_0F0F_0F0F_0F0F).trailingZeroBitCount, 56) & ~7
+        return Digits(word: word >> UInt64(truncatingIfNeeded: zeros), count: 8 &- zeros >> 3)
+    }
+
+    /// Writes any number, a run of eight digits at a time, where there is room for ``longest`` bytes.
+    ///
+    /// By pointer and not into a buffer: the ends of one that is a local then need not be in memory.
+    /// - Returns: how many bytes are the number's.
+    @inline(never)
+    @usableFromInline static func write(_ value: Int, to place: UnsafeMutablePointer<UInt8>) -> Int {
+        let run: UInt = 100_000_000
+        var number = value.magnitude
+        var lower: (UInt64, UInt64) = (0, 0)
+        var runs = 0
+        while number >= run {
+            let (rest, low) = number.quotientAndRemainder(dividingBy: run)
+            lower = (eight(UInt32(truncatingIfNeeded: low)).word, lower.0)
+            runs &+= 1
+            number = rest
+        }
+        let sign = value < 0 ? 1 : 0
+        unsafe place.pointee = 0x2D
+        let first = eight(UInt32(truncatingIfNeeded: number)).withoutZeros
+        let to = unsafe UnsafeMutableRawPointer(place + sign)
+        unsafe to.storeBytes(of: first.word.littleEndian, as: UInt64.self)
+        if runs > 0 { unsafe to.storeBytes(of: lower.0.littleEndian, toByteOffset: first.count, as: UInt64.self) }
+        if runs > 1 { unsafe to.storeBytes(of: lower.1.littleEndian, toByteOffset: first.count &+ 8, as: UInt64.self) }
+        return sign &+ first.count &+ runs &* 8
+    }
+
+    /// The eight lower-case hexadecimal digits of a number.
+    @inlinable @inline(__always) static func hexadecimal(_ value: UInt32) -> UInt64 {
+        var digits = UInt64(value)
+        digits = (digits & 0xFFFF_0000) << 16 | digits & 0xFFFF
+        digits = digits << 8 & 0x00FF_0000_00FF_0000 | digits & 0x0000_00FF_0000_00FF
+        digits = digits << 4 & 0x0F00_0F00_0F00_0F00 | digits & 0x000F_000F_000F_000F
+        // A digit over 9 carries into the next bit when 6 is added: 39 more takes it from ':' to 'a'.
+        let letters = (digits &+ 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        return (digits &+ 0x3030_3030_3030_3030 &+ letters &* 39).byteSwapped
+    }
+}
