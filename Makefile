@@ -1,7 +1,7 @@
 # Thin names for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz bench ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts bench ci clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ format: ## Rewrite the sources in the house format
 
 fuzz: ## Fuzz every parser for a minute each (FOR=seconds for longer, TARGET=name for one)
 	@Tests/Fuzz/run --seconds $(or $(FOR),60) $(TARGET)
+
+counts: ## Compare what a request costs, in instructions and allocations, with what is committed (after make release)
+	@Tests/Counts/run
 
 bench: ## Measure beside nginx, HAProxy and the gateways that verify (ARGS=--quick to see that it works)
 	@Tests/Bench/run $(ARGS)

@@ -1,0 +1,93 @@
+"""Whether what was counted is what is committed: neither more, nor so much less that the threshold has become idle."""
+
+import dataclasses
+
+GROWTH, SHRINKAGE = 0.03, 0.05
+"""By how much instructions may differ before the threshold does not hold any more, or guards nothing any more."""
+
+SLACK, SLACK_OF_MANY = 0.02, 0.01
+"""By how much events per request may differ, in all or as a part of them, whichever is more.
+
+What happens once in fifty requests is done for a while of time or for a batch, and a slow machine has more of these.
+"""
+
+METRICS = {
+    "instructions": "user instructions",
+    "allocations": "heap allocations",
+    "references": "retains and releases",
+    "accesses": "exclusivity checks",
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    """One figure that is not what is committed."""
+
+    scenario: str
+    text: str
+
+
+def compare(scenario, measured, thresholds):
+    """Findings about one scenario; `measured` and `thresholds` have a number for each of `METRICS`."""
+    if thresholds is None:
+        yield Finding(scenario, "has no thresholds")
+        return
+    for metric, what in METRICS.items():
+        threshold = thresholds.get(metric)
+        if threshold is None:
+            yield Finding(scenario, f"has no threshold for {what}")
+            continue
+        value = measured[metric]
+        text = f"{number(metric, value)} {what} per request; the threshold is {number(metric, threshold)}"
+        if value > upper(metric, threshold):
+            yield Finding(scenario, f"{text}: {difference(value, threshold)} more. If that cannot be helped, raise it")
+        elif value < lower(metric, threshold):
+            yield Finding(scenario, f"{text}: {difference(value, threshold)} less. Lower it, so that it guards what was won")
+
+
+def upper(metric, threshold):
+    return threshold * (1 + GROWTH) if metric == "instructions" else threshold + slack(threshold)
+
+
+def lower(metric, threshold):
+    return threshold * (1 - SHRINKAGE) if metric == "instructions" else threshold - slack(threshold)
+
+
+def slack(threshold):
+    return max(SLACK, threshold * SLACK_OF_MANY)
+
+
+def difference(value, threshold):
+    change = abs(value - threshold)
+    return f"{change / threshold:.1%}" if threshold else f"{change:.2f}"
+
+
+def number(metric, value):
+    return f"{value:,.0f}" if metric == "instructions" else f"{value:,.2f}"
+
+
+def rounded(measured):
+    """What is worth committing of a measurement."""
+    return {
+        metric: round(measured[metric]) if metric == "instructions" else round(measured[metric], 2) for metric in METRICS
+    }
+
+
+def compare_call_sites(found, permitted):
+    """Findings about functions that known tokens run through.
+
+    - `found`: for each of them, the names of what it may call and should not, once per place in its code.
+    - `permitted`: for some of them, how many such places there may be, and why.
+    """
+    for name in sorted(found):
+        calls = found[name]
+        allowed, reason = permitted.get(name, (0, ""))
+        listed = ", ".join(f"{call} ×{calls.count(call)}" for call in sorted(set(calls)))
+        if len(calls) > allowed:
+            yield Finding(name, f"has {len(calls)} calls that no hot function should have ({listed}); permitted are {allowed}")
+        elif len(calls) < allowed:
+            yield Finding(name, f"has {len(calls)} such calls ({listed or 'none'}); {allowed} are permitted: lower that")
+        elif calls and not reason:
+            yield Finding(name, f"may make {allowed} such calls, but nothing says why")
+    for name in sorted(set(permitted) - set(found)):
+        yield Finding(name, "is excused, but no known token runs through it: take it off the list")

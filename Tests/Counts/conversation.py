@@ -1,0 +1,240 @@
+"""Clients and the upstream of one gateway, in lock step: a batch of requests goes out, then a batch of answers comes back.
+
+Both ends are in this one thread, so that every batch is like the one before it, whatever else the machine does.
+"""
+
+import contextlib
+import select
+import socket
+import ssl
+import struct
+
+PATIENCE = 60
+"""Seconds to wait for anything; a gateway under callgrind is a hundred times slower."""
+
+ANSWER = (
+    b"HTTP/1.1 200 OK\r\nServer: origin\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Type: text/plain\r\n"
+    b"Content-Length: 1024\r\nConnection: keep-alive\r\n\r\n" + b"m" * 1024
+)
+
+
+class Refused(Exception):
+    """The gateway did something else than to serve the request."""
+
+
+class Upstream:
+    """A server of HTTP/1.1 that takes requests without bodies and answers when told to."""
+
+    def __init__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
+        self.port = self.listener.getsockname()[1]
+        self.poll = select.poll()
+        self.poll.register(self.listener, select.POLLIN)
+        self.links = {}
+        self.last_head = b""
+
+    def take(self, count, is_cut_short):
+        """The links of the next `count` requests, in the order of their arrival.
+
+        `is_cut_short` is asked while nothing comes: a gateway that refuses asks no upstream.
+        """
+        taken, silent = [], 0
+        while len(taken) < count:
+            events = self.poll.poll(1000)
+            silent = 0 if events else silent + 1
+            if silent and is_cut_short() or silent > PATIENCE:
+                raise Refused("the gateway answers without asking the upstream, or not at all")
+            for descriptor, _ in events:
+                taken += self.hear(descriptor)
+        return taken
+
+    def hear(self, descriptor):
+        if descriptor == self.listener.fileno():
+            link = self.listener.accept()[0]
+            link.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.links[link.fileno()] = (link, bytearray())
+            self.poll.register(link, select.POLLIN)
+            return
+        link, held = self.links[descriptor]
+        received = link.recv(65536)
+        held += received
+        if not received:
+            self.poll.unregister(link)
+            del self.links[descriptor]
+            link.close()
+        elif held.endswith(b"\r\n\r\n"):
+            self.last_head = bytes(held)
+            held.clear()
+            yield link
+
+    def answer(self, links):
+        for link in links:
+            link.sendall(ANSWER)
+
+    def close(self):
+        for link, _ in self.links.values():
+            link.close()
+        self.listener.close()
+
+
+class PlainClients:
+    """Keep-alive connections of HTTP/1.1, each with one request per batch; over TLS 1.3 where there is a context."""
+
+    def __init__(self, port, count, tls=None):
+        self.connections = [connect(port, tls) for _ in range(count)]
+        self.tails = [b""] * count
+        self.batch = count
+
+    def send(self, requests):
+        for connection, request in zip(self.connections, requests):
+            connection.sendall(request)
+
+    def has_answer(self):
+        return bool(select.select(self.connections, [], [], 0)[0])
+
+    def receive(self):
+        for index, connection in enumerate(self.connections):
+            held = self.tails[index]
+            while (end := held.find(b"\r\n\r\n")) < 0 or len(held) < end + 4 + 1024:
+                if not (received := connection.recv(65536)):
+                    raise Refused(f"the gateway closed the connection after: {held[:300]!r}")
+                held += received
+                if not held.startswith(b"HTTP/1.1 200 "[: len(held)]):
+                    raise Refused(f"the gateway answered: {held[:300]!r}")
+            self.tails[index] = held[end + 4 + 1024:]
+
+    def close(self):
+        for connection in self.connections:
+            connection.close()
+
+
+class StreamClients:
+    """One connection of HTTP/2, with prior knowledge, and many streams per batch.
+
+    Header fields are indexed like a browser's: whole on the first request, a byte each on every further one.
+    """
+
+    DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
+    END_STREAM, END_HEADERS, ACK = 1, 4, 1
+
+    def __init__(self, port, streams):
+        self.connection = connect(port, None)
+        self.batch = streams
+        self.stream = 1
+        self.indexed = {}
+        self.held = bytearray()
+        window = 1 << 30
+        settings = struct.pack(">HI", 4, window)
+        self.connection.sendall(
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + self.frame(self.SETTINGS, 0, 0, settings)
+            + self.frame(self.WINDOW_UPDATE, 0, 0, struct.pack(">I", window)))
+
+    @staticmethod
+    def frame(kind, flags, stream, payload):
+        return struct.pack(">I", len(payload))[1:] + bytes((kind, flags)) + struct.pack(">I", stream) + payload
+
+    def block(self, fields):
+        """The fields by RFC 7541: an index where the other end has it, a literal with incremental indexing elsewhere."""
+        out = bytearray()
+        for field in fields:
+            if field in self.indexed:
+                out.append(0x80 | 62 + len(self.indexed) - 1 - self.indexed[field])
+                continue
+            self.indexed[field] = len(self.indexed)
+            out.append(0x40)
+            for text in field:
+                out += integer(len(text), 7) + text
+        return bytes(out)
+
+    def send(self, requests):
+        out = bytearray()
+        for fields in requests:
+            out += self.frame(self.HEADERS, self.END_STREAM | self.END_HEADERS, self.stream, self.block(fields))
+            self.stream += 2
+        self.connection.sendall(out)
+
+    def has_answer(self):
+        """Whether a stream is answered or ended; other frames come by themselves."""
+        waiting = bytes(self.held)
+        if select.select([self.connection], [], [], 0)[0]:
+            waiting += self.connection.recv(1 << 16, socket.MSG_PEEK)
+        while len(waiting) >= 9:
+            if waiting[3] in (self.HEADERS, self.RST_STREAM, self.GOAWAY):
+                return True
+            waiting = waiting[9 + int.from_bytes(waiting[:3], "big"):]
+        return False
+
+    def receive(self):
+        finished, taken = 0, 0
+        while finished < self.batch:
+            while (frame := self.next_frame()) is None:
+                if not (received := self.connection.recv(1 << 20)):
+                    raise Refused("the gateway closed the connection")
+                self.held += received
+            kind, flags, payload = frame
+            if kind == self.HEADERS and payload[:1] != b"\x88":
+                raise Refused(f"the gateway answered with another status than 200: {payload[:20]!r}")
+            if kind in (self.RST_STREAM, self.GOAWAY):
+                raise Refused(f"the gateway ends a stream or all: {payload!r}")
+            if kind == self.SETTINGS and not flags & self.ACK:
+                self.connection.sendall(self.frame(self.SETTINGS, self.ACK, 0, b""))
+            if kind == self.DATA:
+                taken += len(payload)
+            if kind in (self.DATA, self.HEADERS) and flags & self.END_STREAM:
+                finished += 1
+        if taken:
+            self.connection.sendall(self.frame(self.WINDOW_UPDATE, 0, 0, struct.pack(">I", taken)))
+
+    def next_frame(self):
+        if len(self.held) < 9 or len(self.held) < 9 + (length := int.from_bytes(self.held[:3], "big")):
+            return None
+        kind, flags, payload = self.held[3], self.held[4], bytes(self.held[9:9 + length])
+        del self.held[:9 + length]
+        return kind, flags, payload
+
+    def close(self):
+        self.connection.close()
+
+
+def integer(value, bits):
+    """RFC 7541, 5.1, for the low bits of a byte whose other bits are zero."""
+    limit = (1 << bits) - 1
+    if value < limit:
+        return bytes((value,))
+    out, value = bytearray((limit,)), value - limit
+    while value >= 128:
+        out.append(value % 128 | 128)
+        value //= 128
+    return bytes(out) + bytes((value,))
+
+
+def connect(port, tls):
+    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return tls.wrap_socket(connection, server_hostname="localhost") if tls else connection
+
+
+def tls_context(authority):
+    """Of a client that speaks TLS 1.3 and nothing else, and believes one authority."""
+    context = ssl.create_default_context(cafile=authority)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    context.set_alpn_protocols(["http/1.1"])
+    return context
+
+
+def converse(clients, upstream, requests, batches):
+    """Sends `batches` batches; `requests` is an endless iterator."""
+    for _ in range(batches):
+        clients.send([next(requests) for _ in range(clients.batch)])
+        links = upstream.take(clients.batch, clients.has_answer)
+        upstream.answer(links)
+        clients.receive()
+
+
+@contextlib.contextmanager
+def closing(*things):
+    try:
+        yield
+    finally:
+        for thing in things:
+            thing.close()

@@ -1,0 +1,79 @@
+"""Reads what callgrind wrote: instructions by function, and how often each function was called."""
+
+import collections
+import dataclasses
+import re
+
+ALLOCATIONS = re.compile(r"(malloc|calloc|realloc|posix_memalign|aligned_alloc|memalign|valloc)(@@.*)?$")
+# They ask malloc for what they were asked for.
+ALLOCATORS = re.compile(r"(_mid_memalign|posix_memalign|aligned_alloc|memalign|valloc|calloc|realloc)\b")
+REFERENCES = re.compile(r"swift_(retain|release|bridgeObjectRetain|bridgeObjectRelease)(_n)?$")
+ACCESSES = re.compile(r"swift_(beginAccess|endAccess)$")
+WAITS = re.compile(r"epoll_wait$")
+LOG_THREAD = re.compile(r"\$s13MartletServer7LogSinkC4work")
+
+COST = re.compile(r"[+\-*\d]")
+NAME = re.compile(r"\((\d+)\)(?: (.*))?")
+RECURSION = re.compile(r"'\d+$")
+
+
+@dataclasses.dataclass
+class Profile:
+    """What one or several threads did."""
+
+    own: collections.Counter
+    """Instructions of each function, without what it called."""
+    calls: collections.Counter
+    """How often each function was called."""
+
+    edges: collections.Counter
+    """The same for each pair of who called and what."""
+
+    @property
+    def instructions(self):
+        return self.own.total()
+
+    def called(self, pattern):
+        return sum(count for name, count in self.calls.items() if pattern.match(name))
+
+    @property
+    def allocations(self):
+        return sum(
+            count for (caller, callee), count in self.edges.items()
+            if ALLOCATIONS.match(callee) and not ALLOCATORS.match(caller))
+
+    def touches(self, pattern):
+        return any(pattern.match(name) for name in self.own)
+
+    def __add__(self, other):
+        return Profile(self.own + other.own, self.calls + other.calls, self.edges + other.edges)
+
+
+def read(path):
+    """The profile in one file of callgrind's, in the form that its manual describes."""
+    own, calls, edges, names = collections.Counter(), collections.Counter(), collections.Counter(), {}
+    function, target, is_call = "", "", False
+
+    def name(text):
+        number, given = NAME.match(text).groups()
+        if given is not None:
+            names[number] = RECURSION.sub("", given)
+        return names[number]
+
+    with open(path, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if line.startswith("fn="):
+                function = name(line[3:-1])
+            elif line.startswith("cfn="):
+                target = name(line[4:-1])
+            elif line.startswith("calls="):
+                count = int(line[6:].split()[0])
+                calls[target] += count
+                edges[function, target] += count
+                is_call = True
+            elif COST.match(line):
+                # The line after a call has what the call cost inside.
+                if not is_call:
+                    own[function] += int(line.split()[1])
+                is_call = False
+    return Profile(own, calls, edges)

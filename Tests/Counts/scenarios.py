@@ -1,0 +1,149 @@
+"""The kinds of requests that are counted: how the gateway is configured, and who asks it for what."""
+
+import contextlib
+import dataclasses
+import itertools
+import pathlib
+import subprocess
+import tempfile
+
+import conversation
+import counting
+from machinery import CountedGateway, Issuer, NotThere, Redis, post
+
+CONFIGURATION = """
+version: 1
+server: { listen: [{ address: "127.0.0.1:{port}"{tls} }], workers: 1 }
+admin: { address: "127.0.0.1:{admin}" }
+log: { level: info, format: json }
+store: { url: "{store}" }
+sessions: { cache_ttl: 1m }
+providers:
+  apple: { kind: apple, audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }
+upstreams: { origin: { endpoints: ["http://127.0.0.1:{upstream}"] } }
+routes:
+  - { name: public, match: { path: "/public/**" }, auth: none, upstream: origin }
+  - { name: api, match: { path: "/v1/**" }, auth: { providers: [apple] }, upstream: origin }
+"""
+# What curl sends.
+FIELDS = [(b"user-agent", b"curl/7.88.1"), (b"accept", b"*/*")]
+CONNECTIONS = 8
+STREAMS = 100
+REQUESTS = 8000
+DISTINCT = 1000
+
+
+@dataclasses.dataclass
+class Counts:
+    """What one request of a scenario costs, on the threads that serve requests."""
+
+    instructions: float
+    allocations: float
+    references: float
+    accesses: float
+    turns: float
+    profile: counting.Profile
+    requests: int
+
+
+@dataclasses.dataclass
+class Scenario:
+    """One kind of request."""
+
+    name: str
+    summary: str
+    is_known_hit: bool = True
+    path: bytes = b"/v1/orders"
+    uses_store: bool = False
+    is_secure: bool = False
+    is_framed: bool = False
+    tokens: int = 1
+
+    def run(self, binary):
+        """Starts everything, warms it up, counts, ends everything."""
+        with contextlib.ExitStack() as stack:
+            folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="martlet-counts-")))
+
+            def keep(thing):
+                stack.callback(thing.close)
+                return thing
+
+            issuer, upstream = keep(Issuer(binary, folder)), keep(conversation.Upstream())
+            store = f"redis://127.0.0.1:{keep(Redis(folder)).port}" if self.uses_store else "memory:"
+            settings = {"issuer": issuer.url, "upstream": str(upstream.port), "store": store, "tls": ""}
+            if self.is_secure:
+                settings["tls"] = make_certificate(folder)
+            text = CONFIGURATION
+            for name, value in settings.items():
+                text = text.replace("{%s}" % name, value)
+            gateway = keep(CountedGateway(binary, folder, text))
+            requests = itertools.cycle(self.requests(issuer, gateway))
+            clients = keep(self.clients(gateway, folder))
+            # Every token is verified and every buffer has its size before counting begins.
+            conversation.converse(clients, upstream, requests, max(2 * DISTINCT, REQUESTS // 4) // clients.batch)
+            self.check(upstream.last_head)
+            gateway.begin()
+            conversation.converse(clients, upstream, requests, REQUESTS // clients.batch)
+            return counts([counting.read(path) for path in gateway.finish()])
+
+    def requests(self, issuer, gateway):
+        if self.uses_store:
+            login = post(gateway.url + "/auth/login/apple", {"identity_token": issuer.token(0)})
+            tokens = [login["access_token"]]
+        else:
+            tokens = [issuer.token(number) for number in range(self.tokens)]
+        credentials = [[(b"authorization", b"Bearer " + token.encode())] for token in tokens] or [[]]
+        return [self.request(credential) for credential in credentials]
+
+    def request(self, credential):
+        fields = FIELDS + credential
+        if self.is_framed:
+            pseudo = {b":method": b"GET", b":scheme": b"http", b":authority": b"api.example.com", b":path": self.path}
+            return [*pseudo.items(), *fields]
+        lines = [b"GET " + self.path + b" HTTP/1.1", b"Host: api.example.com"]
+        lines += [name.title() + b": " + value for name, value in fields]
+        return b"\r\n".join(lines) + b"\r\n\r\n"
+
+    def clients(self, gateway, folder):
+        if self.is_framed:
+            return conversation.StreamClients(gateway.port, STREAMS)
+        tls = conversation.tls_context(folder / "cert.pem") if self.is_secure else None
+        return conversation.PlainClients(gateway.port, CONNECTIONS, tls)
+
+    def check(self, head):
+        """What is counted has to be the whole work: the identity is there, and the token is not."""
+        is_named = b"\r\nx-auth-subject: " in head.lower()
+        if is_named != (self.tokens > 0) or b"\r\nauthorization:" in head.lower():
+            raise NotThere(f"{self.name}: the upstream got\n{head.decode(errors='replace')}")
+
+
+def make_certificate(folder):
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+         "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout", str(folder / "key.pem"),
+         "-out", str(folder / "cert.pem")], check=True, capture_output=True)
+    return ", tls: { certificate_file: cert.pem, key_file: key.pem }"
+
+
+def counts(profiles):
+    """What the threads that serve requests did: the loop, and the thread that writes the log for it.
+
+    Others do what time tells them to, which has nothing to do with requests.
+    """
+    loop = max(profiles, key=lambda profile: profile.instructions)
+    writers = [one for one in profiles if one is not loop and one.touches(counting.LOG_THREAD)]
+    whole = sum(writers, loop)
+    return Counts(
+        instructions=whole.instructions / REQUESTS, allocations=loop.allocations / REQUESTS,
+        references=loop.called(counting.REFERENCES) / REQUESTS, accesses=loop.called(counting.ACCESSES) / REQUESTS,
+        turns=loop.called(counting.WAITS) / REQUESTS, profile=whole, requests=REQUESTS)
+
+
+SCENARIOS = [
+    Scenario("apple", "one known Apple token"),
+    Scenario("session", "one session of the gateway's own, kept in Redis", uses_store=True),
+    Scenario("rotation", f"{DISTINCT:,} known Apple tokens in turn", tokens=DISTINCT),
+    Scenario("open", "a route that asks for no credential", path=b"/public/orders", tokens=0),
+    Scenario("tls", "one known Apple token over TLS 1.3", is_known_hit=False, is_secure=True),
+    Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
+]
