@@ -4,9 +4,27 @@ extension ByteBuffer {
     @inlinable @inline(__always) package mutating func append(decimal value: Int) {
         let number = UInt(bitPattern: value)
         if number < 10 { return append(UInt8(truncatingIfNeeded: number) &+ 0x30) }
-        if number < 10_000 { return append(Digits.four(UInt32(truncatingIfNeeded: number))) }
         reserve(Digits.longest)
-        end &+= unsafe Digits.write(value, to: base + end)
+        let place = unsafe UnsafeMutableRawPointer(base + end)
+        if number < 100 {
+            unsafe Digits.pair(number, to: place)
+            end &+= 2
+        } else if number < 10_000 {
+            // Exact below 10 000.
+            let hundreds = (number &* 5243) >> 19
+            let rest = number &- hundreds &* 100
+            if number < 1000 {
+                unsafe place.storeBytes(of: UInt8(truncatingIfNeeded: hundreds) &+ 0x30, as: UInt8.self)
+                unsafe Digits.pair(rest, to: place + 1)
+                end &+= 3
+            } else {
+                unsafe Digits.pair(hundreds, to: place)
+                unsafe Digits.pair(rest, to: place + 2)
+                end &+= 4
+            }
+        } else {
+            end &+= unsafe Digits.write(value, to: base + end)
+        }
     }
 
     /// Appends eight lower-case hexadecimal digits, all at once.
@@ -42,15 +60,19 @@ extension ByteBuffer {
         self.count = count
     }
 
-    /// A number below 10 000, without leading zeros.
-    @inlinable @inline(__always) static func four(_ number: UInt32) -> Digits {
-        // A hundredth and a tenth by multiplication: exact below 10 000 and below 100.
-        let hundreds = (number &* 5243) >> 19
-        let pairs = hundreds | (number &- hundreds &* 100) << 16
-        let tens = ((pairs &* 103) >> 10) & 0x000F_000F
-        let digits = tens | (pairs &- tens &* 10) << 8
-        let zeros = min(digits.trailingZeroBitCount, 24) & ~7
-        return Digits(word: UInt64((digits | 0x3030_3030) >> UInt32(truncatingIfNeeded: zeros)), count: 4 &- zeros >> 3)
+    /// The numbers from 0 to 99, two digits each.
+    @inlinable @inline(__always) static var pairs: StaticString {
+        """
+        0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243444546474849\
+        5051525354555657585960616263646566676869707172737475767778798081828384858687888990919293949596979899
+        """
+    }
+
+    /// Writes the two digits of a number below 100.
+    @inlinable @inline(__always) static func pair(_ number: UInt, to place: UnsafeMutableRawPointer) {
+        let digits = unsafe UnsafeRawPointer(pairs.utf8Start).loadUnaligned(
+            fromByteOffset: Int(bitPattern: number &* 2), as: UInt16.self)
+        unsafe place.storeBytes(of: digits, as: UInt16.self)
     }
 
     /// A number below 100 000 000, with leading zeros.

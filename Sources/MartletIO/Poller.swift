@@ -71,7 +71,7 @@ private import CLinux
     /// An interrupted wait has none.
     /// - Returns: how many events can be read by index.
     package func wait(milliseconds: Int32) -> Int {
-        let count = unsafe epoll_wait(descriptor, events, Int32(Poller.batch), milliseconds)
+        let count = unsafe martlet_epoll_wait(descriptor, events, Int32(Poller.batch), milliseconds)
         return Int(max(count, 0))
     }
 

@@ -4,9 +4,9 @@ package import MartletCore
 ///
 /// A connection keeps its own deadline and is entered here at most for one tick. When that tick comes, the owner looks at the
 /// deadline as it is then: passed, it acts; moved on, it enters the connection again. So moving a deadline back is one store.
-package struct TimerWheel: ~Copyable {
+@usableFromInline package struct TimerWheel: ~Copyable {
     /// How fine deadlines are: up to one tick late, never early.
-    package static let tick: Int64 = 16_000_000
+    @inlinable @inline(__always) package static var tick: Int64 { 16_000_000 }
     private static let slots = 2048
 
     /// What is entered: the owner's token for the connection and the tick it was entered for.
@@ -28,7 +28,7 @@ package struct TimerWheel: ~Copyable {
     }
 
     /// The tick at which a deadline has surely passed.
-    package static func tick(for deadline: Int64) -> Int64 { deadline / tick &+ 1 }
+    @inlinable @inline(__always) package static func tick(for deadline: Int64) -> Int64 { deadline / tick &+ 1 }
 
     /// Enters a token for a tick; one in the past comes with the next one.
     package mutating func enter(_ token: UInt64, at tick: Int64) {

@@ -34,13 +34,21 @@ package protocol AccessLogging: Sendable {
 
 /// The access log of one loop: records are formatted here and handed over in batches.
 ///
-/// Never a token, never a query.
+/// Never a token, never a query. What many records have in common is kept as written: the second, and the texts from the route
+/// to the upstream (``AccessTexts``).
 struct AccessRecords: ~Copyable {
     private static let batchBytes = 16 * 1024
     private static let batchTime: Int64 = 50_000_000
 
     private var lines = ByteBuffer(capacity: 32 * 1024)
     private var handedOver: Int64 = 0
+    /// What a record begins with, up to the second it says.
+    private var opening = ByteBuffer(capacity: 64)
+    private var openingTime = Int64.min
+    private var openingFormat = AccessFormat.json
+    /// The texts of a record that no key is given for.
+    private var scratch = ByteBuffer(capacity: 256)
+    private var texts = AccessTexts()
 
     var isEmpty: Bool { lines.isEmpty }
 
@@ -57,79 +65,132 @@ struct AccessRecords: ~Copyable {
 
     /// Writes one record.
     mutating func append(_ record: borrowing AccessRecord, format: AccessFormat) {
+        scratch.removeAll()
+        AccessTexts.write(
+            route: record.route, status: record.status, reason: record.reason, provider: record.provider,
+            upstream: record.upstream, format, into: &scratch)
+        let client = record.client
+        unsafe client.withUnsafeBufferPointer { client in
+            let line = unsafe AccessLine(
+                unixTime: record.unixTime, requestID: record.requestID, client: client, method: record.method,
+                host: record.host, path: record.path, bytesIn: record.bytesIn, bytesOut: record.bytesOut,
+                microseconds: record.microseconds)
+            unsafe write(line, scratch.bytes, format)
+        }
+    }
+
+    /// Whether the texts of a key are at hand, so that ``append(_:_:format:)`` can write a record of it.
+    func isPrepared(for key: AccessKey) -> Bool { texts.holds(key) }
+
+    /// Keeps the texts of a key.
+    mutating func prepare(
+        _ key: AccessKey, route: [UInt8], reason: [UInt8], provider: [UInt8], upstream: [UInt8], format: AccessFormat
+    ) {
+        texts.keep(key, route: route, reason: reason, provider: provider, upstream: upstream, format)
+    }
+
+    /// Writes one record with the texts of a key that was prepared for the same format.
+    mutating func append(_ line: borrowing AccessLine, _ key: AccessKey, format: AccessFormat) {
+        assert(texts.holds(key))
+        unsafe write(line, texts.text(of: key), format)
+    }
+
+    @inline(__always)
+    private mutating func write(
+        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ format: AccessFormat
+    ) {
+        if line.unixTime != openingTime || format != openingFormat { open(line.unixTime, format) }
         switch format {
-        case .json: json(record)
-        case .text: text(record)
+        case .json: lines = unsafe json(line, texts, lines.take())
+        case .text: lines = unsafe text(line, texts, lines.take())
         }
     }
 
-    private mutating func json(_ record: borrowing AccessRecord) {
-        lines.append("{\"time\":")
-        lines.append(decimal: Int(record.unixTime))
-        lines.append(",\"event\":\"request\",\"request_id\":\"")
-        unsafe lines.append(record.requestID)
-        lines.append("\",\"client\":\"")
-        lines.append(record.client)
-        lines.append("\",\"method\":\"")
-        unsafe lines.append(record.method)
-        lines.append("\",\"host\":\"")
-        unsafe lines.append(record.host)
-        lines.append("\",\"path\":\"")
-        unsafe appendEscaped(unsafe record.path)
-        lines.append("\",\"route\":\"")
-        lines.append(record.route)
-        lines.append("\",\"status\":")
-        lines.append(decimal: record.status)
-        lines.append(",\"reason\":\"")
-        lines.append(record.reason)
-        lines.append("\",\"provider\":\"")
-        lines.append(record.provider)
-        lines.append("\",\"upstream\":\"")
-        lines.append(record.upstream)
-        lines.append("\",\"bytes_in\":")
-        lines.append(decimal: record.bytesIn)
-        lines.append(",\"bytes_out\":")
-        lines.append(decimal: record.bytesOut)
-        lines.append(",\"duration_us\":")
-        lines.append(decimal: record.microseconds)
-        lines.append("}\n")
+    /// Writes down what all records of a second begin with.
+    @inline(never)
+    private mutating func open(_ unixTime: Int64, _ format: AccessFormat) {
+        openingTime = unixTime
+        openingFormat = format
+        opening.removeAll()
+        switch format {
+        case .json:
+            opening.append("{\"time\":")
+            opening.append(decimal: Int(unixTime))
+            opening.append(",\"event\":\"request\",\"request_id\":\"")
+        case .text:
+            opening.append(decimal: Int(unixTime))
+            opening.append(" ")
+        }
     }
 
-    private mutating func text(_ record: borrowing AccessRecord) {
-        lines.append(decimal: Int(record.unixTime))
-        lines.append(" ")
-        lines.append(record.client)
-        lines.append(" ")
-        unsafe lines.append(record.method)
-        lines.append(" ")
-        unsafe lines.append(record.host)
-        unsafe appendEscaped(unsafe record.path)
-        lines.append(" ")
-        lines.append(decimal: record.status)
-        lines.append(" ")
-        lines.append(record.reason)
-        lines.append(" route=")
-        lines.append(record.route)
-        lines.append(" upstream=")
-        lines.append(record.upstream)
-        lines.append(" ")
-        lines.append(decimal: record.microseconds)
-        lines.append("us id=")
-        unsafe lines.append(record.requestID)
-        lines.append("\n")
+    // The buffer goes by value, in and out: in a local, its ends are in registers.
+
+    @inline(__always)
+    private func json(
+        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ buffer: consuming ByteBuffer
+    ) -> ByteBuffer {
+        var out = buffer
+        unsafe out.append(opening.bytes)
+        unsafe out.append(line.requestID)
+        out.append("\",\"client\":\"")
+        unsafe out.append(line.client)
+        out.append("\",\"method\":\"")
+        unsafe out.append(line.method)
+        out.append("\",\"host\":\"")
+        unsafe out.append(line.host)
+        out.append("\",\"path\":\"")
+        if unsafe PathEscape.isNeeded(by: line.path) {
+            unsafe out = out.appending(escaped: line.path)
+        } else {
+            unsafe out.append(line.path)
+        }
+        unsafe out.append(texts)
+        out.append(decimal: line.bytesIn)
+        out.append(",\"bytes_out\":")
+        out.append(decimal: line.bytesOut)
+        out.append(",\"duration_us\":")
+        out.append(decimal: line.microseconds)
+        out.append("}\n")
+        return out
     }
 
-    /// Escapes what JSON asks for.
+    @inline(never)
+    private func text(
+        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ buffer: consuming ByteBuffer
+    ) -> ByteBuffer {
+        var out = buffer
+        unsafe out.append(opening.bytes)
+        unsafe out.append(line.client)
+        out.append(" ")
+        unsafe out.append(line.method)
+        out.append(" ")
+        unsafe out.append(line.host)
+        if unsafe PathEscape.isNeeded(by: line.path) {
+            unsafe out = out.appending(escaped: line.path)
+        } else {
+            unsafe out.append(line.path)
+        }
+        unsafe out.append(texts)
+        out.append(decimal: line.microseconds)
+        out.append("us id=")
+        unsafe out.append(line.requestID)
+        out.append("\n")
+        return out
+    }
+}
+
+extension ByteBuffer {
+    /// Appends a path, with what JSON does not take as it stands escaped, or as a question mark.
     ///
-    /// Only a path needs it: every other text is ours, or a token or a host by now.
-    private mutating func appendEscaped(_ bytes: UnsafeBufferPointer<UInt8>) {
-        guard unsafe bytes.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 < 0x20 || $0 > 0x7E }) else {
-            return unsafe lines.append(bytes)
+    /// Only a path needs it: every other text is ours, or a token or a host by now. The buffer goes by value, in and out, so
+    /// that it can be in registers where this is not called.
+    @inline(never)
+    fileprivate consuming func appending(escaped path: UnsafeBufferPointer<UInt8>) -> ByteBuffer {
+        for index in path.indices {
+            let byte = unsafe path[index]
+            if byte == 0x22 || byte == 0x5C { append(0x5C as UInt8) }
+            append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
         }
-        for index in bytes.indices {
-            let byte = unsafe bytes[index]
-            if byte == 0x22 || byte == 0x5C { lines.append(0x5C as UInt8) }
-            lines.append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
-        }
+        return self
     }
 }

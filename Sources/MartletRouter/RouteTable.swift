@@ -40,6 +40,13 @@ package final class RouteTable: Sendable {
         var search = RouteIndex.Search(methods.set(of: method))
         index.search(authority: authority, path: path, &search)
         if search.best != .max { return search.failed ? .failed(Int(search.best)) : .route(Int(search.best)) }
+        return refusal(authority, path, &search)
+    }
+
+    /// What there is to say of a request that no route takes.
+    @inline(never)
+    private func refusal(_ authority: Span<UInt8>, _ path: Span<UInt8>, _ search: inout RouteIndex.Search) -> RouteMatch
+    {
         search.collectsMethods = true
         index.search(authority: authority, path: path, &search)
         return search.allowed.isEmpty ? .none : .methodNotAllowed(search.allowed)

@@ -5,22 +5,43 @@ internal import MartletCore
 ///
 /// Keyed hash, then length, then every byte: equality decides, so a collision cannot authenticate. An entry ends when its token
 /// does; when the table is full the least recently seen of a sample goes. Tokens are wiped when they leave.
+///
+/// Among many tokens a search costs cache misses, not instructions: all that is asked before the bytes are compared stands in
+/// the slot, and what is read then, the token and the entry, is fetched side by side.
 @safe struct TokenTable<Payload>: ~Copyable {
-    @safe private struct Entry {
+    /// A place of the hash table: two of them are one cache line.
+    @safe private struct Slot {
         var hash: UInt64
+        /// The token, its attachment behind it.
+        var memory: UnsafeMutablePointer<UInt8>?
         var scope: UInt32
         var tokenCount: Int32
-        var attachmentCount: Int32
-        var weight: Int
-        var expires: Int64
+        /// Which entry it is; −1 in a free slot.
+        var index: Int32
+        /// When it was last seen.
         var stamp: UInt32
-        var memory: UnsafeMutablePointer<UInt8>
-        var payload: Payload
+
+        static var free: Slot {
+            unsafe Slot(hash: 0, memory: nil, scope: 0, tokenCount: -1, index: -1, stamp: 0)
+        }
     }
 
-    private var slots: UnsafeMutablePointer<Int32>
+    /// What is found: it keeps its place as long as it is in the table, wherever its slot moves.
+    @safe private struct Entry {
+        let memory: UnsafeMutablePointer<UInt8>
+        let tokenCount: Int32
+        let attachmentCount: Int32
+        let expires: Int64
+        let weight: Int
+        let payload: Payload
+    }
+
+    private var slots: UnsafeMutablePointer<Slot>
     private var slotCount: Int
-    private var entries: [Entry?] = []
+    private var entries: UnsafeMutablePointer<Entry?>
+    private var entryCapacity: Int
+    /// Entries that were ever used; the free ones among them are `nil`.
+    private var entryCount = 0
     private var free: [Int32] = []
     private var bytes = 0
     private var clock: UInt32 = 0
@@ -38,54 +59,63 @@ internal import MartletCore
         self.key = key
         slotCount = 256
         unsafe slots = .allocate(capacity: slotCount)
-        unsafe slots.initialize(repeating: -1, count: slotCount)
+        unsafe slots.initialize(repeating: .free, count: slotCount)
+        entryCapacity = 64
+        unsafe entries = .allocate(capacity: entryCapacity)
     }
 
     deinit {
-        for entry in entries {
-            guard let entry else { continue }
+        for index in 0..<entryCount {
+            guard let entry = unsafe entries[index] else { continue }
             unsafe explicit_bzero(entry.memory, Int(entry.tokenCount) + Int(entry.attachmentCount))
             unsafe entry.memory.deallocate()
         }
+        unsafe entries.deinitialize(count: entryCount)
+        unsafe entries.deallocate()
         unsafe slots.deallocate()
     }
 
     /// The entry of a token in a scope, if it is there and has not ended.
     mutating func find(_ token: UnsafeBufferPointer<UInt8>, scope: UInt32, now: Int64) -> Int32? {
-        let hash = unsafe self.hash(token, scope)
-        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
-        while true {
-            let index = unsafe slots[slot]
-            if index == -1 { return nil }
-            if index >= 0, unsafe matches(Int(index), hash, scope, token) {
-                guard let expires = entries[Int(index)]?.expires, expires > now else { return nil }
-                clock &+= 1
-                entries[Int(index)]?.stamp = clock
-                return index
-            }
-            slot = (slot &+ 1) & (slotCount &- 1)
-        }
+        guard let slot = unsafe slot(of: token, scope, hash(token, scope)) else { return nil }
+        let index = unsafe slots[slot].index
+        guard let expires = unsafe entries[Int(index)]?.expires, expires > now else { return nil }
+        clock &+= 1
+        unsafe slots[slot].stamp = clock
+        return index
     }
 
-    private func matches(
-        _ index: Int, _ hash: UInt64, _ scope: UInt32, _ token: UnsafeBufferPointer<UInt8>
-    ) -> Bool {
-        guard let entry = entries[index] else { return false }
-        guard entry.hash == hash, entry.scope == scope, Int(entry.tokenCount) == token.count else {
-            return false
+    /// Where the slot of a token in a scope is.
+    @inline(__always)
+    private func slot(of token: UnsafeBufferPointer<UInt8>, _ scope: UInt32, _ hash: UInt64) -> Int? {
+        guard let base = token.baseAddress else { return nil }
+        var place = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
+        while true {
+            let slot = unsafe slots + place
+            if unsafe slot.pointee.hash == hash, unsafe slot.pointee.scope == scope,
+                unsafe Int(slot.pointee.tokenCount) == token.count, let memory = unsafe slot.pointee.memory,
+                unsafe memcmp(memory, base, token.count) == 0
+            {
+                return place
+            }
+            if unsafe slot.pointee.index < 0 { return nil }
+            place = (place &+ 1) & (slotCount &- 1)
         }
-        guard let base = token.baseAddress else { return token.count == 0 }
-        return unsafe memcmp(entry.memory, base, token.count) == 0
     }
 
     /// What was decided.
-    func payload(_ index: Int32) -> Payload? { entries[Int(index)]?.payload }
+    func payload(_ index: Int32) -> Payload? {
+        guard index >= 0, Int(index) < entryCount else { return nil }
+        return unsafe entries[Int(index)]?.payload
+    }
 
     /// The bytes that were attached; valid until the table is changed.
     func attachment(_ index: Int32) -> UnsafeBufferPointer<UInt8> {
-        guard let entry = entries[Int(index)] else { return unsafe UnsafeBufferPointer(start: nil, count: 0) }
-        return unsafe UnsafeBufferPointer(
-            start: entry.memory + Int(entry.tokenCount), count: Int(entry.attachmentCount))
+        guard index >= 0, Int(index) < entryCount, let memory = unsafe entries[Int(index)]?.memory,
+            let tokenCount = unsafe entries[Int(index)]?.tokenCount,
+            let attachmentCount = unsafe entries[Int(index)]?.attachmentCount
+        else { return unsafe UnsafeBufferPointer(start: nil, count: 0) }
+        return unsafe UnsafeBufferPointer(start: memory + Int(tokenCount), count: Int(attachmentCount))
     }
 
     /// Remembers a token; replaces what was there for the same token and scope.
@@ -97,35 +127,48 @@ internal import MartletCore
         attachment: UnsafeBufferPointer<UInt8>, payload: Payload, weight: Int = 0
     ) -> Int32 {
         let size = token.count + attachment.count
-        guard size > 0, weight >= 0, weight <= byteLimit / 8, size <= byteLimit / 8 else { return -1 }
-        unsafe remove(token, scope: scope)
+        guard token.count > 0, weight >= 0, weight <= byteLimit / 8, size <= byteLimit / 8 else { return -1 }
+        let hash = unsafe self.hash(token, scope)
+        if let known = unsafe slot(of: token, scope, hash) { drop(known) }
         while bytes + size + weight > byteLimit, count > 0 { evictOne() }
         if (count + 1) * 2 > slotCount { grow(now: now) }
         let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
         if let base = token.baseAddress { unsafe memcpy(memory, base, token.count) }
         if let base = attachment.baseAddress { unsafe memcpy(memory + token.count, base, attachment.count) }
         clock &+= 1
-        let hash = unsafe self.hash(token, scope)
         let entry = unsafe Entry(
-            hash: hash, scope: scope, tokenCount: Int32(token.count), attachmentCount: Int32(attachment.count),
-            weight: weight, expires: expires, stamp: clock, memory: memory, payload: payload)
-        let index: Int32
-        if let reused = free.popLast() {
-            index = reused
-            entries[Int(index)] = entry
-        } else {
-            index = Int32(entries.count)
-            entries.append(entry)
-        }
+            memory: memory, tokenCount: Int32(token.count), attachmentCount: Int32(attachment.count),
+            expires: expires, weight: weight, payload: payload)
+        let index = keep(entry)
         bytes += size + weight
         count += 1
-        place(index, hash)
+        unsafe place(
+            Slot(
+                hash: hash, memory: memory, scope: scope, tokenCount: Int32(token.count), index: index, stamp: clock))
         return index
+    }
+
+    /// Gives an entry a place.
+    private mutating func keep(_ entry: Entry) -> Int32 {
+        if let reused = free.popLast() {
+            unsafe entries[Int(reused)] = entry
+            return reused
+        }
+        if entryCount == entryCapacity {
+            let larger = UnsafeMutablePointer<Entry?>.allocate(capacity: entryCapacity * 2)
+            unsafe larger.moveInitialize(from: entries, count: entryCount)
+            unsafe entries.deallocate()
+            unsafe entries = larger
+            entryCapacity *= 2
+        }
+        unsafe (entries + entryCount).initialize(to: entry)
+        entryCount += 1
+        return Int32(entryCount - 1)
     }
 
     /// The token at a place, if what stands there now is what is looked for; valid until the table is changed.
     func token(_ index: Int32, if isSame: (Payload) -> Bool) -> UnsafeBufferPointer<UInt8>? {
-        guard index >= 0, Int(index) < entries.count, let entry = entries[Int(index)], isSame(entry.payload) else {
+        guard index >= 0, Int(index) < entryCount, let entry = unsafe entries[Int(index)], isSame(entry.payload) else {
             return nil
         }
         return unsafe UnsafeBufferPointer(start: entry.memory, count: Int(entry.tokenCount))
@@ -133,61 +176,55 @@ internal import MartletCore
 
     /// Forgets everything.
     mutating func removeAll() {
-        for index in entries.indices { wipe(index) }
-        entries.removeAll()
+        for index in 0..<entryCount { wipe(index) }
+        unsafe entries.deinitialize(count: entryCount)
+        entryCount = 0
         free.removeAll()
-        bytes = 0
         count = 0
-        unsafe slots.update(repeating: -1, count: slotCount)
+        unsafe slots.update(repeating: .free, count: slotCount)
     }
 
     /// Forgets every entry of which that holds.
-    mutating func removeAll(where isVoid: (Payload) -> Bool) {
-        for index in entries.indices {
-            guard let entry = entries[index], isVoid(entry.payload) else { continue }
-            drop(index, slot(of: Int32(index), entry.hash))
+    mutating func removeAll(where isVoid: (Payload) -> Bool) { dropAll { isVoid($0.payload) } }
+
+    /// Drops every entry of which that holds.
+    ///
+    /// Dropping moves later slots to the gap or behind it, so none that was not looked at is ever passed over.
+    private mutating func dropAll(where isVoid: (Entry) -> Bool) {
+        var slot = 0
+        while slot < slotCount {
+            let index = unsafe slots[slot].index
+            if index >= 0, let entry = unsafe entries[Int(index)], isVoid(entry) {
+                drop(slot)
+            } else {
+                slot += 1
+            }
         }
     }
 
-    /// Where an entry that is in the table stands.
-    private func slot(of index: Int32, _ hash: UInt64) -> Int {
-        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
-        while unsafe slots[slot] != index { slot = (slot &+ 1) & (slotCount &- 1) }
-        return slot
+    private mutating func place(_ slot: Slot) {
+        var place = Int(truncatingIfNeeded: slot.hash) & (slotCount &- 1)
+        while unsafe slots[place].index >= 0 { place = (place &+ 1) & (slotCount &- 1) }
+        unsafe slots[place] = slot
     }
 
-    private mutating func place(_ index: Int32, _ hash: UInt64) {
-        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
-        while unsafe slots[slot] >= 0 { slot = (slot &+ 1) & (slotCount &- 1) }
-        unsafe slots[slot] = index
-    }
-
-    private mutating func remove(_ token: UnsafeBufferPointer<UInt8>, scope: UInt32) {
-        let hash = unsafe self.hash(token, scope)
-        var slot = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
-        while unsafe slots[slot] != -1 {
-            let index = unsafe slots[slot]
-            if index >= 0, unsafe matches(Int(index), hash, scope, token) { return drop(Int(index), slot) }
-            slot = (slot &+ 1) & (slotCount &- 1)
-        }
-    }
-
-    /// Frees an entry and closes the gap it leaves in its probe run, so that no tombstone ever lengthens a search.
-    private mutating func drop(_ index: Int, _ slot: Int) {
-        wipe(index)
-        free.append(Int32(index))
+    /// Frees the entry of a slot and closes the gap it leaves in its probe run, so that no tombstone ever lengthens a search.
+    private mutating func drop(_ slot: Int) {
+        let index = unsafe slots[slot].index
+        wipe(Int(index))
+        free.append(index)
         count -= 1
         var gap = slot
         var next = (slot &+ 1) & (slotCount &- 1)
-        while unsafe slots[next] >= 0 {
-            let home = unsafe Int(truncatingIfNeeded: entries[Int(slots[next])]?.hash ?? 0) & (slotCount &- 1)
+        while unsafe slots[next].index >= 0 {
+            let home = unsafe Int(truncatingIfNeeded: slots[next].hash) & (slotCount &- 1)
             if (next &- home) & (slotCount &- 1) >= (next &- gap) & (slotCount &- 1) {
                 unsafe slots[gap] = slots[next]
                 gap = next
             }
             next = (next &+ 1) & (slotCount &- 1)
         }
-        unsafe slots[gap] = -1
+        unsafe slots[gap] = .free
     }
 
     /// Drops the least recently seen of the next few entries.
@@ -196,72 +233,78 @@ internal import MartletCore
         var oldest = UInt32.max
         var seen = 0
         var looked = 0
-        while seen < 8, looked < entries.count {
-            hand = hand &+ 1 < entries.count ? hand &+ 1 : 0
+        while seen < 8, looked < slotCount {
+            hand = (hand &+ 1) & (slotCount &- 1)
             looked += 1
-            guard let entry = entries[hand] else { continue }
+            guard unsafe slots[hand].index >= 0 else { continue }
             seen += 1
-            let age = entry.stamp
+            let age = unsafe slots[hand].stamp
             if victim < 0 || age < oldest {
                 victim = hand
                 oldest = age
             }
         }
-        guard victim >= 0, let hash = entries[victim]?.hash else { return }
-        drop(victim, slot(of: Int32(victim), hash))
+        if victim >= 0 { drop(victim) }
     }
 
     private mutating func wipe(_ index: Int) {
-        guard let entry = entries[index] else { return }
+        guard let entry = unsafe entries[index] else { return }
         let size = Int(entry.tokenCount) + Int(entry.attachmentCount)
         unsafe explicit_bzero(entry.memory, size)
         unsafe entry.memory.deallocate()
-        entries[index] = nil
+        unsafe entries[index] = nil
         bytes -= size + entry.weight
     }
 
     /// Makes room for more entries: those that have ended go first, or a table that is rarely full would keep them all.
     private mutating func grow(now: Int64) {
-        for index in entries.indices {
-            guard let entry = entries[index], entry.expires <= now else { continue }
-            drop(index, slot(of: Int32(index), entry.hash))
-        }
+        dropAll { $0.expires <= now }
         if (count + 1) * 4 > slotCount { rehash(slotCount * 2) }
     }
 
     private mutating func rehash(_ size: Int) {
-        unsafe slots.deallocate()
+        let (old, oldCount) = unsafe (slots, slotCount)
         slotCount = size
         unsafe slots = .allocate(capacity: size)
-        unsafe slots.initialize(repeating: -1, count: size)
-        for index in entries.indices {
-            if let hash = entries[index]?.hash { place(Int32(index), hash) }
-        }
+        unsafe slots.initialize(repeating: .free, count: size)
+        for index in 0..<oldCount where unsafe old[index].index >= 0 { unsafe place(old[index]) }
+        unsafe old.deallocate()
     }
 
     /// A keyed 64-bit hash of a token's length and its last 64 bytes: the signature, where tokens differ.
     ///
     /// Fit for a table in which every byte is compared before anything is believed, not for secrets.
+    @inline(__always)
     private func hash(_ token: UnsafeBufferPointer<UInt8>, _ scope: UInt32) -> UInt64 {
-        var state = key.0 ^ UInt64(scope) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(token.count)
-        guard let base = token.baseAddress else { return state }
-        var offset = max(token.count &- 64, 0)
-        while offset &+ 16 <= token.count {
-            let (first, second) = unsafe (martlet_load64(base + offset), martlet_load64(base + (offset &+ 8)))
-            state = fold(state ^ first, second ^ key.1)
-            offset &+= 16
+        let state = key.0 ^ UInt64(scope) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(truncatingIfNeeded: token.count)
+        guard let base = token.baseAddress, token.count >= 64 else {
+            return unsafe Self.hashShort(token, state, key.1)
         }
-        var tail: UInt64 = 0
-        while offset < token.count {
-            let byte = unsafe base[offset]
-            tail = fold(tail &+ 1, UInt64(byte) ^ key.1)
-            offset &+= 1
+        let end = unsafe UnsafeRawPointer(base + token.count)
+        let first = unsafe Self.fold(state ^ Self.word(end, -64), Self.word(end, -56) ^ key.1)
+        let second = unsafe Self.fold(first ^ Self.word(end, -48), Self.word(end, -40) ^ key.1)
+        let third = unsafe Self.fold(second ^ Self.word(end, -32), Self.word(end, -24) ^ key.1)
+        let fourth = unsafe Self.fold(third ^ Self.word(end, -16), Self.word(end, -8) ^ key.1)
+        return Self.fold(fourth, 0xE703_7ED1_A0B4_28DB ^ key.1)
+    }
+
+    /// The same for what is shorter than tokens are.
+    @inline(never)
+    private static func hashShort(_ token: UnsafeBufferPointer<UInt8>, _ start: UInt64, _ key: UInt64) -> UInt64 {
+        var state = start
+        for index in 0..<token.count {
+            state = fold(state ^ UInt64(unsafe token[index]), 0x9E37_79B9_7F4A_7C15 ^ key)
         }
-        return fold(state ^ tail, 0xE703_7ED1_A0B4_28DB ^ key.1)
+        return fold(state, 0xE703_7ED1_A0B4_28DB ^ key)
     }
 
     @inline(__always)
-    private func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
+    private static func word(_ end: UnsafeRawPointer, _ offset: Int) -> UInt64 {
+        unsafe end.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
+    }
+
+    @inline(__always)
+    private static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
         let product = left.multipliedFullWidth(by: right)
         return product.high ^ product.low
     }

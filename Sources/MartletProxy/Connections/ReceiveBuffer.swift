@@ -12,7 +12,7 @@ private import CLinux
 
     /// `recv(2)`.
     /// - Returns: how many bytes came, 0 at the end of the stream, −1 with `errno`.
-    func receive(from fd: Int32) -> Int { unsafe recv(fd, base, ReceiveBuffer.size, 0) }
+    func receive(from fd: Int32) -> Int { unsafe martlet_receive(fd, base, ReceiveBuffer.size, 0) }
 
     /// The first bytes of what was received last; valid until the next read.
     func bytes(_ count: Int) -> UnsafeBufferPointer<UInt8> { unsafe UnsafeBufferPointer(start: base, count: count) }

@@ -14,18 +14,22 @@ protocol SlabElement: ~Copyable {
     private var base: UnsafeMutablePointer<Element>
     private var capacity: Int
     private var initialized = 0
-    private var free: [Int32] = []
+    /// The places that were given back, the last one on top; as large as `base`.
+    private var free: UnsafeMutablePointer<Int32>
+    private var freeCount = 0
     /// Places that are taken.
     private(set) var count = 0
 
     init(capacity: Int = 64) {
         unsafe base = .allocate(capacity: capacity)
+        unsafe free = .allocate(capacity: capacity)
         self.capacity = capacity
     }
 
     deinit {
         unsafe base.deinitialize(count: initialized)
         unsafe base.deallocate()
+        unsafe free.deallocate()
     }
 
     /// One past the highest index ever used.
@@ -34,10 +38,18 @@ protocol SlabElement: ~Copyable {
     /// Takes a place.
     mutating func take() -> Int32 {
         count &+= 1
-        if let index = free.popLast() {
-            self[index].isAlive = true
+        if freeCount > 0 {
+            freeCount &-= 1
+            let index = unsafe free[freeCount]
+            unsafe base[Int(index)].isAlive = true
             return index
         }
+        return takeFresh()
+    }
+
+    /// Takes a place that nobody had.
+    @inline(never)
+    private mutating func takeFresh() -> Int32 {
         if initialized == capacity { grow() }
         let index = Int32(initialized)
         unsafe (base + initialized).initialize(to: Element())
@@ -48,16 +60,22 @@ protocol SlabElement: ~Copyable {
 
     /// Gives a place back; its element stays for the next tenant.
     mutating func give(_ index: Int32) {
-        guard self[index].isAlive else { return }
-        self[index].isAlive = false
-        self[index].generation = (self[index].generation &+ 1) & 0xFF_FFFF
+        precondition(Int(index) < initialized && index >= 0)
+        let element = unsafe base + Int(index)
+        guard unsafe element.pointee.isAlive else { return }
+        unsafe element.pointee.isAlive = false
+        unsafe element.pointee.generation = (element.pointee.generation &+ 1) & 0xFF_FFFF
         count &-= 1
-        free.append(index)
+        // Only places that are taken come here, so there are never more free ones than places.
+        unsafe free[freeCount] = index
+        freeCount &+= 1
     }
 
     /// Whether the index is taken by just that tenant.
+    @inline(__always)
     func holds(_ index: Int32, _ generation: UInt32) -> Bool {
-        index >= 0 && Int(index) < initialized && self[index].isAlive && self[index].generation == generation
+        guard index >= 0, Int(index) < initialized else { return false }
+        return unsafe base[Int(index)].isAlive && base[Int(index)].generation == generation
     }
 
     subscript(index: Int32) -> Element {
@@ -79,6 +97,10 @@ protocol SlabElement: ~Copyable {
         unsafe larger.moveInitialize(from: base, count: initialized)
         unsafe base.deallocate()
         unsafe base = larger
+        let list = UnsafeMutablePointer<Int32>.allocate(capacity: capacity * 2)
+        unsafe list.moveInitialize(from: free, count: freeCount)
+        unsafe free.deallocate()
+        unsafe free = list
         capacity *= 2
     }
 }

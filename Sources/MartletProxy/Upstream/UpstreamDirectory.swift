@@ -126,9 +126,15 @@ struct UpstreamDirectory {
     ///   - hash: what `balance: hash` goes by.
     ///   - avoiding: the endpoint that just failed the request, −1 for none.
     mutating func choose(_ index: Int32, hash: UInt64, avoiding: Int32, now: Int64) -> Int32? {
+        // Asked in place: most upstreams have one endpoint, and a copy of the members would be counted in and out.
+        guard groups[Int(index)].members.count > 1 else { return groups[Int(index)].members.first }
+        return chooseAmong(index, hash: hash, avoiding: avoiding, now: now)
+    }
+
+    @inline(never)
+    private mutating func chooseAmong(_ index: Int32, hash: UInt64, avoiding: Int32, now: Int64) -> Int32? {
         let group = groups[Int(index)].members
         let balance = groups[Int(index)].upstream.balance
-        guard group.count > 1 else { return group.first }
         groups[Int(index)].rotation = (groups[Int(index)].rotation &+ 1) % group.count
         let start = balance.isHash ? Int(hash % UInt64(group.count)) : groups[Int(index)].rotation
         var best: Int32?
@@ -145,8 +151,8 @@ struct UpstreamDirectory {
     }
 
     private func isUsable(_ index: Int32, _ now: Int64) -> Bool {
-        let endpoint = endpoints[Int(index)]
-        return endpoint.ejections == 0 || (endpoint.ejectedUntil <= now && !endpoint.isOnTrial)
+        endpoints[Int(index)].ejections == 0
+            || (endpoints[Int(index)].ejectedUntil <= now && !endpoints[Int(index)].isOnTrial)
     }
 
     /// A request is on its way to an endpoint; one that was ejected is on trial with it.

@@ -48,13 +48,23 @@ extension Span<UInt8> {
             let word = unsafe UInt64(littleEndian: raw.loadUnaligned(fromByteOffset: count &- 8, as: UInt64.self))
             return word &>> UInt64(truncatingIfNeeded: (offset &+ 8 &- count) &* 8)
         }
-        var word: UInt64 = 0
-        var index = count
-        while index > offset {
-            index &-= 1
-            word = word &<< 8 | UInt64(unsafe raw.load(fromByteOffset: index, as: UInt8.self))
+        return unsafe shortWord(raw, count) &>> UInt64(truncatingIfNeeded: offset &* 8)
+    }
+
+    /// All bytes of a run of up to seven: two loads that may overlap, where the one puts what the other has.
+    @inline(__always)
+    private static func shortWord(_ raw: UnsafeRawPointer, _ count: Int) -> UInt64 {
+        if count >= 4 {
+            let low = unsafe UInt32(littleEndian: raw.loadUnaligned(as: UInt32.self))
+            let high = unsafe UInt32(littleEndian: raw.loadUnaligned(fromByteOffset: count &- 4, as: UInt32.self))
+            return UInt64(low) | UInt64(high) &<< UInt64(truncatingIfNeeded: count &* 8 &- 32)
         }
-        return word
+        if count >= 2 {
+            let low = unsafe UInt16(littleEndian: raw.loadUnaligned(as: UInt16.self))
+            let high = unsafe UInt16(littleEndian: raw.loadUnaligned(fromByteOffset: count &- 2, as: UInt16.self))
+            return UInt64(low) | UInt64(high) &<< UInt64(truncatingIfNeeded: count &* 8 &- 16)
+        }
+        return count == 1 ? UInt64(unsafe raw.load(as: UInt8.self)) : 0
     }
 }
 
@@ -64,6 +74,9 @@ struct WordHash {
 
     init(seed: UInt64) { value = seed &* 0x9e37_79b9_7f4a_7c15 }
 
+    /// Takes in a word; with the words before it given, different words come to different values.
+    ///
+    /// Multiplying by an odd number can be undone, and so can a shift and exclusive or.
     @inline(__always)
     mutating func add(_ word: UInt64) {
         let product = (value ^ word) &* 0xd6e8_feb8_6659_fd93

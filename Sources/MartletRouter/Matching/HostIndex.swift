@@ -23,7 +23,7 @@ struct HostIndex: Sendable {
     /// One bit for each length of a name behind `*.`, modulo 64: most suffixes of a host need not be hashed.
     private var wildLengths: UInt64 = 0
     private let mask: Int
-    private let isEmpty: Bool
+    let isEmpty: Bool
 
     init(_ roots: [HostPattern: Int]) {
         var size = 8
@@ -58,7 +58,7 @@ struct HostIndex: Sendable {
     /// Calls `body` with the root of each tree whose host pattern matches.
     @inline(__always)
     func forEachRoot(of authority: Span<UInt8>, _ body: (Int) -> Void) {
-        guard !isEmpty, let host = HostName(in: authority) else { return }
+        guard let host = HostName(in: authority) else { return }
         if host.isBracketed {
             let root = rootOfAddress(authority, host)
             if root >= 0 { body(root) }

@@ -62,14 +62,10 @@ struct MethodNames: Sendable {
         return .unnamed
     }
 
+    /// A name of up to seven bytes, its length behind it.
+    @inline(__always)
     private static func pack(_ method: Span<UInt8>) -> UInt64 {
-        var word = UInt64(method.count) + 1
-        var index = 0
-        while index < method.count {
-            word = word << 8 | UInt64(method[index])
-            index &+= 1
-        }
-        return word
+        method.word(at: 0) | UInt64(truncatingIfNeeded: method.count &+ 1) &<< 56
     }
 
     /// The names of a set, separated as an `Allow` field lists them (RFC 9110 §10.2.1).

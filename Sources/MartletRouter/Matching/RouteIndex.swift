@@ -22,7 +22,15 @@ struct RouteIndex: Sendable {
     }
 
     /// A place in a tree: the segments from the root down to it.
+    ///
+    /// A walk reads all it needs of it from one cache line.
     struct Node: Sendable {
+        /// What the hash of a segment below begins with.
+        var seed = WordHash(seed: 0)
+        /// What the first of the open routes takes, where it is one that takes everything.
+        var methods: MethodSet = []
+        /// Its route index; `max` where there is no such route.
+        var route: Int32 = .max
         /// The routes that may take paths going on from here: a range of ``RouteIndex/entries``.
         var openStart: Int32 = 0
         var openEnd: Int32 = 0
@@ -31,7 +39,8 @@ struct RouteIndex: Sendable {
         var exactEnd: Int32 = 0
         /// The node below for a segment of any text, or -1.
         var anyChild: Int32 = -1
-        var hasLiteralChildren = false
+        /// Its own number where there are nodes below for segments of a certain text, else -1.
+        var literalParent: Int32 = -1
         /// The lowest route index on this node or below it.
         var lowest: Int32 = .max
     }
@@ -76,28 +85,46 @@ struct RouteIndex: Sendable {
     let anyHost: Int
 
     /// - Parameter path: normalised.
+    @inline(__always)
     func search(authority: Span<UInt8>, path: Span<UInt8>, _ search: inout Search) {
         guard path.count > 0, path[0] == .slash else { return }
-        hosts.forEachRoot(of: authority) { root in walk(root, from: 1, path, &search) }
+        if !hosts.isEmpty { searchHosts(authority, path, &search) }
         walk(anyHost, from: 1, path, &search)
+    }
+
+    @inline(never)
+    private func searchHosts(_ authority: Span<UInt8>, _ path: Span<UInt8>, _ search: inout Search) {
+        hosts.forEachRoot(of: authority) { root in walk(root, from: 1, path, &search) }
     }
 
     /// Tries what hangs on a node, then goes on with the segment at `cursor`.
     ///
-    /// Recursion is as deep as the tree, which ``RouteIndexBuilder`` bounds.
-    private func walk(_ node: Int, from cursor: Int, _ path: Span<UInt8>, _ search: inout Search) {
-        let here = nodes[node]
-        guard here.lowest < search.best else { return }
-        scan(here.openStart, here.openEnd, path, &search)
-        guard cursor <= path.count else { return scan(here.exactStart, here.exactEnd, path, &search) }
-        guard here.hasLiteralChildren || here.anyChild >= 0 else { return }
-        var hash = WordHash(seed: UInt64(truncatingIfNeeded: node))
-        let end = segment(of: path, from: cursor, &hash)
-        if here.hasLiteralChildren {
-            let child = child(of: node, hash, path, cursor, end)
-            if child >= 0 { walk(child, from: end &+ 1, path, &search) }
+    /// Recursion is only for a node that has two ways on, and as deep as the tree, which ``RouteIndexBuilder`` bounds.
+    /// Numbers of nodes and entries are the builder's own and never a request's: they are not checked again.
+    private func walk(_ root: Int, from first: Int, _ path: Span<UInt8>, _ search: inout Search) {
+        unsafe nodes.withUnsafeBufferPointer { nodes in
+            guard let nodes = nodes.baseAddress else { return }
+            var node = unsafe nodes + root
+            var cursor = first
+            while unsafe node.pointee.lowest < search.best {
+                unsafe scan(node, path, &search)
+                guard cursor <= path.count else {
+                    return unsafe scanAll(node.pointee.exactStart, node.pointee.exactEnd, path, &search)
+                }
+                guard unsafe node.pointee.literalParent & node.pointee.anyChild >= 0 else { return }
+                var hash = unsafe node.pointee.seed
+                let end = segment(of: path, from: cursor, &hash)
+                let child = unsafe child(of: node.pointee.literalParent, hash, path, cursor, end)
+                if unsafe node.pointee.anyChild >= 0, end > cursor {
+                    if child >= 0 { walk(child, from: end &+ 1, path, &search) }
+                    unsafe node = unsafe nodes + Int(node.pointee.anyChild)
+                } else {
+                    guard child >= 0 else { return }
+                    unsafe node = unsafe nodes + child
+                }
+                cursor = end &+ 1
+            }
         }
-        if here.anyChild >= 0, end > cursor { walk(Int(here.anyChild), from: end &+ 1, path, &search) }
     }
 
     /// Finds where a path segment ends and adds its bytes to a hash.
@@ -107,15 +134,33 @@ struct RouteIndex: Sendable {
         while offset < path.count {
             let word = path.word(at: offset)
             let slashes = ByteWord.places(of: .slash, in: word)
-            let count = min(slashes == 0 ? 8 : slashes.trailingZeroBitCount / 8, path.count &- offset)
-            if count > 0 { hash.add(ByteWord.prefix(word, count)) }
-            offset &+= count
-            if count < 8 { break }
+            guard slashes == 0 else {
+                let count = slashes.trailingZeroBitCount &>> 3
+                // Of the byte that is a slash the highest bit is set: what is below the byte is below that bit, seven lower.
+                if count > 0 { hash.add(word & ((slashes & (0 &- slashes)) &>> 7 &- 1)) }
+                return offset &+ count
+            }
+            hash.add(word)
+            offset &+= 8
         }
-        return offset
+        return min(offset, path.count)
     }
 
-    private func scan(_ start: Int32, _ end: Int32, _ path: Span<UInt8>, _ search: inout Search) {
+    /// Tries the open routes of a node.
+    ///
+    /// What most routes ask stands here; the rest is elsewhere, so that a walk needs few registers.
+    @inline(__always)
+    private func scan(_ node: UnsafePointer<Node>, _ path: Span<UInt8>, _ search: inout Search) {
+        guard unsafe node.pointee.openStart < node.pointee.openEnd else { return }
+        guard unsafe node.pointee.route < search.best, unsafe !node.pointee.methods.isDisjoint(with: search.methods),
+            !search.collectsMethods
+        else { return unsafe scanAll(node.pointee.openStart, node.pointee.openEnd, path, &search) }
+        search.best = unsafe node.pointee.route
+        search.failed = false
+    }
+
+    @inline(never)
+    private func scanAll(_ start: Int32, _ end: Int32, _ path: Span<UInt8>, _ search: inout Search) {
         var index = Int(start)
         while index < Int(end) {
             let entry = entries[index]
@@ -149,21 +194,28 @@ struct RouteIndex: Sendable {
         }
     }
 
-    private func child(of node: Int, _ hash: WordHash, _ path: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
-        let mask = edges.count &- 1
-        var slot = Int(truncatingIfNeeded: hash.value) & mask
-        while true {
-            let edge = edges[slot]
-            if edge.child < 0 { return -1 }
-            if edge.hash == hash.value, Int(edge.parent) == node, Int(edge.count) == end &- start,
-                equal(edge, path, start, end)
-            {
-                return Int(edge.child)
+    @inline(__always)
+    private func child(of node: Int32, _ hash: WordHash, _ path: Span<UInt8>, _ start: Int, _ end: Int) -> Int {
+        guard node >= 0 else { return -1 }
+        return unsafe edges.withUnsafeBufferPointer { edges in
+            let mask = edges.count &- 1
+            let count = end &- start
+            var slot = Int(truncatingIfNeeded: hash.value) & mask
+            while true {
+                let edge = unsafe edges[slot]
+                if edge.child < 0 { return -1 }
+                // Of one word and one seed no other word has the same hash (``WordHash/add(_:)``).
+                if edge.hash == hash.value, edge.parent == node, Int(edge.count) == count,
+                    count <= 8 || equal(edge, path, start, end)
+                {
+                    return Int(edge.child)
+                }
+                slot = (slot &+ 1) & mask
             }
-            slot = (slot &+ 1) & mask
         }
     }
 
+    @inline(never)
     private func equal(_ edge: Edge, _ path: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
         var place = Int(edge.start)
         var offset = start

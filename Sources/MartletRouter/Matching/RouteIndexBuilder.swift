@@ -112,8 +112,13 @@ struct RouteIndexBuilder {
     func build() -> RouteIndex {
         var flat: [RouteIndex.Node] = []
         var entries: [RouteIndex.Entry] = []
-        for node in nodes {
+        for (number, node) in nodes.enumerated() {
             var here = RouteIndex.Node()
+            here.seed = WordHash(seed: UInt64(number))
+            if let first = node.open.first, case .everything = first.remainder {
+                here.route = first.route
+                here.methods = first.methods
+            }
             here.openStart = Int32(entries.count)
             entries += node.open
             here.openEnd = Int32(entries.count)
@@ -121,7 +126,7 @@ struct RouteIndexBuilder {
             entries += node.exact
             here.exactEnd = Int32(entries.count)
             here.anyChild = Int32(node.anyChild)
-            here.hasLiteralChildren = !node.literals.isEmpty
+            here.literalParent = node.literals.isEmpty ? -1 : Int32(number)
             here.lowest = min(node.open.first?.route ?? .max, node.exact.first?.route ?? .max)
             flat.append(here)
         }

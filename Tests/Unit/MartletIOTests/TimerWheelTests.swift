@@ -41,6 +41,26 @@ import Testing
         #expect(due(&wheel, at: 51) == [7])
     }
 
+    @Test func `a deadline that moved on while its entry stood comes due at its own tick`() {
+        var wheel = TimerWheel(now: MonotonicTime(nanoseconds: 0))
+        var deadline = 5 * Self.tick - 1
+        wheel.enter(9, at: TimerWheel.tick(for: deadline))
+        // Moving it is one store: the entry stays where it is.
+        deadline = 40 * Self.tick + 1
+        var firings: [Int64] = []
+        for tick in 1...60 as ClosedRange<Int64> {
+            for token in due(&wheel, at: tick) {
+                #expect(token == 9)
+                if deadline > tick * Self.tick {
+                    wheel.enter(token, at: TimerWheel.tick(for: deadline))
+                } else {
+                    firings.append(tick)
+                }
+            }
+        }
+        #expect(firings == [41])
+    }
+
     @Test func `a wait ends at the next entry, also one entered later for sooner`() {
         var wheel = TimerWheel(now: MonotonicTime(nanoseconds: 0))
         #expect(wheel.wait(now: 0, idle: 1000) == 1000)

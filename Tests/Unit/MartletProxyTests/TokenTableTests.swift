@@ -110,4 +110,25 @@ import Testing
         #expect((0..<1000).allSatisfy { (find(&table, "t\($0)") == nil) == ($0 % 3 == 0) })
         #expect(table.count == 666)
     }
+
+    @Test func `holds just what a plain dictionary would, whatever comes and goes`() {
+        var table = TokenTable<Int>(byteLimit: 1 << 24, key: (7, 8))
+        var model: [String: Int] = [:]
+        var state: UInt64 = 1
+        for step in 0..<6000 {
+            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+            let number = Int(state >> 33) % 700
+            // Short ones, and ones whose last 64 bytes are the same.
+            let token = number % 2 == 0 ? "t\(number)" : "\(number)" + String(repeating: "s", count: 64 + number % 9)
+            insert(&table, token, step)
+            model[token] = step
+            if step % 500 == 499 {
+                table.removeAll { $0 % 3 == step % 3 }
+                model = model.filter { $0.value % 3 != step % 3 }
+            }
+        }
+        #expect(table.count == model.count)
+        for (token, value) in model { #expect(find(&table, token) == value) }
+        for number in 0..<700 where model["t\(number)"] == nil { #expect(find(&table, "t\(number)") == nil) }
+    }
 }

@@ -1,0 +1,154 @@
+import MartletCore
+import Synchronization
+import Testing
+
+@testable import MartletProxy
+
+@Suite struct AccessRecordsTests {
+    private final class Sink: AccessLogging {
+        let format: AccessFormat
+        private let written = Mutex("")
+
+        init(_ format: AccessFormat) { self.format = format }
+
+        var text: String { written.withLock { $0 } }
+
+        func write(_ lines: UnsafeBufferPointer<UInt8>) {
+            let text = unsafe String(decoding: lines, as: UTF8.self)
+            written.withLock { $0 += text }
+        }
+    }
+
+    /// What one record says, the numbers aside.
+    private struct Texts {
+        var path = "/v1/x"
+        var client = "192.0.2.1"
+        var route = "api"
+        var reason = "ok"
+        var provider = "apple"
+        var upstream = "http://127.0.0.1:9000"
+    }
+
+    private func lend<Result>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
+        let bytes = Array(text.utf8)
+        return unsafe bytes.withUnsafeBufferPointer { unsafe body($0) }
+    }
+
+    /// Writes a record the plain way, and by key.
+    private func write(
+        _ texts: Texts, time: Int64, status: Int, _ key: AccessKey, _ format: AccessFormat,
+        plain: inout AccessRecords, keyed: inout AccessRecords
+    ) {
+        unsafe lend("0123456789abcdef") { id in
+            unsafe lend(texts.client) { client in
+                unsafe lend("GET") { method in
+                    unsafe lend("example.com") { host in
+                        unsafe lend(texts.path) { path in
+                            let record = unsafe AccessRecord(
+                                unixTime: time, requestID: id, client: Array(texts.client.utf8), method: method,
+                                host: host, path: path, route: Array(texts.route.utf8), status: status,
+                                reason: Array(texts.reason.utf8), provider: Array(texts.provider.utf8),
+                                upstream: Array(texts.upstream.utf8), bytesIn: 5, bytesOut: 123_456, microseconds: 789)
+                            plain.append(record, format: format)
+                            if !keyed.isPrepared(for: key) {
+                                keyed.prepare(
+                                    key, route: Array(texts.route.utf8), reason: Array(texts.reason.utf8),
+                                    provider: Array(texts.provider.utf8), upstream: Array(texts.upstream.utf8),
+                                    format: format)
+                            }
+                            let line = unsafe AccessLine(
+                                unixTime: time, requestID: id, client: client, method: method, host: host, path: path,
+                                bytesIn: 5, bytesOut: 123_456, microseconds: 789)
+                            keyed.append(line, key, format: format)
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    private func expect(
+        _ texts: Texts, _ format: AccessFormat, _ expected: String, at location: SourceLocation = #_sourceLocation
+    ) {
+        var plain = AccessRecords()
+        var keyed = AccessRecords()
+        let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
+        write(texts, time: 1_700_000_000, status: 200, key, format, plain: &plain, keyed: &keyed)
+        let (first, second) = (Sink(format), Sink(format))
+        plain.hand(to: first, now: 0, isIdle: true)
+        keyed.hand(to: second, now: 0, isIdle: true)
+        #expect(first.text == expected, sourceLocation: location)
+        #expect(second.text == expected, sourceLocation: location)
+    }
+
+    @Test func `a record is one line of JSON`() {
+        expect(
+            Texts(), .json,
+            #"{"time":1700000000,"event":"request","request_id":"0123456789abcdef","client":"192.0.2.1","#
+                + #""method":"GET","host":"example.com","path":"/v1/x","route":"api","status":200,"reason":"ok","#
+                + #""provider":"apple","upstream":"http://127.0.0.1:9000","bytes_in":5,"bytes_out":123456,"#
+                + #""duration_us":789}"# + "\n")
+    }
+
+    @Test func `a record is one line of text`() {
+        expect(
+            Texts(), .text,
+            "1700000000 192.0.2.1 GET example.com/v1/x 200 ok route=api upstream=http://127.0.0.1:9000 789us "
+                + "id=0123456789abcdef\n")
+    }
+
+    @Test(arguments: [("\"", "\\\""), ("\\", "\\\\"), ("\n", "?"), ("\u{7F}", "?"), ("\u{1F}", "?"), ("é", "??")])
+    func `a path is escaped wherever it needs it`(special: String, written: String) {
+        for count in 0...20 {
+            for place in 0...count {
+                let before = String(repeating: "/", count: place)
+                let behind = String(repeating: "~", count: count - place)
+                var plain = AccessRecords()
+                var keyed = AccessRecords()
+                let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
+                write(
+                    Texts(path: before + special + behind), time: 1, status: 200, key, .text, plain: &plain,
+                    keyed: &keyed)
+                let sink = Sink(.text)
+                plain.hand(to: sink, now: 0, isIdle: true)
+                keyed.hand(to: sink, now: 0, isIdle: true)
+                let line =
+                    "1 192.0.2.1 GET example.com\(before)\(written)\(behind) 200 ok route=api "
+                    + "upstream=http://127.0.0.1:9000 789us id=0123456789abcdef\n"
+                #expect(sink.text == line + line)
+            }
+        }
+    }
+
+    @Test func `keys do not mix, however many there are`() {
+        var plain = AccessRecords()
+        var keyed = AccessRecords()
+        let (first, second) = (Sink(.json), Sink(.json))
+        for number in 0..<600 {
+            let value = Int32(number * 7 % 120)
+            let texts = Texts(
+                route: "route-\(value)", reason: "reason-\(value % 3)", provider: "provider-\(value % 2)",
+                upstream: "upstream-\(value % 5)")
+            let key = AccessKey(
+                route: value, endpoint: value % 5, status: 200 + Int(value), reason: value % 3, provider: value % 2,
+                epoch: 0)
+            write(
+                texts, time: Int64(number / 50), status: 200 + Int(value), key, .json, plain: &plain, keyed: &keyed)
+        }
+        plain.hand(to: first, now: 0, isIdle: true)
+        keyed.hand(to: second, now: 0, isIdle: true)
+        #expect(first.text == second.text)
+        #expect(first.text.split(separator: "\n").count == 600)
+    }
+
+    @Test func `a key of another configuration is another key`() {
+        var records = AccessRecords()
+        let key = AccessKey(route: 1, endpoint: -1, status: 401, reason: 3, provider: -1, epoch: 4)
+        records.prepare(key, route: [], reason: [], provider: [], upstream: [], format: .json)
+        let own = records.isPrepared(for: key)
+        let other = records.isPrepared(
+            for: AccessKey(route: 1, endpoint: -1, status: 401, reason: 3, provider: -1, epoch: 5))
+        #expect(own)
+        #expect(!other)
+    }
+}
