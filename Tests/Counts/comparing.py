@@ -40,9 +40,9 @@ def compare(scenario, measured, thresholds):
         value = measured[metric]
         text = f"{number(metric, value)} {what} per request; the threshold is {number(metric, threshold)}"
         if value > upper(metric, threshold):
-            yield Finding(scenario, f"{text}: {difference(value, threshold)} more. If that cannot be helped, raise it")
+            yield Finding(scenario, f"{text}: {difference(metric, value, threshold)} more: repair that, or raise it")
         elif value < lower(metric, threshold):
-            yield Finding(scenario, f"{text}: {difference(value, threshold)} less. Lower it, so that it guards what was won")
+            yield Finding(scenario, f"{text}: {difference(metric, value, threshold)} less: lower it, to keep what was won")
 
 
 def upper(metric, threshold):
@@ -57,9 +57,9 @@ def slack(threshold):
     return max(SLACK, threshold * SLACK_OF_MANY)
 
 
-def difference(value, threshold):
+def difference(metric, value, threshold):
     change = abs(value - threshold)
-    return f"{change / threshold:.1%}" if threshold else f"{change:.2f}"
+    return f"{change / threshold:.1%}" if metric == "instructions" and threshold else f"{change:.2f}"
 
 
 def number(metric, value):

@@ -12,6 +12,7 @@ CALL = re.compile(r"\t(?:call|jmp)q? +[0-9a-f]+ <([^>@+]+)(?:@plt)?>")
 UNWANTED = re.compile(
     r"(swift_(retain|release|retain_n|release_n|bridgeObject(Retain|Release)(_n)?|allocObject|slowAlloc|(begin|end)Access)"
     r"|malloc|calloc|realloc|posix_memalign|aligned_alloc)$")
+RUNTIME = re.compile(r"_?swift_|swift::|_?_?(malloc|calloc|realloc|posix_memalign|aligned_alloc|_?mid_memalign)\b")
 OURS = re.compile(r"\$s.*\d+Martlet")
 
 
@@ -53,6 +54,15 @@ def calls_made(results, names):
             if caller in names and UNWANTED.match(callee):
                 here[names[caller]] += count / result.requests
         made |= here
+    return made
+
+
+def callers(result):
+    """How often per request each symbol makes calls that hot functions should not make, the runtime's own aside."""
+    made = collections.Counter()
+    for (caller, callee), count in result.profile.edges.items():
+        if UNWANTED.match(callee) and not RUNTIME.match(caller):
+            made[caller, callee] += count / result.requests
     return made
 
 
