@@ -1,7 +1,7 @@
 # Thin names for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts bench ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts bench load ci clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -41,6 +41,9 @@ counts: ## Compare what a request costs, in instructions and allocations, with w
 
 bench: ## Measure beside nginx, HAProxy and the gateways that verify (ARGS=--quick to see that it works)
 	@Tests/Bench/run $(ARGS)
+
+load: ## A load test with curl, of a demo or of your own gateway (ARGS='--url … --token FILE …')
+	@Tests/Bench/load $(ARGS)
 
 ci: ## What a change has to pass
 	@.ci/run
