@@ -43,7 +43,7 @@ struct Room {
 let rooms: [Room] = [
     Room(name: "MartletCore", imports: ["CLinux"]),
     Room(name: "MartletJSON", imports: ["MartletCore"]),
-    Room(name: "MartletHTTP", imports: ["MartletCore"]),
+    Room(name: "MartletHTTP", imports: ["MartletCore", "CHeadScan"]),
     Room(
         name: "MartletConfig", imports: ["MartletCore", "MartletJSON", "CYAML", "CLinux"], testExcludes: ["Fixtures"]),
     Room(name: "MartletCrypto", imports: ["MartletCore", "COpenSSL", "CArgon2", "CCrypt"]),
@@ -116,9 +116,10 @@ let rooms: [Room] = [
         testImports: ["BundledProviders", "AppleProvider"]),
 ]
 
-/// Debian's C libraries, one target each.
+/// Debian's C libraries, one target each; `CHeadScan` is a header of ours.
 let libraries: [Target] = [
     .systemLibrary(name: "CLinux"),
+    .systemLibrary(name: "CHeadScan"),
     .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .systemLibrary(name: "CHiredis", providers: [.apt(["libhiredis-dev"])]),

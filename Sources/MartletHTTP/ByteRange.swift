@@ -23,6 +23,12 @@ package struct ByteRange: Sendable, Equatable {
         high = UInt32(truncatingIfNeeded: end)
     }
 
+    @inlinable @inline(__always)
+    init(ordered start: UInt32, _ end: UInt32) {
+        low = start
+        high = end
+    }
+
     @inlinable
     package init(start: Int, count: Int) { self.init(from: start, to: start &+ count) }
 

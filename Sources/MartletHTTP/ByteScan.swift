@@ -1,3 +1,5 @@
+private import CHeadScan
+
 /// The searches that every parser of this room shares: sixteen or eight bytes at a time where there are as many.
 extension Span where Element == UInt8 {
     /// Eight bytes, the first one lowest.
@@ -8,13 +10,13 @@ extension Span where Element == UInt8 {
     }
 
     @inline(__always)
-    private func half(at index: Int) -> UInt32 {
+    func half(at index: Int) -> UInt32 {
         precondition(index >= 0 && index <= count &- 4)
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt32.self)
     }
 
     @inline(__always)
-    private func quarter(at index: Int) -> UInt16 {
+    func quarter(at index: Int) -> UInt16 {
         precondition(index >= 0 && index <= count &- 2)
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt16.self)
     }
@@ -24,6 +26,13 @@ extension Span where Element == UInt8 {
     func has(_ byte: UInt8, at index: Int) -> Bool {
         guard UInt(bitPattern: index) < UInt(bitPattern: count) else { return false }
         return unsafe self[unchecked: index] == byte
+    }
+
+    /// Whether a byte over 0x20 is there: neither white space nor the end of a line.
+    @inline(__always)
+    func hasVisible(at index: Int) -> Bool {
+        guard UInt(bitPattern: index) < UInt(bitPattern: count) else { return false }
+        return unsafe self[unchecked: index] > 0x20
     }
 
     /// Whether a space or tab is there.
@@ -73,38 +82,59 @@ extension Span where Element == UInt8 {
         return unsafe unsafeBitCast(words, to: SIMD16<Int8>.self)
     }
 
-    /// The first byte from `start` on that is not 0x20–0x7E, or `count`.
+    /// The first byte from `start` on that is not 0x20–0x7E, or `count`; made for texts of up to 32 bytes.
     @inline(__always)
-    func endOfText(from start: Int) -> Int {
-        if hasBlock(at: start) {
-            let found = firstMatch(ASCII.areNoText(block(at: start)))
-            if found < 16 { return start &+ found }
-            return endOfLongText(from: start &+ 16)
+    func endOfShortText(from start: Int) -> Int {
+        var index = start
+        if hasBlock(at: index) {
+            let stops = laneBits(ASCII.areNoText(block(at: index)))
+            if stops != 0 { return index &+ stops.trailingZeroBitCount }
+            index &+= 16
+            if hasBlock(at: index) {
+                let stops = laneBits(ASCII.areNoText(block(at: index)))
+                if stops != 0 { return index &+ stops.trailingZeroBitCount }
+                index &+= 16
+            }
         }
-        return endOfLongText(from: start)
+        return endOfText(from: index)
     }
 
+    /// The first byte from `start` on that is not 0x20–0x7E, or `count`.
     @inline(never)
-    private func endOfLongText(from start: Int) -> Int {
+    func endOfText(from start: Int) -> Int {
         var index = start
-        while count >= 64, UInt(bitPattern: index) <= UInt(bitPattern: count &- 64) {
-            // Less 0x20, text is 0–0x5E and everything else is more: the greatest byte of four blocks tells.
-            @inline(__always) func offset(_ part: Int) -> SIMD16<UInt8> {
-                let block = unsafe bytes.unsafeLoadUnaligned(
-                    fromUncheckedByteOffset: index &+ part, as: SIMD16<UInt8>.self)
-                return block &- SIMD16(repeating: 0x20)
-            }
-            let greatest = greater(greater(offset(0), offset(16)), greater(offset(32), offset(48)))
-            if hasMatch(greatest .> SIMD16(repeating: 0x5E)) { break }
-            index &+= 64
+        if count >= 192, UInt(bitPattern: index) <= UInt(bitPattern: count &- 192) {
+            let stops = laneBits(ASCII.areNoText(block(at: index)))
+            if stops != 0 { return index &+ stops.trailingZeroBitCount }
+            index = endOfLongText(from: index)
         }
         while hasBlock(at: index) {
-            let found = firstMatch(ASCII.areNoText(block(at: index)))
-            if found < 16 { return index &+ found }
+            let stops = laneBits(ASCII.areNoText(block(at: index)))
+            if stops != 0 { return index &+ stops.trailingZeroBitCount }
             index &+= 16
         }
-        // The zeros behind the last byte are no text either.
-        return index < count ? index &+ firstMatch(ASCII.areNoText(tailBlock(at: index))) : count
+        guard index < count else { return count }
+        guard count >= 16 else { return index &+ firstMatch(ASCII.areNoText(tailBlock(at: index))) }
+        // The last block again, without what was searched.
+        let last = count &- 16
+        let stops = laneBits(ASCII.areNoText(block(at: last))) &>> UInt32(truncatingIfNeeded: index &- last)
+        return stops != 0 ? index &+ stops.trailingZeroBitCount : count
+    }
+
+    /// Where text from `start` on may end: behind whole runs of 128 bytes of it.
+    ///
+    /// The sixteen bytes at `start` are text. From there on it goes by addresses that are multiples of sixteen, at
+    /// which an instruction can take a block straight from memory.
+    @inline(__always)
+    private func endOfLongText(from start: Int) -> Int {
+        precondition(start >= 0 && start <= count &- 16)
+        return unsafe withUnsafeBytes { memory in
+            guard let base = memory.baseAddress else { return start }
+            var block = unsafe (base + start + 16).alignedDown(toMultipleOf: 16)
+            let last = unsafe base + memory.count
+            while unsafe last - block >= 128 && martlet_is_text(block) { unsafe block += 128 }
+            return unsafe block - base
+        }
     }
 
     /// The first byte from `start` on that is not 0x21–0x7E or is `#` or `?`, or `count`.
@@ -273,29 +303,19 @@ extension Span where Element == UInt8 {
     }
 }
 
+/// One bit per lane, the first one lowest; what lies above the sixteen is zero.
+@inline(__always)
+func laneBits(_ mask: SIMDMask<SIMD16<Int8>>) -> UInt32 {
+    highestBits(unsafe unsafeBitCast(mask, to: SIMD16<Int8>.self))
+}
+
+/// The highest bit of each lane, likewise.
+@inline(__always)
+private func highestBits(_ block: SIMD16<Int8>) -> UInt32 { martlet_lane_bits(block) }
+
 /// The index of the first lane that is set, or 16.
 @inline(__always)
-func firstMatch(_ mask: SIMDMask<SIMD16<Int8>>) -> Int {
-    let halves = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
-    let low = halves[0]
-    if low != 0 { return low.trailingZeroBitCount &>> 3 }
-    let high = halves[1]
-    if high != 0 { return 8 &+ high.trailingZeroBitCount &>> 3 }
-    return 16
-}
-
-/// The greater byte of each lane.
-@inline(__always)
-private func greater(_ left: SIMD16<UInt8>, _ right: SIMD16<UInt8>) -> SIMD16<UInt8> {
-    left.replacing(with: right, where: right .> left)
-}
-
-/// Whether a lane is set; where mostly none is, cheaper than `firstMatch`.
-@inline(__always)
-func hasMatch(_ mask: SIMDMask<SIMD16<Int8>>) -> Bool {
-    let halves = unsafe unsafeBitCast(mask, to: SIMD2<UInt64>.self)
-    return halves[0] | halves[1] != 0
-}
+func firstMatch(_ mask: SIMDMask<SIMD16<Int8>>) -> Int { (laneBits(mask) | 0x1_0000).trailingZeroBitCount }
 
 extension StaticString {
     @inline(__always)

@@ -7,6 +7,11 @@
     /// How many fields it can hold.
     package let capacity: Int
     @usableFromInline package private(set) var count = 0
+    /// One bit for each kind of field that is there.
+    @usableFromInline private(set) var kinds: UInt64 = 0
+    /// Whether a `Connection` field names one of the fields.
+    package private(set) var hasConnectionOptions = false
+    let names = KnownNames()
 
     package init(capacity: Int) {
         self.capacity = max(capacity, 1)
@@ -24,8 +29,13 @@
         }
     }
 
+    /// Whether there is a field of a kind, spelled exactly.
+    @inlinable @inline(__always)
+    package func has(_ known: KnownField) -> Bool { kinds & known.bit != 0 }
+
     /// The index of the first field of a kind, or −1.
     package func firstIndex(of known: KnownField) -> Int {
+        guard has(known) else { return -1 }
         var index = 0
         while index < count {
             if self[index].known == known { return index }
@@ -34,24 +44,28 @@
         return -1
     }
 
-    /// Reads the line at `index` into the place behind the last field.
-    @inline(__always)
-    mutating func readLine(_ bytes: Span<UInt8>, at index: Int) -> LineOutcome {
-        unsafe FieldLine.read(bytes, at: index, into: &base[count])
-    }
+    /// The kind of the field that `readLine` has read.
+    var next: KnownField { unsafe base[count].known }
 
-    /// Adds the field that `readLine` has read; `false` when the list is full.
+    /// Adds the field that was read last, which is of this kind; `false` when the list is full.
     @inline(__always)
-    mutating func keepLine() -> Bool {
+    mutating func keepLine(_ known: KnownField) -> Bool {
         guard count < capacity else { return false }
+        kinds |= known.bit
         count &+= 1
         return true
     }
 
     mutating func markConnectionOption(at index: Int) {
         precondition(index >= 0 && index < count)
-        unsafe base[index].isConnectionOption = true
+        unsafe base[index].markConnectionOption()
+        hasConnectionOptions = true
     }
 
-    mutating func removeAll() { count = 0 }
+    @inline(__always)
+    mutating func removeAll() {
+        count = 0
+        kinds = 0
+        hasConnectionOptions = false
+    }
 }

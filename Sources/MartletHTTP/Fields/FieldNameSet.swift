@@ -13,8 +13,10 @@ package struct FieldNameSet: Sendable {
     private let slots: [Slot]
     /// The folded names, one after the other.
     private let letters: [UInt8]
-    /// One bit per name's hash: most fields of a request are told apart here.
+    /// One bit for each name's length, first and last byte: most other fields of a request are told apart here.
     @usableFromInline let filter: UInt64
+    /// One bit for each known field that is in the set.
+    @usableFromInline let known: UInt64
     @usableFromInline let reservesAuthPrefix: Bool
 
     /// - Parameters:
@@ -28,13 +30,22 @@ package struct FieldNameSet: Sendable {
         var filter: UInt64 = 0
         for name in names where !name.isEmpty {
             let bytes = Array(name.utf8)
-            let hash = NameHash.of(bytes)
+            let hash = NameHash.of(bytes.span)
             var slot = Int(hash) & (size - 1)
             while slots[slot].count > 0 { slot = (slot + 1) & (size - 1) }
             slots[slot] = Slot(hash: hash, start: UInt32(letters.count), count: UInt32(bytes.count))
             letters += bytes.map(Token.fold)
-            filter |= 1 << UInt64(hash >> 26)
+            filter |= 1 << FieldNameSet.filterBit(bytes.count, bytes[0], bytes[bytes.count - 1])
         }
+        var known: UInt64 = 0
+        for field in KnownField.allCases where field != .other {
+            // Names under folding have no other spelling of a known field's name than its own.
+            let name = field.name.description.utf8
+            if names.contains(where: { $0.utf8.map(Token.fold) == name.map(Token.fold) }) {
+                known |= field.bit
+            }
+        }
+        self.known = known
         self.slots = slots
         self.letters = letters
         self.filter = filter
@@ -47,24 +58,35 @@ package struct FieldNameSet: Sendable {
     /// Whether a field of a head or trailer is in the set; `bytes` are those that it was parsed from.
     @inlinable @inline(__always)
     package func contains(_ field: HeadField, in bytes: Span<UInt8>) -> Bool {
-        contains(bytes, field.name, hash: field.nameHash)
+        // No known name begins with the prefix.
+        if field.known != .other { return known & field.known.bit != 0 }
+        return contains(bytes, field.name)
     }
 
-    /// Whether the name at `range` is in the set; `hash` is its `HeadField.nameHash`.
-    @inlinable @inline(__always)
-    package func contains(_ bytes: Span<UInt8>, _ range: ByteRange, hash: UInt32) -> Bool {
-        if reservesAuthPrefix, range.count >= 7, bytes[range.start] | 0x20 == UInt8(ascii: "x"),
-            FieldNameSet.hasAuthPrefix(bytes, range)
+    @inlinable
+    func contains(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
+        guard name.count > 0 else { return false }
+        let (first, last) = (bytes[name.start], bytes[name.end &- 1])
+        if reservesAuthPrefix, first | 0x20 == UInt8(ascii: "x"), name.count >= 7,
+            FieldNameSet.hasAuthPrefix(bytes, name)
         {
             return true
         }
-        return filter &>> UInt64(hash &>> 26) & 1 != 0 && find(bytes, range, hash: hash)
+        return filter &>> FieldNameSet.filterBit(name.count, first, last) & 1 != 0 && find(bytes, name)
     }
 
     /// Whether a name that comes from elsewhere than a parser is in the set.
     package func contains(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
-        return contains(bytes.span, ByteRange(from: 0, to: bytes.count), hash: NameHash.of(bytes))
+        return contains(bytes.span, ByteRange(from: 0, to: bytes.count))
+    }
+
+    /// The bit of `filter` for a name: the same for every spelling of it.
+    @inlinable @inline(__always)
+    static func filterBit(_ count: Int, _ first: UInt8, _ last: UInt8) -> UInt64 {
+        // These two bits are the same in `-`, `.` and `_`, and in a letter's two cases.
+        let (first, last) = (UInt64(first & 0x0C), UInt64(last & 0x0C))
+        return (UInt64(truncatingIfNeeded: count) &+ first &* 4 &+ last &* 7) & 63
     }
 
     @usableFromInline
@@ -77,7 +99,8 @@ package struct FieldNameSet: Sendable {
 
     @inline(never)
     @usableFromInline
-    func find(_ bytes: Span<UInt8>, _ range: ByteRange, hash: UInt32) -> Bool {
+    func find(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
+        let hash = NameHash.of(bytes.extracting(range.bounds))
         let slots = slots.span
         let letters = letters.span
         var index = Int(hash) & (slots.count &- 1)

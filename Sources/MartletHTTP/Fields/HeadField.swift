@@ -1,41 +1,53 @@
 /// One field line of a head or a trailer section: offsets and what is known about it.
 @usableFromInline
 package struct HeadField: Sendable {
+    @usableFromInline let start: UInt32
+    @usableFromInline let nameEnd: UInt32
+    @usableFromInline let valueStart: UInt32
+    @usableFromInline let valueEnd: UInt32
+    @usableFromInline let end: UInt32
+    /// The numbers of `known` and `alias`, a byte each, then what else is true; one word that one instruction writes.
+    @usableFromInline private(set) var tags: UInt32
+
+    private static let obsText: UInt32 = 1 << 16
+    @usableFromInline static var connectionOption: UInt32 { 1 << 24 }
+
     /// The name as it was sent.
-    @usableFromInline package internal(set) var name: ByteRange
+    @inlinable package var name: ByteRange { ByteRange(ordered: start, nameEnd) }
     /// The value without the white space around it.
-    package internal(set) var value: ByteRange
+    @inlinable package var value: ByteRange { ByteRange(ordered: valueStart, valueEnd) }
     /// From the name through CRLF: what to copy when the field is passed on as it is.
-    package internal(set) var line: ByteRange
-    /// The hash of the folded name (lower case, `_` and `.` as `-`); for `FieldNameSet`.
-    @usableFromInline package internal(set) var nameHash: UInt32
+    @inlinable package var line: ByteRange { ByteRange(ordered: start, end) }
     /// The field if its name is spelled exactly, letter case aside.
-    package internal(set) var known: KnownField
+    @inlinable package var known: KnownField { KnownField(code: UInt8(truncatingIfNeeded: tags)) }
     /// The field that a spelling with `_` or `.` would become at an upstream that folds names; else `other`.
-    package internal(set) var alias: KnownField
+    @inlinable package var alias: KnownField { KnownField(code: UInt8(truncatingIfNeeded: tags &>> 8)) }
     /// Whether the value holds bytes over 0x7F (RFC 9110 `obs-text`).
-    package internal(set) var hasObsText: Bool
+    package var hasObsText: Bool { tags & HeadField.obsText != 0 }
     /// Whether a `Connection` field names it.
     ///
     /// Never set for `Host`, `Content-Length` and `Transfer-Encoding`, nor for what is
     /// about the connection anyway: `Keep-Alive`, `Upgrade`.
-    package var isConnectionOption: Bool
+    @inlinable package var isConnectionOption: Bool { tags & HeadField.connectionOption != 0 }
 
-    /// Begins a field: everything about its name, and what it says until something else is found out.
+    /// A line from its beginning to behind its CRLF.
     @inline(__always)
-    mutating func setName(_ range: ByteRange, hash: UInt32, known: KnownField, alias: KnownField) {
-        name = range
-        nameHash = hash
-        self.known = known
-        self.alias = alias
-        hasObsText = false
-        isConnectionOption = false
+    init(from start: Int, nameEnd: Int, valueStart: Int, valueEnd: Int, to end: Int, known: KnownField) {
+        self.start = UInt32(truncatingIfNeeded: start)
+        self.nameEnd = UInt32(truncatingIfNeeded: nameEnd)
+        self.valueStart = UInt32(truncatingIfNeeded: valueStart)
+        self.valueEnd = UInt32(truncatingIfNeeded: valueEnd)
+        self.end = UInt32(truncatingIfNeeded: end)
+        tags = UInt32(known.code)
     }
+
+    /// Says what is rarely true.
+    mutating func note(alias: KnownField, hasObsText: Bool) {
+        tags |= UInt32(alias.code) &<< 8 | (hasObsText ? HeadField.obsText : 0)
+    }
+
+    mutating func markConnectionOption() { tags |= HeadField.connectionOption }
 
     /// A field of no bytes, for a variable to begin with.
-    static var none: HeadField {
-        HeadField(
-            name: .empty, value: .empty, line: .empty, nameHash: 0, known: .other, alias: .other, hasObsText: false,
-            isConnectionOption: false)
-    }
+    static var none: HeadField { HeadField(from: 0, nameEnd: 0, valueStart: 0, valueEnd: 0, to: 0, known: .other) }
 }

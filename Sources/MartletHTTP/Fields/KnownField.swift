@@ -1,20 +1,43 @@
 /// The fields that the gateway itself looks at.
+@usableFromInline
 package enum KnownField: UInt8, Sendable, CaseIterable {
     case other
-    // The first line is what `isJudged` tells by its numbers.
-    case host, connection, contentLength, transferEncoding, te, trailer, upgrade, expect, authorization
-    case proxyAuthorization, proxyAuthenticate, proxyConnection, keepAlive, wwwAuthenticate
+    // `isJudged` and `isOfConnection` go by the numbers of the first three lines.
+    case keepAlive, proxyConnection, xRequestID
+    case connection, contentLength, transferEncoding, te, upgrade
+    case host, trailer, expect, authorization
+    case proxyAuthorization, proxyAuthenticate, wwwAuthenticate
     case forwarded, xForwardedFor, xForwardedProto, xForwardedHost, xForwardedURI, xForwardedMethod, xForwardedPort
-    case xForwardedPrefix, xRealIP, xRequestID
+    case xForwardedPrefix, xRealIP
     case originalURI, originalMethod, originalHost
     case cookie, setCookie, contentType, contentEncoding, cacheControl, date, server, via, maxForwards, retryAfter,
         location
-    case traceparent, tracestate
+    case strictTransportSecurity, traceparent, tracestate
     case secWebSocketKey, secWebSocketAccept, secWebSocketVersion, secWebSocketProtocol, secWebSocketExtensions
+
+    /// The raw value, in which the field is kept; without a call or a branch.
+    @inlinable @inline(__always)
+    var code: UInt8 { unsafe unsafeBitCast(self, to: UInt8.self) }
+
+    /// The field of a `code`.
+    @inlinable @inline(__always)
+    init(code: UInt8) { self = unsafe unsafeBitCast(code, to: KnownField.self) }
+
+    /// One of 64 bits, for sets of known fields.
+    @inlinable @inline(__always)
+    var bit: UInt64 { 1 &<< UInt64(code) }
 
     /// Whether a parser may look at the field's value, or refuse the head because of it.
     @inline(__always)
-    var isJudged: Bool { rawValue &- KnownField.host.rawValue <= KnownField.authorization.rawValue &- 1 }
+    var isJudged: Bool {
+        code &- KnownField.connection.code <= KnownField.authorization.code &- KnownField.connection.code
+    }
+
+    /// Whether an upstream's answer says by it what holds between the upstream and us alone, or what we say ourselves.
+    @inline(__always)
+    var isOfConnection: Bool {
+        code &- KnownField.keepAlive.code <= KnownField.upgrade.code &- KnownField.keepAlive.code
+    }
 
     /// The name in lower case; empty for `other`.
     package var name: StaticString {
@@ -58,6 +81,7 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
         case .maxForwards: "max-forwards"
         case .retryAfter: "retry-after"
         case .location: "location"
+        case .strictTransportSecurity: "strict-transport-security"
         case .traceparent: "traceparent"
         case .tracestate: "tracestate"
         case .secWebSocketKey: "sec-websocket-key"

@@ -13,28 +13,16 @@ struct NameHash {
         state = product ^ (product >> 32)
     }
 
-    /// Takes in the first `count` of sixteen bytes.
-    @inline(__always)
-    mutating func mix(_ words: SIMD2<UInt64>, count: Int) {
-        let unused = UInt64(truncatingIfNeeded: 16 &- count) &* 8
-        if count <= 8 {
-            if count > 0 { mix(words[0] & (UInt64.max &>> (unused &- 64))) }
-        } else {
-            mix(words[0])
-            mix(words[1] & (UInt64.max &>> unused))
-        }
-    }
-
     /// The hash of all that was mixed in.
     var value: UInt32 { UInt32(truncatingIfNeeded: state) }
 
-    /// The hash of a name, in whatever spelling; for names that do not come out of a parser.
-    static func of(_ name: [UInt8]) -> UInt32 {
+    /// The hash of a name, in whatever spelling.
+    static func of(_ name: Span<UInt8>) -> UInt32 {
         var hash = NameHash()
         var word: UInt64 = 0
-        for (index, byte) in name.enumerated() {
+        for index in 0..<name.count {
             let shift = UInt64(truncatingIfNeeded: index & 7) &* 8
-            word |= UInt64(Token.fold(byte)) << shift
+            word |= UInt64(Token.fold(name[index])) &<< shift
             if index & 7 == 7 {
                 hash.mix(word)
                 word = 0

@@ -9,10 +9,13 @@ struct ConnectionOptions {
     private var count = 0
 
     /// Reads them all and marks the fields that they name; `false` when one is malformed or there are too many.
+    @inline(__always)
     mutating func read(_ bytes: Span<UInt8>, _ notes: FramingNotes, _ fields: inout FieldList) -> Bool {
-        if notes.connections == 1 {
-            return takeUsual(bytes, notes.connection) || readList(bytes, notes.connection, &fields)
-        }
+        notes.connections == 1 && takeUsual(bytes, notes.connection) || readAll(bytes, &fields)
+    }
+
+    @inline(never)
+    private mutating func readAll(_ bytes: Span<UInt8>, _ fields: inout FieldList) -> Bool {
         var index = 0
         while index < fields.count {
             let field = fields[index]

@@ -31,11 +31,18 @@ struct FramingNotes {
     }
 
     /// A number of decimal digits only that fits.
+    @inline(__always)
     static func decimal(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int? {
-        guard !range.isEmpty else { return nil }
-        if range.count <= 8, range.end >= 8 { return eightDigits(bytes, range) }
+        if UInt(bitPattern: range.count &- 1) < 8, range.end >= 8, range.end <= bytes.count {
+            return eightDigits(bytes.word(at: range.end &- 8), unused: 8 &- range.count)
+        }
+        return longDecimal(bytes, range)
+    }
+
+    @inline(never)
+    private static func longDecimal(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int? {
         // 18 digits always fit; leading zeros do not buy more.
-        guard range.count <= 18 else { return nil }
+        guard !range.isEmpty, range.count <= 18 else { return nil }
         var value = 0
         var index = range.start
         while index < range.end {
@@ -46,12 +53,12 @@ struct FramingNotes {
         return value
     }
 
-    /// A number of one to eight digits that ends at the eighth byte or later: all digits in one word.
+    /// The number that the eight bytes of `word` end with, less the first `unused`, all digits at once.
     @inline(__always)
-    private static func eightDigits(_ bytes: Span<UInt8>, _ range: ByteRange) -> Int? {
-        let unused = UInt64(truncatingIfNeeded: 8 &- range.count) &* 8
+    private static func eightDigits(_ word: UInt64, unused: Int) -> Int? {
         // The last digit is the highest byte; what stands before the first one becomes zeros.
-        var digits = (bytes.word(at: range.end &- 8) ^ 0x3030_3030_3030_3030) & (UInt64.max &<< unused)
+        let shift = UInt64(truncatingIfNeeded: unused) &* 8
+        var digits = ((word ^ 0x3030_3030_3030_3030) &>> shift) &<< shift
         // A byte over nine sets its highest bit, here or by itself; a carry comes only out of a byte that did.
         guard (digits &+ 0x7676_7676_7676_7676 | digits) & 0x8080_8080_8080_8080 == 0 else { return nil }
         digits = digits &* 10 &+ digits &>> 8

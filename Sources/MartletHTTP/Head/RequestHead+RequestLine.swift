@@ -2,7 +2,31 @@ extension RequestHead {
     /// No method has so long a name.
     static let maximumMethodBytes = 32
 
+    /// Reads a request line of the usual kind at `start`: a method that is usual, a path, perhaps a query.
+    /// - Returns: where the fields begin, or −1: then `readRequestLine` has to look.
+    @inline(__always)
+    mutating func readUsualLine(_ bytes: Span<UInt8>, at start: Int, maximumTargetBytes: Int) -> Int {
+        guard let usual = Method.usual(bytes, at: start) else { return -1 }
+        let name = ByteRange(start: start, count: usual.name.utf8CodeUnitCount)
+        let slash = name.end &+ 1
+        guard bytes.has(UInt8(ascii: "/"), at: slash) else { return -1 }
+        var end = bytes.endOfTargetPart(from: slash)
+        let question = end
+        while bytes.has(UInt8(ascii: "?"), at: end) { end = bytes.endOfTargetPart(from: end &+ 1) }
+        guard end &- slash <= maximumTargetBytes, bytes.hasLineEnd(at: end &+ 9), bytes.has(0x20, at: end),
+            let isOld = HTTPVersion.isHTTP10(bytes, at: end &+ 1)
+        else { return -1 }
+        method = usual
+        methodText = name
+        target = ByteRange(ordered: slash, end)
+        path = ByteRange(ordered: slash, question)
+        query = question == end ? .empty : ByteRange(ordered: question, end)
+        isHTTP10 = isOld
+        return end &+ 11
+    }
+
     /// Reads the request line at `start` (RFC 9112 §3): token, one space, target, one space, version, CRLF.
+    @inline(never)
     mutating func readRequestLine(_ bytes: Span<UInt8>, at start: Int, maximumTargetBytes: Int) -> LineOutcome {
         if let usual = Method.usual(bytes, at: start) {
             method = usual

@@ -10,10 +10,11 @@ struct RequestNotes {
 
     init(isHTTP10: Bool) { self.isHTTP10 = isHTTP10 }
 
-    /// Takes a field into account that is known or stands for a known one.
+    /// Takes the last field into account, whatever it is.
     /// - Returns: why the request must be refused, if so.
     @inline(never)
-    mutating func note(_ field: HeadField, _ bytes: Span<UInt8>, _ head: inout RequestHead) -> HeadFailure? {
+    mutating func note(_ bytes: Span<UInt8>, _ head: inout RequestHead) -> HeadFailure? {
+        let field = head.fields[head.fields.count &- 1]
         switch field.known {
         case .host:
             hosts &+= 1

@@ -67,38 +67,56 @@ package struct RequestParser: Sendable {
         if index == 0, bytes[0] != 0x0D, bytes[0] != 0x0A, !Token.isMember(bytes[0]) {
             return .failure(.badRequestLine)
         }
-        switch head.readRequestLine(bytes, at: index, maximumTargetBytes: maximumTargetBytes) {
-        case .next(let next): index = next
-        case .incomplete:
-            return bytes.count > longestRequestLine ? settle(.badRequestLine, bytes, from: index) : .needMore
-        case .failure(let failure): return settle(failure, bytes, from: index)
+        let fields = head.readUsualLine(bytes, at: index, maximumTargetBytes: maximumTargetBytes)
+        if fields >= 0 {
+            index = fields
+        } else {
+            switch head.readRequestLine(bytes, at: index, maximumTargetBytes: maximumTargetBytes) {
+            case .next(let next): index = next
+            case .incomplete:
+                return bytes.count > longestRequestLine ? settle(.badRequestLine, bytes, from: index) : .needMore
+            case .failure(let failure): return settle(failure, bytes, from: index)
+            }
         }
         isPastRequestLine = true
         return readFields(bytes, at: index, into: &head)
     }
 
     private func readFields(_ bytes: Span<UInt8>, at start: Int, into head: inout RequestHead) -> HeadOutcome {
-        var notes = RequestNotes(isHTTP10: head.isHTTP10)
         var index = start
-        while index < bytes.count {
-            if bytes.hasLineEnd(at: index) {
-                if let failure = notes.finish(bytes, &head) { return .failure(failure) }
-                return .complete(index &+ 2)
+        guard bytes.count >= 16 else { return readFew(bytes, at: start, into: &head) }
+        var notes = RequestNotes(isHTTP10: head.isHTTP10)
+        while true {
+            var known = KnownField.other
+            var isSpecial = false
+            let next = head.fields.readUsualLine(bytes, at: index, &known)
+            if next > 0 {
+                index = next
+            } else {
+                guard next < 0, index < bytes.count, !bytes.hasLineEnd(at: index) else { break }
+                switch head.fields.readLine(bytes, at: index) {
+                case .next(let next): index = next
+                case .incomplete: return .needMore
+                case .failure(let failure): return settle(failure, bytes, from: index)
+                }
+                known = head.fields.next
+                isSpecial = true
             }
-            switch head.fields.readLine(bytes, at: index) {
-            case .next(let next): index = next
-            case .incomplete: return .needMore
-            case .failure(let failure): return settle(failure, bytes, from: index)
-            }
-            guard head.fields.keepLine() else { return .failure(.tooManyFields) }
-            let last = head.fields.count &- 1
-            if head.fields[last].known.isJudged || head.fields[last].alias != .other,
-                let failure = notes.note(head.fields[last], bytes, &head)
-            {
-                return .failure(failure)
-            }
+            guard head.fields.keepLine(known) else { return .failure(.tooManyFields) }
+            if known.isJudged || isSpecial, let failure = notes.note(bytes, &head) { return .failure(failure) }
         }
-        return .needMore
+        guard index < bytes.count else { return .needMore }
+        if let failure = notes.finish(bytes, &head) { return .failure(failure) }
+        return .complete(index &+ 2)
+    }
+
+    /// Behind a request line, less than sixteen bytes in all have no room for a field.
+    @inline(never)
+    private func readFew(_ bytes: Span<UInt8>, at start: Int, into head: inout RequestHead) -> HeadOutcome {
+        guard start < bytes.count, !bytes.hasLineEnd(at: start),
+            case .failure(let failure) = head.fields.readLine(bytes, at: start)
+        else { return .needMore }
+        return settle(failure, bytes, from: start)
     }
 
     /// A line is only refused once it is all there, or cannot be good any more.

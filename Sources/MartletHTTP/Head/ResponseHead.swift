@@ -18,9 +18,29 @@ package struct ResponseHead: ~Copyable {
 
     package init(maximumFields: Int) { fields = FieldList(capacity: maximumFields) }
 
+    /// Reads a status line of the usual kind at the beginning: with a reason that is plain text, or empty.
+    /// - Returns: where the fields begin, or −1: then `readStatusLine` has to look.
+    @inline(__always)
+    mutating func readUsualLine(_ bytes: Span<UInt8>) -> Int {
+        guard bytes.hasBlock(at: 0), let isOld = HTTPVersion.isHTTP10(bytes, at: 0) else { return -1 }
+        // A space and three digits, each byte less what it has at least; see `FramingNotes.decimal`.
+        let digits = bytes.half(at: 8) ^ 0x3030_3020
+        let hundreds = digits &>> 8 & 0xFF
+        guard (digits &+ 0x7676_7600 | digits) & 0x8080_80FF == 0, hundreds &- 1 < 5,
+            unsafe bytes[unchecked: 12] == 0x20
+        else { return -1 }
+        let end = bytes.endOfShortText(from: 13)
+        guard bytes.hasLineEnd(at: end) else { return -1 }
+        isHTTP10 = isOld
+        status = Int(hundreds &* 100 &+ (digits &>> 16 & 0xFF) &* 10 &+ digits &>> 24)
+        reason = ByteRange(ordered: 13, end)
+        return end &+ 2
+    }
+
     /// Reads the status line at `start` (RFC 9112 §4).
     ///
     /// The space before an empty reason may be missing.
+    @inline(never)
     mutating func readStatusLine(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {
         guard start &+ 8 <= bytes.count else { return cutShort(bytes, from: start) }
         guard let isOld = HTTPVersion.isHTTP10(bytes, at: start) else {

@@ -7,13 +7,15 @@ struct ResponseNotes {
 
     init(isHTTP10: Bool) { self.isHTTP10 = isHTTP10 }
 
+    /// Takes the last field into account, one that is about the connection.
     @inline(never)
-    mutating func note(_ known: KnownField, _ value: ByteRange, _ bytes: Span<UInt8>) -> HeadFailure? {
-        if known == .upgrade {
+    mutating func note(_ bytes: Span<UInt8>, _ head: inout ResponseHead) -> HeadFailure? {
+        let field = head.fields[head.fields.count &- 1]
+        if field.known == .upgrade {
             upgrades &+= 1
-            upgrade = value
+            upgrade = field.value
         }
-        return framing.note(known, value, bytes, isHTTP10: isHTTP10)
+        return framing.note(field.known, field.value, bytes, isHTTP10: isHTTP10)
     }
 
     /// Where the body ends (RFC 9112 §6.3) and whether the connection goes on.

@@ -37,29 +37,52 @@ package struct ResponseParser: Sendable {
         head.fields.removeAll()
         guard bytes.count > 0 else { return .needMore }
         guard bytes[0] == UInt8(ascii: "H") else { return .failure(.upstreamBadStatusLine) }
-        var index = 0
-        switch head.readStatusLine(bytes, at: 0) {
-        case .next(let next): index = next
-        case .incomplete: return .needMore
-        case .failure(let failure): return settle(failure, bytes, from: 0)
-        }
-        var notes = ResponseNotes(isHTTP10: head.isHTTP10)
-        while index < bytes.count {
-            if bytes.hasLineEnd(at: index) {
-                if let failure = notes.finish(bytes, method, &head) { return blame(failure) }
-                return .complete(index &+ 2)
-            }
-            switch head.fields.readLine(bytes, at: index) {
+        var index = head.readUsualLine(bytes)
+        if index < 0 {
+            switch head.readStatusLine(bytes, at: 0) {
             case .next(let next): index = next
             case .incomplete: return .needMore
-            case .failure(let failure): return settle(failure, bytes, from: index)
+            case .failure(let failure): return settle(failure, bytes, from: 0)
             }
-            guard head.fields.keepLine() else { return .failure(.upstreamTooManyFields) }
-            let last = head.fields.count &- 1
-            let known = head.fields[last].known
-            if known.isJudged, let failure = notes.note(known, head.fields[last].value, bytes) { return blame(failure) }
         }
-        return .needMore
+        return readFields(bytes, at: index, method, into: &head)
+    }
+
+    private func readFields(
+        _ bytes: Span<UInt8>, at start: Int, _ method: Method, into head: inout ResponseHead
+    ) -> HeadOutcome {
+        guard bytes.count >= 16 else { return readFew(bytes, at: start, into: &head) }
+        var index = start
+        var notes = ResponseNotes(isHTTP10: head.isHTTP10)
+        while true {
+            var known = KnownField.other
+            let next = head.fields.readUsualLine(bytes, at: index, &known)
+            if next > 0 {
+                index = next
+            } else {
+                guard next < 0, index < bytes.count, !bytes.hasLineEnd(at: index) else { break }
+                switch head.fields.readLine(bytes, at: index) {
+                case .next(let next): index = next
+                case .incomplete: return .needMore
+                case .failure(let failure): return settle(failure, bytes, from: index)
+                }
+                known = head.fields.next
+            }
+            guard head.fields.keepLine(known) else { return .failure(.upstreamTooManyFields) }
+            if known.isOfConnection, let failure = notes.note(bytes, &head) { return blame(failure) }
+        }
+        guard index < bytes.count else { return .needMore }
+        if let failure = notes.finish(bytes, method, &head) { return blame(failure) }
+        return .complete(index &+ 2)
+    }
+
+    /// Behind a status line, less than sixteen bytes in all have no room for a field.
+    @inline(never)
+    private func readFew(_ bytes: Span<UInt8>, at start: Int, into head: inout ResponseHead) -> HeadOutcome {
+        guard start < bytes.count, !bytes.hasLineEnd(at: start),
+            case .failure(let failure) = head.fields.readLine(bytes, at: start)
+        else { return .needMore }
+        return settle(failure, bytes, from: start)
     }
 
     /// A line is only refused once it is all there.

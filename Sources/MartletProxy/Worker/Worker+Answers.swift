@@ -181,8 +181,7 @@ extension Worker {
                 isKept = false
             case .contentLength: isKept = isKept && keepsLength && !isInterim
             case .date: hasDate = hasDate || isKept
-            case .other where isStrict:
-                isKept = unsafe isKept && !isStrictTransport(bytes[field.name])
+            case .strictTransportSecurity where isStrict: isKept = false
             default: break
             }
             guard isKept else { continue }
@@ -194,10 +193,6 @@ extension Worker {
         }
         if end > start { unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])) }
         return hasDate
-    }
-
-    private func isStrictTransport(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-        unsafe name.elementsEqual("strict-transport-security".utf8) { $0 | 0x20 == $1 | 0x20 }
     }
 
     // MARK: Body

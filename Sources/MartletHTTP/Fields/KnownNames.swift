@@ -1,0 +1,80 @@
+/// The names of all known fields, laid out for comparison with the first bytes of a line.
+///
+/// A name's length and its last two letters lead to the only field that it can be; one comparison of a block tells
+/// whether it is.
+@safe struct KnownNames: ~Copyable {
+    /// Two to fifteen bytes are looked up in one block, more in two.
+    static let longest = 31
+    private static let slots = 128
+    /// Found by trying: it gives every name a slot of its own.
+    private static let multiplier: UInt32 = 0x2021_0341
+
+    /// First the field of each slot, `other` in most, a byte each.
+    ///
+    /// Then four blocks for each field: for either half of its name what to add to a byte, and what that has to make.
+    private let table: UnsafeMutableRawPointer
+
+    init() {
+        let rows = KnownField.allCases.count * 4
+        unsafe table = .allocate(byteCount: KnownNames.slots + rows * 16, alignment: 16)
+        unsafe table.initializeMemory(as: UInt8.self, repeating: 0, count: KnownNames.slots + rows * 16)
+        // Whatever is added to, nothing makes zero: no name is `other`.
+        for offset in 0..<16 {
+            unsafe table.storeBytes(of: 0xFF, toByteOffset: KnownNames.slots + offset, as: UInt8.self)
+        }
+        for field in KnownField.allCases where field != .other { add(field) }
+    }
+
+    deinit { unsafe table.deallocate() }
+
+    private func add(_ field: KnownField) {
+        let count = field.name.utf8CodeUnitCount
+        precondition(count >= 2 && count <= KnownNames.longest)
+        for offset in 0..<32 {
+            let place = KnownNames.slots + Int(field.rawValue) * 64 + offset / 16 * 32 + offset % 16
+            let byte = offset < count ? field.name.byte(at: offset) : 0xFF
+            // Bit 0x20 tells the two cases of a letter apart; where the name has ended, every byte will do.
+            let added: UInt8 = offset < count ? (byte >= 0x61 ? 0x20 : 0) : 0xFF
+            unsafe table.storeBytes(of: added, toByteOffset: place, as: UInt8.self)
+            unsafe table.storeBytes(of: byte, toByteOffset: place + 16, as: UInt8.self)
+        }
+        let end = UInt16(field.name.byte(at: count - 1)) << 8 | UInt16(field.name.byte(at: count - 2))
+        let slot = KnownNames.slot(count, end)
+        precondition(unsafe table.load(fromByteOffset: slot, as: UInt8.self) == 0)
+        unsafe table.storeBytes(of: field.rawValue, toByteOffset: slot, as: UInt8.self)
+    }
+
+    @inline(__always)
+    private static func slot(_ count: Int, _ end: UInt16) -> Int {
+        let key = UInt32(end | 0x2020) | UInt32(truncatingIfNeeded: count) &<< 16
+        return Int((key &* multiplier) &>> 25)
+    }
+
+    @inline(__always)
+    private func spells(_ block: SIMD16<Int8>, _ code: UInt8, half: Int) -> Bool {
+        let row = unsafe table + KnownNames.slots + Int(code) &* 64 + half &* 32
+        let added = unsafe row.load(as: SIMD16<Int8>.self)
+        return unsafe laneBits((block | added) .== row.load(fromByteOffset: 16, as: SIMD16<Int8>.self)) == 0xFFFF
+    }
+
+    @inline(__always)
+    private func candidate(_ count: Int, _ end: UInt16) -> UInt8 {
+        unsafe table.load(fromByteOffset: KnownNames.slot(count, end), as: UInt8.self)
+    }
+
+    /// The field that the first `count` bytes of `block`, at most fifteen, spell in any letter case.
+    ///
+    /// - Parameter end: the last two of them.
+    @inline(__always)
+    func field(_ block: SIMD16<Int8>, count: Int, end: UInt16) -> KnownField? {
+        let code = candidate(count, end)
+        return spells(block, code, half: 0) ? KnownField(code: code) : nil
+    }
+
+    /// The same for the first `count` bytes of two blocks, at least sixteen.
+    @inline(__always)
+    func field(_ first: SIMD16<Int8>, _ second: SIMD16<Int8>, count: Int, end: UInt16) -> KnownField? {
+        let code = candidate(count, end)
+        return spells(first, code, half: 0) && spells(second, code, half: 1) ? KnownField(code: code) : nil
+    }
+}
