@@ -1,5 +1,6 @@
 """What all rows of a run share: its folder, its origin, its tokens, its load, and the candidates it has started."""
 
+import fcntl
 import http.client
 import pathlib
 import shutil
@@ -23,9 +24,19 @@ class Bench:
         self.rounds, self.seconds, self.options = options.rounds, options.seconds, options
         self.binary = options.binary
         self.work = KEPT / "work"
+        self.peers, self.absent, self.by_candidate, self.by_percentile = {}, {}, {}, {}
+        KEPT.mkdir(exist_ok=True)
+        self.lock = open(KEPT / "lock", "w")
+        try:
+            fcntl.flock(self.lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise Failed("another run is on in this folder, and both would measure each other") from None
         shutil.rmtree(self.work, ignore_errors=True)
-        self.work.mkdir(parents=True)
+        self.work.mkdir()
         self.processes = Processes(self.work)
+
+    def prepare(self):
+        """Makes what is needed for any row, and starts the origin."""
         self.tokens = Tokens(KEPT / "tokens")
         self.load = Generator(self.work, self.tokens)
         self.envoy, self.envoy_reason = install.envoy(KEPT)
@@ -33,10 +44,6 @@ class Bench:
         run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
              "-subj", "/CN=localhost", "-keyout", self.certificate_key, "-out", self.certificate])
         self.origin_process = candidates.start_origin(self)
-        self.peers, self.absent, self.by_candidate, self.by_percentile = {}, {}, {}, {}
-
-    def sign_tokens(self):
-        self.tokens.need(100_000)
 
     def stop_candidates(self):
         """Ends whatever is left of a row, so that the next one begins alone."""

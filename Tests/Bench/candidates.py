@@ -7,7 +7,7 @@ does. Where a peer has a choice of settings for large bodies there is a candidat
 import os
 import shutil
 
-from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port
+from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port, tree
 from tokens import AUDIENCE
 
 MANY = 1_000_000_000
@@ -21,6 +21,10 @@ class Candidate:
         self.name, self.process, self.verifies = name, process, verifies
         self.pid, self.port = process.pid, ports["http"]
         self.ports = ports
+
+    def serving_pid(self):
+        """The process that holds the connections: the last one below, where a master watches over it."""
+        return tree(self.pid)[-1]
 
     def url(self, path="/1k", listener="http"):
         scheme = "https" if listener in ("tls", "h2tls") else "http"
@@ -40,7 +44,7 @@ def nginx_head(folder):
 
 
 def start_origin(bench):
-    """The upstream of all candidates: answers of 1 KiB and other sizes, a sink, an echo of the identity, and the issuer's keys."""
+    """The upstream of all candidates: answers of several sizes, a sink, an echo of the identity, the issuer's keys."""
     folder = bench.work / "origin"
     bench.origin = free_port()
     for name, size in {"0k": 0, "1k": 1024, "64k": 65536, "1m": 1 << 20}.items():

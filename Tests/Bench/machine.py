@@ -1,6 +1,5 @@
 """The machine: its cores and ports, the processes that a run starts and what they use, and the facts a result has to name."""
 
-import ctypes
 import os
 import pathlib
 import platform
@@ -12,7 +11,6 @@ import time
 
 CANDIDATE_CORE = 0
 LOAD_CORE = 1
-PR_SET_PDEATHSIG = 1
 PAGE = os.sysconf("SC_PAGE_SIZE")
 TICK = 1_000_000 / os.sysconf("SC_CLK_TCK")
 
@@ -111,19 +109,19 @@ class Processes:
     def __init__(self, folder):
         self.folder = folder
         self.running = []
-        self.libc = ctypes.CDLL(None, use_errno=True)
 
-    def start(self, name, command, core, folder=None, environment=None):
+    def start(self, name, command, core, folder=None):
         """Starts a process on one core; what it prints goes to `<name>.log`."""
-        def prepare():
+        cores = os.sched_getaffinity(0)
+        with open(self.folder / f"{name}.log", "ab") as log:
+            # The process inherits our own core; to set it in the child would cost it milliseconds of its start.
             os.sched_setaffinity(0, {core})
-            self.libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-
-        with open(self.folder / f"{name}.log", "wb") as log:
-            process = subprocess.Popen(
-                [str(word) for word in command], cwd=folder or self.folder, stdin=subprocess.DEVNULL, stdout=log,
-                stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=prepare,
-                env={**os.environ, **(environment or {})})
+            try:
+                process = subprocess.Popen(
+                    [str(word) for word in command], cwd=folder or self.folder, stdin=subprocess.DEVNULL, stdout=log,
+                    stderr=subprocess.STDOUT, start_new_session=True)
+            finally:
+                os.sched_setaffinity(0, cores)
         process.name = name
         self.running.append(process)
         return process
@@ -131,6 +129,9 @@ class Processes:
     def log(self, name, lines=2):
         text = (self.folder / f"{name}.log").read_text(errors="replace")
         return " / ".join(text.strip().splitlines()[-lines:])[-300:]
+
+    def empty_log(self, process):
+        os.truncate(self.folder / f"{process.name}.log", 0)
 
     def await_port(self, process, port, seconds=20):
         """Waits until a process accepts connections.
@@ -159,7 +160,7 @@ class Processes:
                 os.kill(pid, signal.SIGKILL)
         process.wait()
         self.running.remove(process)
-        (self.folder / f"{process.name}.log").write_bytes(b"")
+        self.empty_log(process)
 
     def stop_all(self):
         for process in list(reversed(self.running)):
@@ -178,7 +179,8 @@ def run(command, **options):
     :raises Failed: when it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
-        raise Failed(f"{pathlib.Path(str(command[0])).name} ended with {done.returncode}: {(done.stderr or done.stdout).strip()[-300:]}")
+        said = (done.stderr or done.stdout).strip()[-300:]
+        raise Failed(f"{pathlib.Path(str(command[0])).name} ended with {done.returncode}: {said}")
     return done.stdout
 
 

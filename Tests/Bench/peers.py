@@ -8,7 +8,6 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 
 from candidates import NGINX_MODULES, Candidate, haproxy, nginx
 from machine import CANDIDATE_CORE, Failed, Unavailable, free_port
@@ -28,8 +27,8 @@ def nginx_lua(bench):
     modules = [f"{NGINX_MODULES}/{name}.so" for name in ("ndk_http_module", "ngx_http_lua_module")]
     need_files(*modules)
     settings = (
-        "set $subject ''; set $email ''; access_by_lua_block { require('verify').access() } proxy_set_header x-auth-subject $subject; "
-        "proxy_set_header x-auth-email $email; proxy_set_header Authorization '';")
+        "set $subject ''; set $email ''; access_by_lua_block { require('verify').access() } "
+        "proxy_set_header x-auth-subject $subject; proxy_set_header x-auth-email $email; proxy_set_header Authorization '';")
     http = f"""lua_package_path "{HERE}/?.lua;/usr/share/lua/5.1/?.lua;;";
       lua_package_cpath "/usr/lib/x86_64-linux-gnu/lua/5.1/?.so;/usr/lib/aarch64-linux-gnu/lua/5.1/?.so;;";
       init_worker_by_lua_block {{ require("verify").configure("{bench.tokens.public}", "{ISSUER}", "{AUDIENCE}") }}"""
@@ -37,7 +36,6 @@ def nginx_lua(bench):
 
 
 def haproxy_jwt(bench):
-    query = "http_auth_bearer,jwt_payload_query"
     frontend = f"""
   http-request set-var(txn.token) http_auth_bearer
   http-request set-var(txn.now) date()

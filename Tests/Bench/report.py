@@ -1,9 +1,7 @@
 """What a run leaves: the tables on the terminal and as Markdown, everything as JSON, and the plots."""
 
 import json
-import pathlib
 import shutil
-import statistics
 
 import machine
 import plots
@@ -31,12 +29,12 @@ def verification(lines):
             rows.append([name, *["–"] * len(cases), reason])
         else:
             rows.append([name, *[findings.get(case, ("–", False))[0] for case in cases], reason or "verifies"])
-    return table(["Candidate", *cases, ""], rows) + "\n"
+    return table(["Candidate", *cases, "Verdict"], rows) + "\n"
 
 
 def results(rows):
     return table(
-        ["Row", "Martlet", "Best peer", "Ratio: median (best, worst)", "Bar", ""],
+        ["Row", "Martlet", "Best peer", "Ratio: median (best, worst)", "Bar", "Verdict"],
         [[row.title, row.martlet, row.peer, row.ratio_text, row.bar, row.verdict] for row in rows])
 
 

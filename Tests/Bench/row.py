@@ -34,6 +34,10 @@ def microseconds(values):
     return f"{statistics.median(values):.1f} µs"
 
 
+def milliseconds(values):
+    return f"{statistics.median(values) / 1000:.2f} ms"
+
+
 def missed(title, why, bar="–"):
     """A row that could not be measured."""
     return Row(title, f"not measured: {why}", bar=bar, met=False)

@@ -1,20 +1,41 @@
 """All rows of the table, by the names under which they can be asked for."""
 
+import rows_counts
 import rows_cpu
+import rows_latency
+import rows_process
 from machine import Failed, Unavailable
 from row import missed
 
 ALL = {
     "known": rows_cpu.known,
+    "instructions": rows_counts.instructions,
     "session": rows_cpu.session,
     "rotation": rows_cpu.rotation,
     "unseen": rows_cpu.unseen,
     "connections": rows_cpu.connections,
     "answers": rows_cpu.answers,
     "uploads": rows_cpu.uploads,
+    "latency": rows_latency.latency,
+    "hits": rows_latency.hits,
     "tls": rows_cpu.tls,
     "http2": rows_cpu.http2,
+    "idle": rows_process.idle,
+    "loops": rows_counts.loops,
+    "flat": rows_process.flat,
+    "start": rows_process.start,
+    "profile": rows_counts.profile,
 }
+
+
+def tokens_needed(options):
+    """How many distinct tokens the rows that were asked for use; each unseen one is used once."""
+    needs = {
+        "rotation": 10_000, "latency": rows_latency.DISTINCT, "flat": rows_process.ALL_TOKENS,
+        "unseen": 1 + options.rounds * rows_cpu.UNSEEN,
+        "hits": 1 + options.rounds * rows_latency.unseen_of_round(options),
+    }
+    return max(needs.get(name, 1) for name in options.rows)
 
 
 def measure(bench, name):

@@ -9,6 +9,8 @@ from candidates import haproxy, haproxy_spliced, martlet, nginx, nginx_unbuffere
 from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port, run
 from row import Row, microseconds
 
+UNSEEN = 8000
+
 
 def compare(title, figures, peers, bar):
     """A row of Martlet against the best of some peers."""
@@ -123,22 +125,22 @@ def verification_time(core):
     return 1_000_000 / float(last[-1])
 
 
-def unseen(bench, each=8000):
+def unseen(bench):
     """Tokens that come for the first time, each of them once."""
     group = [martlet(bench), nginx(bench)]
     verify, position = [], 1
     try:
         for candidate in group:
-            bench.load.exact(candidate.port, count=each)
+            bench.load.exact(candidate.port, count=UNSEEN)
 
         def measure(candidate):
             nonlocal position
             first = position
             if candidate is group[0]:
-                position += each
+                position += UNSEEN
                 verify.append(verification_time(CANDIDATE_CORE))
             return bench.cpu(
-                candidate, lambda: bench.load.exact(candidate.port, first=first, distinct=each, count=each)["requests"])
+                candidate, lambda: bench.load.exact(candidate.port, first=first, distinct=UNSEEN, count=UNSEEN)["requests"])
         figures = bench.interleaved(group, measure)
     finally:
         bench.stop(*group)

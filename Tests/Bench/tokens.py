@@ -101,7 +101,8 @@ class Tokens:
         names = [self.folder / f"tokens.{part}" for part in range(parts)]
         workers = [
             multiprocessing.Process(
-                target=self.write_part, args=(names[part], count * part // parts, count * (part + 1) // parts, issued))
+                target=self.write_part, args=(names[part], count * part // parts, count * (part + 1) // parts, issued),
+                daemon=True)
             for part in range(parts)
         ]
         for worker in workers:

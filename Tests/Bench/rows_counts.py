@@ -1,0 +1,139 @@
+"""The rows that count what the gateway does: instructions by callgrind, and where its time goes by perf.
+
+Instructions of the process itself have next to no noise. Two loads of different length are counted on one process, and the
+difference between them is divided by the difference in requests, which leaves out what each load begins and ends with.
+"""
+
+import re
+import shutil
+import subprocess
+
+from candidates import martlet
+from machine import Failed, Unavailable, Usage, on_load_core, run
+from row import Row
+
+FEW, MANY = 2000, 12000
+PATIENCE = 180
+
+
+class Counted:
+    """A gateway under callgrind."""
+
+    def __init__(self, bench, **settings):
+        if not shutil.which("valgrind"):
+            raise Unavailable("valgrind is not installed")
+        self.bench, self.out = bench, bench.work / "callgrind"
+        self.prefix = f"--vgdb-prefix={bench.work}/vgdb"
+        for part in bench.work.glob("callgrind*"):
+            part.unlink()
+        wrapper = [
+            "valgrind", "--tool=callgrind", f"--callgrind-out-file={self.out}", "--instr-atstart=no", "--fair-sched=yes",
+            self.prefix]
+        self.candidate = martlet(bench, "Martlet counted", wrapper=wrapper, patience=PATIENCE, **settings)
+        self.parts = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.bench.stop(self.candidate)
+
+    def control(self, *words):
+        run(["callgrind_control", self.prefix, *words, str(self.candidate.pid)], timeout=60)
+
+    def count(self, load, requests):
+        """Instructions while a load of so many requests runs."""
+        load(requests)
+        self.control("-d")
+        self.parts += 1
+        text = (self.out.parent / f"{self.out.name}.{self.parts}").read_text()
+        totals = re.search(r"^totals: (\d+)", text, re.MULTILINE)
+        if not totals:
+            raise Failed("callgrind counted nothing")
+        return int(totals.group(1))
+
+    def per_request(self, path="/1k", few=FEW, many=MANY, **options):
+        """User instructions for each request of a load."""
+        def load(requests):
+            self.bench.load.exact(self.candidate.port, path, count=requests, **options)
+        load(few)
+        self.control("-i", "on")
+        less = self.count(load, few)
+        more = self.count(load, many)
+        self.control("-i", "off")
+        return (more - less) / (many - few)
+
+
+def instructions(bench):
+    """User instructions of a request with a known token."""
+    with Counted(bench) as counted:
+        each = counted.per_request()
+    return [Row(
+        "one known token: user instructions per request", f"{each:,.0f}", bar="≤ 6,000", met=each <= 6000,
+        figures={"instructions": [each]})]
+
+
+def loops(bench):
+    """The same with one loop and with two: what they share would show as instructions."""
+    figures = {}
+    for workers in (1, 2):
+        with Counted(bench, workers=workers) as counted:
+            figures[workers] = counted.per_request(few=FEW * workers, many=MANY * workers, connections=64 * workers)
+    ratio = figures[2] / figures[1]
+    return [Row(
+        "two loops beside one: user instructions per request", f"{figures[2]:,.0f}", f"one loop {figures[1]:,.0f}",
+        (ratio,) * 3, "within 2 %", abs(ratio - 1) <= 0.02, figures={str(key): [value] for key, value in figures.items()})]
+
+
+def profile(bench):
+    """Where the time of the first row goes: kernel, the gateway, the C libraries."""
+    gateway = martlet(bench)
+    try:
+        bench.load.wrk(gateway.url(), 1, token=bench.tokens.one())
+        try:
+            shares = sampled(bench, gateway)
+            how = "perf, cpu-clock"
+        except (Unavailable, Failed) as error:
+            before = Usage.of(gateway.pid)
+            bench.load.wrk(gateway.url(), max(bench.seconds, 3), token=bench.tokens.one())
+            used = Usage.of(gateway.pid) - before
+            shares = {"kernel": used.system / (used.user + used.system), "user": used.user / (used.user + used.system)}
+            how = f"process times, because {error}"
+    finally:
+        bench.stop(gateway)
+    text = ", ".join(f"{name} {share * 100:.0f} %" for name, share in shares.items())
+    return [Row("one known token: where the time goes", text, note=how, figures={"shares": shares})]
+
+
+def sampled(bench, gateway):
+    """Shares of the samples by object."""
+    if not shutil.which("perf"):
+        raise Unavailable("perf is not installed")
+    seconds, data = max(bench.seconds, 3), bench.work / "perf.data"
+    perf = subprocess.Popen(
+        on_load_core(["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", "1999", "-o", str(data), "-p", str(gateway.pid),
+                      "--", "sleep", str(seconds)]), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    try:
+        bench.load.wrk(gateway.url(), seconds + 1, token=bench.tokens.one())
+        _, said = perf.communicate(timeout=30)
+    finally:
+        if perf.poll() is None:
+            perf.kill()
+            perf.wait()
+    if perf.returncode != 0:
+        raise Failed(f"perf says: {said.strip()[-150:]}")
+    report = run(["perf", "report", "-i", data, "--stdio", "-q", "--sort", "dso"], stdin=subprocess.DEVNULL)
+    shares = {"kernel": 0.0, "Martlet": 0.0, "libc and libcrypto": 0.0, "others": 0.0}
+    for share, name in re.findall(r"^\s*([\d.]+)%\s+(\S+)", report, re.MULTILINE):
+        if name.startswith(("[kernel", "[k]", "[guest.kernel")):
+            kind = "kernel"
+        elif name == bench.binary.name:
+            kind = "Martlet"
+        elif name.startswith(("libc.", "libc-", "libcrypto", "libssl", "libm.", "ld-linux", "[vdso]")):
+            kind = "libc and libcrypto"
+        else:
+            kind = "others"
+        shares[kind] += float(share) / 100
+    if not shares["kernel"]:
+        raise Failed("perf may not look into the kernel here")
+    return shares

@@ -1,0 +1,143 @@
+"""The rows about the process: its memory, and how soon it serves."""
+
+import os
+import resource
+import socket
+import statistics
+import time
+
+from candidates import martlet, nginx, write_martlet
+from machine import CANDIDATE_CORE, LOAD_CORE, Failed, Unavailable, memory
+from row import Row
+from rows_cpu import SESSION, start_redis
+
+IDLE = 10_000
+STARTS = 11
+ALL_TOKENS = 100_000
+MEBIBYTE = 1 << 20
+
+
+def idle(bench):
+    """Connections that each made one request and stay."""
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < IDLE + 500:
+        raise Unavailable(f"{IDLE} connections need a higher limit of open files than `ulimit -n` allows")
+    figures = {}
+    for start in (martlet, nginx):
+        candidate = start(bench)
+        try:
+            figures[candidate.name] = [idle_memory(bench, candidate)]
+        finally:
+            bench.stop(candidate)
+    mine, theirs = figures["Martlet"][0], figures["nginx"][0]
+    return [Row(
+        f"{IDLE:,} idle connections: memory of each (PSS)", f"{mine / 1024:.2f} KiB", f"nginx {theirs / 1024:.2f} KiB",
+        (mine / theirs,) * 3, "≤ 2 KiB", mine <= 2048, figures=figures)]
+
+
+def idle_memory(bench, candidate):
+    """Bytes that each of many idle connections holds."""
+    bench.load.exact(candidate.port, count=2000)
+    pid = candidate.serving_pid()
+    before = memory(pid)
+    request = (
+        f"GET /0k HTTP/1.1\r\nHost: bench.example\r\nAuthorization: Bearer {bench.tokens.one()}\r\n\r\n").encode()
+    clients = []
+    try:
+        for number in range(IDLE):
+            client = socket.socket()
+            clients.append(client)
+            client.bind((f"127.0.0.{2 + number % 8}", 0))
+            client.connect(("127.0.0.1", candidate.port))
+            client.sendall(request)
+            answer = b""
+            while b"\r\n\r\n" not in answer:
+                some = client.recv(4096)
+                if not some:
+                    raise Failed(f"{candidate.name} closed connection {number}")
+                answer += some
+            if not answer.startswith(b"HTTP/1.1 200"):
+                raise Failed(f"{candidate.name} answered {answer[:40]!r}")
+            client.setblocking(False)
+        time.sleep(2)
+        after = memory(pid)
+        for client in clients:
+            try:
+                client.recv(1)
+                raise Failed(f"{candidate.name} did not keep all connections")
+            except BlockingIOError:
+                pass
+        return (after - before) / IDLE
+    finally:
+        for client in clients:
+            client.close()
+
+
+def flat(bench):
+    """Resident memory while a great many requests come with 100,000 tokens in turn."""
+    wanted, steps = bench.options.flat_requests, 20
+    gateway = martlet(bench)
+    samples, position = [], 0
+    try:
+        for step in range(steps):
+            count = wanted // steps
+            bench.load.exact(gateway.port, first=position % ALL_TOKENS, distinct=ALL_TOKENS, count=count)
+            position += count
+            samples.append((position, memory(gateway.pid, "Rss")))
+            bench.processes.empty_log(gateway.process)
+    finally:
+        bench.stop(gateway)
+    # Flat from where all tokens have come once, or a fifth of the way.
+    base = next((size for done, size in samples if done >= max(ALL_TOKENS, wanted / 5)), samples[-1][1])
+    last = samples[-1][1]
+    grown = last / base
+    along = ", ".join(f"{done:,}: {size / MEBIBYTE:.1f}" for done, size in samples[::3] + samples[-1:])
+    return [Row(
+        f"memory over {position:,} requests with {ALL_TOKENS:,} tokens (RSS)", f"{last / MEBIBYTE:.1f} MiB at the end",
+        f"{base / MEBIBYTE:.1f} MiB early", (grown,) * 3, "flat: ≤ 1.02 × early", grown <= 1.02,
+        f"requests and MiB along the way: {along}", {"rss": [size for _, size in samples]})]
+
+
+def start(bench):
+    """From the fork to the first good answer, with the issuer's keys in Redis since an earlier start."""
+    redis, port = start_redis(bench)
+    settings = {**SESSION, "more": SESSION["more"].format(redis=port)}
+    folder, ports = write_martlet(bench, "Martlet start", **settings)
+    command = [bench.binary, "run", "--config", folder / "config.yaml"]
+    request = (
+        f"GET /1k HTTP/1.1\r\nHost: bench.example\r\nConnection: close\r\nAuthorization: Bearer {bench.tokens.one()}\r\n"
+        "\r\n").encode()
+    times, cores = [], os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {LOAD_CORE})
+    try:
+        for number in range(STARTS + 1):
+            began = time.perf_counter()
+            process = bench.processes.start(folder.name, command, CANDIDATE_CORE, folder)
+            await_answer(process, ports["http"], request)
+            if number > 0:  # the first one fetched the keys
+                times.append((time.perf_counter() - began) * 1000)
+            bench.await_ready(process, ports["admin"])
+            bench.processes.stop(process)
+    finally:
+        os.sched_setaffinity(0, cores)
+        bench.processes.stop(redis)
+    median = statistics.median(times)
+    return [Row(
+        f"start to the first 200 with a warm Redis, {STARTS} starts", f"{median:.1f} ms",
+        bar="≤ 50 ms", met=median <= 50, note=f"best {min(times):.1f} ms, worst {max(times):.1f} ms",
+        figures={"milliseconds": times})]
+
+
+def await_answer(process, port, request, seconds=20):
+    """Asks every 0.2 ms until there is a 200."""
+    end, said = time.monotonic() + seconds, b"nothing"
+    while time.monotonic() < end and process.poll() is None:
+        try:
+            with socket.create_connection(("127.0.0.1", port), timeout=1) as client:
+                client.sendall(request)
+                said = client.recv(64)
+                if said.startswith(b"HTTP/1.1 200"):
+                    return
+        except OSError:
+            pass
+        time.sleep(0.0002)
+    raise Failed(f"{process.name} did not begin to serve; it said {said!r}")
