@@ -98,6 +98,16 @@ extension ByteBuffer {
     @inline(never)
     @usableFromInline static func write(_ value: Int, to place: UnsafeMutablePointer<UInt8>) -> Int {
         let run: UInt = 100_000_000
+        if UInt(bitPattern: value) < run {
+            let digits = eight(UInt32(truncatingIfNeeded: value)).withoutZeros
+            unsafe UnsafeMutableRawPointer(place).storeBytes(of: digits.word.littleEndian, as: UInt64.self)
+            return digits.count
+        }
+        return unsafe writeRuns(value, of: run, to: place)
+    }
+
+    @inline(never)
+    private static func writeRuns(_ value: Int, of run: UInt, to place: UnsafeMutablePointer<UInt8>) -> Int {
         var number = value.magnitude
         var lower: (UInt64, UInt64) = (0, 0)
         var runs = 0

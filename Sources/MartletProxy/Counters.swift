@@ -77,7 +77,7 @@ package let latencyBounds: [Int] = [
 ]
 
 /// The counters of one loop.
-struct Counters {
+struct Counters: ~Copyable {
     /// A place for every status there can be.
     private static let statusLimit = 600
     private static let buckets = latencyBounds.count + 1
@@ -86,12 +86,12 @@ struct Counters {
     /// The same as bytes, for the log.
     private(set) var routeTexts: [[UInt8]] = [Array("-".utf8)]
     private var slots: [String: Int32] = [:]
-    private var statuses = [Int](repeating: 0, count: Counters.statusLimit)
-    private var histogram = [Int](repeating: 0, count: Counters.buckets)
-    private var sums = [0]
+    private var statuses = FlatList(repeating: 0, count: Counters.statusLimit)
+    private var histogram = FlatList(repeating: 0, count: Counters.buckets)
+    private var sums = FlatList(repeating: 0, count: 1)
     private(set) var reasons: [ErrorCode] = ["ok"]
     private(set) var reasonTexts: [[UInt8]] = [Array("ok".utf8)]
-    private var reasonCounts = [0]
+    private var reasonCounts = FlatList(repeating: 0, count: 1)
     private var reasonIndex: [ErrorCode: Int32] = [:]
     var tokenHits = 0
     var tokenMisses = 0
@@ -118,8 +118,8 @@ struct Counters {
         routeNames.append(route)
         routeTexts.append(Array(route.utf8))
         slots[route] = slot
-        statuses.append(contentsOf: repeatElement(0, count: Counters.statusLimit))
-        histogram.append(contentsOf: repeatElement(0, count: Counters.buckets))
+        statuses.append(0, times: Counters.statusLimit)
+        histogram.append(0, times: Counters.buckets)
         sums.append(0)
         return slot
     }
@@ -168,7 +168,8 @@ struct Counters {
             for status in 0..<Counters.statusLimit where statuses[first + status] > 0 {
                 report.requests.append(.init(route: name, status: status, count: statuses[first + status]))
             }
-            let row = Array(histogram[slot * Counters.buckets..<(slot + 1) * Counters.buckets])
+            var row: [Int] = []
+            for bucket in slot * Counters.buckets..<(slot + 1) * Counters.buckets { row.append(histogram[bucket]) }
             if row.contains(where: { $0 > 0 }) { report.latency.append((name, row, sums[slot])) }
         }
         for (index, code) in reasons.enumerated() where reasonCounts[index] > 0 {

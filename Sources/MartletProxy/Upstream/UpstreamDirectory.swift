@@ -3,7 +3,7 @@ internal import MartletCore
 internal import MartletIO
 
 /// The endpoints that a loop sends to: where they are, how busy they are, and how well they did lately.
-struct UpstreamDirectory {
+struct UpstreamDirectory: ~Copyable {
     /// One endpoint as this loop sees it.
     ///
     /// Its index is stable; a retired one is reused once nothing refers to it.
@@ -33,10 +33,10 @@ struct UpstreamDirectory {
     private static let failureLimit = 5
     private static let longestEjection: Int64 = 60_000_000_000
 
-    var endpoints: [Endpoint] = []
+    var endpoints = FlatList<Endpoint>()
     private var known: [EndpointKey: Int32] = [:]
     /// Upstreams by a number that is stable across reloads, because it goes by name.
-    private(set) var groups: [Group] = []
+    private(set) var groups = FlatList<Group>()
     private var groupOfName: [String: Int32] = [:]
     /// For each upstream of the present snapshot, its group.
     private(set) var groupOfUpstream: [Int32] = []
@@ -58,8 +58,13 @@ struct UpstreamDirectory {
     /// - Returns: the endpoints that are not used any more.
     @discardableResult
     mutating func adopt(_ snapshot: Snapshot, resolved: [ResolvedName]) -> [Int32] {
-        groupOfUpstream = snapshot.upstreams.map { enter($0) }
-        let used = Set(groupOfUpstream.flatMap { groups[Int($0)].members })
+        groupOfUpstream.removeAll()
+        var used: Set<Int32> = []
+        for upstream in snapshot.upstreams {
+            let group = enter(upstream)
+            groupOfUpstream.append(group)
+            used.formUnion(groups[Int(group)].members)
+        }
         var retired: [Int32] = []
         for index in endpoints.indices {
             let wasRetired = endpoints[index].isRetired
@@ -71,7 +76,8 @@ struct UpstreamDirectory {
     }
 
     private mutating func enter(_ upstream: Upstream) -> Int32 {
-        let members = upstream.endpoints.map { enter($0, upstream) }
+        var members: [Int32] = []
+        for address in upstream.endpoints { members.append(enter(address, upstream)) }
         if let index = groupOfName[upstream.name] {
             groups[Int(index)].upstream = upstream
             groups[Int(index)].members = members
@@ -146,7 +152,8 @@ struct UpstreamDirectory {
             best = index
         }
         if let best { return best }
-        return group.filter { $0 != avoiding }.min { endpoints[Int($0)].ejectedUntil < endpoints[Int($1)].ejectedUntil }
+        return group.filter { $0 != avoiding }
+            .min { left, right in endpoints[Int(left)].ejectedUntil < endpoints[Int(right)].ejectedUntil }
             ?? group.first
     }
 
@@ -199,15 +206,19 @@ struct UpstreamDirectory {
 
     /// How every endpoint is.
     func report(now: Int64) -> [EndpointReport] {
-        groupOfUpstream.map { groups[Int($0)] }.flatMap { group in
-            group.members.map { index in
+        var reports: [EndpointReport] = []
+        for number in groupOfUpstream {
+            let group = groups[Int(number)]
+            for index in group.members {
                 let endpoint = endpoints[Int(index)]
-                return EndpointReport(
-                    upstream: group.upstream.name, endpoint: String(decoding: endpoint.text, as: UTF8.self),
-                    idle: endpoint.idle.count, active: endpoint.active, failures: endpoint.failures,
-                    isEjected: endpoint.ejections > 0 && endpoint.ejectedUntil > now)
+                reports.append(
+                    EndpointReport(
+                        upstream: group.upstream.name, endpoint: String(decoding: endpoint.text, as: UTF8.self),
+                        idle: endpoint.idle.count, active: endpoint.active, failures: endpoint.failures,
+                        isEjected: endpoint.ejections > 0 && endpoint.ejectedUntil > now))
             }
         }
+        return reports
     }
 }
 
