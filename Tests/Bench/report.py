@@ -55,7 +55,7 @@ def write(folder, bench, checked, rows):
             print(f"  {row.title}: {row.note}")
     (folder / "results.md").write_text(markdown(facts, bench.options, checked, rows), encoding="utf-8")
     everything = {
-        "facts": facts, "rounds": bench.rounds, "seconds": bench.seconds,
+        "facts": facts, "rounds": bench.rounds, "seconds": bench.seconds, "asked": bench.options.rows,
         "rows": [
             {"title": row.title, "martlet": row.martlet, "peer": row.peer, "ratio": row.ratio, "bar": row.bar,
              "met": row.met, "note": row.note, "figures": row.figures} for row in rows],
@@ -70,11 +70,15 @@ def write(folder, bench, checked, rows):
             "Latency at 2,000 requests per second (µs, less is better)", bench.by_percentile), encoding="utf-8")
 
 
-def publish():
-    """Copies what the last run left to where it is committed."""
-    missing = [name for name in FILES if not (KEPT / name).exists()]
+def publish(names):
+    """Copies what the last run left to where it is committed, if that was a whole table."""
+    try:
+        asked = json.loads((KEPT / "results.json").read_text(encoding="utf-8"))["asked"]
+    except (OSError, ValueError, KeyError):
+        asked = []
+    missing = [name for name in names if name not in asked] + [name for name in FILES if not (KEPT / name).exists()]
     if missing:
-        print(f"bench: .bench has no {', '.join(missing)}; run the whole table first")
+        print(f"bench: the last run left no {', '.join(missing)}; run the whole table first")
         return 1
     COMMITTED.mkdir(exist_ok=True)
     for name in FILES:

@@ -6,7 +6,7 @@ import subprocess
 
 from bench import best_of, ratios
 from candidates import haproxy, martlet, nginx
-from load import check
+from generators import check
 from machine import Failed
 from row import Row, milliseconds
 

@@ -7,7 +7,7 @@ import statistics
 import time
 
 from candidates import martlet, nginx, write_martlet
-from machine import CANDIDATE_CORE, LOAD_CORE, Failed, Unavailable, memory
+from machine import CANDIDATE_CORE, LOAD_CORE, Failed, Unavailable, Usage, memory
 from row import Row
 from rows_cpu import SESSION, start_redis
 
@@ -106,7 +106,7 @@ def start(bench):
     request = (
         f"GET /1k HTTP/1.1\r\nHost: bench.example\r\nConnection: close\r\nAuthorization: Bearer {bench.tokens.one()}\r\n"
         "\r\n").encode()
-    times, cores = [], os.sched_getaffinity(0)
+    times, used, cores = [], [], os.sched_getaffinity(0)
     os.sched_setaffinity(0, {LOAD_CORE})
     try:
         for number in range(STARTS + 1):
@@ -115,6 +115,7 @@ def start(bench):
             await_answer(process, ports["http"], request)
             if number > 0:  # the first one fetched the keys
                 times.append((time.perf_counter() - began) * 1000)
+                used.append(Usage.of(process.pid).total / 1000)
             bench.await_ready(process, ports["admin"])
             bench.processes.stop(process)
     finally:
@@ -123,8 +124,8 @@ def start(bench):
     median = statistics.median(times)
     return [Row(
         f"start to the first 200 with a warm Redis, {STARTS} starts", f"{median:.1f} ms",
-        bar="≤ 50 ms", met=median <= 50, note=f"best {min(times):.1f} ms, worst {max(times):.1f} ms",
-        figures={"milliseconds": times})]
+        bar="≤ 50 ms", met=median <= 50, note=f"best {min(times):.1f} ms, worst {max(times):.1f} ms, CPU {statistics.median(used):.1f} ms",
+        figures={"milliseconds": times, "cpu milliseconds": used})]
 
 
 def await_answer(process, port, request, seconds=20):

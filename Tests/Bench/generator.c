@@ -2,7 +2,7 @@
 // one line of JSON. It does what wrk does not: requests at a fixed rate whose latency counts from the moment at which they were
 // due (a server that stalls cannot make the generator wait with it), exact numbers of requests, and tokens that are used once.
 //
-//   load --port 8080 --path /1k --tokens FILE [--first N] [--distinct N] --connections 64 (--count N | --rate N --seconds N)
+//   generator --port 8080 --path /1k --tokens FILE [--first N] [--distinct N] --connections 64 (--count N | --rate N --seconds N)
 //        [--header "Name: value"]… [--body BYTES]
 //
 // The tokens are `distinct` lines of the file from line `first` on, in turn, and after its last line come its first again.
@@ -52,7 +52,7 @@ static long total, started, finished, errors, refusals;
 static char *body;
 
 static void fail(const char *what) {
-    fprintf(stderr, "load: %s: %s\n", what, strerror(errno));
+    fprintf(stderr, "generator: %s: %s\n", what, strerror(errno));
     exit(1);
 }
 
@@ -84,7 +84,7 @@ static void read_tokens(void) {
     }
     if (distinct <= 0) distinct = 1;
     if (distinct > token_count) {
-        fprintf(stderr, "load: %s has only %ld of %ld tokens\n", token_file, token_count, distinct);
+        fprintf(stderr, "generator: %s has only %ld of %ld tokens\n", token_file, token_count, distinct);
         exit(1);
     }
 }
@@ -249,10 +249,10 @@ static void read_arguments(int argc, char **argv) {
             size_t used = strlen(header_text);
             snprintf(header_text + used, sizeof header_text - used, "%s\r\n", value);
             headers = header_text;
-        } else { fprintf(stderr, "load: what is %s?\n", name); exit(64); }
+        } else { fprintf(stderr, "generator: what is %s?\n", name); exit(64); }
     }
     total = rate ? (long)(rate * seconds) : count;
-    if (!port || !token_file || total <= 0 || connections <= 0) { fprintf(stderr, "load: see the head of load.c\n"); exit(64); }
+    if (!port || !token_file || total <= 0 || connections <= 0) { fprintf(stderr, "generator: see the head of generator.c\n"); exit(64); }
 }
 
 int main(int argc, char **argv) {

@@ -1,4 +1,4 @@
-"""The load: wrk for HTTP/1.1, h2load for HTTP/2, and `load.c` where the rate, the number or the tokens have to be exact.
+"""The load: wrk for HTTP/1.1, h2load for HTTP/2, and `generator.c` where the rate, the number or the tokens have to be exact.
 
 A load that got anything but good answers is a failure, not a figure: a round of 401s is fast.
 """
@@ -18,11 +18,11 @@ class Generator:
 
     def __init__(self, folder, tokens):
         self.tokens = tokens
-        self.program = folder / "load"
+        self.program = folder / "generator"
         try:
-            run(["gcc", "-O2", "-o", self.program, HERE / "load.c"])
+            run(["gcc", "-O2", "-o", self.program, HERE / "generator.c"])
         except (OSError, Failed) as error:
-            raise Unavailable(f"load.c cannot be compiled: {error}") from None
+            raise Unavailable(f"generator.c cannot be compiled: {error}") from None
 
     def wrk(self, url, seconds, *, token=None, rotate=0, connections=CONNECTIONS, headers=(), body=0):
         """Saturates a server for a while: with one token, or with the first `rotate` of the pool in turn.
@@ -70,7 +70,7 @@ class Generator:
         return on_load_core([str(word) for word in [*words, *(["--body", body] if body else [])]])
 
     def exact(self, port, path="/1k", **options):
-        """A load by `load.c`; the options are those of ``command``.
+        """A load by `generator.c`; the options are those of ``command``.
 
         :returns: its report, in which `microseconds` are percentiles of latency."""
         report = json.loads(run(self.command(port, path, **options)))
