@@ -18,17 +18,21 @@ static inline uint32_t martlet_lane_bits(martlet_block block) {
 
 typedef unsigned char martlet_bytes __attribute__((ext_vector_type(16)));
 
-// Whether 128 bytes are all 0x20-0x7E; `bytes` is a multiple of sixteen.
-static inline _Bool martlet_is_text(const void *bytes) {
+// The first whole run of 128 bytes from `bytes` on, a multiple of sixteen, that is not all 0x20-0x7E, or that is not
+// there before `end`.
+static inline const void *martlet_end_of_text(const void *bytes, const void *end) {
     const martlet_bytes *block = (const martlet_bytes *)bytes;
-    martlet_bytes least = block[0], greatest = block[0];
+    const martlet_bytes *last = block + ((const char *)end - (const char *)bytes) / 128 * 8;
+    for (; block != last; block += 8) {
+        // Less 0x20, text is 0-0x5E and everything else is more.
+        martlet_bytes greatest = block[0] - 0x20;
 #pragma clang loop unroll(full)
-    for (int index = 1; index < 8; index++) {
-        least = __builtin_elementwise_min(least, block[index]);
-        greatest = __builtin_elementwise_max(greatest, block[index]);
+        for (int index = 1; index < 8; index++) {
+            greatest = __builtin_elementwise_max(greatest, (martlet_bytes)(block[index] - 0x20));
+        }
+        if (martlet_lane_bits((martlet_block)(greatest > 0x5E))) break;
     }
-    // What is under 0x20 or over 0x7E gets the highest bit by one of these.
-    return martlet_lane_bits((martlet_block)((least - 0x20) | greatest | (greatest + 1))) == 0;
+    return block;
 }
 
 #endif

@@ -68,73 +68,28 @@ extension Span where Element == UInt8 {
     func tailBlock(at index: Int) -> SIMD16<Int8> {
         let left = count &- index
         precondition(index >= 0 && left >= 0 && left < 16)
-        var words = SIMD2<UInt64>()
-        if count >= 16 {
-            let last = unsafe unsafeBitCast(block(at: count &- 16), to: SIMD2<UInt64>.self)
-            let surplus = (16 &- left) &* 8
-            words[0] = last[0] >> surplus | last[1] << (64 &- surplus)
-            words[1] = last[1] >> surplus
-        } else {
-            for offset in 0..<left {
-                words[offset >> 3] |= UInt64(self[index &+ offset]) &<< UInt64(truncatingIfNeeded: (offset & 7) &* 8)
-            }
-        }
+        guard count >= 16 else { return shortBlock(at: index) }
+        let last = unsafe unsafeBitCast(block(at: count &- 16), to: SIMD2<UInt64>.self)
+        let surplus = (16 &- left) &* 8
+        let words = SIMD2(last[0] >> surplus | last[1] << (64 &- surplus), last[1] >> surplus)
         return unsafe unsafeBitCast(words, to: SIMD16<Int8>.self)
     }
 
-    /// The first byte from `start` on that is not 0x20–0x7E, or `count`; made for texts of up to 32 bytes.
+    /// The same where there are fewer than sixteen bytes in all.
     @inline(__always)
-    func endOfShortText(from start: Int) -> Int {
-        var index = start
-        if hasBlock(at: index) {
-            let stops = laneBits(ASCII.areNoText(block(at: index)))
-            if stops != 0 { return index &+ stops.trailingZeroBitCount }
-            index &+= 16
-            if hasBlock(at: index) {
-                let stops = laneBits(ASCII.areNoText(block(at: index)))
-                if stops != 0 { return index &+ stops.trailingZeroBitCount }
-                index &+= 16
-            }
+    private func shortBlock(at index: Int) -> SIMD16<Int8> {
+        let left = count &- index
+        var words = SIMD2<UInt64>()
+        if left >= 8 {
+            words[0] = word(at: index)
+            words[1] = word(at: count &- 8) >> ((16 &- left) &* 8)
+        } else if left >= 4 {
+            words[0] = UInt64(half(at: index)) | UInt64(half(at: count &- 4)) << ((left &- 4) &* 8)
+        } else if left > 0 {
+            words[0] = UInt64(self[index]) | UInt64(self[index &+ left / 2]) << (left / 2 &* 8)
+            words[0] |= UInt64(self[count &- 1]) << ((left &- 1) &* 8)
         }
-        return endOfText(from: index)
-    }
-
-    /// The first byte from `start` on that is not 0x20–0x7E, or `count`.
-    @inline(never)
-    func endOfText(from start: Int) -> Int {
-        var index = start
-        if count >= 192, UInt(bitPattern: index) <= UInt(bitPattern: count &- 192) {
-            let stops = laneBits(ASCII.areNoText(block(at: index)))
-            if stops != 0 { return index &+ stops.trailingZeroBitCount }
-            index = endOfLongText(from: index)
-        }
-        while hasBlock(at: index) {
-            let stops = laneBits(ASCII.areNoText(block(at: index)))
-            if stops != 0 { return index &+ stops.trailingZeroBitCount }
-            index &+= 16
-        }
-        guard index < count else { return count }
-        guard count >= 16 else { return index &+ firstMatch(ASCII.areNoText(tailBlock(at: index))) }
-        // The last block again, without what was searched.
-        let last = count &- 16
-        let stops = laneBits(ASCII.areNoText(block(at: last))) &>> UInt32(truncatingIfNeeded: index &- last)
-        return stops != 0 ? index &+ stops.trailingZeroBitCount : count
-    }
-
-    /// Where text from `start` on may end: behind whole runs of 128 bytes of it.
-    ///
-    /// The sixteen bytes at `start` are text. From there on it goes by addresses that are multiples of sixteen, at
-    /// which an instruction can take a block straight from memory.
-    @inline(__always)
-    private func endOfLongText(from start: Int) -> Int {
-        precondition(start >= 0 && start <= count &- 16)
-        return unsafe withUnsafeBytes { memory in
-            guard let base = memory.baseAddress else { return start }
-            var block = unsafe (base + start + 16).alignedDown(toMultipleOf: 16)
-            let last = unsafe base + memory.count
-            while unsafe last - block >= 128 && martlet_is_text(block) { unsafe block += 128 }
-            return unsafe block - base
-        }
+        return unsafe unsafeBitCast(words, to: SIMD16<Int8>.self)
     }
 
     /// The first byte from `start` on that is not 0x21–0x7E or is `#` or `?`, or `count`.
@@ -158,42 +113,28 @@ extension Span where Element == UInt8 {
         return index
     }
 
-    /// The first byte from `start` on that a path cannot have as it stands: `%`, `\`, or what no target may hold; or
-    /// `count`.
+    /// Whether none of the bytes means anything in a path but itself: no `%`, `\`, or what no target may hold, and no
+    /// `/` with `/` or `.` behind it.
     @inline(__always)
-    func endOfPlainPath(from start: Int) -> Int {
-        var index = start
-        while hasBlock(at: index) {
-            let block = block(at: index)
-            let outside = (block .<= ASCII.space) .| (block .== ASCII.delete) .| (block .== ASCII.hash)
-            let found = firstMatch(
-                outside .| (block .== ASCII.question) .| (block .== ASCII.percent) .| (block .== ASCII.backslash))
-            if found < 16 { return index &+ found }
-            index &+= 16
+    var isPlainPath: Bool {
+        guard count >= 16 else {
+            return Span.plainPathFaults(shortBlock(at: 0)) & (1 &<< UInt32(truncatingIfNeeded: count) &- 1) == 0
         }
-        while index < count, PathByte.isPlain(self[index]) { index &+= 1 }
-        return index
+        var index = 0
+        while hasBlock(at: index), Span.plainPathFaults(block(at: index)) == 0 {
+            if index == count &- 16 { return true }
+            // Each block begins with the last byte of the one before it; the last one ends where the path does.
+            index = Swift.min(index &+ 15, count &- 16)
+        }
+        return false
     }
 
-    /// The first `/` from `start` on with `/` or `.` behind it, or `count`.
     @inline(__always)
-    func nextSuspectSlash(from start: Int) -> Int {
-        var index = start
-        while hasBlock(at: index &+ 1) {
-            let follower = block(at: index &+ 1)
-            let suspect = (follower .== ASCII.slash) .| (follower .== ASCII.dot)
-            let found = firstMatch((block(at: index) .== ASCII.slash) .& suspect)
-            if found < 16 { return index &+ found }
-            index &+= 16
-        }
-        while index &+ 1 < count {
-            let follower = self[index &+ 1]
-            if self[index] == UInt8(ascii: "/"), follower == UInt8(ascii: "/") || follower == UInt8(ascii: ".") {
-                return index
-            }
-            index &+= 1
-        }
-        return count
+    private static func plainPathFaults(_ block: SIMD16<Int8>) -> UInt32 {
+        let outside = (block .<= ASCII.space) .| (block .== ASCII.delete) .| (block .== ASCII.hash)
+        let special = (block .== ASCII.question) .| (block .== ASCII.percent) .| (block .== ASCII.backslash)
+        let slashes = laneBits(block .== ASCII.slash)
+        return laneBits(outside .| special) | slashes & (slashes | laneBits(block .== ASCII.dot)) &>> 1
     }
 
     /// The first byte from `start` on that is none of `A–Z a–z 0–9 - _ ~ .`, or the first of two dots, or `count`.
@@ -311,7 +252,7 @@ func laneBits(_ mask: SIMDMask<SIMD16<Int8>>) -> UInt32 {
 
 /// The highest bit of each lane, likewise.
 @inline(__always)
-private func highestBits(_ block: SIMD16<Int8>) -> UInt32 { martlet_lane_bits(block) }
+func highestBits(_ block: SIMD16<Int8>) -> UInt32 { martlet_lane_bits(block) }
 
 /// The index of the first lane that is set, or 16.
 @inline(__always)

@@ -3,7 +3,29 @@
 /// Narrower than the grammar of RFC 3986: no user information, no percent-encoding, no empty label, no empty port, so
 /// that nothing behind us can read another host out of it.
 enum HostValue {
+    /// - Parameter requiresPort: whether a port has to be there.
+    @inline(__always)
     static func isValid(_ bytes: Span<UInt8>, _ range: ByteRange, requiresPort: Bool = false) -> Bool {
+        guard UInt(bitPattern: range.count &- 1) < 15, bytes.hasBlock(at: range.start) else {
+            return isRareValid(bytes, range, requiresPort: requiresPort)
+        }
+        let block = bytes.block(at: range.start)
+        let isDot = block .== ASCII.dot
+        let isLabel = ASCII.areNameCharacters(block) .| isDot .| (block .== ASCII.underscore) .| (block .== ASCII.tilde)
+        let end = min(firstMatch(.!isLabel), range.count)
+        // An empty label is a dot at the beginning or behind another.
+        let dots = laneBits(isDot)
+        guard (dots &<< 1 | 1) & dots & (1 &<< UInt32(truncatingIfNeeded: end) &- 1) == 0, end > 0 else {
+            return isRareValid(bytes, range, requiresPort: requiresPort)
+        }
+        if end == range.count { return !requiresPort }
+        let colon = range.start &+ end
+        return bytes.has(UInt8(ascii: ":"), at: colon) && isPort(bytes, ByteRange(ordered: colon &+ 1, range.end))
+    }
+
+    /// One that is long or an address in brackets, or none.
+    @inline(never)
+    private static func isRareValid(_ bytes: Span<UInt8>, _ range: ByteRange, requiresPort: Bool) -> Bool {
         guard !range.isEmpty, range.count <= 261 else { return false }
         let end: Int
         if bytes[range.start] == UInt8(ascii: "[") {
@@ -21,6 +43,7 @@ enum HostValue {
         return bytes[end] == UInt8(ascii: ":") && isPort(bytes, ByteRange(from: end &+ 1, to: range.end))
     }
 
+    @inline(__always)
     private static func isPort(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
         guard range.count <= 5, let port = FramingNotes.decimal(bytes, range) else { return false }
         return port <= 65535

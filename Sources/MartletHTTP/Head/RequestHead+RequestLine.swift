@@ -2,13 +2,13 @@ extension RequestHead {
     /// No method has so long a name.
     static let maximumMethodBytes = 32
 
-    /// Reads a request line of the usual kind at `start`: a method that is usual, a path, perhaps a query.
+    /// Reads a request line of the usual kind at the beginning: a method that is usual, a path, perhaps a query.
     /// - Returns: where the fields begin, or −1: then `readRequestLine` has to look.
     @inline(__always)
-    mutating func readUsualLine(_ bytes: Span<UInt8>, at start: Int, maximumTargetBytes: Int) -> Int {
-        guard let usual = Method.usual(bytes, at: start) else { return -1 }
-        let name = ByteRange(start: start, count: usual.name.utf8CodeUnitCount)
-        let slash = name.end &+ 1
+    mutating func readUsualLine(_ bytes: Span<UInt8>, maximumTargetBytes: Int) -> Int {
+        guard let usual = Method.usual(bytes, at: 0) else { return -1 }
+        let name = ByteRange(ordered: 0, usual.name.utf8CodeUnitCount)
+        let slash = usual.name.utf8CodeUnitCount &+ 1
         guard bytes.has(UInt8(ascii: "/"), at: slash) else { return -1 }
         var end = bytes.endOfTargetPart(from: slash)
         let question = end

@@ -53,12 +53,25 @@ package struct RequestParser: Sendable {
 
     private mutating func parseAll(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
         head.clear()
+        var index = head.readUsualLine(bytes, maximumTargetBytes: maximumTargetBytes)
+        if index < 0 {
+            switch readRareLine(bytes, into: &head) {
+            case .complete(let next): index = next
+            case let outcome: return outcome
+            }
+        }
+        isPastRequestLine = true
+        return readFields(bytes, at: index, into: &head)
+    }
+
+    /// Reads a request line of any kind.
+    /// - Returns: `complete` with where the fields begin.
+    @inline(never)
+    private func readRareLine(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
         var index = 0
         var emptyLines = 0
         // RFC 9112 §2.2: empty lines before a request line are left over from the request before.
-        while index &+ 1 < bytes.count, bytes[index] == 0x0D, bytes[index &+ 1] == 0x0A,
-            emptyLines < RequestParser.maximumEmptyLines
-        {
+        while bytes.hasLineEnd(at: index), emptyLines < RequestParser.maximumEmptyLines {
             index &+= 2
             emptyLines &+= 1
         }
@@ -67,19 +80,12 @@ package struct RequestParser: Sendable {
         if index == 0, bytes[0] != 0x0D, bytes[0] != 0x0A, !Token.isMember(bytes[0]) {
             return .failure(.badRequestLine)
         }
-        let fields = head.readUsualLine(bytes, at: index, maximumTargetBytes: maximumTargetBytes)
-        if fields >= 0 {
-            index = fields
-        } else {
-            switch head.readRequestLine(bytes, at: index, maximumTargetBytes: maximumTargetBytes) {
-            case .next(let next): index = next
-            case .incomplete:
-                return bytes.count > longestRequestLine ? settle(.badRequestLine, bytes, from: index) : .needMore
-            case .failure(let failure): return settle(failure, bytes, from: index)
-            }
+        switch head.readRequestLine(bytes, at: index, maximumTargetBytes: maximumTargetBytes) {
+        case .next(let next): return .complete(next)
+        case .incomplete:
+            return bytes.count > longestRequestLine ? settle(.badRequestLine, bytes, from: index) : .needMore
+        case .failure(let failure): return settle(failure, bytes, from: index)
         }
-        isPastRequestLine = true
-        return readFields(bytes, at: index, into: &head)
     }
 
     private func readFields(_ bytes: Span<UInt8>, at start: Int, into head: inout RequestHead) -> HeadOutcome {

@@ -13,6 +13,9 @@ package struct ResponseHead: ~Copyable {
     /// The value of `Upgrade` when `Connection` names it, else empty.
     package internal(set) var upgrade = ByteRange.empty
 
+    /// What of the fields passes to a client as it stands.
+    package internal(set) var kept = KeptRuns()
+
     /// Whether another head follows for the same request; 101 is final here, for it ends HTTP.
     package var isInterim: Bool { status < 200 && status != 101 }
 

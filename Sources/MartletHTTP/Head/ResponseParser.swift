@@ -54,6 +54,7 @@ package struct ResponseParser: Sendable {
         guard bytes.count >= 16 else { return readFew(bytes, at: start, into: &head) }
         var index = start
         var notes = ResponseNotes(isHTTP10: head.isHTTP10)
+        head.kept.begin(at: start)
         while true {
             var known = KnownField.other
             let next = head.fields.readUsualLine(bytes, at: index, &known)
@@ -73,6 +74,7 @@ package struct ResponseParser: Sendable {
         }
         guard index < bytes.count else { return .needMore }
         if let failure = notes.finish(bytes, method, &head) { return blame(failure) }
+        head.kept.end(at: index, isWhole: !head.fields.hasConnectionOptions)
         return .complete(index &+ 2)
     }
 

@@ -15,9 +15,14 @@ package enum PathNormalizer {
         _ path: Span<UInt8>, keepsEncodedSlash: Bool, keepsEncodedPercent: Bool, into out: inout ByteBuffer
     ) -> PathOutcome {
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .failure(.pathAmbiguous) }
-        if path.endOfPlainPath(from: 0) == path.count, path.nextSuspectSlash(from: 0) == path.count {
-            return .unchanged
-        }
+        if path.isPlainPath { return .unchanged }
+        return judge(path, keepsEncodedSlash, keepsEncodedPercent, &out)
+    }
+
+    @inline(never)
+    private static func judge(
+        _ path: Span<UInt8>, _ keepsEncodedSlash: Bool, _ keepsEncodedPercent: Bool, _ out: inout ByteBuffer
+    ) -> PathOutcome {
         var check = PathCheck(keepsEncodedSlash: keepsEncodedSlash, keepsEncodedPercent: keepsEncodedPercent)
         guard check.accepts(path) else { return .failure(.pathAmbiguous) }
         guard check.needsRewrite else { return .unchanged }

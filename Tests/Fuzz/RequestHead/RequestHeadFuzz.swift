@@ -28,6 +28,12 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
         precondition(reserved.contains(field, in: bytes.span) == reserved.contains(name))
         precondition(!bytes[field.value.bounds].contains { $0 == 10 || $0 == 13 || $0 == 0 })
         end = field.line.end
+        // The short ways of reading a line come to what the whole grammar says.
+        var offset = field.line.start
+        let plain = TrailerLines.next(bytes.span, from: &offset)
+        precondition(offset == end && plain?.name == field.name && plain?.value == field.value)
+        precondition(plain?.known == field.known && plain?.alias == field.alias)
+        precondition(plain?.hasObsText == field.hasObsText && head.fields.has(field.known))
     }
     if head.authorization >= 0 {
         let value = head.fields[head.authorization].value

@@ -25,6 +25,34 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     for index in 0..<head.fields.count {
         let field = head.fields[index]
         precondition(field.line.end <= consumed && field.value.end + 2 <= field.line.end)
+        // The short ways of reading a line come to what the whole grammar says.
+        var offset = field.line.start
+        let plain = TrailerLines.next(bytes.span, from: &offset)
+        precondition(offset == field.line.end && plain?.name == field.name && plain?.value == field.value)
+        precondition(plain?.known == field.known && plain?.alias == field.alias)
+        precondition(plain?.hasObsText == field.hasObsText && head.fields.has(field.known))
     }
+    if head.kept.count >= 0 { precondition(keptLines(head, bytes) == passing(head, bytes)) }
     return 0
+}
+
+/// What the kept runs say that a client gets.
+private func keptLines(_ head: borrowing ResponseHead, _ bytes: [UInt8]) -> [UInt8] {
+    var lines: [UInt8] = []
+    for index in 0..<head.kept.count { lines += bytes[head.kept[index].bounds] }
+    return lines
+}
+
+/// The same, field by field.
+private func passing(_ head: borrowing ResponseHead, _ bytes: [UInt8]) -> [UInt8] {
+    var lines: [UInt8] = []
+    for index in 0..<head.fields.count {
+        let field = head.fields[index]
+        switch field.known {
+        case .connection, .keepAlive, .proxyConnection, .transferEncoding, .te, .upgrade, .contentLength, .xRequestID:
+            continue
+        default: if !field.isConnectionOption { lines += bytes[field.line.bounds] }
+        }
+    }
+    return lines
 }

@@ -1,0 +1,57 @@
+private import CHeadScan
+
+/// The search for the end of text, in short values and in long ones.
+extension Span where Element == UInt8 {
+    /// The first byte from `start` on that is not 0x20–0x7E, or `count`; made for texts of up to 32 bytes.
+    @inline(__always)
+    func endOfShortText(from start: Int) -> Int {
+        var index = start
+        if hasBlock(at: index) {
+            let stops = laneBits(ASCII.areNoText(block(at: index)))
+            if stops != 0 { return index &+ stops.trailingZeroBitCount }
+            index &+= 16
+            if hasBlock(at: index) {
+                let stops = laneBits(ASCII.areNoText(block(at: index)))
+                if stops != 0 { return index &+ stops.trailingZeroBitCount }
+                index &+= 16
+            }
+        }
+        return endOfText(from: index)
+    }
+
+    /// The first byte from `start` on that is not 0x20–0x7E, or `count`.
+    @inline(never)
+    func endOfText(from start: Int) -> Int {
+        var index = start
+        if count >= 192, UInt(bitPattern: index) <= UInt(bitPattern: count &- 192) {
+            let stops = laneBits(ASCII.areNoText(block(at: index)))
+            if stops != 0 { return index &+ stops.trailingZeroBitCount }
+            index = endOfLongText(from: index)
+        }
+        while hasBlock(at: index) {
+            let stops = laneBits(ASCII.areNoText(block(at: index)))
+            if stops != 0 { return index &+ stops.trailingZeroBitCount }
+            index &+= 16
+        }
+        guard index < count else { return count }
+        guard count >= 16 else { return index &+ firstMatch(ASCII.areNoText(tailBlock(at: index))) }
+        // The last block again, without what was searched.
+        let last = count &- 16
+        let stops = laneBits(ASCII.areNoText(block(at: last))) &>> UInt32(truncatingIfNeeded: index &- last)
+        return stops != 0 ? index &+ stops.trailingZeroBitCount : count
+    }
+
+    /// Where text from `start` on may end: behind whole runs of 128 bytes of it.
+    ///
+    /// The sixteen bytes at `start` are text. From there on it goes by addresses that are multiples of sixteen, at
+    /// which an instruction can take a block straight from memory.
+    @inline(__always)
+    private func endOfLongText(from start: Int) -> Int {
+        precondition(start >= 0 && start <= count &- 16)
+        return unsafe withUnsafeBytes { memory in
+            guard let base = memory.baseAddress else { return start }
+            let block = unsafe (base + start + 16).alignedDown(toMultipleOf: 16)
+            return unsafe martlet_end_of_text(block, base + memory.count) - base
+        }
+    }
+}
