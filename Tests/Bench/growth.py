@@ -75,9 +75,7 @@ def timed(bench, settings, load):
 
 
 def measure(bench, say):
-    """Prints how cost grows, and leaves it in the run's folder.
-
-    :returns: the table as Markdown."""
+    """The table of all scenarios, as Markdown."""
     lines, first = [], {}
     for what, value, settings, load in scenarios():
         say(f"measuring {what}: {value}")

@@ -8,6 +8,7 @@ import plots
 from bench import KEPT, ROOT
 
 COMMITTED = ROOT / "Tests/Bench/results"
+GROWTH = "growth.md"
 FILES = ("results.md", "cpu.svg", "latency.svg")
 
 
@@ -38,10 +39,21 @@ def results(rows):
         [[row.title, row.martlet, row.peer, row.ratio_text, row.bar, row.verdict] for row in rows])
 
 
+def place(facts):
+    return (
+        f"{facts['date']}; {facts['processor']}, {facts['cores']} cores, Linux {facts['kernel']}; {facts['martlet']}")
+
+
+def write_growth(folder, binary, text):
+    """Prints how cost grows and leaves it in a folder."""
+    print(text)
+    (folder / GROWTH).write_text(f"{place(machine.facts(binary))}.\n\n{text}\n", encoding="utf-8")
+
+
 def markdown(facts, options, checked, rows):
     about = (
-        f"{facts['date']}; {facts['processor']}, {facts['cores']} cores, Linux {facts['kernel']}; {facts['martlet']}; "
-        f"{facts['nginx']}; {facts['haproxy']}; {facts['openssl']}. {options.rounds} rounds of {options.seconds} s.")
+        f"{place(facts)}; {facts['nginx']}; {facts['haproxy']}; {facts['openssl']}. "
+        f"{options.rounds} rounds of {options.seconds} s.")
     notes = "".join(f"\n* {row.title}: {row.note}" for row in rows if row.note)
     return f"{about}\n\n{results(rows)}\n{notes}\n\nWho verifies:\n\n{verification(checked)}"
 
@@ -71,7 +83,7 @@ def write(folder, bench, checked, rows):
 
 
 def publish(names):
-    """Copies what the last run left to where it is committed, if that was a whole table."""
+    """Copies what the last run left to where it is committed, if that was a whole table, and the last word on growth."""
     try:
         asked = json.loads((KEPT / "results.json").read_text(encoding="utf-8"))["asked"]
     except (OSError, ValueError, KeyError):
@@ -81,7 +93,7 @@ def publish(names):
         print(f"bench: the last run left no {', '.join(missing)}; run the whole table first")
         return 1
     COMMITTED.mkdir(exist_ok=True)
-    for name in FILES:
+    for name in [*FILES, *([GROWTH] if (KEPT / GROWTH).exists() else [])]:
         shutil.copy(KEPT / name, COMMITTED / name)
         print(COMMITTED / name)
     return 0
