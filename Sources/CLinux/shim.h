@@ -195,6 +195,20 @@ static inline int martlet_spawn(pid_t *pid, const char *file, char *const argume
     posix_spawn_file_actions_destroy(&actions);
     return error;
 }
+/* Moves bytes between a socket and a pipe without copying them; never waits for the pipe. */
+ssize_t splice(int, int64_t *, int, int64_t *, size_t, unsigned);
+static inline ssize_t martlet_splice(int from, int to, size_t count) {
+    return splice(from, NULL, to, NULL, count, 1U | 2U); /* SPLICE_F_MOVE, SPLICE_F_NONBLOCK */
+}
+/* A pipe with room for `size` bytes, or for fewer where the user has too many (F_SETPIPE_SZ). */
+static inline int martlet_body_pipe(int *read_end, int *write_end, int size) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
+    (void)fcntl(ends[1], 1031, size);
+    *read_end = ends[0];
+    *write_end = ends[1];
+    return 0;
+}
 static inline int martlet_channel(int ends[2]) {
     return socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends);
 }

@@ -77,6 +77,10 @@ struct Client: ~Copyable, SlabElement {
     var input = ByteBuffer()
     /// Not yet taken by the kernel.
     var output = ByteBuffer()
+    /// Holds a part of the body that the upstream has not taken yet, or −1.
+    var pipe: Int32 = -1
+    /// Its last read filled the buffer.
+    var isBulk = false
     /// Reading stopped because the other side is slower.
     var isPaused = false
     /// In the list of clients to go on with before the next wait.
@@ -132,6 +136,7 @@ struct Client: ~Copyable, SlabElement {
         isHandshakeAnswered = false
         exchange = -1
         parser = RequestParser(maximumHeadBytes: maximumHeadBytes)
+        isBulk = false
         isPaused = false
         isReady = false
         hasUnreadRequest = false

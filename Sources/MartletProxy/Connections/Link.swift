@@ -59,6 +59,10 @@ struct Link: ~Copyable, SlabElement {
     var input = ByteBuffer()
     /// Not yet taken by the kernel.
     var output = ByteBuffer()
+    /// Holds a part of the answer that the client has not taken yet, or −1.
+    var pipe: Int32 = -1
+    /// Its last read filled the buffer.
+    var isBulk = false
     var isPaused = false
     var isReady = false
     /// Exchanges it carried before this one.
@@ -92,6 +96,7 @@ struct Link: ~Copyable, SlabElement {
         isDirty = false
         exchange = -1
         phase = connected ? .idle : .connecting
+        isBulk = false
         isPaused = false
         isReady = false
         served = 0

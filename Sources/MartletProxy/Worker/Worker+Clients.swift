@@ -109,8 +109,8 @@ extension Worker {
         guard clients.holds(client, token.generation) else { return }
         // A tunnel whose one direction was ended hangs up with the other: what came last is still to be read.
         if readiness.has(isTunnel(clients[client].exchange) ? .failed : .broken) { return abandon(client) }
-        if readiness.has(.writable), !clients[client].output.isEmpty {
-            flush(client: client)
+        if readiness.has(.writable), clients[client].exchange >= 0 || !clients[client].output.isEmpty {
+            clients[client].output.isEmpty ? goOnSplicing(toClient: client) : flush(client: client)
             guard clients.holds(client, token.generation) else { return }
         }
         if readiness.has(.readClosed) { clients[client].hasEnded = true }
@@ -134,7 +134,9 @@ extension Worker {
         // A peer that takes no frames is not asked for more of its own.
         case .frames: return acceptsHead(client)
         case .authenticating: return false
-        case .exchange: return !clients[client].isPaused && !exchanges[clients[client].exchange].isRequestComplete
+        case .exchange:
+            return !clients[client].isPaused && clients[client].pipe < 0
+                && !exchanges[clients[client].exchange].isRequestComplete
         }
     }
 
@@ -151,8 +153,10 @@ extension Worker {
                 if clients[client].hasEnded { peerEnded(client) }
                 return
             }
+            if clients[client].isBulk, spliceBody(client) { return }
             let count = receiveBuffer.receive(from: clients[client].fd)
             if count > 0 {
+                clients[client].isBulk = count == ReceiveBuffer.size
                 unsafe arrived(client, receiveBuffer.bytes(count))
                 guard clients.holds(client, generation) else { return }
                 if count < ReceiveBuffer.size, !clients[client].hasEnded {
@@ -326,7 +330,7 @@ extension Worker {
     /// Sends the probe of ``peerEnded(_:)``, unless what waits to be taken is probe enough.
     mutating func probe(_ client: Int32) {
         let exchange = clients[client].exchange
-        guard clients[client].output.isEmpty else {
+        guard clients[client].output.isEmpty, !hasAnswerInPipe(client) else {
             return arm(client: client, at: now &+ snapshot.patience.bodyIdle)
         }
         arm(client: client, at: clients[client].deadlineAfterProbe)
@@ -363,6 +367,7 @@ extension Worker {
     mutating func close(client: Int32) {
         guard clients[client].isAlive else { return }
         if clients[client].kind == .http2 { abandonStreams(of: client) }
+        dropPipe(ofClient: client)
         if clients[client].isStream {
             forgetStream(client)
         } else {

@@ -117,6 +117,7 @@ extension Worker {
         records.append(record, format: accessLog.format)
         if exchanges[exchange].tunnel >= 0 { releaseTunnel(of: exchange) }
         if exchanges[exchange].holdsToken { dropToken(of: exchange) }
+        dropPipe(ofClient: client)
         exchanges[exchange].task = nil
         exchanges[exchange].body.release()
         exchanges.give(exchange)

@@ -264,6 +264,7 @@ extension Worker {
         case .http2: forgetConnection(link)
         case .http1: break
         }
+        dropPipe(ofLink: link)
         if links[link].fd >= 0 { _ = CLinux.close(links[link].fd) }
         links[link].close()
         links.give(link)

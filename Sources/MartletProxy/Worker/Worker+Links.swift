@@ -19,7 +19,11 @@ extension Worker {
             guard links.holds(link, token.generation), links[link].phase != .connecting else { return }
         }
         if readiness.has(.ended) { links[link].hasEnded = true }
-        if readiness.has(.writable) { flush(link: link) }
+        if readiness.has(.writable) {
+            flush(link: link)
+            guard links.holds(link, token.generation) else { return }
+            goOnSplicing(toLink: link)
+        }
         guard links.holds(link, token.generation) else { return }
         if readiness.has(.input) { readLink(link) }
     }
@@ -114,9 +118,11 @@ extension Worker {
         let generation = links[link].generation
         if links[link].phase == .idle, !links[link].isSecure { return closeLink(link) }
         for _ in 0..<Worker.readBatch {
-            guard !links[link].isPaused else { return }
+            guard !links[link].isPaused, links[link].pipe < 0 else { return }
+            if links[link].isBulk, spliceAnswer(link) { return }
             let count = receiveBuffer.receive(from: links[link].fd)
             if count > 0 {
+                links[link].isBulk = count == ReceiveBuffer.size
                 if links[link].isSecure || links[link].kind == .http2 {
                     unsafe unwrap(link, receiveBuffer.bytes(count))
                 } else {
@@ -139,7 +145,7 @@ extension Worker {
     }
 
     /// A link that was parked behind a full read may have more to say, which is nobody's answer.
-    private mutating func checkIdle(_ link: Int32, received: Int) {
+    mutating func checkIdle(_ link: Int32, received: Int) {
         guard received == ReceiveBuffer.size else { return }
         if receiveBuffer.receive(from: links[link].fd) >= 0 || martlet_errno() != EAGAIN { closeLink(link) }
     }
@@ -212,7 +218,7 @@ extension Worker {
         case .awaitingHead where isTakingRequest(link): armAnswer(link)
         case .awaitingHead:
             // An upstream that waits for the rest of a request has not failed.
-            if exchanges[exchange].isRequestComplete || !links[link].output.isEmpty {
+            if exchanges[exchange].isRequestComplete || !links[link].output.isEmpty || hasBodyInPipe(link) {
                 upstreams.failed(links[link].endpoint, refused: false, now: now)
             }
             doubtConnection(of: link, silentFor: exchanges[exchange].answerPatience)

@@ -1,3 +1,4 @@
+private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -6,6 +7,8 @@ internal import MartletRouter
 /// The request's body: streamed to whoever answers, with back-pressure, limits and deadlines.
 extension Worker {
     private static let lastChunk: StaticString = "0\r\n"
+    /// Less than this is copied to go with what comes next.
+    private static let worthSending = 4 * 1024
     /// How long a rate is averaged over (`body_min_rate`).
     private static let rateWindow: Int64 = 30_000_000_000
 
@@ -103,10 +106,25 @@ extension Worker {
         case .upstream:
             let link = exchanges[exchange].link
             guard link >= 0 else { return }
-            unsafe links[link].output.append(bytes)
+            let sent = unsafe sendAtOnce(bytes, of: exchange)
+            unsafe links[link].output.append(unsafe UnsafeBufferPointer(rebasing: bytes[sent...]))
             if links[link].output.count > Worker.highWater { clients[exchanges[exchange].client].isPaused = true }
         case .none: break
         }
+    }
+
+    /// Sends much of a body from where it was received, where nothing waits to go before it.
+    /// - Returns: how much the kernel took.
+    private mutating func sendAtOnce(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) -> Int {
+        let link = exchanges[exchange].link
+        guard bytes.count >= Worker.worthSending, links[link].kind == .http1, !links[link].isSecure, links[link].isUp,
+            links[link].output.isEmpty, exchanges[exchange].headSent == exchanges[exchange].head.count
+        else { return 0 }
+        let sent = unsafe CLinux.send(links[link].fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        // What went wrong will go wrong again when it is flushed.
+        guard sent > 0 else { return 0 }
+        if !exchanges[exchange].isRequestComplete { armAnswer(link) }
+        return sent
     }
 
     private mutating func passChunk(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
@@ -203,7 +221,7 @@ extension Worker {
         links[link].output.append("\r\n")
     }
 
-    private mutating func requestComplete(_ exchange: Int32) {
+    mutating func requestComplete(_ exchange: Int32) {
         arm(client: exchanges[exchange].client, at: .max)
         if exchanges[exchange].responder == .local { return startLocal(exchange) }
         let link = exchanges[exchange].link

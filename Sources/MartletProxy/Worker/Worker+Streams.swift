@@ -427,7 +427,7 @@ extension Worker {
 
     /// Whether a client has taken all that was written for it.
     func hasTakenEverything(_ client: Int32) -> Bool {
-        guard clients[client].isStream else { return clients[client].output.isEmpty }
+        guard clients[client].isStream else { return clients[client].output.isEmpty && !hasAnswerInPipe(client) }
         return clients[clients[client].connection].streams?.session.unsent(clients[client].stream) ?? 0 == 0
     }
 

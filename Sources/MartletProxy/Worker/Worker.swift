@@ -108,6 +108,8 @@ package struct Worker: ~Copyable {
     var staging = ByteBuffer(capacity: 128 * 1024)
     /// What was decrypted last, or is to be encrypted next.
     var plain = ByteBuffer(capacity: 64 * 1024)
+    /// What long bodies go through.
+    var pipes = SplicePipes()
     var path = ByteBuffer(capacity: 8 * 1024)
     var block = ByteBuffer(capacity: 4 * 1024)
     var idText = ByteBuffer(capacity: 64)

@@ -1,0 +1,135 @@
+import CLinux
+import Glibc
+import MartletTesting
+import Testing
+
+@testable import MartletProxy
+
+/// Two connected stream sockets that do not block.
+private final class SocketPair {
+    let near: Int32
+    let far: Int32
+
+    init() {
+        var ends: [Int32] = [-1, -1]
+        let type = Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue)
+        unsafe #expect(socketpair(AF_UNIX, type, 0, &ends) == 0)
+        near = ends[0]
+        far = ends[1]
+    }
+
+    deinit {
+        close(near)
+        close(far)
+    }
+
+    func write(_ bytes: [UInt8]) { unsafe #expect(send(near, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count) }
+
+    func read(_ count: Int) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        let got = unsafe recv(far, &bytes, count, 0)
+        return Array(bytes.prefix(max(got, 0)))
+    }
+}
+
+@Suite struct `Splice pipes` {
+    @Test func `bytes go through in order`() throws {
+        var pipes = SplicePipes()
+        let (from, to) = (SocketPair(), SocketPair())
+        let payload = Payload.bytes(30_000)
+        from.write(payload)
+        let lent = pipes.take()
+        let pipe = try #require(lent)
+        let (first, held) = (pipes.fill(pipe, from: from.far, atMost: 20_000), pipes.held(pipe))
+        #expect(first == 20_000 && held == 20_000)
+        let (one, left) = (pipes.drain(pipe, into: to.near), pipes.held(pipe))
+        #expect(one.count == 20_000 && !one.hasFailed && left == 0)
+        let (second, two) = (pipes.fill(pipe, from: from.far, atMost: 1 << 30), pipes.drain(pipe, into: to.near))
+        #expect(second == 10_000 && two.count == 10_000)
+        var arrived: [UInt8] = []
+        while arrived.count < payload.count {
+            let part = to.read(payload.count)
+            try #require(!part.isEmpty)
+            arrived += part
+        }
+        #expect(arrived == payload)
+        let dry = pipes.fill(pipe, from: from.far, atMost: 1)
+        shutdown(from.near, Int32(SHUT_WR))
+        let end = pipes.fill(pipe, from: from.far, atMost: 1)
+        #expect(dry == -1 && end == 0)
+    }
+
+    @Test func `a taker that is slow leaves the rest in the pipe`() throws {
+        var pipes = SplicePipes()
+        let (from, to) = (SocketPair(), SocketPair())
+        let lent = pipes.take()
+        let pipe = try #require(lent)
+        var (sent, taken) = (0, 0)
+        while pipes.held(pipe) == 0 {
+            from.write([UInt8](repeating: 7, count: 4096))
+            let count = pipes.fill(pipe, from: from.far, atMost: 4096)
+            try #require(count > 0)
+            sent += count
+            taken += pipes.drain(pipe, into: to.near).count
+        }
+        let left = pipes.held(pipe)
+        #expect(sent == taken + left)
+        while !to.read(65_536).isEmpty {}
+        let (rest, after) = (pipes.drain(pipe, into: to.near), pipes.held(pipe))
+        #expect(rest.count == left && !rest.hasFailed && after == 0)
+    }
+
+    @Test func `a taker that is gone has failed`() throws {
+        signal(SIGPIPE, SIG_IGN)
+        var pipes = SplicePipes()
+        let (from, to) = (SocketPair(), SocketPair())
+        let lent = pipes.take()
+        let pipe = try #require(lent)
+        from.write([1, 2, 3])
+        let filled = pipes.fill(pipe, from: from.far, atMost: 3)
+        shutdown(to.near, Int32(SHUT_WR))
+        let (end, held) = (pipes.drain(pipe, into: to.near), pipes.held(pipe))
+        #expect(filled == 3 && end.count == 0 && end.hasFailed && held == 3)
+    }
+
+    @Test func `a pipe with bytes in it is never lent again`() throws {
+        var pipes = SplicePipes()
+        let from = SocketPair()
+        let lent = pipes.take()
+        let first = try #require(lent)
+        from.write([1, 2, 3])
+        let filled = pipes.fill(first, from: from.far, atMost: 3)
+        let before = [pipes.loans, pipes.open]
+        pipes.give(first)
+        let after = [pipes.loans, pipes.open]
+        #expect(filled == 3 && before == [1, 1] && after == [0, 0])
+        let again = pipes.take()
+        let second = try #require(again)
+        let held = pipes.held(second)
+        pipes.give(second)
+        let end = [pipes.loans, pipes.open]
+        #expect(held == 0 && end == [0, 1])
+    }
+
+    @Test func `there is an end to loans, and to spares`() {
+        var pipes = SplicePipes()
+        var lent: Set<Int32> = []
+        while let pipe = pipes.take() { lent.insert(pipe) }
+        #expect(lent.count == SplicePipes.limit)
+        for pipe in lent { pipes.give(pipe) }
+        let (loans, open, another) = (pipes.loans, pipes.open, pipes.take())
+        #expect(loans == 0 && open == SplicePipes.spares && another != nil)
+    }
+
+    @Test func `what cannot be spliced is not tried again`() throws {
+        var pipes = SplicePipes()
+        let lent = pipes.take()
+        let pipe = try #require(lent)
+        let poller = epoll_create1(0)
+        let filled = pipes.fill(pipe, from: poller, atMost: 8)
+        close(poller)
+        pipes.give(pipe)
+        let another = pipes.take()
+        #expect(filled == -1 && another == nil)
+    }
+}
