@@ -51,11 +51,14 @@ package struct SocketEndpoint: Sendable, Hashable {
 
     /// The address as 16 bytes, IPv4 mapped into IPv6; zeros for a Unix socket.
     package var addressBytes: [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 16)
         if family == AF_INET, storage.count >= 8 {
-            return [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF] + storage[4..<8]
+            (bytes[10], bytes[11]) = (0xFF, 0xFF)
+            for index in 0..<4 { bytes[12 &+ index] = storage[4 &+ index] }
+        } else if family == AF_INET6, storage.count >= 24 {
+            for index in 0..<16 { bytes[index] = storage[8 &+ index] }
         }
-        if family == AF_INET6, storage.count >= 24 { return Array(storage[8..<24]) }
-        return [UInt8](repeating: 0, count: 16)
+        return bytes
     }
 
     /// Where a Unix socket's file is.
@@ -96,6 +99,28 @@ extension SocketEndpoint: CustomStringConvertible {
         return SocketEndpoint(sockaddr: raw).addressText
     }
 
+    /// The same as UTF-8, which every connection wants once.
+    package var addressUTF8: [UInt8] {
+        guard family == AF_INET, storage.count >= 8 else { return Array(addressText.utf8) }
+        var text: [UInt8] = []
+        text.reserveCapacity(15)
+        for index in 4..<8 {
+            let octet = storage[index]
+            if index > 4 { text.append(UInt8(ascii: ".")) }
+            if octet > 99 { text.append(octet / 100 &+ 48) }
+            if octet > 9 { text.append(octet / 10 % 10 &+ 48) }
+            text.append(octet % 10 &+ 48)
+        }
+        return text
+    }
+
+    /// Whether it never leaves the machine: 127.0.0.0/8 or ::1.
+    package var isLoopback: Bool {
+        if family == AF_INET, storage.count >= 8 { return storage[4] == 127 }
+        guard family == AF_INET6, storage.count >= 24, storage[23] == 1 else { return false }
+        return storage[8..<23].allSatisfy { $0 == 0 }
+    }
+
     /// The address without port or brackets; empty for a Unix socket.
     package var addressText: String {
         var text = [CChar](repeating: 0, count: 64)
@@ -127,6 +152,7 @@ package enum Socket {
             set(fd, SOL_SOCKET, SO_REUSEADDR, 1)
             if sharesPort { set(fd, SOL_SOCKET, SO_REUSEPORT, 1) }
             if address.family == AF_INET6 { set(fd, Int32(IPPROTO_IPV6), IPV6_V6ONLY, 1) }
+            prepareStream(fd, toward: address)
         }
         do throws(IOError) {
             // The file is made with the socket's own mode, as far as the umask lets it.
@@ -153,7 +179,9 @@ package enum Socket {
         guard [AF_INET, AF_INET6, AF_UNIX].contains(martlet_listening_family(fd)), martlet_make_our_own(fd) == 0 else {
             return nil
         }
-        return localAddress(fd)
+        guard let address = localAddress(fd) else { return nil }
+        if !address.isUnix { prepareStream(fd, toward: address) }
+        return address
     }
 
     /// Another descriptor of the same socket.
@@ -177,7 +205,7 @@ package enum Socket {
     package static func connect(to address: SocketEndpoint) throws(IOError) -> (fd: Int32, pending: Bool) {
         let fd = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard fd >= 0 else { throw IOError("socket") }
-        if !address.isUnix { set(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+        if !address.isUnix { prepareStream(fd, toward: address) }
         if unsafe address.withAddress({ unsafe martlet_connect(fd, $0, $1) }) == 0 { return (fd, false) }
         let reason = martlet_errno()
         if reason == EINPROGRESS { return (fd, true) }
@@ -207,8 +235,13 @@ package enum Socket {
         return (fd, peer)
     }
 
-    /// Sends small writes at once (`TCP_NODELAY`).
-    package static func sendWithoutDelay(_ fd: Int32) { set(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1) }
+    /// Has small writes sent at once (`TCP_NODELAY`), and sees that nothing is paced on the machine itself.
+    ///
+    /// What a listener is told holds for the connections it accepts.
+    private static func prepareStream(_ fd: Int32, toward address: SocketEndpoint) {
+        set(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
+        if address.isLoopback { _ = martlet_do_not_pace(fd) }
+    }
 
     /// Makes `close` reset the connection instead of ending it in order.
     package static func resetOnClose(_ fd: Int32) {

@@ -288,7 +288,7 @@ extension Worker {
             staging.append("\r\n")
         }
         let generation = exchanges[exchange].generation
-        sendStaging(exchange)
+        sendStaging(exchange, isLast: exchanges[exchange].closesClient)
         guard exchanges.holds(exchange, generation) else { return }
         endStream(exchange)
         release(link, of: exchange)
@@ -315,20 +315,23 @@ extension Worker {
     // MARK: Writing to the client
 
     /// Sends what stands in `staging`.
-    mutating func sendStaging(_ exchange: Int32) {
+    ///
+    /// The last bytes before an end wait for it in the kernel: both then go as one packet. The end must follow at once.
+    mutating func sendStaging(_ exchange: Int32, isLast: Bool = false) {
         guard !staging.isEmpty else { return }
-        unsafe write(unsafe staging.bytes, to: exchanges[exchange].client)
+        unsafe write(unsafe staging.bytes, to: exchanges[exchange].client, isLast: isLast)
         staging.removeAll()
     }
 
     /// Sends bytes to a client at once, or keeps what the kernel does not take.
-    mutating func write(_ bytes: UnsafeBufferPointer<UInt8>, to client: Int32) {
+    mutating func write(_ bytes: UnsafeBufferPointer<UInt8>, to client: Int32, isLast: Bool = false) {
         if clients[client].rules.isSecure || clients[client].isStream {
             return unsafe clients[client].isStream ? send(bytes, on: client) : encrypt(bytes, to: client)
         }
         var sent = 0
         if clients[client].output.isEmpty {
-            sent = unsafe CLinux.send(clients[client].fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+            let flags = isLast ? martlet_more_follows : Int32(MSG_NOSIGNAL)
+            sent = unsafe CLinux.send(clients[client].fd, bytes.baseAddress, bytes.count, flags)
             if sent == bytes.count { return }
             if sent < 0 {
                 let reason = martlet_errno()

@@ -51,9 +51,8 @@ extension Worker {
             turnAway(fd, listener.rules)
             return
         }
-        if !peer.isUnix { Socket.sendWithoutDelay(fd) }
         let address = ClientAddress(
-            bytes: bytes, text: Array((peer.isUnix ? "unix" : peer.addressText).utf8),
+            bytes: bytes, text: peer.isUnix ? Array("unix".utf8) : peer.addressUTF8,
             isTrusted: peer.isUnix ? false : snapshot.trustedProxies.contains { $0.contains(bytes) }, port: peer.port,
             isUnix: peer.isUnix)
         let client = clients.take()
