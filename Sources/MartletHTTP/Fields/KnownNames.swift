@@ -3,8 +3,8 @@
 /// A name's length and its last two letters lead to the only field that it can be; one comparison of a block tells
 /// whether it is.
 @safe struct KnownNames: ~Copyable {
-    /// Two to fifteen bytes are looked up in one block, more in two.
-    static let longest = 31
+    /// Two to fifteen bytes are looked up in one block, more in two, both with their colon.
+    static let longest = 30
     private static let slots = 128
     /// Found by trying: it gives every name a slot of its own.
     private static let multiplier: UInt32 = 0x2021_0341
@@ -32,9 +32,11 @@
         precondition(count >= 2 && count <= KnownNames.longest)
         for offset in 0..<32 {
             let place = KnownNames.slots + Int(field.rawValue) * 64 + offset / 16 * 32 + offset % 16
-            let byte = offset < count ? field.name.byte(at: offset) : 0xFF
-            // Bit 0x20 tells the two cases of a letter apart; where the name has ended, every byte will do.
-            let added: UInt8 = offset < count ? (byte >= 0x61 ? 0x20 : 0) : 0xFF
+            // The colon is part of the comparison: another name may lead to the same slot, and begin with this one.
+            let byte =
+                offset < count ? field.name.byte(at: offset) : offset == count ? UInt8(ascii: ":") : 0xFF
+            // Bit 0x20 tells the two cases of a letter apart; where the line goes on, every byte will do.
+            let added: UInt8 = offset > count ? 0xFF : byte >= 0x61 ? 0x20 : 0
             unsafe table.storeBytes(of: added, toByteOffset: place, as: UInt8.self)
             unsafe table.storeBytes(of: byte, toByteOffset: place + 16, as: UInt8.self)
         }
@@ -62,7 +64,7 @@
         unsafe table.load(fromByteOffset: KnownNames.slot(count, end), as: UInt8.self)
     }
 
-    /// The field that the first `count` bytes of `block`, at most fifteen, spell in any letter case.
+    /// The field that the first `count` bytes of `block`, at most fifteen and then a colon, spell in any letter case.
     ///
     /// - Parameter end: the last two of them.
     @inline(__always)
@@ -71,7 +73,7 @@
         return spells(block, code, half: 0) ? KnownField(code: code) : nil
     }
 
-    /// The same for the first `count` bytes of two blocks, at least sixteen.
+    /// The same for the first `count` bytes of two blocks, at least sixteen and then a colon.
     @inline(__always)
     func field(_ first: SIMD16<Int8>, _ second: SIMD16<Int8>, count: Int, end: UInt16) -> KnownField? {
         let code = candidate(count, end)

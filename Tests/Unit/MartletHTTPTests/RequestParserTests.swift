@@ -96,6 +96,33 @@ import Testing
         }
     }
 
+    @Test(arguments: KnownField.allCases.filter { $0 != .other })
+    func `knows no field by a part of its name, or in a name that no field may have`(_ field: KnownField) {
+        let name = Array(field.name.description.utf8)
+        var wrong: [[UInt8]] = []
+        for byte in UInt8.min...UInt8.max where byte != UInt8(ascii: ":") {
+            for rest in [[byte], [byte, 0x65], [0x65, byte], [byte, byte, 0x6E]] { wrong.append(name + rest) }
+            for index in name.indices where byte | 0x20 != name[index] {
+                var changed = name
+                changed[index] = byte
+                wrong.append(changed)
+            }
+        }
+        for name in wrong {
+            let bytes = Array("HTTP/1.1 200 OK\r\n".utf8) + name + Array(": 1\r\nMore: of it\r\n\r\n".utf8)
+            var parser = ResponseParser(maximumHeadBytes: 1024)
+            var head = ResponseHead(maximumFields: 10)
+            let outcome = parser.parse(bytes.span, requestMethod: .get, into: &head)
+            var offset = 17
+            let line = TrailerLines.next(bytes.span, from: &offset)
+            if case .complete = outcome {
+                if line?.known != head.fields[0].known { Issue.record("\(name) is taken for \(head.fields[0].known)") }
+            } else if line != nil, line?.known == .other {
+                Issue.record("\(name) is refused")
+            }
+        }
+    }
+
     /// What a response parser makes of a field's name, and whether a set with that name finds it; it accepts the
     /// aliases that requests may not have.
     private func known(_ name: String) -> (known: KnownField, alias: KnownField, isInSet: Bool) {
