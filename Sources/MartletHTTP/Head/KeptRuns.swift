@@ -20,12 +20,14 @@ package struct KeptRuns: Sendable {
     }
 
     /// Begins with the field that stands first.
+    @inline(__always)
     mutating func begin(at start: Int) {
         self.start = start
         count = 0
     }
 
     /// Leaves a line out.
+    @inline(__always)
     mutating func cut(_ line: ByteRange) {
         if line.start > start {
             if count >= 0, count < KeptRuns.capacity {

@@ -28,9 +28,9 @@ package enum Method: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// The method that stands at `start` with a space behind it, if it is one of those that are usual.
+    /// The method that stands at `start` with a space behind it, if it is one of those that are usual, and its length.
     @inline(__always)
-    static func usual(_ bytes: Span<UInt8>, at start: Int) -> Method? {
+    static func usual(_ bytes: Span<UInt8>, at start: Int) -> (method: Method, count: Int)? {
         guard bytes.hasBlock(at: start) else { return nil }
         let word = bytes.word(at: start)
         @inline(__always) func begins(_ method: Method) -> Bool {
@@ -38,11 +38,11 @@ package enum Method: UInt8, Sendable, CaseIterable {
             let space = (0x2000_0000_0000_0000 as UInt64) &>> unused
             return word & (UInt64.max &>> unused) == method.name.paddedWord(at: 0) | space
         }
-        if begins(.get) { return .get }
-        if begins(.post) { return .post }
-        if begins(.put) { return .put }
-        if begins(.delete) { return .delete }
-        return begins(.head) ? .head : nil
+        if begins(.get) { return (.get, 3) }
+        if begins(.post) { return (.post, 4) }
+        if begins(.put) { return (.put, 3) }
+        if begins(.delete) { return (.delete, 6) }
+        return begins(.head) ? (.head, 4) : nil
     }
 
     /// The method that a range of token characters spells.

@@ -7,8 +7,7 @@ extension RequestHead {
     @inline(__always)
     mutating func readUsualLine(_ bytes: Span<UInt8>, maximumTargetBytes: Int) -> Int {
         guard let usual = Method.usual(bytes, at: 0) else { return -1 }
-        let name = ByteRange(ordered: 0, usual.name.utf8CodeUnitCount)
-        let slash = usual.name.utf8CodeUnitCount &+ 1
+        let slash = usual.count &+ 1
         guard bytes.has(UInt8(ascii: "/"), at: slash) else { return -1 }
         var end = bytes.endOfTargetPart(from: slash)
         let question = end
@@ -16,8 +15,8 @@ extension RequestHead {
         guard end &- slash <= maximumTargetBytes, bytes.hasLineEnd(at: end &+ 9), bytes.has(0x20, at: end),
             let isOld = HTTPVersion.isHTTP10(bytes, at: end &+ 1)
         else { return -1 }
-        method = usual
-        methodText = name
+        method = usual.method
+        methodText = ByteRange(ordered: 0, usual.count)
         target = ByteRange(ordered: slash, end)
         path = ByteRange(ordered: slash, question)
         query = question == end ? .empty : ByteRange(ordered: question, end)
@@ -29,8 +28,8 @@ extension RequestHead {
     @inline(never)
     mutating func readRequestLine(_ bytes: Span<UInt8>, at start: Int, maximumTargetBytes: Int) -> LineOutcome {
         if let usual = Method.usual(bytes, at: start) {
-            method = usual
-            methodText = ByteRange(start: start, count: usual.name.utf8CodeUnitCount)
+            method = usual.method
+            methodText = ByteRange(start: start, count: usual.count)
         } else if let stopped = readMethod(bytes, at: start) {
             return stopped
         }

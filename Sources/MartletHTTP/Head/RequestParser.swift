@@ -51,6 +51,7 @@ package struct RequestParser: Sendable {
             || (!isPastRequestLine && window.count > longestRequestLine)
     }
 
+    @inline(__always)
     private mutating func parseAll(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
         head.clear()
         var index = head.readUsualLine(bytes, maximumTargetBytes: maximumTargetBytes)
@@ -88,6 +89,7 @@ package struct RequestParser: Sendable {
         }
     }
 
+    @inline(__always)
     private func readFields(_ bytes: Span<UInt8>, at start: Int, into head: inout RequestHead) -> HeadOutcome {
         var index = start
         guard bytes.count >= 16 else { return readFew(bytes, at: start, into: &head) }

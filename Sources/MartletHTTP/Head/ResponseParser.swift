@@ -33,6 +33,7 @@ package struct ResponseParser: Sendable {
         return outcome
     }
 
+    @inline(__always)
     private func parseAll(_ bytes: Span<UInt8>, _ method: Method, into head: inout ResponseHead) -> HeadOutcome {
         head.fields.removeAll()
         guard bytes.count > 0 else { return .needMore }
@@ -48,6 +49,7 @@ package struct ResponseParser: Sendable {
         return readFields(bytes, at: index, method, into: &head)
     }
 
+    @inline(__always)
     private func readFields(
         _ bytes: Span<UInt8>, at start: Int, _ method: Method, into head: inout ResponseHead
     ) -> HeadOutcome {
