@@ -12,42 +12,20 @@ package protocol AccessLogging: Sendable {
     func write(_ lines: UnsafeBufferPointer<UInt8>)
 }
 
-/// What the access log says of one request.
-///
-/// The texts are lent for the call that writes them.
-@safe struct AccessRecord: ~Copyable {
-    let unixTime: Int64
-    let requestID: UnsafeBufferPointer<UInt8>
-    let client: [UInt8]
-    let method: UnsafeBufferPointer<UInt8>
-    let host: UnsafeBufferPointer<UInt8>
-    let path: UnsafeBufferPointer<UInt8>
-    let route: [UInt8]
-    let status: Int
-    let reason: [UInt8]
-    let provider: [UInt8]
-    let upstream: [UInt8]
-    let bytesIn: Int
-    let bytesOut: Int
-    let microseconds: Int
-}
-
 /// The access log of one loop: records are formatted here and handed over in batches.
 ///
 /// Never a token, never a query. What many records have in common is kept as written: the second, and the texts from the route
 /// to the upstream (``AccessTexts``).
 struct AccessRecords: ~Copyable {
-    private static let batchBytes = 16 * 1024
+    private static let batchBytes = 64 * 1024
     private static let batchTime: Int64 = 50_000_000
 
-    private var lines = ByteBuffer(capacity: 32 * 1024)
+    private var lines = ByteBuffer(capacity: 96 * 1024)
     private var handedOver: Int64 = 0
     /// What a record begins with, up to the second it says.
     private var opening = ByteBuffer(capacity: 64)
     private var openingTime = Int64.min
     private var openingFormat = AccessFormat.json
-    /// The texts of a record that no key is given for.
-    private var scratch = ByteBuffer(capacity: 256)
     private var texts = AccessTexts()
 
     var isEmpty: Bool { lines.isEmpty }
@@ -61,22 +39,6 @@ struct AccessRecords: ~Copyable {
         handedOver = now
         unsafe log.write(lines.bytes)
         lines.removeAll()
-    }
-
-    /// Writes one record.
-    mutating func append(_ record: borrowing AccessRecord, format: AccessFormat) {
-        scratch.removeAll()
-        AccessTexts.write(
-            route: record.route, status: record.status, reason: record.reason, provider: record.provider,
-            upstream: record.upstream, format, into: &scratch)
-        let client = record.client
-        unsafe client.withUnsafeBufferPointer { client in
-            let line = unsafe AccessLine(
-                unixTime: record.unixTime, requestID: record.requestID, client: client, method: record.method,
-                host: record.host, path: record.path, bytesIn: record.bytesIn, bytesOut: record.bytesOut,
-                microseconds: record.microseconds)
-            unsafe write(line, scratch.bytes, format)
-        }
     }
 
     /// Whether the texts of a key are at hand, so that ``append(_:_:format:)`` can write a record of it.
@@ -133,7 +95,7 @@ struct AccessRecords: ~Copyable {
         unsafe out.append(opening.bytes)
         unsafe out.append(line.requestID)
         out.append("\",\"client\":\"")
-        unsafe out.append(line.client)
+        out.append(line.client)
         out.append("\",\"method\":\"")
         unsafe out.append(line.method)
         out.append("\",\"host\":\"")
@@ -160,7 +122,7 @@ struct AccessRecords: ~Copyable {
     ) -> ByteBuffer {
         var out = buffer
         unsafe out.append(opening.bytes)
-        unsafe out.append(line.client)
+        out.append(line.client)
         out.append(" ")
         unsafe out.append(line.method)
         out.append(" ")

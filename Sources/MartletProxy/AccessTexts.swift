@@ -40,7 +40,7 @@ struct AccessKey: Equatable {
 @safe struct AccessLine: ~Copyable {
     let unixTime: Int64
     let requestID: UnsafeBufferPointer<UInt8>
-    let client: UnsafeBufferPointer<UInt8>
+    let client: AddressText
     let method: UnsafeBufferPointer<UInt8>
     let host: UnsafeBufferPointer<UInt8>
     let path: UnsafeBufferPointer<UInt8>
@@ -91,7 +91,7 @@ struct AccessKey: Equatable {
     }
 
     /// Writes texts from behind the path on to the first number.
-    static func write(
+    private static func write(
         route: [UInt8], status: Int, reason: [UInt8], provider: [UInt8], upstream: [UInt8], _ format: AccessFormat,
         into out: inout ByteBuffer
     ) {

@@ -27,6 +27,13 @@ struct ProvenPrincipal: Sendable {
 /// The outcome of judging a credential off the loop.
 typealias Verdict = Result<ProvenPrincipal, AuthenticationError>
 
+/// A verdict as it is handed through the phases: one word, where nearly every request has none.
+final class Judgement {
+    let verdict: Verdict
+
+    init(_ verdict: Verdict) { self.verdict = verdict }
+}
+
 /// What kind of credential a request carries; its form alone tells.
 enum CredentialForm: UInt8 {
     /// One of the gateway's own tokens.

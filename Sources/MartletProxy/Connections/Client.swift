@@ -112,6 +112,7 @@ struct Client: ~Copyable, SlabElement {
     var lingerBudget = 0
 
     /// Whether it is one request's half of an HTTP/2 connection.
+    @inline(__always)
     var isStream: Bool { kind == .stream }
 
     /// Makes the place ready for a new connection, or for a new stream of one (`fd` −1).
@@ -170,7 +171,7 @@ struct ClientAddress {
     /// 16 bytes, IPv4 mapped; zeros for a Unix socket.
     var bytes: [UInt8] = []
     /// Without port or brackets; `unix` for a Unix socket.
-    var text: [UInt8] = []
+    var text = AddressText()
     /// Whether the peer is in `trusted_proxies`.
     var isTrusted = false
     /// The client's own; 0 where it is not known.

@@ -101,16 +101,13 @@ struct Exchange: ~Copyable, SlabElement {
     var holdsToken = false
 
     // For the log.
-    /// Ours, or a trusted proxy's.
-    var requestID = ByteBuffer()
+    /// The request's id is ours, or a trusted proxy's.
+    var texts = RequestTexts()
     var started: Int64 = 0
     /// The client behind trusted proxies; empty where the peer is the client.
     var forwardedClient: [UInt8] = []
     /// The same as 16 bytes.
     var forwardedNetwork: [UInt8] = []
-    var methodText = ByteBuffer()
-    var host = ByteBuffer()
-    var path = ByteBuffer()
     /// Index into the counters' routes; 0 is "no route".
     var routeSlot: Int32 = 0
     /// Index into the worker's interned reasons; 0 is "ok".
@@ -120,6 +117,7 @@ struct Exchange: ~Copyable, SlabElement {
     var bytesIn = 0
     var bytesOut = 0
 
+    @inline(__always)
     mutating func begin(client: Int32, now: Int64) {
         self.client = client
         isStream = false
@@ -144,9 +142,7 @@ struct Exchange: ~Copyable, SlabElement {
         answerTrailers.removeAll()
         head.removeAll()
         headSent = 0
-        body.removeAll()
         upstream = -1
-        handler = nil
         endpoint = -1
         attempts = 0
         judgements = 0
@@ -159,11 +155,6 @@ struct Exchange: ~Copyable, SlabElement {
         isResponseChunked = false
         closesClient = false
         started = now
-        forwardedClient = []
-        forwardedNetwork = []
-        methodText.removeAll()
-        host.removeAll()
-        path.removeAll()
         routeSlot = 0
         reason = 0
         provider = -1
@@ -173,6 +164,21 @@ struct Exchange: ~Copyable, SlabElement {
         windowBytes = 0
     }
 
+    /// Lets go of what only some exchanges hold.
+    @inline(__always)
+    mutating func end() {
+        if responder == .local {
+            task = nil
+            handler = nil
+        }
+        if !forwardedClient.isEmpty || !forwardedNetwork.isEmpty {
+            forwardedClient = []
+            forwardedNetwork = []
+        }
+        body.release()
+    }
+
     /// Whether the request may be sent a second time after its bytes went out: nothing is lost or done twice.
+    @inline(__always)
     var isRepeatable: Bool { framing.isEmpty && method.isIdempotent }
 }

@@ -108,10 +108,12 @@ struct Link: ~Copyable, SlabElement {
         scheduled = .max
     }
 
-    /// Whether requests can go over it now.
+    /// Whether requests can go over it now; inlined, for a function that only looks at an element is handed a copy of it.
+    @inline(__always)
     var isUp: Bool { phase != .connecting && phase != .handshake }
 
     /// Gets ready to read the answer of the next request.
+    @inline(__always)
     mutating func expectAnswer() {
         phase = .awaitingHead
         // The last answer may have ended while its client was slow.

@@ -8,24 +8,18 @@ internal import MartletRouter
 /// Client copies of identity, forwarding and hop-by-hop fields are left out; runs of kept fields are copied whole; what the
 /// gateway says comes last, so that nothing of the client's can stand in its place.
 struct RequestRewriter: ~Copyable {
-    /// What the gateway says about the connection, to be written as forwarding fields.
-    struct Forwarding {
-        let address: [UInt8]
-        let isTrusted: Bool
-        /// The client's connection is under TLS.
-        let isSecure: Bool
-    }
-
-    /// What is left out on top of the fixed rules.
-    struct Removal {
-        let routes: RouteTable
-        /// The route's own removals, where it has any.
-        let removals: FieldNameSet?
-        /// `Authorization` was used up by the gateway.
-        let dropsAuthorization: Bool
-        /// The route forwards credentials, the gateway's own tokens too.
-        let keepsOwnTokens: Bool
-    }
+    /// The connection's peer is in `trusted_proxies`.
+    let isTrusted: Bool
+    /// The client's connection is under TLS.
+    let isSecure: Bool
+    /// `Authorization` was used up by the gateway.
+    let dropsAuthorization: Bool
+    /// The route forwards credentials, the gateway's own tokens too.
+    let keepsOwnTokens: Bool
+    let keepsExpect: Bool
+    let keepsTrailer: Bool
+    /// The route takes out names of its own.
+    let hasRemovals: Bool
 
     private var runStart = 0
     private var runEnd = 0
@@ -34,34 +28,42 @@ struct RequestRewriter: ~Copyable {
     private var sawProto = false
     private var sawForwardedHost = false
 
-    /// Writes every field of the client that may pass.
-    mutating func copyFields(
-        of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ removal: borrowing Removal,
-        _ forwarding: borrowing Forwarding, keepsExpect: Bool, keepsTrailer: Bool, into out: inout ByteBuffer
+    init(
+        isTrusted: Bool, isSecure: Bool, dropsAuthorization: Bool, keepsOwnTokens: Bool, keepsExpect: Bool,
+        keepsTrailer: Bool, hasRemovals: Bool
     ) {
-        for index in 0..<head.fields.count {
-            let field = head.fields[index]
-            let start = Int(field.line.start)
-            if unsafe isKept(field, bytes, removal, forwarding, keepsExpect, keepsTrailer) {
-                if runEnd != start {
-                    unsafe flush(bytes, into: &out)
-                    runStart = start
-                }
-                runEnd = Int(field.line.end)
-            }
-        }
-        unsafe flush(bytes, into: &out)
+        self.isTrusted = isTrusted
+        self.isSecure = isSecure
+        self.dropsAuthorization = dropsAuthorization
+        self.keepsOwnTokens = keepsOwnTokens
+        self.keepsExpect = keepsExpect
+        self.keepsTrailer = keepsTrailer
+        self.hasRemovals = hasRemovals
     }
 
-    private mutating func flush(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+    /// Copies a line that is kept; runs of them are copied at once.
+    @inline(__always)
+    mutating func copy(_ line: ByteRange, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        let start = Int(line.start)
+        if runEnd != start {
+            unsafe endFields(bytes, into: &out)
+            runStart = start
+        }
+        runEnd = Int(line.end)
+    }
+
+    /// Copies what is left of kept lines.
+    @inline(__always)
+    mutating func endFields(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         if runEnd > runStart { unsafe out.append(unsafe UnsafeBufferPointer(rebasing: bytes[runStart..<runEnd])) }
         runStart = 0
         runEnd = 0
     }
 
-    private mutating func isKept(
-        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ removal: borrowing Removal,
-        _ forwarding: borrowing Forwarding, _ keepsExpect: Bool, _ keepsTrailer: Bool
+    /// Whether the upstream gets a field of the client.
+    @inline(__always)
+    mutating func keeps(
+        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: borrowing Snapshot, _ route: Int
     ) -> Bool {
         if field.isConnectionOption { return false }
         switch field.known == .other ? field.alias : field.known {
@@ -71,30 +73,29 @@ struct RequestRewriter: ~Copyable {
         case .expect: return keepsExpect
         case .trailer: return keepsTrailer
         case .authorization:
-            return unsafe !removal.dropsAuthorization && field.known == .authorization
-                && (removal.keepsOwnTokens || !OwnToken.isHeld(in: bytes[field.value]))
+            return unsafe !dropsAuthorization && field.known == .authorization
+                && (keepsOwnTokens || !OwnToken.isHeld(in: bytes[field.value]))
         case .forwarded:
-            if forwarding.isTrusted { return true }
+            if isTrusted { return true }
             sawForwarded = true
             return false
         case .xForwardedURI, .xForwardedMethod, .xForwardedPort, .xForwardedPrefix, .xRealIP:
-            return forwarding.isTrusted
+            return isTrusted
         case .xForwardedFor:
             sawForwardedFor = true
             return false
         case .xForwardedProto:
-            sawProto = forwarding.isTrusted
-            return forwarding.isTrusted
+            sawProto = isTrusted
+            return isTrusted
         case .xForwardedHost:
-            sawForwardedHost = forwarding.isTrusted
-            return forwarding.isTrusted
+            sawForwardedHost = isTrusted
+            return isTrusted
         default: break
         }
-        if !forwarding.isTrusted, unsafe isForwarding(bytes[field.name]) { return false }
+        if !isTrusted, unsafe isForwarding(bytes[field.name]) { return false }
         let all = unsafe bytes.span
-        if removal.routes.reservedNames.contains(field, in: all) { return false }
-        guard let removals = removal.removals else { return true }
-        return !removals.contains(field, in: all)
+        if snapshot.routes.reservedNames.contains(field, in: all) { return false }
+        return !hasRemovals || !snapshot.removals[route].contains(field, in: all)
     }
 
     /// Whether a name begins with `X-Forwarded-` to somebody who folds names: what it says is for a proxy to say.
@@ -109,44 +110,39 @@ struct RequestRewriter: ~Copyable {
         return true
     }
 
-    /// Writes `X-Forwarded-*`, and `Forwarded` where a client tried to set it.
-    ///
-    /// A trusted peer's list is kept and extended.
+    /// Whether a trusted peer's list of addresses is kept and extended.
+    var extendsChain: Bool { sawForwardedFor && isTrusted }
+
+    /// Writes `X-Forwarded-*` from behind the list of addresses on, and `Forwarded` where a client tried to set it.
+    @inline(__always)
     func writeForwarding(
-        of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ forwarding: borrowing Forwarding,
-        into out: inout ByteBuffer
+        _ address: AddressText, authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
     ) {
-        out.append("X-Forwarded-For: ")
-        if sawForwardedFor && forwarding.isTrusted {
-            for index in 0..<head.fields.count where head.fields[index].known == .xForwardedFor {
-                unsafe out.append(bytes[head.fields[index].value])
-                out.append(", ")
-            }
-        }
-        out.append(forwarding.address)
-        if !sawProto {
-            out.append(forwarding.isSecure ? "\r\nX-Forwarded-Proto: https" : "\r\nX-Forwarded-Proto: http")
+        out.append(address)
+        switch (sawProto, isSecure) {
+        case (false, true): out.append("\r\nX-Forwarded-Proto: https")
+        case (false, false): out.append("\r\nX-Forwarded-Proto: http")
+        case (true, _): break
         }
         if !sawForwardedHost {
             out.append("\r\nX-Forwarded-Host: ")
-            unsafe out.append(bytes[head.authority])
+            unsafe out.append(authority)
         }
-        if sawForwarded { unsafe writeForwarded(of: head, bytes, forwarding, into: &out) }
+        if sawForwarded { unsafe writeForwarded(address, authority: authority, into: &out) }
         out.append("\r\n")
     }
 
     /// RFC 7239 §4.
+    @inline(never)
     private func writeForwarded(
-        of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, _ forwarding: borrowing Forwarding,
-        into out: inout ByteBuffer
+        _ address: AddressText, authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
     ) {
-        let isV6 = forwarding.address.contains(UInt8(ascii: ":"))
         out.append("\r\nForwarded: for=")
-        out.append(isV6 ? "\"[" : "")
-        out.append(forwarding.address)
-        out.append(isV6 ? "]\"" : "")
-        out.append(forwarding.isSecure ? ";proto=https;host=\"" : ";proto=http;host=\"")
-        unsafe out.append(bytes[head.authority])
+        out.append(address.isV6 ? "\"[" : "")
+        out.append(address)
+        out.append(address.isV6 ? "]\"" : "")
+        out.append(isSecure ? ";proto=https;host=\"" : ";proto=http;host=\"")
+        unsafe out.append(authority)
         out.append("\"")
     }
 }

@@ -17,29 +17,34 @@ struct RoutedRequest: ~Copyable {
     }
 }
 
-/// A request whose caller is allowed on its route; the identity headers to inject stand in the worker's `block`.
+/// A request whose caller is allowed on its route.
+///
+/// The identity headers to inject stand with its grant, or in the worker's `block` where it has none.
 struct AuthorizedRequest: ~Copyable {
     let exchange: Int32
     let route: Int
     /// Whether a credential of the request was used up by the gateway.
     let consumedCredential: Bool
-    fileprivate init(_ routed: consuming RoutedRequest, consumedCredential: Bool) {
+    /// Where its grant stands, or −1.
+    let grant: Int32
+    fileprivate init(_ routed: consuming RoutedRequest, consumedCredential: Bool, grant: Int32 = -1) {
         exchange = routed.exchange
         route = routed.route
         self.consumedCredential = consumedCredential
+        self.grant = grant
     }
 }
 
 extension Worker {
     /// Takes a request whose head stands in `bytes` (and parsed in `head`) as far as it goes now: to an upstream, to a
     /// refusal, or to a wait for the verdict on its credential.
-    mutating func admit(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, verdict: Verdict?) {
+    mutating func admit(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, judgement: Judgement?) {
         if clients[exchanges[exchange].client].rules.redirectPort > 0 { return unsafe redirect(exchange, bytes) }
         if let handler = clients[exchanges[exchange].client].handler {
             return unsafe answerLocally(exchange, bytes, handler)
         }
         guard let routed = unsafe route(exchange, bytes) else { return }
-        guard let authorized = unsafe authorize(routed, bytes, verdict) else { return }
+        guard let authorized = unsafe authorize(routed, bytes, judgement) else { return }
         unsafe forward(authorized, bytes)
     }
 
@@ -53,13 +58,14 @@ extension Worker {
         if authority.last != "]", let colon = authority.lastIndex(of: ":") { authority = authority[..<colon] }
         location += authority
         if port != 443 { location += ":\(port)" }
-        unsafe location += String(decoding: exchanges[exchange].path.bytes, as: UTF8.self)
+        unsafe location += String(decoding: exchanges[exchange].texts.path, as: UTF8.self)
         unsafe location += String(decoding: bytes[head.query], as: UTF8.self)
         refuse(exchange, .movedToHTTPS(location))
     }
 
     // MARK: Router
 
+    @inline(__always)
     private mutating func route(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> RoutedRequest? {
         if head.method == .connect || head.method == .trace {
             refuse(exchange, .methodNeverAllowed)
@@ -70,10 +76,13 @@ extension Worker {
             return nil
         }
         guard unsafe normalizePath(exchange, bytes) else { return nil }
-        let path = unsafe exchanges[exchange].path.bytes
-        switch unsafe snapshot.routes.match(
-            method: bytes[head.methodText].span, authority: bytes[head.authority].span, path: path.span)
-        {
+        let path = unsafe exchanges[exchange].texts.path
+        // The snapshot keeps the table: counting one more reference for the call would be for nothing.
+        let found = unsafe Unmanaged.passUnretained(snapshot.routes)._withUnsafeGuaranteedRef {
+            unsafe $0.match(
+                method: bytes[head.methodText].span, authority: bytes[head.authority].span, path: path.span)
+        }
+        switch found {
         case .route(let index):
             exchanges[exchange].routeSlot = slotOfRoute[index]
             guard unsafe limit(exchange, route: index, bytes) else { return nil }
@@ -89,16 +98,16 @@ extension Worker {
     }
 
     /// Puts the normalised path into the exchange: the one spelling that is matched, forwarded and logged.
+    @inline(__always)
     private mutating func normalizePath(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         path.removeAll()
-        exchanges[exchange].path.removeAll()
         let received = unsafe bytes[head.path]
         switch unsafe PathNormalizer.normalize(
             received.span, keepsEncodedSlash: snapshot.paths.keepsEncodedSlash,
             keepsEncodedPercent: snapshot.paths.keepsEncodedPercent, into: &path)
         {
-        case .unchanged: unsafe exchanges[exchange].path.append(received)
-        case .rewritten: unsafe exchanges[exchange].path.append(unsafe path.bytes)
+        case .unchanged: unsafe exchanges[exchange].texts.set(path: received)
+        case .rewritten: unsafe exchanges[exchange].texts.set(path: unsafe path.bytes)
         case .failure(let failure):
             refuse(exchange, .head(failure))
             return false
@@ -107,6 +116,7 @@ extension Worker {
     }
 
     /// Applies the route's limits before anything of the body is read.
+    @inline(__always)
     private mutating func limit(_ exchange: Int32, route: Int, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         let limit =
             exchanges[exchange].isGRPC ? snapshot.facts[route].streamLimit : snapshot.facts[route].bodyLimit
@@ -120,8 +130,9 @@ extension Worker {
 
     // MARK: Authenticator and policy
 
+    @inline(__always)
     private mutating func authorize(
-        _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ verdict: Verdict?
+        _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ judgement: Judgement?
     ) -> AuthorizedRequest? {
         block.removeAll()
         let index = routed.route
@@ -146,11 +157,11 @@ extension Worker {
         switch unsafe AuthorizationValue(bytes.span, value) {
         case .bearer(let range):
             let form = unsafe OwnToken.isOne(bytes[range]) ? CredentialForm.session : .direct
-            return unsafe authorize(routed, form, value: bytes[range], key: bytes[range], verdict)
+            return unsafe authorize(routed, form, value: bytes[range], key: bytes[range], judgement)
         case .basic(let range):
             // Remembered by a keyed digest, never as it stands: its password is good for more than this gateway.
             unsafe digestPair(unsafe bytes[range])
-            return unsafe authorize(routed, .basic, value: bytes[range], key: pairDigest.bytes, verdict)
+            return unsafe authorize(routed, .basic, value: bytes[range], key: pairDigest.bytes, judgement)
         case .other: refuse(routed.exchange, .credentialInvalid("auth.scheme_not_accepted"))
         case .malformed: refuse(routed.exchange, .credentialInvalid("auth.malformed_authorization"))
         }
@@ -176,15 +187,14 @@ extension Worker {
             refuse(routed.exchange, .notAllowed(counters.reasons[Int(grant.denial)]))
             return nil
         }
-        unsafe block.append(grants.attachment(found))
         bind(routed.exchange, to: grant.number, until: grant.end, grant: found, route: routed.route)
-        return AuthorizedRequest(routed, consumedCredential: true)
+        return AuthorizedRequest(routed, consumedCredential: true, grant: found)
     }
 
     /// A credential that this route has not decided on, or not lately.
     private mutating func authorize(
         _ routed: consuming RoutedRequest, _ form: CredentialForm, value: UnsafeBufferPointer<UInt8>,
-        key: UnsafeBufferPointer<UInt8>, _ verdict: Verdict?
+        key: UnsafeBufferPointer<UInt8>, _ judgement: Judgement?
     ) -> AuthorizedRequest? {
         let (exchange, route) = (routed.exchange, routed.route)
         guard isAccepted(form, exchange, route) else { return nil }
@@ -192,7 +202,7 @@ extension Worker {
         if form == .basic, let found = unsafe grants.find(key, scope: scope, now: unixTime) {
             return useGrant(found, routed)
         }
-        guard let proven = unsafe principal(form, value: value, key: key, exchange, route, verdict) else { return nil }
+        guard let proven = unsafe principal(form, value: value, key: key, exchange, route, judgement?.verdict) else { return nil }
         guard let provider = provider(of: proven.principal, route) else {
             refuse(exchange, .credentialInvalid("auth.provider_not_on_route"))
             return nil

@@ -28,12 +28,16 @@ extension Worker {
             if used == 0 { break }
             offset &+= used
         }
-        if links.holds(link, generation), links[link].exchange >= 0 { sendStaging(links[link].exchange) }
+        guard links.holds(link, generation), links[link].exchange >= 0 else { return offset }
+        sendStaging(links[link].exchange)
+        // Everything was used, and the answer goes on: the next byte is waited for.
+        if links.holds(link, generation), links[link].phase == .body { armIdle(link, links[link].exchange) }
         return offset
     }
 
     // MARK: Head
 
+    @inline(__always)
     private mutating func useAnswerHead(_ bytes: UnsafeBufferPointer<UInt8>, from link: Int32) -> Int {
         let exchange = links[link].exchange
         let method = exchanges[exchange].method
@@ -46,7 +50,6 @@ extension Worker {
             answerInvalid(link, failure.code)
             return bytes.count
         case .complete(let count):
-            links[link].parser.reset()
             let head = unsafe UnsafeBufferPointer(rebasing: bytes[..<count])
             if answer.status == 101, exchanges[exchange].tunnel >= 0 {
                 unsafe openTunnel(head, link)
@@ -79,6 +82,7 @@ extension Worker {
         sendHead(exchange, ends: false)
     }
 
+    @inline(__always)
     private mutating func beginAnswer(_ bytes: UnsafeBufferPointer<UInt8>, _ link: Int32) {
         let exchange = links[link].exchange
         upstreams.succeeded(links[link].endpoint)
@@ -87,8 +91,8 @@ extension Worker {
         links[link].keepsAlive = answer.keepsAlive
         let framing = answerFraming(link, exchange)
         links[link].framing = framing
-        links[link].decoder = ChunkedDecoder(isUpstream: true)
         if case .length(let count) = framing { links[link].remaining = count }
+        if framing.isChunked { links[link].decoder = ChunkedDecoder(isUpstream: true) }
         // A stream whose head has no body may still have trailers.
         let isWhole = framing.isEmpty && (links[link].kind != .stream || links[link].endsWithHead)
         unsafe writeAnswerHead(bytes, exchange, framing, ends: isWhole)
@@ -96,18 +100,19 @@ extension Worker {
             endAnswer(link)
         } else {
             links[link].phase = .body
-            armIdle(link, exchange)
         }
     }
 
     /// How an answer's body is framed.
     ///
     /// A stream's frames say that there is none; an HTTP/1 client has to be told, or it would wait for it.
+    @inline(__always)
     private func answerFraming(_ link: Int32, _ exchange: Int32) -> BodyFraming {
         guard links[link].endsWithHead, !answer.framing.isNone else { return answer.framing }
         return answer.framing.isUnbounded && exchanges[exchange].isStream ? .none : .length(0)
     }
 
+    @inline(__always)
     private mutating func writeAnswerHead(
         _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming, ends: Bool
     ) {
@@ -137,7 +142,7 @@ extension Worker {
         }
         writeConnection(exchange)
         staging.append("X-Request-Id: ")
-        unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
+        unsafe staging.append(unsafe exchanges[exchange].texts.requestID)
         staging.append("\r\n\r\n")
         sendHead(exchange, ends: ends)
     }
@@ -163,44 +168,47 @@ extension Worker {
     /// Copies the fields that may pass to the client, runs of them at once.
     /// - Returns: whether there is a `Date` among them.
     @discardableResult
+    @inline(__always)
     mutating func copyAnswerFields(
         _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, isInterim: Bool
     ) -> Bool {
         let isStrict = clients[exchanges[exchange].client].rules.strictTransportSeconds > 0
+        let isUsual =
+            answer.kept.count >= 0 && !answer.framing.isNone
+            && !(isStrict && answer.fields.has(.strictTransportSecurity))
+        guard isUsual else { return unsafe copyEach(bytes, isStrict: isStrict, isInterim: isInterim) }
+        for index in 0..<answer.kept.count { unsafe staging.append(bytes[answer.kept[index]]) }
+        return answer.fields.has(.date)
+    }
+
+    /// The same one by one, where the parser's runs do not say it all.
+    @inline(never)
+    private mutating func copyEach(_ bytes: UnsafeBufferPointer<UInt8>, isStrict: Bool, isInterim: Bool) -> Bool {
         var hasDate = false
-        var start = 0
-        var end = 0
         // Without a body of its own (HEAD, 304) an answer's Content-Length tells of another answer's: it passes.
         let keepsLength =
             answer.framing.isNone && (answer.status == 304 || answer.status >= 200 && answer.status != 204)
         for index in 0..<answer.fields.count {
             let field = answer.fields[index]
-            var isKept = !field.isConnectionOption
+            guard !field.isConnectionOption else { continue }
             switch field.known {
-            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .upgrade, .te, .xRequestID:
-                isKept = false
-            case .contentLength: isKept = isKept && keepsLength && !isInterim
-            case .date: hasDate = hasDate || isKept
-            case .strictTransportSecurity where isStrict: isKept = false
+            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .upgrade, .te, .xRequestID: continue
+            case .contentLength where !keepsLength || isInterim: continue
+            case .strictTransportSecurity where isStrict: continue
+            case .date: hasDate = true
             default: break
             }
-            guard isKept else { continue }
-            if Int(field.line.start) != end {
-                if end > start { unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])) }
-                start = Int(field.line.start)
-            }
-            end = Int(field.line.end)
+            unsafe staging.append(bytes[field.line])
         }
-        if end > start { unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: bytes[start..<end])) }
         return hasDate
     }
 
     // MARK: Body
 
+    @inline(__always)
     private mutating func useAnswerBody(_ bytes: UnsafeBufferPointer<UInt8>, from link: Int32) -> Int {
         let exchange = links[link].exchange
         if isTunnel(exchange) { return unsafe tunnelDown(bytes, exchange) }
-        armIdle(link, exchange)
         switch links[link].framing {
         case .length:
             let count = min(bytes.count, links[link].remaining)
@@ -296,6 +304,7 @@ extension Worker {
     }
 
     /// Takes the link from the exchange and keeps it if it can carry another.
+    @inline(__always)
     private mutating func release(_ link: Int32, of exchange: Int32) {
         exchanges[exchange].link = -1
         links[link].exchange = -1
@@ -317,6 +326,7 @@ extension Worker {
     /// Sends what stands in `staging`.
     ///
     /// The last bytes before an end wait for it in the kernel: both then go as one packet. The end must follow at once.
+    @inline(__always)
     mutating func sendStaging(_ exchange: Int32, isLast: Bool = false) {
         guard !staging.isEmpty else { return }
         unsafe write(unsafe staging.bytes, to: exchanges[exchange].client, isLast: isLast)
@@ -331,7 +341,7 @@ extension Worker {
         var sent = 0
         if clients[client].output.isEmpty {
             let flags = isLast ? martlet_more_follows : Int32(MSG_NOSIGNAL)
-            sent = unsafe CLinux.send(clients[client].fd, bytes.baseAddress, bytes.count, flags)
+            sent = unsafe martlet_send(clients[client].fd, bytes.baseAddress, bytes.count, flags)
             if sent == bytes.count { return }
             if sent < 0 {
                 let reason = martlet_errno()
@@ -361,7 +371,7 @@ extension Worker {
     mutating func flush(client: Int32) {
         let bytes = unsafe clients[client].output.bytes
         guard bytes.count > 0 else { return }
-        let sent = unsafe CLinux.send(clients[client].fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        let sent = unsafe martlet_send(clients[client].fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
         if sent < 0 {
             let reason = martlet_errno()
             if reason != EAGAIN && reason != EINTR { abandon(client) }

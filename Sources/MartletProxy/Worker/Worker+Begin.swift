@@ -6,18 +6,7 @@ internal import MartletHTTP2
 extension Worker {
     /// Begins an exchange for a head that could not be parsed: there is only the refusal to log.
     mutating func begin(_ client: Int32) -> Int32 {
-        let exchange = exchanges.take()
-        exchanges[exchange].begin(client: client, now: now)
-        exchanges[exchange].isStream = clients[client].isStream
-        clients[client].exchange = exchange
-        clients[client].phase = .exchange
-        clients[client].requests &+= 1
-        clients[client].hasProbed = false
-        clients[client].awaitsProbe = false
-        arm(client: client, at: .max)
-        nextRequestID()
-        exchanges[exchange].requestID.removeAll()
-        unsafe exchanges[exchange].requestID.append(unsafe idText.bytes)
+        let exchange = take(for: client)
         exchanges[exchange].method = .other
         exchanges[exchange].isHTTP10 = false
         exchanges[exchange].keepsAlive = false
@@ -27,26 +16,54 @@ extension Worker {
     }
 
     /// Begins an exchange for the head that was just parsed from `bytes`.
+    @inline(__always)
     mutating func begin(_ client: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> Int32 {
-        let exchange = begin(client)
+        let exchange = take(for: client)
         exchanges[exchange].method = head.method
         exchanges[exchange].isHTTP10 = head.isHTTP10
         exchanges[exchange].keepsAlive = head.keepsAlive
         exchanges[exchange].expectsContinue = head.expectsContinue && !head.isHTTP10
         exchanges[exchange].framing = head.framing
-        exchanges[exchange].decoder = ChunkedDecoder()
-        if case .length(let count) = head.framing { exchanges[exchange].remaining = count }
-        unsafe exchanges[exchange].methodText.append(bytes[head.methodText])
-        unsafe exchanges[exchange].host.append(bytes[head.authority])
-        if head.framing.isEmpty { exchanges[exchange].isRequestComplete = true } else { armBody(exchange) }
-        if exchanges[exchange].isStream { unsafe noteGRPC(exchange, bytes) }
-        if clients[client].address.isTrusted {
-            unsafe keepRequestID(exchange, bytes)
-            let chain = unsafe ForwardedChain.client(of: head, bytes, trusting: snapshot.trustedProxies)
-            exchanges[exchange].forwardedClient = chain?.text ?? []
-            exchanges[exchange].forwardedNetwork = chain?.octets ?? []
+        if head.framing.isEmpty {
+            exchanges[exchange].isRequestComplete = true
+        } else {
+            expectBody(exchange)
         }
+        if exchanges[exchange].isStream { unsafe noteGRPC(exchange, bytes) }
+        if clients[client].address.isTrusted { unsafe believeProxy(exchange, bytes) }
+        unsafe exchanges[exchange].texts.add(method: bytes[head.methodText], host: bytes[head.authority])
         return exchange
+    }
+
+    /// Takes a place for a client's next request.
+    @inline(__always)
+    private mutating func take(for client: Int32) -> Int32 {
+        let exchange = exchanges.take()
+        exchanges[exchange].begin(client: client, now: now)
+        exchanges[exchange].isStream = clients[client].isStream
+        clients[client].exchange = exchange
+        clients[client].phase = .exchange
+        clients[client].requests &+= 1
+        clients[client].hasProbed = false
+        clients[client].awaitsProbe = false
+        clients[client].deadline = .max
+        nextRequestID()
+        unsafe exchanges[exchange].texts.begin(requestID: idText.bytes)
+        return exchange
+    }
+
+    private mutating func expectBody(_ exchange: Int32) {
+        if case .length(let count) = head.framing { exchanges[exchange].remaining = count }
+        exchanges[exchange].decoder = ChunkedDecoder()
+        armBody(exchange)
+    }
+
+    /// Takes over what a trusted proxy says of the request: its id, and where it comes from.
+    private mutating func believeProxy(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+        unsafe keepRequestID(exchange, bytes)
+        let chain = unsafe ForwardedChain.client(of: head, bytes, trusting: snapshot.trustedProxies)
+        exchanges[exchange].forwardedClient = chain?.text ?? []
+        exchanges[exchange].forwardedNetwork = chain?.octets ?? []
     }
 
     /// gRPC callers are known by what they send (gRPC over HTTP/2: `application/grpc`, or with a suffix).
@@ -62,17 +79,22 @@ extension Worker {
             let value = unsafe bytes[head.fields[index].value]
             guard value.count > 0, value.count <= 128 else { continue }
             guard unsafe value.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else { continue }
-            exchanges[exchange].requestID.removeAll()
-            unsafe exchanges[exchange].requestID.append(value)
+            unsafe exchanges[exchange].texts.begin(requestID: value)
         }
     }
 
     /// Puts the id of the next request into `idText`: 64 bits that are the loop's own, and a count.
     mutating func nextRequestID() {
         idCount &+= 1
-        idText.truncate(to: 16)
-        if idText.isEmpty { idText.append(sixteenDigits: idPrefix) }
-        idText.append(sixteenDigits: idCount)
+        // The upper half of the count changes once in four thousand million requests.
+        if idText.isEmpty || UInt32(truncatingIfNeeded: idCount) == 0 {
+            idText.removeAll()
+            idText.append(sixteenDigits: idPrefix)
+            idText.append(sixteenDigits: idCount)
+        } else {
+            idText.truncate(to: 24)
+            idText.append(eightDigits: UInt32(truncatingIfNeeded: idCount))
+        }
     }
 }
 

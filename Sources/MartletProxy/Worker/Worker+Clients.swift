@@ -52,7 +52,7 @@ extension Worker {
             return
         }
         let address = ClientAddress(
-            bytes: bytes, text: peer.isUnix ? Array("unix".utf8) : peer.addressUTF8,
+            bytes: bytes, text: peer.isUnix ? AddressText("unix".utf8) : AddressText(peer.addressUTF8),
             isTrusted: peer.isUnix ? false : snapshot.trustedProxies.contains { $0.contains(bytes) }, port: peer.port,
             isUnix: peer.isUnix)
         let client = clients.take()
@@ -249,6 +249,7 @@ extension Worker {
     }
 
     /// - Returns: how many bytes a complete head took; `nil` when it is not complete or has to stay.
+    @inline(__always)
     private mutating func useHead(_ bytes: UnsafeBufferPointer<UInt8>, from client: Int32) -> Int? {
         var parser = clients[client].parser
         let outcome = unsafe parser.parse(bytes.span, into: &head)
@@ -258,10 +259,9 @@ extension Worker {
             awaitHead(client)
             return nil
         case .complete(let count):
-            clients[client].parser.reset()
             clients[client].isReceivingHead = false
             let exchange = unsafe begin(client, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]))
-            unsafe admit(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), verdict: nil)
+            unsafe admit(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), judgement: nil)
             return clients[client].isAlive && clients[client].phase == .authenticating ? nil : count
         case .failure(let failure):
             let exchange = begin(client)
@@ -289,7 +289,8 @@ extension Worker {
         // A reload may have lowered a limit that the head was within.
         if case .failure(let failure) = outcome { return refuse(exchange, .head(failure)) }
         guard case .complete(let count) = outcome else { return abandon(client) }
-        unsafe admit(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), verdict: verdict)
+        unsafe admit(
+            exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), judgement: verdict.map(Judgement.init))
         guard clients.holds(client, generation), clients[client].phase != .authenticating else { return }
         clients[client].input.consume(count)
         continueClient(client)

@@ -34,10 +34,10 @@ extension Worker {
         staging.removeAll()
         if exchanges[exchange].isGRPC {
             unsafe failure.writeStatus(
-                into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText)
+                into: &staging, requestID: exchanges[exchange].texts.requestID, date: dateText)
         } else {
             unsafe failure.write(
-                into: &staging, requestID: exchanges[exchange].requestID.bytes, date: dateText,
+                into: &staging, requestID: exchanges[exchange].texts.requestID, date: dateText,
                 isHead: exchanges[exchange].method == .head,
                 close: exchanges[exchange].closesClient && !exchanges[exchange].isStream,
                 offersBasic: exchanges[exchange].offersBasic,
@@ -102,25 +102,42 @@ extension Worker {
         counters.count(
             route: exchanges[exchange].routeSlot, status: exchanges[exchange].status, reason: reason,
             microseconds: isTunnel(exchange) ? openingTime(ofTunnel: exchange) : microseconds)
-        let provider = Int(exchanges[exchange].provider)
-        let endpoint = exchanges[exchange].endpoint
-        let forwarded = exchanges[exchange].forwardedClient
-        let record = unsafe AccessRecord(
-            unixTime: unixTime, requestID: exchanges[exchange].requestID.bytes,
-            client: forwarded.isEmpty ? clients[client].address.text : forwarded,
-            method: exchanges[exchange].methodText.bytes, host: exchanges[exchange].host.bytes,
-            path: exchanges[exchange].path.bytes, route: counters.routeTexts[Int(exchanges[exchange].routeSlot)],
-            status: exchanges[exchange].status, reason: counters.reasonTexts[Int(reason)],
-            provider: provider >= 0 && provider < snapshot.providerTexts.count ? snapshot.providerTexts[provider] : [],
-            upstream: endpoint >= 0 ? upstreams.endpoints[Int(endpoint)].text : [],
-            bytesIn: exchanges[exchange].bytesIn, bytesOut: exchanges[exchange].bytesOut, microseconds: microseconds)
-        records.append(record, format: accessLog.format)
+        log(exchange, microseconds: microseconds)
         if exchanges[exchange].tunnel >= 0 { releaseTunnel(of: exchange) }
         if exchanges[exchange].holdsToken { dropToken(of: exchange) }
         dropPipe(ofClient: client)
-        exchanges[exchange].task = nil
-        exchanges[exchange].body.release()
+        exchanges[exchange].end()
         exchanges.give(exchange)
         clients[client].exchange = -1
+    }
+
+    /// Writes the access record of an exchange.
+    @inline(__always)
+    private mutating func log(_ exchange: Int32, microseconds: Int) {
+        let key = AccessKey(
+            route: exchanges[exchange].routeSlot, endpoint: exchanges[exchange].endpoint,
+            status: exchanges[exchange].status, reason: exchanges[exchange].reason,
+            provider: exchanges[exchange].provider, epoch: epoch)
+        if !records.isPrepared(for: key) { prepare(key, exchange) }
+        let line = unsafe AccessLine(
+            unixTime: unixTime, requestID: exchanges[exchange].texts.requestID,
+            client: exchanges[exchange].forwardedClient.isEmpty
+                ? clients[exchanges[exchange].client].address.text : AddressText(exchanges[exchange].forwardedClient),
+            method: exchanges[exchange].texts.method, host: exchanges[exchange].texts.host,
+            path: exchanges[exchange].texts.path, bytesIn: exchanges[exchange].bytesIn,
+            bytesOut: exchanges[exchange].bytesOut, microseconds: microseconds)
+        records.append(line, key, format: logFormat)
+    }
+
+    /// Has the log write down what it says of all exchanges like this one.
+    @inline(never)
+    private mutating func prepare(_ key: AccessKey, _ exchange: Int32) {
+        let provider = Int(exchanges[exchange].provider)
+        let endpoint = exchanges[exchange].endpoint
+        records.prepare(
+            key, route: counters.routeTexts[Int(exchanges[exchange].routeSlot)],
+            reason: counters.reasonTexts[Int(exchanges[exchange].reason)],
+            provider: provider >= 0 && provider < snapshot.providerTexts.count ? snapshot.providerTexts[provider] : [],
+            upstream: endpoint >= 0 ? upstreams.endpoints[Int(endpoint)].text : [], format: logFormat)
     }
 }

@@ -32,48 +32,62 @@ extension Worker {
         return hash
     }
 
-    /// What the connection the request came over is called.
-    private func forwarding(of client: Int32) -> RequestRewriter.Forwarding {
-        RequestRewriter.Forwarding(
-            address: clients[client].address.text, isTrusted: clients[client].address.isTrusted,
-            isSecure: clients[client].rules.isSecure)
-    }
-
     /// The upstream's head: request line, `Host`, kept fields, ours.
+    @inline(__always)
     private mutating func writeHead(_ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>) {
         let exchange = request.exchange
         let route = request.route
         let client = exchanges[exchange].client
-        staging.removeAll()
-        unsafe staging.append(bytes[head.methodText])
-        staging.append(" ")
-        writePath(exchange, route)
-        unsafe staging.append(bytes[head.query])
-        staging.append(" HTTP/1.1\r\n")
+        var out = ByteBuffer()
+        swap(&out, &exchanges[exchange].head)
+        out.removeAll()
+        unsafe out.append(bytes[head.methodText])
+        out.append(" ")
+        writePath(exchange, route, into: &out)
+        if !head.query.isEmpty { unsafe out.append(bytes[head.query]) }
+        out.append(" HTTP/1.1\r\nHost: ")
+        let hostStart = out.count &- 6
+        unsafe writeHost(exchange, bytes[head.authority], into: &out)
+        exchanges[exchange].hostLine = (hostStart, out.count)
         if exchanges[exchange].isStream { unsafe noteTrailers(exchange, bytes) }
-        let hostStart = staging.count
-        unsafe writeHost(exchange, bytes[head.authority])
-        exchanges[exchange].hostLine = (hostStart, staging.count)
-        let forwarding = forwarding(of: client)
-        let removal = RequestRewriter.Removal(
-            routes: snapshot.routes, removals: snapshot.facts[route].hasRemovals ? snapshot.removals[route] : nil,
+        var rewriter = RequestRewriter(
+            isTrusted: clients[client].address.isTrusted, isSecure: clients[client].rules.isSecure,
             dropsAuthorization: request.consumedCredential && !snapshot.facts[route].forwardsCredentials,
-            keepsOwnTokens: snapshot.facts[route].forwardsCredentials)
-        var rewriter = RequestRewriter()
-        unsafe rewriter.copyFields(
-            of: head, bytes, removal, forwarding, keepsExpect: exchanges[exchange].expectsContinue,
-            keepsTrailer: exchanges[exchange].framing.isChunked, into: &staging)
-        unsafe rewriter.writeForwarding(of: head, bytes, forwarding, into: &staging)
-        unsafe writeFraming(exchange, bytes)
-        if exchanges[exchange].tunnel >= 0 { writeUpgrade(exchange) }
-        staging.append(
-            clients[client].isStream ? "Via: 2.0 martlet\r\nX-Request-Id: " : "Via: 1.1 martlet\r\nX-Request-Id: ")
-        unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
-        staging.append("\r\n")
-        unsafe staging.append(unsafe block.bytes)
-        staging.append("\r\n")
-        exchanges[exchange].head.removeAll()
-        unsafe exchanges[exchange].head.append(unsafe staging.bytes)
+            keepsOwnTokens: snapshot.facts[route].forwardsCredentials,
+            keepsExpect: exchanges[exchange].expectsContinue,
+            keepsTrailer: exchanges[exchange].framing.isChunked, hasRemovals: snapshot.facts[route].hasRemovals)
+        // Here, and not in the rewriter: a head that is lent to another function is copied for it.
+        for index in 0..<head.fields.count {
+            let field = head.fields[index]
+            if unsafe rewriter.keeps(field, bytes, snapshot, route) {
+                unsafe rewriter.copy(field.line, bytes, into: &out)
+            }
+        }
+        unsafe rewriter.endFields(bytes, into: &out)
+        out.append("X-Forwarded-For: ")
+        if rewriter.extendsChain { unsafe writeChain(bytes, into: &out) }
+        unsafe rewriter.writeForwarding(clients[client].address.text, authority: bytes[head.authority], into: &out)
+        if !exchanges[exchange].framing.isNone { unsafe writeFraming(exchange, bytes, into: &out) }
+        if exchanges[exchange].tunnel >= 0 { writeUpgrade(exchange, into: &out) }
+        if clients[client].isStream {
+            out.append("Via: 2.0 martlet\r\nX-Request-Id: ")
+        } else {
+            out.append("Via: 1.1 martlet\r\nX-Request-Id: ")
+        }
+        unsafe out.append(unsafe exchanges[exchange].texts.requestID)
+        out.append("\r\n")
+        unsafe out.append(unsafe request.grant >= 0 ? grants.attachment(request.grant) : block.bytes)
+        out.append("\r\n")
+        swap(&out, &exchanges[exchange].head)
+    }
+
+    /// Those whom a trusted peer names in `X-Forwarded-For`.
+    @inline(never)
+    private func writeChain(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        for index in 0..<head.fields.count where head.fields[index].known == .xForwardedFor {
+            unsafe out.append(bytes[head.fields[index].value])
+            out.append(", ")
+        }
     }
 
     /// Whether the client reads trailers, which a parser has not asked (RFC 9110 §10.1.4).
@@ -85,33 +99,37 @@ extension Worker {
     }
 
     /// The normalised path, its prefix stripped where the route says so.
-    private mutating func writePath(_ exchange: Int32, _ route: Int) {
-        let path = unsafe exchanges[exchange].path.bytes
-        guard snapshot.facts[route].stripsPrefix else { return unsafe staging.append(path) }
+    @inline(__always)
+    private func writePath(_ exchange: Int32, _ route: Int, into out: inout ByteBuffer) {
+        let path = unsafe exchanges[exchange].texts.path
+        guard snapshot.facts[route].stripsPrefix else { return unsafe out.append(path) }
         let rewrite = unsafe snapshot.routes.routes[route].rewrite(path: path.span)
-        if rewrite.becomesRoot { return staging.append("/") }
-        unsafe staging.append(unsafe UnsafeBufferPointer(rebasing: path[rewrite.strippedBytes...]))
+        if rewrite.becomesRoot { return out.append("/") }
+        unsafe out.append(unsafe UnsafeBufferPointer(rebasing: path[rewrite.strippedBytes...]))
     }
 
-    private mutating func writeHost(_ exchange: Int32, _ authority: UnsafeBufferPointer<UInt8>) {
-        staging.append("Host: ")
+    /// The value of `Host`, behind its name; where it is the endpoint's own name it is filled in later.
+    @inline(__always)
+    private func writeHost(_ exchange: Int32, _ authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         switch upstreams.groups[Int(exchanges[exchange].upstream)].upstream.host {
-        case .keep: unsafe staging.append(authority)
-        case .fixed(let name): staging.append(text: name)
+        case .keep: unsafe out.append(authority)
+        case .fixed(let name): out.append(text: name)
         case .endpoint: break
         }
-        staging.append("\r\n")
+        out.append("\r\n")
     }
 
     /// How the body is framed towards the upstream; bodies are re-encoded, never copied as they came.
-    private mutating func writeFraming(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+    private mutating func writeFraming(
+        _ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
+    ) {
         switch exchanges[exchange].framing {
         case .length(let count):
-            staging.append("Content-Length: ")
-            staging.append(decimal: count)
-            staging.append("\r\n")
+            out.append("Content-Length: ")
+            out.append(decimal: count)
+            out.append("\r\n")
         case .chunked:
-            staging.append("Transfer-Encoding: chunked\r\n")
+            out.append("Transfer-Encoding: chunked\r\n")
             exchanges[exchange].announcedTrailers.removeAll()
             for index in 0..<head.fields.count where head.fields[index].known == .trailer {
                 unsafe exchanges[exchange].announcedTrailers.append(lowercasing: bytes[head.fields[index].value])
@@ -202,7 +220,7 @@ extension Worker {
         exchanges[exchange].answerPatience = upstreams.groups[group].upstream.answerPatience
         exchanges[exchange].idlePatience = upstreams.groups[group].upstream.idlePatience
         links[link].idlePatience = exchanges[exchange].idlePatience
-        if exchanges[exchange].isRequestComplete || !exchanges[exchange].body.isEmpty { passHeldBody(of: exchange) }
+        if !exchanges[exchange].framing.isEmpty { passHeldBody(of: exchange) }
         if !exchanges[exchange].isRequestComplete { armBody(exchange) }
         if !links[link].isUp {
             arm(link: link, at: now &+ upstreams.groups[group].upstream.connectPatience)

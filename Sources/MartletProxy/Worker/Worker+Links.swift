@@ -20,12 +20,20 @@ extension Worker {
         }
         if readiness.has(.ended) { links[link].hasEnded = true }
         if readiness.has(.writable) {
-            flush(link: link)
+            if mayHaveUnsent(link) { flush(link: link) }
             guard links.holds(link, token.generation) else { return }
             goOnSplicing(toLink: link)
         }
         guard links.holds(link, token.generation) else { return }
         if readiness.has(.input) { readLink(link) }
+    }
+
+    /// Whether there may be something to send: most events of an edge-triggered socket say "writable" for nothing.
+    @inline(__always)
+    private func mayHaveUnsent(_ link: Int32) -> Bool {
+        if links[link].kind != .http1 || links[link].isSecure || !links[link].output.isEmpty { return true }
+        let exchange = links[link].exchange
+        return exchange >= 0 && exchanges[exchange].headSent < exchanges[exchange].head.count
     }
 
     /// What the upstream has still to take.

@@ -8,8 +8,7 @@ extension Worker {
     mutating func answerLocally(
         _ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, _ handler: @escaping LocalHandler
     ) {
-        exchanges[exchange].path.removeAll()
-        unsafe exchanges[exchange].path.append(bytes[head.path])
+        unsafe exchanges[exchange].texts.set(path: bytes[head.path])
         exchanges[exchange].head.removeAll()
         unsafe exchanges[exchange].head.append(bytes)
         exchanges[exchange].bodyLimit = LocalLimits.bodyBytes
@@ -58,17 +57,19 @@ extension Worker {
         for index in 0..<parsed.fields.count {
             fields.append((text(parsed.fields[index].name), text(parsed.fields[index].value)))
         }
-        let (peer, forwarded) = (clients[exchanges[exchange].client].address.text, exchanges[exchange].forwardedClient)
+        let (peer, forwarded) = (
+            clients[exchanges[exchange].client].address.text.array, exchanges[exchange].forwardedClient
+        )
         return LocalRequest(
             // The echo shows what an upstream gets; all others see the path as it was matched.
             method: text(parsed.methodText),
             path: exchanges[exchange].upstream >= 0
-                ? text(parsed.path) : unsafe String(decoding: exchanges[exchange].path.bytes, as: UTF8.self),
+                ? text(parsed.path) : unsafe String(decoding: exchanges[exchange].texts.path, as: UTF8.self),
             query: String(text(parsed.query).dropFirst()),
             fields: fields, body: exchanges[exchange].body.array, bodyBytes: exchanges[exchange].bodyBytes,
             client: String(decoding: forwarded.isEmpty ? peer : forwarded, as: UTF8.self),
             network: network(of: exchange),
-            requestID: unsafe String(decoding: exchanges[exchange].requestID.bytes, as: UTF8.self))
+            requestID: unsafe String(decoding: exchanges[exchange].texts.requestID, as: UTF8.self))
     }
 
     /// The handler has answered.
@@ -101,7 +102,7 @@ extension Worker {
         staging.append("\r\n")
         writeConnection(exchange)
         staging.append("X-Request-Id: ")
-        unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
+        unsafe staging.append(unsafe exchanges[exchange].texts.requestID)
         staging.append("\r\n\r\n")
         if exchanges[exchange].method != .head { staging.append(response.body) }
         exchanges[exchange].bytesOut = response.body.count

@@ -52,7 +52,7 @@ extension Worker {
         }
         clients[client].peerBytes = octets
         clients[client].address = ClientAddress(
-            bytes: octets, text: Array(SocketEndpoint.text(of: octets).utf8),
+            bytes: octets, text: AddressText(SocketEndpoint.text(of: octets).utf8),
             isTrusted: snapshot.trustedProxies.contains { $0.contains(octets) }, port: address.port)
         return true
     }

@@ -193,6 +193,7 @@ extension Worker {
 
     /// Gives a link what another one could not send, and the body's end where that has come.
     mutating func passHeldBody(of exchange: Int32) {
+        guard exchanges[exchange].isRequestComplete || !exchanges[exchange].body.isEmpty else { return }
         let link = exchanges[exchange].link
         var held = ByteBuffer()
         swap(&held, &exchanges[exchange].body)

@@ -11,6 +11,7 @@ internal import MartletRouter
 /// would read it as the next request on its connection, one that nobody has judged.
 extension Worker {
     /// Whether the exchange has become a tunnel.
+    @inline(__always)
     func isTunnel(_ exchange: Int32) -> Bool {
         guard exchange >= 0, exchanges[exchange].tunnel >= 0 else { return false }
         return tunnels[exchanges[exchange].tunnel].phase != .asked
@@ -109,11 +110,11 @@ extension Worker {
     }
 
     /// Writes the offer into the upstream's head.
-    mutating func writeUpgrade(_ exchange: Int32) {
+    func writeUpgrade(_ exchange: Int32, into out: inout ByteBuffer) {
         let tunnel = exchanges[exchange].tunnel
-        staging.append("Connection: Upgrade\r\nUpgrade: ")
-        unsafe staging.append(unsafe tunnels[tunnel].name.bytes)
-        staging.append("\r\n")
+        out.append("Connection: Upgrade\r\nUpgrade: ")
+        unsafe out.append(unsafe tunnels[tunnel].name.bytes)
+        out.append("\r\n")
     }
 
     /// The upstream has switched: from here on bytes pass both ways.
@@ -175,7 +176,7 @@ extension Worker {
         staging.append("Connection: Upgrade\r\nUpgrade: ")
         unsafe staging.append(unsafe tunnels[exchanges[exchange].tunnel].name.bytes)
         staging.append("\r\nX-Request-Id: ")
-        unsafe staging.append(unsafe exchanges[exchange].requestID.bytes)
+        unsafe staging.append(unsafe exchanges[exchange].texts.requestID)
         staging.append("\r\n\r\n")
         sendHead(exchange, ends: false)
     }

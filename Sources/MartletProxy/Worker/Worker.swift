@@ -56,6 +56,7 @@ package struct Worker: ~Copyable {
     let handshakes: WorkPool
     let connections: ConnectionLimit
     let accessLog: any AccessLogging
+    let logFormat: AccessFormat
     let clock: Clock
 
     var snapshot: Snapshot
@@ -138,6 +139,7 @@ package struct Worker: ~Copyable {
         handshakes = setup.handshakes
         connections = setup.connections
         accessLog = setup.log
+        logFormat = setup.log.format
         clock = setup.clock
         snapshot = setup.snapshot
         poller = created
