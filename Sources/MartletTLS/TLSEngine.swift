@@ -79,7 +79,10 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
     ) throws(TLSError) {
         guard !hasFailed else { throw TLSError(code: .tlsProtocolError, message: "the connection has failed") }
         if unsafe keep(ciphertext) { return }
-        guard var hello = hello.take() else { return try unsafe take(ciphertext, &plaintext) }
+        // Not `Optional.take()`: unoptimised, what it leaves of a type without copies is not the `nil` that is looked for.
+        var kept: TLSHello?
+        swap(&kept, &hello)
+        guard var hello = kept else { return try unsafe take(ciphertext, &plaintext) }
         unsafe hello.append(ciphertext)
         try unsafe hello.withBytes { bytes throws(TLSError) in try unsafe take(bytes, &plaintext) }
     }

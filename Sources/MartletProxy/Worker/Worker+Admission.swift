@@ -202,7 +202,9 @@ extension Worker {
         if form == .basic, let found = unsafe grants.find(key, scope: scope, now: unixTime) {
             return useGrant(found, routed)
         }
-        guard let proven = unsafe principal(form, value: value, key: key, exchange, route, judgement?.verdict) else { return nil }
+        guard let proven = unsafe principal(form, value: value, key: key, exchange, route, judgement?.verdict) else {
+            return nil
+        }
         guard let provider = provider(of: proven.principal, route) else {
             refuse(exchange, .credentialInvalid("auth.provider_not_on_route"))
             return nil

@@ -24,7 +24,9 @@ extension Worker {
         }
         if unsafe clients[client].engine?.keep(bytes) == true { return goOnShakingHands(client) }
         let isCheap = clients[client].isHandshakeAnswered && clients[client].engine?.version == "TLSv1.3"
-        guard let engine = clients[client].engine.take() else { return close(client: client) }
+        var lent: TLSEngine?
+        swap(&lent, &clients[client].engine)
+        guard let engine = lent else { return close(client: client) }
         let step = HandshakeStep(consume engine, input: unsafe Array(bytes))
         if isCheap {
             step.run()
@@ -41,8 +43,8 @@ extension Worker {
 
     /// A step of a handshake is done.
     mutating func handshakeWent(_ client: Int32, _ step: HandshakeStep) {
-        guard let engine = step.engine.take() else { return close(client: client) }
-        clients[client].engine = consume engine
+        guard step.engine != nil else { return close(client: client) }
+        swap(&clients[client].engine, &step.engine)
         clients[client].isHandshakeOut = false
         clients[client].isHandshakeAnswered = true
         plain.removeAll()

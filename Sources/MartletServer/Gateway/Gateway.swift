@@ -38,6 +38,8 @@ package final class Gateway: Sendable {
     private static let resolveInterval = Duration.seconds(30)
     /// How often the store's connection is looked at.
     private static let watchInterval = Duration.milliseconds(100)
+    /// The same while the answer makes no difference.
+    private static let idleWatchInterval = Duration.seconds(1)
     /// How often certificates that nobody believes are told of again.
     private static let remindInterval = Duration.seconds(24 * 3600)
 
@@ -138,11 +140,12 @@ package final class Gateway: Sendable {
     private func keepWatchOfStore() async {
         var isRefusing = false
         while !Task.isCancelled {
-            do { try await Task.sleep(for: Gateway.watchInterval) } catch { return }
             let graph = graph
-            let refuses =
-                graph.blueprint.configuration.store.onError == .deny
-                && graph.store.redis.map { $0.status.state != .connected } ?? false
+            let isAsked = graph.blueprint.configuration.store.onError == .deny && graph.store.redis != nil
+            // Where nothing depends on it, only a reload can change that.
+            let interval = isAsked ? Gateway.watchInterval : Gateway.idleWatchInterval
+            do { try await Task.sleep(for: interval) } catch { return }
+            let refuses = isAsked && graph.store.redis.map { $0.status.state != .connected } ?? false
             if refuses != isRefusing {
                 isRefusing = refuses
                 forgetting.refuseSessions(refuses)
