@@ -41,7 +41,7 @@ struct Room {
 
 /// The rooms from the bottom up: each imports only rooms that stand above it in this list.
 let rooms: [Room] = [
-    Room(name: "MartletCore", imports: ["CLinux"]),
+    Room(name: "MartletCore", imports: ["CLinux", "CHeadScan"]),
     Room(name: "MartletJSON", imports: ["MartletCore"]),
     Room(name: "MartletHTTP", imports: ["MartletCore", "CHeadScan"]),
     Room(

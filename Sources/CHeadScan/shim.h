@@ -35,4 +35,15 @@ static inline const void *martlet_end_of_text(const void *bytes, const void *end
     return block;
 }
 
+// What the digits of base64url stand for, 0 to 63; 255 for what is no digit.
+static inline martlet_bytes martlet_base64url_values(martlet_bytes digits) {
+    martlet_bytes upper = digits - 'A', lower = digits - 'a', number = digits - '0';
+    martlet_bytes is_upper = (martlet_bytes)(upper < 26), is_lower = (martlet_bytes)(lower < 26);
+    martlet_bytes is_number = (martlet_bytes)(number < 10);
+    martlet_bytes is_minus = (martlet_bytes)(digits == '-'), is_line = (martlet_bytes)(digits == '_');
+    martlet_bytes known = is_upper | is_lower | is_number | is_minus | is_line;
+    return (upper & is_upper) | ((lower + 26) & is_lower) | ((number + 52) & is_number) | (is_minus & 62)
+        | (is_line & 63) | ~known;
+}
+
 #endif

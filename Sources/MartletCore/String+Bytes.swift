@@ -1,8 +1,25 @@
+private import Glibc
+
 extension String {
     /// Whether both texts are the same bytes.
     ///
     /// `==` compares by Unicode equivalence: a Kelvin sign equals `K` there. What decides on access is compared by this.
+    // Most texts that differ do so in length: that is asked where this is called.
+    @inlinable
     public func hasSameBytes(as other: String) -> Bool {
-        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+        utf8.count == other.utf8.count && hasSameBytes(ofSameCount: other)
+    }
+
+    @usableFromInline
+    func hasSameBytes(ofSameCount other: String) -> Bool {
+        let isSame = unsafe utf8.withContiguousStorageIfAvailable { left in
+            unsafe other.utf8.withContiguousStorageIfAvailable { right in
+                guard let first = left.baseAddress, let second = right.baseAddress else {
+                    return left.count == right.count
+                }
+                return unsafe left.count == right.count && memcmp(first, second, left.count) == 0
+            }
+        }
+        return isSame.flatMap { $0 } ?? utf8.elementsEqual(other.utf8)
     }
 }

@@ -35,6 +35,71 @@ import Testing
         #expect(last.allSatisfy { Base64URL.decode("AAA\($0)") != nil })
     }
 
+    /// Lengths around the blocks that are decoded at once.
+    static let lengths = Array(0...70) + [255, 256, 257]
+
+    static func digits(_ count: Int) -> [UInt8] {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        var text = (0..<count).map { alphabet[($0 &* 29 &+ count) % 64] }
+        // The last digit has no spare bits.
+        if count % 4 > 1 { text[count - 1] = UInt8(ascii: "w") }
+        return text
+    }
+
+    @Test(arguments: lengths)
+    func `refuses every foreign byte at every place`(count: Int) {
+        let text = Self.digits(count)
+        #expect((Base64URL.decode(text) == nil) == (count % 4 == 1))
+        guard count % 4 != 1, count <= 70 else { return }
+        let known = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        var missed: [(Int, UInt8)] = []
+        for place in text.indices {
+            var changed = text
+            for byte in UInt8.min ... .max where !known.contains(byte) {
+                changed[place] = byte
+                if Base64URL.decode(changed) != nil { missed.append((place, byte)) }
+            }
+        }
+        #expect(missed.isEmpty)
+    }
+
+    @Test(arguments: lengths.filter { $0 % 4 != 1 })
+    func `has one spelling for every value of each length`(count: Int) throws {
+        let text = Self.digits(count)
+        let bytes = try #require(Base64URL.decode(text))
+        #expect(bytes.count == count * 3 / 4)
+        #expect(Base64URL.encode(bytes) == String(decoding: text, as: UTF8.self))
+        let spellings = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8
+            .filter { Base64URL.decode(text.dropLast() + [$0]) != nil }
+        #expect(spellings.count == (count == 0 ? 0 : [64, 0, 4, 16][count % 4]))
+    }
+
+    @Test func `decodes every digit at every place of a block`() {
+        let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        for place in 0..<32 {
+            for (value, digit) in alphabet.enumerated() {
+                var text = [UInt8](repeating: UInt8(ascii: "A"), count: 32)
+                text[place] = digit
+                let bytes = Base64URL.decode(text) ?? []
+                let group = bytes.dropFirst(place / 4 * 3).prefix(3).reduce(0) { $0 << 8 | Int($1) }
+                #expect(bytes.count == 24)
+                #expect(group == value << (18 - place % 4 * 6))
+                #expect(bytes.count { $0 != 0 } <= 2)
+            }
+        }
+    }
+
+    @Test func `compares texts of every form`() {
+        let texts = ["", "a", "b", "ab", "é", "e\u{301}", "fifteen letters", "sixteen letters!", "sixteen letters?"]
+        let long = texts.map { $0 + String(repeating: "x", count: 40) }
+        for left in texts + long {
+            for right in texts + long {
+                let bridged = String(String.UnicodeScalarView(right.unicodeScalars))
+                #expect(left.hasSameBytes(as: bridged) == (Array(left.utf8) == Array(right.utf8)))
+            }
+        }
+    }
+
     @Test func `decodes a part of a larger run`() {
         let bytes = Array("..Zm9v..".utf8)
         #expect(Base64URL.decode(bytes[2..<6]) == Array("foo".utf8))

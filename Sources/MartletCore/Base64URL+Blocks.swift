@@ -1,0 +1,78 @@
+private import CHeadScan
+
+/// Decoding sixteen digits at a time, without a table: a token is some fifty such blocks.
+extension Base64URL {
+    /// The value of each digit; over 63 for what is none.
+    private typealias Values = SIMD16<UInt8>
+
+    @unsafe static func decodeBlocks(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
+        let tail = text.count % 4
+        guard tail != 1 else { return nil }
+        guard let first = text.baseAddress else { return [] }
+        let size = text.count / 4 &* 3 &+ (tail == 0 ? 0 : tail &- 1)
+        var isStrict = false
+        // Whole blocks are written, eight bytes at a time: room for what the last ones put behind the end.
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: (text.count / 16 &+ 1) &* 12 &+ 4) { room, count in
+            guard let output = room.baseAddress else { return }
+            isStrict = unsafe decode(first, text.count, into: UnsafeMutableRawPointer(output))
+            count = isStrict ? size : 0
+        }
+        return isStrict ? bytes : nil
+    }
+
+    /// - Returns: `false` for a byte that is no digit, and for spare bits that are not zero.
+    @unsafe private static func decode(
+        _ text: UnsafePointer<UInt8>, _ count: Int, into output: UnsafeMutableRawPointer
+    ) -> Bool {
+        var output = unsafe output
+        // Every bit that any value has: digits have none of the two highest.
+        var seen = Values(repeating: 0)
+        var index = 0
+        while index &+ 16 <= count {
+            let digits = unsafe UnsafeRawPointer(text + index).loadUnaligned(as: Values.self)
+            let values = martlet_base64url_values(digits)
+            seen |= values
+            unsafe store(values, at: output)
+            unsafe output += 12
+            index &+= 16
+        }
+        let rest = count &- index
+        guard rest > 0 else { return areDigits(seen) }
+        // The rest is decoded as a block that ends in zeros.
+        var digits = Values(repeating: UInt8(ascii: "A"))
+        for place in 0..<rest { unsafe digits[place] = text[index &+ place] }
+        let values = martlet_base64url_values(digits)
+        unsafe store(values, at: output)
+        let spare: UInt8 =
+            switch rest % 4 {
+            case 2: 0x0F
+            case 3: 0x03
+            default: 0
+            }
+        return areDigits(seen | values) && values[rest &- 1] & spare == 0
+    }
+
+    @inline(__always)
+    private static func areDigits(_ seen: Values) -> Bool {
+        let halves = unsafe unsafeBitCast(seen, to: SIMD2<UInt64>.self)
+        return (halves[0] | halves[1]) & 0xC0C0_C0C0_C0C0_C0C0 == 0
+    }
+
+    /// Writes the twelve bytes that sixteen values make, and two more.
+    @inline(__always)
+    @unsafe private static func store(_ values: Values, at output: UnsafeMutableRawPointer) {
+        let halves = unsafe unsafeBitCast(values, to: SIMD2<UInt64>.self)
+        unsafe output.storeBytes(of: joined(halves[0]), as: UInt64.self)
+        unsafe (output + 6).storeBytes(of: joined(halves[1]), as: UInt64.self)
+    }
+
+    /// Eight values as the six bytes that they make, the first one lowest in memory.
+    @inline(__always)
+    private static func joined(_ values: UInt64) -> UInt64 {
+        var bits = UInt64(bigEndian: values)
+        bits = (bits & 0x3F00_3F00_3F00_3F00) >> 2 | bits & 0x003F_003F_003F_003F
+        bits = (bits & 0x0FFF_0000_0FFF_0000) >> 4 | bits & 0x0000_0FFF_0000_0FFF
+        bits = (bits & 0x00FF_FFFF_0000_0000) >> 8 | bits & 0x0000_0000_00FF_FFFF
+        return (bits << 16).bigEndian
+    }
+}
