@@ -21,7 +21,7 @@ extension CompactJWS {
     /// Refuses fields that must be understood or must not be followed, and tokens of another type than JWT.
     /// - Throws: `header_not_allowed`.
     public func checkHeaderFields() throws(JOSEError) {
-        for name in Self.forbiddenFields where header[name] != nil {
+        for name in Self.forbiddenFields where header.has(name) {
             throw JOSEError(.headerNotAllowed, "the header has '\(name)'")
         }
         if let type = header["typ"], type != "JWT" { throw JOSEError(.headerNotAllowed, "the token's type is not JWT") }

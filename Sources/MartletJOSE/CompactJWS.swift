@@ -1,3 +1,4 @@
+private import Glibc
 private import MartletCore
 public import MartletJSON
 
@@ -24,12 +25,23 @@ public struct CompactJWS: Sendable {
         guard token.count <= Self.maximumLength else {
             throw JOSEError(.tokenTooLarge, "the token has \(token.count) bytes")
         }
-        let parts = token.split(separator: UInt8(ascii: "."), maxSplits: 3, omittingEmptySubsequences: false)
-        guard parts.count == 3 else { throw JOSEError(.malformed, "the token has not three parts") }
-        header = try Self.object(parts[0], limits: Self.headerLimits, name: "header")
-        payload = try Self.object(parts[1], limits: Self.payloadLimits, name: "payload")
-        signature = try Self.bytes(parts[2], name: "signature")
-        signingInput = Array(token[..<parts[1].endIndex])
+        guard let first = Self.dot(in: token, from: 0), let second = Self.dot(in: token, from: first &+ 1),
+            Self.dot(in: token, from: second &+ 1) == nil
+        else { throw JOSEError(.malformed, "the token has not three parts") }
+        header = try Self.object(token[..<first], limits: Self.headerLimits, name: "header")
+        payload = try Self.object(token[(first &+ 1)..<second], limits: Self.payloadLimits, name: "payload")
+        signature = try Self.bytes(token[(second &+ 1)...], name: "signature")
+        signingInput = Array(token[..<second])
+    }
+
+    /// The next dot.
+    private static func dot(in token: [UInt8], from start: Int) -> Int? {
+        unsafe token.withUnsafeBytes { bytes in
+            guard start <= bytes.count, let base = bytes.baseAddress,
+                let found = unsafe memchr(base + start, Int32(UInt8(ascii: ".")), bytes.count &- start)
+            else { return nil }
+            return unsafe UnsafeRawPointer(found) - base
+        }
     }
 
     private static func bytes(_ part: ArraySlice<UInt8>, name: String) throws(JOSEError) -> [UInt8] {

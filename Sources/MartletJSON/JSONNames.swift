@@ -8,8 +8,8 @@ struct JSONNames {
     private var hashed: Set<Name> = []
 
     /// Takes note of a name; `false` when `members`, which holds all before it, has it already.
-    mutating func insert(_ name: String, beside members: [(name: String, value: JSONValue)]) -> Bool {
-        if members.count < Self.few { return !members.contains { $0.name.hasSameBytes(as: name) } }
+    mutating func insert(_ name: String, beside members: [JSONObject.Member]) -> Bool {
+        if members.count < Self.few { return JSONObject.place(of: name, in: members) == nil }
         if hashed.isEmpty { for member in members { hashed.insert(Name(text: member.name)) } }
         return hashed.insert(Name(text: name)).inserted
     }

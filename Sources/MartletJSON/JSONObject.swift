@@ -4,31 +4,59 @@ private import MartletCore
 ///
 /// Names are told apart by their bytes.
 public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
-    public private(set) var members: [(name: String, value: JSONValue)]
+    /// A name and what it stands for.
+    public struct Member: Sendable {
+        public let name: String
+        public var value: JSONValue
+
+        public init(name: String, value: JSONValue) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    public private(set) var members: [Member]
 
     /// Keeps the members as they are; of two with one name, look-ups find the first.
     public init(_ members: [(String, JSONValue)] = []) {
-        self.members = members.map { (name: $0.0, value: $0.1) }
+        self.members = members.map { Member(name: $0.0, value: $0.1) }
     }
 
-    /// - Parameter distinct: members that the parser has checked for repeated names.
-    init(distinct members: [(name: String, value: JSONValue)]) { self.members = members }
+    /// The same of members that there are already.
+    public init(members: [Member]) { self.members = members }
 
     public init(dictionaryLiteral members: (String, JSONValue)...) { self.init(members) }
 
     /// The value of a member; assigning replaces it in place, appends it, or (with `nil`) removes it.
     public subscript(name: String) -> JSONValue? {
-        get { members.first { $0.name.hasSameBytes(as: name) }?.value }
+        get {
+            guard let index = Self.place(of: name, in: members) else { return nil }
+            return members[index].value
+        }
         set {
-            let index = members.firstIndex { $0.name.hasSameBytes(as: name) }
-            switch (index, newValue) {
+            switch (Self.place(of: name, in: members), newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
-            case (nil, let value?): members.append((name: name, value: value))
+            case (nil, let value?): members.append(Member(name: name, value: value))
             case (nil, nil): break
             }
         }
     }
+
+    /// Where the first member of that name stands.
+    static func place(of name: String, in members: [Member]) -> Int? {
+        unsafe members.withUnsafeBufferPointer { members in
+            var index = 0
+            while index < members.count {
+                if unsafe members[index].name.hasSameBytes(as: name) { return index }
+                index &+= 1
+            }
+            return nil
+        }
+    }
+
+    /// Whether there is a member of that name.
+    public func has(_ name: String) -> Bool { Self.place(of: name, in: members) != nil }
 
     public var count: Int { members.count }
     public var isEmpty: Bool { members.isEmpty }

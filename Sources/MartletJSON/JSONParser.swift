@@ -78,10 +78,12 @@ struct JSONParser {
     private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
         guard depth < maximumDepth else { throw JSONError(.jsonTooDeep, at: offset) }
         offset &+= 1
-        var members: [(name: String, value: JSONValue)] = []
+        var members: [JSONObject.Member] = []
         var names = JSONNames()
         skipWhitespace()
-        if take(UInt8(ascii: "}")) { return JSONObject(distinct: members) }
+        if take(UInt8(ascii: "}")) { return JSONObject(members: members) }
+        // What most documents need at their top; those within them are many and small.
+        if depth == 0 { members.reserveCapacity(16) }
         while true {
             skipWhitespace()
             let start = offset
@@ -90,11 +92,11 @@ struct JSONParser {
             guard names.insert(name, beside: members) else { throw JSONError(.jsonDuplicateName, at: start) }
             skipWhitespace()
             try expect(UInt8(ascii: ":"))
-            members.append((name: name, value: try value(depth: depth &+ 1)))
+            members.append(JSONObject.Member(name: name, value: try value(depth: depth &+ 1)))
             skipWhitespace()
             if take(UInt8(ascii: ",")) { continue }
             try expect(UInt8(ascii: "}"))
-            return JSONObject(distinct: members)
+            return JSONObject(members: members)
         }
     }
 
@@ -132,7 +134,7 @@ extension JSONParser {
             try digits()
         }
         if offset < bytes.count, Self.isDigit(bytes[offset]) { throw JSONError(.jsonBadNumber, at: offset) }
-        return JSONNumber(grammatical: String(decoding: bytes[start..<offset], as: UTF8.self))
+        return JSONNumber(grammatical: asciiText(start..<offset))
     }
 
     private mutating func digits() throws(JSONError) {
@@ -151,17 +153,39 @@ extension JSONParser {
     private mutating func string() throws(JSONError) -> String {
         offset &+= 1
         let start = offset
-        while offset < bytes.count {
-            let byte = bytes[offset]
-            if byte == UInt8(ascii: "\"") {
-                offset &+= 1
-                return try text(bytes[start..<offset &- 1], at: start)
-            }
-            if byte == UInt8(ascii: "\\") { return try escapedString(from: start) }
-            if byte < 0x20 { throw JSONError(.jsonControlCharacter, at: offset) }
+        let isASCII = skipPlain()
+        switch try current() {
+        case UInt8(ascii: "\""):
+            let run = start..<offset
             offset &+= 1
+            return isASCII ? asciiText(run) : try text(bytes[run], at: start)
+        case UInt8(ascii: "\\"): return try escapedString(from: start)
+        default: throw JSONError(.jsonControlCharacter, at: offset)
         }
-        throw JSONError(.jsonUnexpectedEnd, at: offset)
+    }
+
+    /// Goes on to the next quote, backslash or control character, or to the end; whether all before it was ASCII.
+    private mutating func skipPlain() -> Bool {
+        let (end, seen) = unsafe bytes.withUnsafeBufferPointer { [offset] bytes in
+            var index = offset
+            var seen: UInt8 = 0
+            while index < bytes.count {
+                let byte = unsafe bytes[index]
+                if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
+                seen |= byte
+                index &+= 1
+            }
+            return (index, seen)
+        }
+        offset = end
+        return seen < 0x80
+    }
+
+    /// A run of bytes that is known to be ASCII.
+    private func asciiText(_ run: Range<Int>) -> String {
+        unsafe bytes.withUnsafeBufferPointer { bytes in
+            unsafe String(decoding: UnsafeBufferPointer(rebasing: bytes[run]), as: UTF8.self)
+        }
     }
 
     /// The rest of a string that has an escape at `offset`.

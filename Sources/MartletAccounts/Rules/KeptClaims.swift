@@ -23,9 +23,9 @@ enum KeptClaims {
     /// What is kept with the claims of one more login; `nil` when none of them is new.
     static func merged(_ kept: JSONObject, _ claims: JSONObject) -> JSONObject? {
         var merged = kept
-        for (name, value) in claims.members where kept[name] == nil {
+        for member in claims.members where !kept.has(member.name) {
             var longer = merged
-            longer[name] = value
+            longer[member.name] = member.value
             let bytes = JSON.write(longer)
             // What cannot be read back, because it is nested too deeply, is not kept either.
             if bytes.count <= maximumBytes, (try? JSON.parse(bytes, limits: limits)) != nil { merged = longer }

@@ -71,6 +71,50 @@ import Testing
         }
     }
 
+    @Test(arguments: ["\u{80}", "é", "\u{7FF}", "\u{800}", "\u{FFFF}", "\u{10000}", "\u{10FFFF}", "\u{7F}", " "])
+    func `reads every character at every place of a string, and no part of one`(character: String) throws {
+        for count in 0...17 {
+            for place in 0...count {
+                let before = String(repeating: "a", count: place)
+                let text = before + character + String(repeating: "z", count: count - place)
+                let whole = [0x22] + Array(text.utf8) + [0x22]
+                let value = try JSON.parse(whole, limits: Self.limits)
+                #expect(value == .string(text))
+                #expect(try JSON.parse([0x7B] + whole + Array(":1}".utf8), limits: Self.limits) == [text: 1])
+                guard character.utf8.count > 1 else { continue }
+                for missing in 0..<character.utf8.count {
+                    var cut = whole
+                    cut.remove(at: 1 + place + missing)
+                    #expect { try JSON.parse(cut, limits: Self.limits) } throws: {
+                        ($0 as? JSONError)?.code == .jsonInvalidUTF8
+                    }
+                }
+            }
+        }
+    }
+
+    @Test func `refuses every control character at every place of a string`() {
+        for control in UInt8.min..<0x20 {
+            for place in 0...17 {
+                var document = [0x22] + [UInt8](repeating: 0x61, count: 17) + [0x22]
+                document.insert(control, at: 1 + place)
+                #expect { try JSON.parse(document, limits: Self.limits) } throws: {
+                    ($0 as? JSONError) == JSONError(.jsonControlCharacter, at: 1 + place)
+                }
+            }
+        }
+    }
+
+    @Test func `notices a repeated name among few and many`() {
+        for count in [1, 2, 15, 16, 17, 40] {
+            for repeated in 0..<count {
+                let names = (0..<count).map { "n\($0)" } + ["n\(repeated)"]
+                let text = "{" + names.map { "\"\($0)\":0" }.joined(separator: ",") + "}"
+                #expect { try Self.parse(text) } throws: { ($0 as? JSONError)?.code == .jsonDuplicateName }
+            }
+        }
+    }
+
     @Test func `refuses every cut of a document`() throws {
         let document = Array(#"{"a":[1.5e-3,true,null,"x\u00e9\n"],"b":{"c":false}}"#.utf8)
         _ = try JSON.parse(document, limits: Self.limits)

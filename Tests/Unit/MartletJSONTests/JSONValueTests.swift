@@ -39,6 +39,8 @@ import Testing
         object["b"] = nil
         #expect(object == ["K": 3, "c": "x"])
         #expect(object.count == 2)
+        #expect(object.has("K") && !object.has("\u{212A}") && !object.has("b"))
+        #expect(JSONObject(members: object.members) == object)
     }
 
     @Test func `has accessors that never convert`() {
