@@ -1,3 +1,4 @@
+internal import MartletConfig
 internal import MartletCore
 internal import MartletJSON
 
@@ -18,18 +19,22 @@ struct AppleClaims {
 
     init(_ payload: JSONObject) { self.payload = payload }
 
-    func issuer(among issuers: [String]) throws(Refusal) -> String {
+    func issuer(among issuers: NonEmpty<Located<String>>) throws(Refusal) -> String {
         guard let issuer = payload["iss"]?.string else { throw .badIssuer("iss is not a text") }
-        guard issuers.contains(where: issuer.hasSameBytes) else { throw .badIssuer("iss is \(shown(issuer))") }
+        guard issuers.contains(where: { issuer.hasSameBytes(as: $0.value) }) else {
+            throw .badIssuer("iss is \(shown(issuer))")
+        }
         return issuer
     }
 
     /// The one audience: a text, or a list of exactly one.
-    func audience(among audiences: [String]) throws(Refusal) -> String {
+    func audience(among audiences: NonEmpty<Located<String>>) throws(Refusal) -> String {
         var value = payload["aud"]
         if let list = value?.array, list.count == 1 { value = list.first }
         guard let audience = value?.string else { throw .badAudience("aud is neither a text nor a list of one") }
-        guard audiences.contains(where: audience.hasSameBytes) else { throw .badAudience("aud is \(shown(audience))") }
+        guard audiences.contains(where: { audience.hasSameBytes(as: $0.value) }) else {
+            throw .badAudience("aud is \(shown(audience))")
+        }
         return audience
     }
 
@@ -48,10 +53,21 @@ struct AppleClaims {
         guard let subject = payload["sub"]?.string, (1...Self.maximumSubjectBytes).contains(subject.utf8.count) else {
             throw .badSubject("sub is not a text of 1 to \(Self.maximumSubjectBytes) bytes")
         }
-        guard !subject.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+        guard !Self.hasControl(subject) else {
             throw .badSubject("sub has control characters")
         }
         return subject
+    }
+
+    /// Whether a text has characters of the category Cc, which Unicode has closed: no table of its is asked.
+    private static func hasControl(_ text: String) -> Bool {
+        var before: UInt8 = 0
+        for byte in text.utf8 {
+            // U+0080 to U+009F are C2 80 to C2 9F.
+            if byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte < 0xA0) { return true }
+            before = byte
+        }
+        return false
     }
 
     /// A claim that binds the token to what else the client has; `nil` if it is absent.
@@ -63,26 +79,32 @@ struct AppleClaims {
 
     /// Apple's notifications are signed with the same keys for the same audience; they are no proof of a person.
     func refuseEvents() throws(Refusal) {
-        guard payload["events"] == nil else { throw .wrongTokenKind("this is a notification, not an identity token") }
+        guard !payload.has("events") else { throw .wrongTokenKind("this is a notification, not an identity token") }
     }
 
     /// The claims as rules and headers see them: booleans are booleans, numbers within their meaning.
     func normalised() throws(Refusal) -> JSONObject {
-        var claims = payload
-        for name in Self.privateClaims { claims[name] = nil }
-        for name in Self.booleans {
-            guard let value = claims[name] else { continue }
-            claims[name] = .bool(try boolean(value, name: name))
+        var claims: [JSONObject.Member] = []
+        claims.reserveCapacity(payload.count)
+        for member in payload.members where !Self.has(Self.privateClaims, member.name) {
+            claims.append(JSONObject.Member(name: member.name, value: try normalised(member)))
         }
-        for name in Self.texts {
-            guard let value = claims[name] else { continue }
-            guard value.string != nil else { throw .badClaim("\(name) is not a text") }
+        return JSONObject(members: claims)
+    }
+
+    private func normalised(_ claim: JSONObject.Member) throws(Refusal) -> JSONValue {
+        if Self.has(Self.booleans, claim.name) { return .bool(try boolean(claim.value, name: claim.name)) }
+        if Self.has(Self.texts, claim.name), claim.value.string == nil {
+            throw .badClaim("\(claim.name) is not a text")
         }
-        if let status = claims["real_user_status"] {
-            guard let number = status.int64 else { throw .badClaim("real_user_status is not a whole number") }
-            claims["real_user_status"] = .integer(Self.realUserStatus.contains(number) ? number : Self.realUserUnknown)
-        }
-        return claims
+        guard claim.name.hasSameBytes(as: "real_user_status") else { return claim.value }
+        guard let number = claim.value.int64 else { throw .badClaim("real_user_status is not a whole number") }
+        return .integer(Self.realUserStatus.contains(number) ? number : Self.realUserUnknown)
+    }
+
+    private static func has(_ names: [String], _ name: String) -> Bool {
+        for candidate in names where candidate.hasSameBytes(as: name) { return true }
+        return false
     }
 
     private func boolean(_ value: JSONValue, name: String) throws(Refusal) -> Bool {

@@ -1,4 +1,4 @@
-private import MartletConfig
+internal import MartletConfig
 internal import MartletCore
 internal import MartletJOSE
 internal import MartletProvider
@@ -36,11 +36,11 @@ struct TokenChecklist {
 
         let claims = AppleClaims(jws.payload)
         let issuer = try trail.check("issuer") { () throws(Refusal) in
-            try claims.issuer(among: configuration.issuers.map(\.value))
+            try claims.issuer(among: configuration.issuers)
         }
         trail.note("iss \(issuer)")
         let audience = try trail.check("audience") { () throws(Refusal) in
-            try claims.audience(among: configuration.audiences.map(\.value))
+            try claims.audience(among: configuration.audiences)
         }
         trail.note("aud \(shown(audience))")
 

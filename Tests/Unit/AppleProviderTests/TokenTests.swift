@@ -75,7 +75,7 @@ struct BadToken: Sendable, CustomTestStringConvertible {
     ]
     static let subjects: [String?] = [
         nil, "\"\"", "1", "null", "[\"a\"]", "\"\(String(repeating: "s", count: 256))\"", "\"a\\u0000b\"", "\"a\\nb\"",
-        "\"a\\u007f\"", "\"a\\u0085\"",
+        "\"a\\u007f\"", "\"a\\u0085\"", "\"\u{80}\"", "\"a\u{9F}b\"", "\"\u{7F}\"", "\"é\\u001f\"",
     ]
     static let notBooleans = ["1", "0", "null", "\"TRUE\"", "\"False\"", "\"\"", "\"yes\"", "[true]"]
 
@@ -128,7 +128,9 @@ struct BadToken: Sendable, CustomTestStringConvertible {
         .claim("exp", now + 1, "ok"), .claim("iat", now + 60, "ok"), .claim("nbf", now + 60, "ok"),
         .claim("auth_time", nil, "ok"), .claim("email", "\"\"", "ok"), .claim("email", nil, "ok"),
         .claim("unheard_of", "[{}]", "ok"),
-        .claim("sub", "\"\(String(repeating: "s", count: 255))\"", "ok"), .claim("nonce", "\"n\"", "ok"),
+        .claim("sub", "\"\(String(repeating: "s", count: 255))\"", "ok"),
+        .claim("sub", "\"~ \u{A0}\u{C0}\u{E9}Â€\"", "ok"),
+        .claim("nonce", "\"n\"", "ok"),
         .claim("iat", now - 82_800, "ok"),
     ]
 
