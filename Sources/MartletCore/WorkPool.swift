@@ -18,6 +18,15 @@ public final class WorkPool: Sendable {
         var next = 0
         var isStopped = false
         var hasThreads = false
+        /// Threads that sleep, or are about to, and that nobody has woken.
+        var asleep = 0
+
+        /// Whether a thread has to be woken for one more job.
+        mutating func wakesOne() -> Bool {
+            guard asleep > 0 else { return false }
+            asleep -= 1
+            return true
+        }
     }
 
     private let state = Mutex(State())
@@ -66,26 +75,29 @@ public final class WorkPool: Sendable {
     ///   - deadline: work that has not begun by then is not begun.
     ///   - body: runs once: on one of the threads, or with the reason why it cannot, in that case perhaps at once.
     package func submit(until deadline: MonotonicTime, _ body: @escaping @Sendable (Refusal?) -> Void) {
-        let refusal: Refusal? = state.withLock { state in
-            guard !state.isStopped else { return .stopped }
-            guard state.jobs.count - state.next < limit, startThreads(&state) else { return .overloaded }
+        let (refusal, wakesOne) = state.withLock { state -> (Refusal?, Bool) in
+            guard !state.isStopped else { return (.stopped, false) }
+            guard state.jobs.count - state.next < limit, startThreads(&state) else { return (.overloaded, false) }
             state.jobs.append(Job(deadline: deadline, run: body))
-            return nil
+            return (nil, state.wakesOne())
         }
-        if let refusal { body(refusal) } else { wake() }
+        if let refusal { body(refusal) }
+        if wakesOne { wake(1) }
     }
 
     /// Ends the threads after what they are doing; what waits is refused.
     package func stop() {
-        let left = state.withLock { state in
+        let (left, asleep) = state.withLock { state in
             state.isStopped = true
             let left = state.jobs[state.next...]
             state.jobs = []
             state.next = 0
-            return Array(left)
+            let asleep = state.asleep
+            state.asleep = 0
+            return (Array(left), asleep)
         }
         for job in left { job.run(.stopped) }
-        wake()
+        if asleep > 0 { wake(asleep) }
     }
 
     /// How many pieces of work wait.
@@ -105,22 +117,33 @@ public final class WorkPool: Sendable {
         return true
     }
 
-    private func wake() {
-        var one: UInt64 = 1
-        _ = unsafe write(signal, &one, 8)
+    private func wake(_ threads: Int) {
+        var count = UInt64(threads)
+        _ = unsafe write(signal, &count, 8)
     }
 
+    /// A thread that has done something looks for more before it sleeps: only one that sleeps costs a call to be woken.
     private func work() {
         while true {
-            var count: UInt64 = 0
-            _ = unsafe read(signal, &count, 8)
-            let (job, isStopped) = state.withLock { state in (take(&state), state.isStopped) }
-            if let job { job.run(job.deadline < clock.monotonicTime ? .expired : nil) }
-            if isStopped {
-                wake()
+            let (job, isStopped) = state.withLock { state in
+                let job = take(&state)
+                if job == nil, !state.isStopped { state.asleep += 1 }
+                return (job, state.isStopped)
+            }
+            if let job {
+                job.run(job.deadline < clock.monotonicTime ? .expired : nil)
+            } else if isStopped {
                 return
+            } else {
+                sleep()
             }
         }
+    }
+
+    /// Waits to be woken; a signal is not that.
+    private func sleep() {
+        var count: UInt64 = 0
+        while unsafe read(signal, &count, 8) < 0, martlet_errno() == EINTR {}
     }
 
     private func take(_ state: inout State) -> Job? {
