@@ -61,17 +61,25 @@ public struct AuthenticationContext: Sendable {
 ///
 /// Where trusted proxies stand in front, it is the client's as they tell it.
 public struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
-    public let description: String
+    /// The first half of the address.
+    private let high: UInt64
+    /// The second half of a mapped IPv4 address; 0 for the network of an IPv6 one.
+    private let low: UInt64
 
     /// - Parameter address: 16 bytes in network order, IPv4 mapped; `nil` if there are not 16.
     public init?(address: [UInt8]) {
         guard address.count == 16 else { return nil }
-        let isMapped = address[..<10].allSatisfy { $0 == 0 } && address[10] == 0xFF && address[11] == 0xFF
-        description =
-            isMapped
-            ? address[12...].map(String.init).joined(separator: ".")
-            : stride(from: 0, to: 8, by: 2)
-                .map { String(UInt16(address[$0]) << 8 | UInt16(address[$0 + 1]), radix: 16) }
-                .joined(separator: ":") + "::/64"
+        high = address[..<8].reduce(0) { $0 << 8 | UInt64($1) }
+        let rest = address[8...].reduce(0) { $0 << 8 | UInt64($1) }
+        low = high == 0 && rest >> 32 == 0xFFFF ? rest : 0
+    }
+
+    public var description: String {
+        guard low == 0 else {
+            return stride(from: 24, through: 0, by: -8).map { String(UInt8(truncatingIfNeeded: low >> $0)) }
+                .joined(separator: ".")
+        }
+        return stride(from: 48, through: 0, by: -16).map { String(UInt16(truncatingIfNeeded: high >> $0), radix: 16) }
+            .joined(separator: ":") + "::/64"
     }
 }

@@ -1,5 +1,5 @@
 /// A built provider and what it can do; capabilities are looked up once, here.
-package struct ProviderHandle: Sendable {
+package final class ProviderHandle: Sendable {
     /// Its name in `providers:`.
     package let name: String
     package let kind: ProviderKind

@@ -14,7 +14,9 @@ struct Grant {
 }
 
 /// The principal behind a verified credential.
-struct ProvenPrincipal: Sendable {
+///
+/// A class because it is handed from thread to thread and from table to table.
+final class ProvenPrincipal: Sendable {
     let principal: Principal
     /// What revocations call it: the session's number, or that of the subject of a credential that is no session's.
     let number: UInt64
@@ -22,6 +24,13 @@ struct ProvenPrincipal: Sendable {
     let expires: Int64
     /// When the credential itself ends, in milliseconds of Unix time.
     let end: Int64
+
+    init(principal: Principal, number: UInt64, expires: Int64, end: Int64) {
+        self.principal = principal
+        self.number = number
+        self.expires = expires
+        self.end = end
+    }
 }
 
 /// The outcome of judging a credential off the loop.

@@ -11,20 +11,6 @@ package final class Verifier: Sendable {
         case sessions(any SessionJudging)
     }
 
-    /// One credential to judge, and where the verdict goes.
-    struct Job: Sendable {
-        let credential: Credential
-        let judge: Judge
-        /// Finds the subject of what a provider proved; `nil` without accounts.
-        let subjects: (any SubjectResolving)?
-        let context: AuthenticationContext
-        let mailbox: Mailbox
-        let exchange: Int32
-        let generation: UInt32
-        /// The configuration, and the state of what may be trusted, that the verdict belongs to.
-        let epoch: Int
-    }
-
     private struct State {
         var isStopped = false
         /// `nil` until the task that waits is known.
@@ -32,27 +18,53 @@ package final class Verifier: Sendable {
         var serial: UInt64 = 0
     }
 
+    private struct Queue {
+        var jobs: [Job] = []
+        /// Those before it have been taken.
+        var next = 0
+        /// Threads that look here again before they sleep.
+        var awake = 0
+        var isStopped = false
+
+        var count: Int { jobs.count - next }
+    }
+
     /// Jobs that may wait for a thread.
     private static let queueLimit = 4096
     /// Verdicts that may wait for keys or a provider.
     private static let waitingLimit = 4096
+    /// The most jobs that a thread takes at once, and of whose verdicts a loop is told at once.
+    private static let batchLimit = 8
 
     private let state = Mutex(State())
+    private let queue = Mutex(Queue())
     private let pool: WorkPool
+    private let threads: Int
+    private let clock: Clock
 
     /// - Parameter threads: how many credentials are judged at once.
     package init(threads: Int, clock: Clock) {
+        self.threads = max(threads, 1)
+        self.clock = clock
         pool = WorkPool(
-            name: "martlet-verify", threads: threads, queue: Verifier.queueLimit, niceness: 0, clock: clock)
+            name: "martlet-verify", threads: self.threads, queue: self.threads, niceness: 0, clock: clock)
     }
 
     /// Takes a job; a full queue is a verdict of its own.
     func submit(_ job: Job) {
         // Sessions are the store's to judge: no thread of ours is needed while it answers.
         if case .sessions = job.judge { return wait(for: job) }
-        pool.submit(until: job.context.deadline) { [weak self] refusal in
-            guard let self, refusal == nil else { return job.settle(.failure(.unavailable("auth.overloaded"))) }
-            judge(job)
+        let (isTaken, isThreadNeeded) = queue.withLock { queue in
+            guard queue.count < Verifier.queueLimit, !queue.isStopped else { return (false, false) }
+            queue.jobs.append(job)
+            guard queue.awake < threads else { return (true, false) }
+            queue.awake += 1
+            return (true, true)
+        }
+        guard isTaken else { return job.settle(.failure(.unavailable("auth.overloaded"))) }
+        guard isThreadNeeded else { return }
+        pool.submit(until: .never) { [weak self] refusal in
+            if refusal == nil { self?.work() } else { self?.giveUp() }
         }
     }
 
@@ -63,20 +75,78 @@ package final class Verifier: Sendable {
             return state.waiting.values.compactMap { $0 }
         }
         for task in tasks { task.cancel() }
+        refuseAll(asLast: true)
         pool.stop()
     }
 
+    // MARK: Threads
+
+    /// Judges until nothing waits.
+    private func work() {
+        var batch: [Job] = []
+        batch.reserveCapacity(Verifier.batchLimit)
+        while take(&batch) {
+            for job in batch { judge(job) }
+            for job in batch { job.mailbox.announce() }
+            batch.removeAll(keepingCapacity: true)
+        }
+    }
+
+    /// Takes this thread's share of what waits; `false` when there is nothing, and the thread no longer counts as awake.
+    private func take(_ batch: inout [Job]) -> Bool {
+        queue.withLock { queue in
+            let share = min((queue.count + threads - 1) / threads, Verifier.batchLimit)
+            guard share > 0 else {
+                queue.awake -= 1
+                return false
+            }
+            batch.append(contentsOf: queue.jobs[queue.next..<queue.next + share])
+            queue.next += share
+            if queue.count == 0 {
+                queue.jobs.removeAll(keepingCapacity: true)
+                queue.next = 0
+            } else if queue.next > 1024 {
+                queue.jobs.removeFirst(queue.next)
+                queue.next = 0
+            }
+            return true
+        }
+    }
+
+    /// There is no thread for what waits.
+    private func giveUp() {
+        let hasOthers = queue.withLock { queue in
+            queue.awake -= 1
+            return queue.awake > 0 && !queue.isStopped
+        }
+        if !hasOthers { refuseAll(asLast: false) }
+    }
+
+    private func refuseAll(asLast isLast: Bool) {
+        let left = queue.withLock { queue in
+            if isLast { queue.isStopped = true }
+            let left = queue.jobs[queue.next...]
+            queue.jobs = []
+            queue.next = 0
+            return Array(left)
+        }
+        for job in left { job.settle(.failure(.unavailable("auth.overloaded"))) }
+    }
+
     private func judge(_ job: Job) {
+        guard clock.monotonicTime <= job.context.deadline else {
+            return job.leave(.failure(.unavailable("auth.overloaded")))
+        }
         guard case .provider(let handle) = job.judge, let local = handle.local else { return wait(for: job) }
         do {
             switch try local.verify(job.credential, in: job.context) {
             case .authenticated(let identity):
                 guard job.subjects == nil else { return wait(for: job, proven: identity) }
-                job.settle(.success(handle.principal(of: identity)))
+                job.leave(.success(handle.principal(of: identity)))
             case .undecided: wait(for: job)
             }
         } catch {
-            job.settle(.failure(error))
+            job.leave(.failure(error))
         }
     }
 
@@ -104,53 +174,5 @@ package final class Verifier: Sendable {
 
     private func finish(_ serial: UInt64) {
         state.withLock { state in _ = state.waiting.removeValue(forKey: serial) }
-    }
-}
-
-extension Verifier.Job {
-    /// Asks whoever has to be asked.
-    fileprivate func principal(_ proven: Identity?) async throws(AuthenticationError) -> ProvenPrincipal {
-        switch judge {
-        case .sessions(let sessions):
-            let session = try await sessions.judge(credential, in: context)
-            let copyEnd = context.now.advanced(bySeconds: session.copyLifetime.wholeSeconds)
-            return ProvenPrincipal(
-                principal: session.principal, number: session.number,
-                expires: min(session.principal.identity.expiresAt, copyEnd).seconds, end: session.end)
-        case .provider(let handle):
-            guard let authenticating = handle.authenticating else {
-                throw .rejected("auth.provider_takes_no_credential")
-            }
-            let identity: Identity
-            if let proven {
-                identity = proven
-            } else {
-                identity = try await authenticating.authenticate(credential, in: context)
-            }
-            guard let subjects else { return handle.principal(of: identity) }
-            let subject = try await subjects.subject(of: identity, provider: handle.name)
-            return ProvenPrincipal(
-                Principal(identity: identity, provider: handle.name, subject: subject, sessionID: nil))
-        }
-    }
-
-    fileprivate func settle(_ verdict: Verdict) {
-        mailbox.post(.verdict(exchange: exchange, generation: generation, epoch: epoch, verdict))
-    }
-}
-
-extension ProviderHandle {
-    /// The principal of what the provider proved, where there are no accounts.
-    fileprivate func principal(of identity: Identity) -> ProvenPrincipal {
-        ProvenPrincipal(Principal(identity: identity, provider: name, sessionID: nil))
-    }
-}
-
-extension ProvenPrincipal {
-    /// Who was proved by something else than a session.
-    fileprivate init(_ principal: Principal) {
-        self.init(
-            principal: principal, number: SubjectNumber.of(principal.subject),
-            expires: principal.identity.expiresAt.seconds, end: principal.identity.expiresAt.milliseconds)
     }
 }
