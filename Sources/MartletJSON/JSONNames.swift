@@ -6,10 +6,18 @@ private import MartletCore
 struct JSONNames {
     private static let few = 16
     private var hashed: Set<Name> = []
+    /// The marks of all names so far.
+    private var marks: UInt64 = 0
 
     /// Takes note of a name; `false` when `members`, which holds all before it, has it already.
-    mutating func insert(_ name: String, beside members: [JSONObject.Member]) -> Bool {
-        if members.count < Self.few { return JSONObject.place(of: name, in: members) == nil }
+    ///
+    /// - Parameter mark: bits that depend on the name's bytes alone: where none is known, it is another name.
+    mutating func insert(_ name: String, mark: UInt64, beside members: [JSONObject.Member]) -> Bool {
+        if members.count < Self.few {
+            let mayBeKnown = marks & mark != 0
+            marks |= mark
+            return !mayBeKnown || JSONObject.place(of: name, in: members) == nil
+        }
         if hashed.isEmpty { for member in members { hashed.insert(Name(text: member.name)) } }
         return hashed.insert(Name(text: name)).inserted
     }

@@ -5,6 +5,8 @@ struct JSONParser {
     private let bytes: [UInt8]
     private let maximumDepth: Int
     private var offset = 0
+    /// One of 64 bits, by the bytes of the string that was read last; all of them where it had escapes.
+    private var mark: UInt64 = 0
 
     init(_ bytes: [UInt8], maximumDepth: Int) {
         self.bytes = bytes
@@ -89,7 +91,9 @@ struct JSONParser {
             let start = offset
             guard try current() == UInt8(ascii: "\"") else { throw JSONError(.jsonUnexpectedByte, at: offset) }
             let name = try string()
-            guard names.insert(name, beside: members) else { throw JSONError(.jsonDuplicateName, at: start) }
+            guard names.insert(name, mark: mark, beside: members) else {
+                throw JSONError(.jsonDuplicateName, at: start)
+            }
             skipWhitespace()
             try expect(UInt8(ascii: ":"))
             members.append(JSONObject.Member(name: name, value: try value(depth: depth &+ 1)))
@@ -158,6 +162,7 @@ extension JSONParser {
         case UInt8(ascii: "\""):
             let run = start..<offset
             offset &+= 1
+            mark = mark(of: run)
             return isASCII ? asciiText(run) : try text(bytes[run], at: start)
         case UInt8(ascii: "\\"): return try escapedString(from: start)
         default: throw JSONError(.jsonControlCharacter, at: offset)
@@ -188,8 +193,15 @@ extension JSONParser {
         }
     }
 
+    private func mark(of run: Range<Int>) -> UInt64 {
+        guard !run.isEmpty else { return 1 }
+        let (first, last) = (UInt64(bytes[run.lowerBound]), UInt64(bytes[run.upperBound &- 1]))
+        return 1 &<< (first &* 5 &+ last &* 3 &+ UInt64(run.count))
+    }
+
     /// The rest of a string that has an escape at `offset`.
     private mutating func escapedString(from start: Int) throws(JSONError) -> String {
+        mark = .max
         var plain = Array(bytes[start..<offset])
         while offset < bytes.count {
             let byte = bytes[offset]
