@@ -32,20 +32,7 @@ enum LoopMessage: Sendable {
 /// The loop drains it whole when its descriptor turns readable.
 package final class Mailbox: Sendable {
     let descriptor: Int32
-    private let content = Mutex(Content())
-
-    private struct Content {
-        var messages: [LoopMessage] = []
-        /// The loop is awake, or will be, for what is here.
-        var isAnnounced = false
-
-        /// Whether the loop has to be woken.
-        mutating func announce() -> Bool {
-            guard !isAnnounced, !messages.isEmpty else { return false }
-            isAnnounced = true
-            return true
-        }
-    }
+    private let messages = Mutex<[LoopMessage]>([])
 
     package init() throws(IOError) {
         descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
@@ -56,19 +43,21 @@ package final class Mailbox: Sendable {
 
     /// Leaves a message and wakes the loop.
     func post(_ message: LoopMessage) {
-        let isNews = content.withLock { content in
-            content.messages.append(message)
-            return content.announce()
+        let isFirst = messages.withLock { list in
+            list.append(message)
+            return list.count == 1
         }
-        if isNews { wake() }
+        if isFirst { wake() }
     }
 
-    /// Leaves a message that whoever leaves it announces in a moment.
-    func leave(_ message: LoopMessage) { content.withLock { $0.messages.append(message) } }
-
-    /// Wakes the loop for what was left.
-    func announce() {
-        if content.withLock({ $0.announce() }) { wake() }
+    /// Leaves several messages and wakes the loop once.
+    func post(_ several: [LoopMessage]) {
+        guard !several.isEmpty else { return }
+        let isFirst = messages.withLock { list in
+            list.append(contentsOf: several)
+            return list.count == several.count
+        }
+        if isFirst { wake() }
     }
 
     private func wake() {
@@ -80,10 +69,9 @@ package final class Mailbox: Sendable {
     func drain() -> [LoopMessage] {
         var count: UInt64 = 0
         _ = unsafe read(descriptor, &count, 8)
-        return content.withLock { content in
-            content.isAnnounced = false
-            let taken = content.messages
-            content.messages = []
+        return messages.withLock { list in
+            let taken = list
+            list = []
             return taken
         }
     }

@@ -61,10 +61,7 @@ extension Verifier.Job {
     /// Tells the loop.
     func settle(_ verdict: Verdict) { mailbox.post(message(of: verdict)) }
 
-    /// The same, to be announced with others.
-    func leave(_ verdict: Verdict) { mailbox.leave(message(of: verdict)) }
-
-    private func message(of verdict: Verdict) -> LoopMessage {
+    func message(of verdict: Verdict) -> LoopMessage {
         .verdict(exchange: exchange, generation: generation, epoch: epoch, verdict)
     }
 }

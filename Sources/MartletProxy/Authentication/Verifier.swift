@@ -36,6 +36,18 @@ package final class Verifier: Sendable {
     /// The most jobs that a thread takes at once, and of whose verdicts a loop is told at once.
     private static let batchLimit = 8
 
+    /// Verdicts for one loop, to be told together.
+    private struct Said {
+        var mailbox: Mailbox?
+        var messages: [LoopMessage] = []
+
+        mutating func post() {
+            mailbox?.post(messages)
+            mailbox = nil
+            messages.removeAll(keepingCapacity: true)
+        }
+    }
+
     private let state = Mutex(State())
     private let queue = Mutex(Queue())
     private let pool: WorkPool
@@ -85,9 +97,15 @@ package final class Verifier: Sendable {
     private func work() {
         var batch: [Job] = []
         batch.reserveCapacity(Verifier.batchLimit)
+        var said = Said()
         while take(&batch) {
-            for job in batch { judge(job) }
-            for job in batch { job.mailbox.announce() }
+            for job in batch {
+                guard let verdict = judge(job) else { continue }
+                if let first = said.mailbox, first !== job.mailbox { said.post() }
+                said.mailbox = job.mailbox
+                said.messages.append(job.message(of: verdict))
+            }
+            said.post()
             batch.removeAll(keepingCapacity: true)
         }
     }
@@ -133,21 +151,26 @@ package final class Verifier: Sendable {
         for job in left { job.settle(.failure(.unavailable("auth.overloaded"))) }
     }
 
-    private func judge(_ job: Job) {
-        guard clock.monotonicTime <= job.context.deadline else {
-            return job.leave(.failure(.unavailable("auth.overloaded")))
-        }
-        guard case .provider(let handle) = job.judge, let local = handle.local else { return wait(for: job) }
-        do {
-            switch try local.verify(job.credential, in: job.context) {
-            case .authenticated(let identity):
-                guard job.subjects == nil else { return wait(for: job, proven: identity) }
-                job.leave(.success(handle.principal(of: identity)))
-            case .undecided: wait(for: job)
+    /// The verdict, if it can be had at once; whoever takes longer settles the job.
+    private func judge(_ job: Job) -> Verdict? {
+        guard clock.monotonicTime <= job.context.deadline else { return .failure(.unavailable("auth.overloaded")) }
+        if case .provider(let handle) = job.judge, let local = handle.local {
+            do {
+                switch try local.verify(job.credential, in: job.context) {
+                case .authenticated(let identity):
+                    guard job.subjects == nil else {
+                        wait(for: job, proven: identity)
+                        return nil
+                    }
+                    return .success(handle.principal(of: identity))
+                case .undecided: break
+                }
+            } catch {
+                return .failure(error)
             }
-        } catch {
-            job.leave(.failure(error))
         }
+        wait(for: job)
+        return nil
     }
 
     /// Lets the judge take its time, off this thread; the job's deadline bounds it.
