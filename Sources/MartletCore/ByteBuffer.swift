@@ -7,7 +7,8 @@ private import CLinux
 /// The appends are inlined: they are what heads and log lines are made with, some hundred times a request, and each is one
 /// comparison and the moves. What appends much takes the buffer out of its owner (``take()``) and puts it back: the compiler
 /// then keeps a local's ends in registers, because growing, too, gets them by value.
-@safe @usableFromInline package struct ByteBuffer: ~Copyable {
+// @unchecked Sendable: nothing shares its memory, and there is one of it; who gives it away has it no more.
+@safe @usableFromInline package struct ByteBuffer: ~Copyable, @unchecked Sendable {
     /// Where there is no memory yet (`capacity` is 0), a place that is not read or written: nothing has to ask for `nil`.
     @usableFromInline internal var base: UnsafeMutablePointer<UInt8>
     @usableFromInline internal var capacity = 0
@@ -140,7 +141,7 @@ private import CLinux
     }
 
     /// Keeps the first `count` waiting bytes and drops what is behind them.
-    package mutating func truncate(to count: Int) { end = min(end, start &+ max(count, 0)) }
+    @inlinable package mutating func truncate(to count: Int) { end = min(end, start &+ max(count, 0)) }
 
     /// Empties the buffer and keeps its memory.
     @inlinable package mutating func removeAll() {

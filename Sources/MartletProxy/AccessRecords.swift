@@ -1,4 +1,4 @@
-internal import MartletCore
+package import MartletCore
 
 /// How access records are written down.
 package enum AccessFormat: Sendable { case json, text }
@@ -8,8 +8,8 @@ package enum AccessFormat: Sendable { case json, text }
 /// Handing over never blocks: a sink that is behind drops and counts.
 package protocol AccessLogging: Sendable {
     var format: AccessFormat { get }
-    /// Takes whole lines.
-    func write(_ lines: UnsafeBufferPointer<UInt8>)
+    /// Takes whole lines, and leaves a buffer that has none.
+    func take(_ lines: inout ByteBuffer)
 }
 
 /// The access log of one loop: records are formatted here and handed over in batches.
@@ -37,8 +37,7 @@ struct AccessRecords: ~Copyable {
             return
         }
         handedOver = now
-        unsafe log.write(lines.bytes)
-        lines.removeAll()
+        log.take(&lines)
     }
 
     /// Whether the texts of a key are at hand, so that ``append(_:_:format:)`` can write a record of it.

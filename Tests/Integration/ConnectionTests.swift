@@ -35,6 +35,21 @@ import Testing
         }
     }
 
+    @Test func `an answer is whole though the client says more before it ends its half`() throws {
+        let script: ScriptedUpstream.Script = { exchange in
+            pause(.milliseconds(300))
+            try exchange.respond(200, body: String(repeating: "x", count: 1000))
+        }
+        try withOpenGateway(script: script) { gateway, _ throws in
+            let client = try gateway.connect()
+            try client.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            pause(.milliseconds(100))
+            try client.send("\r\n")
+            client.socket.finishSending()
+            #expect(try client.response().text == String(repeating: "x", count: 1000))
+        }
+    }
+
     @Test func `a request byte by byte is a request`() throws {
         try withOpenGateway { gateway, upstream throws in
             let client = try gateway.connect()

@@ -298,6 +298,8 @@ import Testing
             let answer = try client.response(within: .seconds(60))
             let isSame = answer.body == payload
             #expect(isSame && answer.end == .complete)
+            // A second signal would end it at once.
+            #expect(try gateway.process.wait() == .exited(0))
         }
     }
 }

@@ -63,7 +63,8 @@ package struct FieldNameSet: Sendable {
         return contains(bytes, field.name)
     }
 
-    @inlinable
+    // Inlined, for a set that is lent to another function has its arrays' references counted.
+    @inlinable @inline(__always)
     func contains(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
         guard name.count > 0 else { return false }
         let (first, last) = (bytes[name.start], bytes[name.end &- 1])

@@ -94,7 +94,11 @@ struct RequestRewriter: ~Copyable {
         }
         if !isTrusted, unsafe isForwarding(bytes[field.name]) { return false }
         let all = unsafe bytes.span
-        if snapshot.routes.reservedNames.contains(field, in: all) { return false }
+        // The table is there as long as its snapshot: the references of what it holds need not be counted.
+        let isReserved = unsafe Unmanaged.passUnretained(snapshot.routes)._withUnsafeGuaranteedRef {
+            $0.reservedNames.contains(field, in: all)
+        }
+        if isReserved { return false }
         return !hasRemovals || !snapshot.removals[route].contains(field, in: all)
     }
 

@@ -389,6 +389,7 @@ extension Worker {
             let link = exchanges[exchange].link
             if links[link].isPaused {
                 links[link].isPaused = false
+                armIdle(link, exchange)
                 markReady(link: link)
             }
         }

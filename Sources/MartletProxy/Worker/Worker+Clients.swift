@@ -352,9 +352,10 @@ extension Worker {
 
     /// Stops sending and begins to linger.
     mutating func beginLinger(_ client: Int32) {
-        guard !clients[client].hasEnded else { return close(client: client) }
         sayGoodbye(client)
+        // The last bytes may wait in the kernel for the end: with unread ones behind them, closing would throw them away.
         _ = shutdown(clients[client].fd, Int32(SHUT_WR))
+        guard !clients[client].hasEnded else { return close(client: client) }
         clients[client].phase = .lingering
         clients[client].closesAfterFlush = false
         clients[client].lingerBudget = Worker.lingerBytes

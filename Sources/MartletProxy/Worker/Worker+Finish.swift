@@ -1,3 +1,4 @@
+private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -91,6 +92,8 @@ extension Worker {
             clients[client].hasUnreadRequest || clients[client].mayHaveMore || !clients[client].input.isEmpty
         if mayBeSending { return beginLinger(client) }
         sayGoodbye(client)
+        // See `beginLinger`: more may have come that nobody has looked at yet.
+        _ = shutdown(clients[client].fd, Int32(SHUT_WR))
         close(client: client)
     }
 

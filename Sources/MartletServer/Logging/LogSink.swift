@@ -8,13 +8,15 @@ private import Synchronization
 ///
 /// When the reader of the log is slow, lines beyond a bound are dropped and counted.
 package final class LogSink: AccessLogging, LogWriting {
-    private struct State {
-        var pending: [UInt8] = []
+    private struct State: ~Copyable {
+        var pending = ByteBuffer()
         var isWriting = false
         var isStopped = false
     }
 
     private static let bound = 4 * 1024 * 1024
+    /// A batch of more lines than that gives its memory back.
+    private static let keptBytes = 256 * 1024
 
     package let format: AccessFormat
     private let descriptor: Int32
@@ -42,17 +44,30 @@ package final class LogSink: AccessLogging, LogWriting {
     /// Lines that were dropped because the reader was slow.
     package var droppedBatches: Int { dropped.load(ordering: .relaxed) }
 
-    /// Takes whole lines of access records.
-    package func write(_ lines: UnsafeBufferPointer<UInt8>) {
+    /// Takes whole lines of access records: where none wait, with the buffer that they stand in.
+    package func take(_ lines: inout ByteBuffer) {
+        let isFirst = add(&lines)
+        lines.removeAll()
+        if isFirst { signal() }
+    }
+
+    private func add(_ lines: inout ByteBuffer) -> Bool {
+        // A closure may not take what was lent to a function, only what is there.
+        var own = lines.take()
         let isFirst = state.withLock { state in
-            guard state.pending.count + lines.count <= LogSink.bound else {
+            guard state.pending.count + own.count <= LogSink.bound else {
                 dropped.add(1, ordering: .relaxed)
                 return false
             }
-            unsafe state.pending.append(contentsOf: lines)
-            return state.pending.count == lines.count
+            guard state.pending.isEmpty else {
+                unsafe state.pending.append(own.bytes)
+                return false
+            }
+            swap(&state.pending, &own)
+            return true
         }
-        if isFirst { signal() }
+        lines = own
+        return isFirst
     }
 
     /// Takes one event.
@@ -69,7 +84,7 @@ package final class LogSink: AccessLogging, LogWriting {
             for (name, value) in fields { line.append(text: " \(name)=\(LogSink.escape(value))") }
             line.append(text: "\n")
         }
-        unsafe write(line.bytes)
+        take(&line)
     }
 
     /// Waits until everything handed over so far is written, at most a second; for the end of the process.
@@ -87,27 +102,33 @@ package final class LogSink: AccessLogging, LogWriting {
     }
 
     private func work() {
+        var batch = ByteBuffer()
         while true {
             var count: UInt64 = 0
             _ = unsafe read(wake, &count, 8)
-            let batch = state.withLock { state in
-                let taken = state.pending
-                state.pending = []
-                state.isWriting = true
-                return taken
-            }
+            batch = exchange(batch)
             put(batch)
+            if batch.count > LogSink.keptBytes { batch.release() }
+            batch.removeAll()
             state.withLock { $0.isWriting = false }
         }
     }
 
-    private func put(_ bytes: [UInt8]) {
+    /// Gives an empty buffer for the one that waits.
+    private func exchange(_ empty: consuming ByteBuffer) -> ByteBuffer {
+        var buffer = empty
+        state.withLock { state in
+            swap(&state.pending, &buffer)
+            state.isWriting = true
+        }
+        return buffer
+    }
+
+    private func put(_ bytes: borrowing ByteBuffer) {
         var offset = 0
         while offset < bytes.count {
-            let written = unsafe bytes.withUnsafeBytes { raw in
-                guard let base = raw.baseAddress else { return 0 }
-                return unsafe CLinux.write(descriptor, base + offset, bytes.count - offset)
-            }
+            let rest = unsafe UnsafeBufferPointer(rebasing: bytes.bytes[offset...])
+            let written = unsafe CLinux.write(descriptor, rest.baseAddress, rest.count)
             if written > 0 {
                 offset += written
             } else if martlet_errno() == EAGAIN {

@@ -13,8 +13,9 @@ import Testing
 
         var text: String { written.withLock { $0 } }
 
-        func write(_ lines: UnsafeBufferPointer<UInt8>) {
-            let text = unsafe String(decoding: lines, as: UTF8.self)
+        func take(_ lines: inout ByteBuffer) {
+            let text = String(decoding: lines.array, as: UTF8.self)
+            lines.removeAll()
             written.withLock { $0 += text }
         }
     }
