@@ -29,26 +29,26 @@ class Signer:
     """RS256 with a private key in a PEM file."""
 
     def __init__(self, path):
-        library = ctypes.CDLL("libcrypto.so.3")
+        openssl = ctypes.CDLL("libcrypto.so.3")
         for name in ("BIO_new_mem_buf", "PEM_read_bio_PrivateKey", "EVP_MD_CTX_new", "EVP_sha256"):
-            getattr(library, name).restype = ctypes.c_void_p
+            getattr(openssl, name).restype = ctypes.c_void_p
         pem = path.read_bytes()
-        buffer = ctypes.c_void_p(library.BIO_new_mem_buf(pem, len(pem)))
-        self.key = ctypes.c_void_p(library.PEM_read_bio_PrivateKey(buffer, None, None, None))
-        library.BIO_free(buffer)
-        self.context = ctypes.c_void_p(library.EVP_MD_CTX_new())
-        self.digest = ctypes.c_void_p(library.EVP_sha256())
-        self.library = library
+        buffer = ctypes.c_void_p(openssl.BIO_new_mem_buf(pem, len(pem)))
+        self.key = ctypes.c_void_p(openssl.PEM_read_bio_PrivateKey(buffer, None, None, None))
+        openssl.BIO_free(buffer)
+        self.context = ctypes.c_void_p(openssl.EVP_MD_CTX_new())
+        self.digest = ctypes.c_void_p(openssl.EVP_sha256())
+        self.openssl = openssl
         if not self.key:
             raise Failed(f"OpenSSL cannot read {path}")
 
     def sign(self, data):
         length = ctypes.c_size_t(256)
         signature = ctypes.create_string_buffer(256)
-        self.library.EVP_MD_CTX_reset(self.context)
-        if self.library.EVP_DigestSignInit(self.context, None, self.digest, None, self.key) != 1:
+        self.openssl.EVP_MD_CTX_reset(self.context)
+        if self.openssl.EVP_DigestSignInit(self.context, None, self.digest, None, self.key) != 1:
             raise Failed("OpenSSL does not sign")
-        if self.library.EVP_DigestSign(self.context, signature, ctypes.byref(length), data, ctypes.c_size_t(len(data))) != 1:
+        if self.openssl.EVP_DigestSign(self.context, signature, ctypes.byref(length), data, ctypes.c_size_t(len(data))) != 1:
             raise Failed("OpenSSL does not sign")
         return signature.raw[:length.value]
 
