@@ -19,7 +19,7 @@ package final class Verifier: Sendable {
     }
 
     private struct Queue {
-        var jobs: [Job] = []
+        var jobs: [Job?] = []
         /// Those before it have been taken.
         var next = 0
         /// Threads that look here again before they sleep.
@@ -118,7 +118,11 @@ package final class Verifier: Sendable {
                 queue.awake -= 1
                 return false
             }
-            batch.append(contentsOf: queue.jobs[queue.next..<queue.next + share])
+            for place in queue.next..<queue.next + share {
+                // What is judged must not stay here with its credential until the queue is empty.
+                if let job = queue.jobs[place] { batch.append(job) }
+                queue.jobs[place] = nil
+            }
             queue.next += share
             if queue.count == 0 {
                 queue.jobs.removeAll(keepingCapacity: true)
@@ -146,7 +150,7 @@ package final class Verifier: Sendable {
             let left = queue.jobs[queue.next...]
             queue.jobs = []
             queue.next = 0
-            return Array(left)
+            return left.compactMap { $0 }
         }
         for job in left { job.settle(.failure(.unavailable("auth.overloaded"))) }
     }
