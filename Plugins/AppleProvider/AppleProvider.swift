@@ -27,6 +27,9 @@ public struct AppleProvider: LocallyVerifying {
 
     public var accepts: [CredentialSource] { [.bearerJWT(issuers: configuration.issuers.map(\.value))] }
 
+    /// One signature and a few hundred bytes of JSON.
+    public var isQuick: Bool { true }
+
     /// Judges with the keys in memory; `undecided` when a fetch may bring the key.
     public func verify(
         _ credential: Credential, in context: AuthenticationContext

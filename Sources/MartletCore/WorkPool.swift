@@ -14,8 +14,7 @@ public final class WorkPool: Sendable {
     }
 
     private struct State {
-        var jobs: [Job] = []
-        var next = 0
+        var jobs = FIFO<Job>()
         var isStopped = false
         var hasThreads = false
         /// Threads that sleep, or are about to, and that nobody has woken.
@@ -77,7 +76,7 @@ public final class WorkPool: Sendable {
     package func submit(until deadline: MonotonicTime, _ body: @escaping @Sendable (Refusal?) -> Void) {
         let (refusal, wakesOne) = state.withLock { state -> (Refusal?, Bool) in
             guard !state.isStopped else { return (.stopped, false) }
-            guard state.jobs.count - state.next < limit, startThreads(&state) else { return (.overloaded, false) }
+            guard state.jobs.count < limit, startThreads(&state) else { return (.overloaded, false) }
             state.jobs.append(Job(deadline: deadline, run: body))
             return (nil, state.wakesOne())
         }
@@ -89,19 +88,17 @@ public final class WorkPool: Sendable {
     package func stop() {
         let (left, asleep) = state.withLock { state in
             state.isStopped = true
-            let left = state.jobs[state.next...]
-            state.jobs = []
-            state.next = 0
+            let left = state.jobs.takeAll()
             let asleep = state.asleep
             state.asleep = 0
-            return (Array(left), asleep)
+            return (left, asleep)
         }
         for job in left { job.run(.stopped) }
         if asleep > 0 { wake(asleep) }
     }
 
     /// How many pieces of work wait.
-    public var waiting: Int { state.withLock { $0.jobs.count - $0.next } }
+    public var waiting: Int { state.withLock { $0.jobs.count } }
 
     /// `false` when the system has no thread left.
     private func startThreads(_ state: inout State) -> Bool {
@@ -126,7 +123,7 @@ public final class WorkPool: Sendable {
     private func work() {
         while true {
             let (job, isStopped) = state.withLock { state in
-                let job = take(&state)
+                let job = state.jobs.popFirst()
                 if job == nil, !state.isStopped { state.asleep += 1 }
                 return (job, state.isStopped)
             }
@@ -144,19 +141,5 @@ public final class WorkPool: Sendable {
     private func sleep() {
         var count: UInt64 = 0
         while unsafe read(signal, &count, 8) < 0, martlet_errno() == EINTR {}
-    }
-
-    private func take(_ state: inout State) -> Job? {
-        guard state.next < state.jobs.count else { return nil }
-        let job = state.jobs[state.next]
-        state.next += 1
-        if state.next == state.jobs.count {
-            state.jobs.removeAll(keepingCapacity: true)
-            state.next = 0
-        } else if state.next > 1024 {
-            state.jobs.removeFirst(state.next)
-            state.next = 0
-        }
-        return job
     }
 }

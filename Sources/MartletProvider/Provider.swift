@@ -44,10 +44,21 @@ public protocol Authenticating: Provider {
 
 /// A provider that can usually decide without waiting: the keys are at hand.
 public protocol LocallyVerifying: Authenticating {
+    /// Whether ``verify(_:in:)`` never takes longer than checking the signature of one token, and takes no lock that is held
+    /// for long.
+    ///
+    /// Then an event loop may call it itself, where it holds up every other connection of the loop. Without a word from the
+    /// provider it is called on threads of its own only.
+    var isQuick: Bool { get }
+
     /// Decides at once, or says that only ``Authenticating/authenticate(_:in:)`` can.
     func verify(
         _ credential: Credential, in context: AuthenticationContext
     ) throws(AuthenticationError) -> LocalVerdict
+}
+
+extension LocallyVerifying {
+    public var isQuick: Bool { false }
 }
 
 /// What a provider could decide without waiting.

@@ -5,6 +5,8 @@ package final class ProviderHandle: Sendable {
     package let kind: ProviderKind
     package let authenticating: (any Authenticating)?
     package let local: (any LocallyVerifying)?
+    /// The same, where an event loop may ask it.
+    package let quick: (any LocallyVerifying)?
     package let explaining: (any Explaining)?
     package let running: (any Running)?
     package let reporting: (any Reporting)?
@@ -20,6 +22,7 @@ package final class ProviderHandle: Sendable {
         kind = Plugin.kind
         authenticating = provider as? any Authenticating
         local = provider as? any LocallyVerifying
+        quick = local.flatMap { $0.isQuick ? $0 : nil }
         explaining = provider as? any Explaining
         running = provider as? any Running
         reporting = provider as? any Reporting

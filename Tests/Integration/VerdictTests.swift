@@ -138,6 +138,34 @@ import Testing
         }
     }
 
+    @Test func `a burst of new tokens, more than the loop judges itself, is answered as each deserves`() throws {
+        let script: ScriptedUpstream.Script = { try $0.respond(200, body: $0.request["X-Auth-Subject"] ?? "nobody") }
+        let forger = try SigningKey("forger")
+        try withAppleGateway(script: script) { gateway, _, apple throws in
+            // One good token after another, every fourth of them signed by somebody else.
+            let tokens = try (0..<160).map { index in
+                let token = Token(kid: apple.key.identifier, subject: "b\(index)")
+                return try token.signed(by: index % 4 == 3 ? forger : apple.key)
+            }
+            for _ in 0..<2 {
+                let clients = try tokens.map { _ in try gateway.connect() }
+                for (client, token) in zip(clients, tokens) {
+                    try client.send("GET /v1 HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer \(token)\r\n\r\n")
+                }
+                for (index, client) in clients.enumerated() {
+                    let answer = try client.response()
+                    if index % 4 == 3 {
+                        expectUnauthorized(answer, "credential_invalid")
+                    } else {
+                        #expect(answer.text == "apple:b\(index)")
+                    }
+                }
+            }
+            let counted = "martlet_proxy_refusals_total{reason=\"apple.bad_signature\"} 80\n"
+            #expect(try gateway.askAdmin("/metrics").text.contains(counted))
+        }
+    }
+
     @Test func `two providers that claim one issuer on one route are a configuration error`() throws {
         let apple = try AppleFixture()
         let provider = apple.provider()

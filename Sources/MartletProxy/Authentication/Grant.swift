@@ -33,7 +33,7 @@ final class ProvenPrincipal: Sendable {
     }
 }
 
-/// The outcome of judging a credential off the loop.
+/// The outcome of judging a credential.
 typealias Verdict = Result<ProvenPrincipal, AuthenticationError>
 
 /// A verdict as it is handed through the phases: one word, where nearly every request has none.

@@ -66,6 +66,20 @@ extension Verifier.Job {
     }
 }
 
+extension LocallyVerifying {
+    /// What the provider says at once; `nil` where it would have to wait.
+    func decide(_ credential: Credential, in context: AuthenticationContext) -> Result<Identity, AuthenticationError>? {
+        do throws(AuthenticationError) {
+            switch try verify(credential, in: context) {
+            case .authenticated(let identity): return .success(identity)
+            case .undecided: return nil
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
 extension ProviderHandle {
     /// The principal of what the provider proved, where there are no accounts.
     func principal(of identity: Identity) -> ProvenPrincipal {

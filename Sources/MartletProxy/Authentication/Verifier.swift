@@ -2,8 +2,8 @@ package import MartletCore
 internal import MartletProvider
 private import Synchronization
 
-/// Judges credentials that no loop has seen before: a few threads and a bounded queue, so that a batch of unseen tokens
-/// never holds up a loop's other connections.
+/// Judges credentials that no loop has seen before and that the loop does not judge itself: a few threads and a bounded
+/// queue, so that a batch of unseen tokens never holds up a loop's other connections.
 package final class Verifier: Sendable {
     /// Who judges.
     enum Judge: Sendable {
@@ -19,14 +19,10 @@ package final class Verifier: Sendable {
     }
 
     private struct Queue {
-        var jobs: [Job?] = []
-        /// Those before it have been taken.
-        var next = 0
+        var jobs = FIFO<Job>()
         /// Threads that look here again before they sleep.
         var awake = 0
         var isStopped = false
-
-        var count: Int { jobs.count - next }
     }
 
     /// Jobs that may wait for a thread.
@@ -67,7 +63,7 @@ package final class Verifier: Sendable {
         // Sessions are the store's to judge: no thread of ours is needed while it answers.
         if case .sessions = job.judge { return wait(for: job) }
         let (isTaken, isThreadNeeded) = queue.withLock { queue in
-            guard queue.count < Verifier.queueLimit, !queue.isStopped else { return (false, false) }
+            guard queue.jobs.count < Verifier.queueLimit, !queue.isStopped else { return (false, false) }
             queue.jobs.append(job)
             guard queue.awake < threads else { return (true, false) }
             queue.awake += 1
@@ -113,23 +109,13 @@ package final class Verifier: Sendable {
     /// Takes this thread's share of what waits; `false` when there is nothing, and the thread no longer counts as awake.
     private func take(_ batch: inout [Job]) -> Bool {
         queue.withLock { queue in
-            let share = min((queue.count + threads - 1) / threads, Verifier.batchLimit)
+            let share = min((queue.jobs.count + threads - 1) / threads, Verifier.batchLimit)
             guard share > 0 else {
                 queue.awake -= 1
                 return false
             }
-            for place in queue.next..<queue.next + share {
-                // What is judged must not stay here with its credential until the queue is empty.
-                if let job = queue.jobs[place] { batch.append(job) }
-                queue.jobs[place] = nil
-            }
-            queue.next += share
-            if queue.count == 0 {
-                queue.jobs.removeAll(keepingCapacity: true)
-                queue.next = 0
-            } else if queue.next > 1024 {
-                queue.jobs.removeFirst(queue.next)
-                queue.next = 0
+            for _ in 0..<share {
+                if let job = queue.jobs.popFirst() { batch.append(job) }
             }
             return true
         }
@@ -147,10 +133,7 @@ package final class Verifier: Sendable {
     private func refuseAll(asLast isLast: Bool) {
         let left = queue.withLock { queue in
             if isLast { queue.isStopped = true }
-            let left = queue.jobs[queue.next...]
-            queue.jobs = []
-            queue.next = 0
-            return left.compactMap { $0 }
+            return queue.jobs.takeAll()
         }
         for job in left { job.settle(.failure(.unavailable("auth.overloaded"))) }
     }
@@ -158,23 +141,19 @@ package final class Verifier: Sendable {
     /// The verdict, if it can be had at once; whoever takes longer settles the job.
     private func judge(_ job: Job) -> Verdict? {
         guard clock.monotonicTime <= job.context.deadline else { return .failure(.unavailable("auth.overloaded")) }
-        if case .provider(let handle) = job.judge, let local = handle.local {
-            do {
-                switch try local.verify(job.credential, in: job.context) {
-                case .authenticated(let identity):
-                    guard job.subjects == nil else {
-                        wait(for: job, proven: identity)
-                        return nil
-                    }
-                    return .success(handle.principal(of: identity))
-                case .undecided: break
-                }
-            } catch {
-                return .failure(error)
-            }
+        guard case .provider(let handle) = job.judge, let local = handle.local,
+            let decided = local.decide(job.credential, in: job.context)
+        else {
+            wait(for: job)
+            return nil
         }
-        wait(for: job)
-        return nil
+        switch decided {
+        case .success(let identity) where job.subjects != nil:
+            wait(for: job, proven: identity)
+            return nil
+        case .success(let identity): return .success(handle.principal(of: identity))
+        case .failure(let error): return .failure(error)
+        }
     }
 
     /// Lets the judge take its time, off this thread; the job's deadline bounds it.

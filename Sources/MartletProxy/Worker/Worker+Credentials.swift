@@ -48,7 +48,7 @@ extension Worker {
         return nil
     }
 
-    /// Hands a credential to whoever judges it; the head waits in the client's input.
+    /// Hands a credential to whoever judges it, the loop itself or another thread; the head waits in the client's input.
     private mutating func ask(
         _ form: CredentialForm, _ exchange: Int32, _ value: [UInt8], plan: AuthenticationPlan
     ) {
@@ -72,7 +72,16 @@ extension Worker {
         exchanges[exchange].askedAt = now
         clients[client].phase = .authenticating
         arm(client: client, at: deadline)
-        verifier.submit(job)
+        if !ownJudge.take(job) { verifier.submit(job) }
+    }
+
+    /// Judges some of what waits for the loop itself, after everything else of the pass, and goes on with it.
+    mutating func judgeWaiting() {
+        guard !ownJudge.isIdle else { return }
+        let threads = verifier
+        for (job, verdict) in ownJudge.judge(by: clock, others: { threads.submit($0) }) {
+            settle(job.exchange, job.generation, epoch: job.epoch, verdict)
+        }
     }
 
     private func judge(_ form: CredentialForm, _ value: [UInt8], _ plan: AuthenticationPlan) -> Verifier.Judge? {

@@ -13,14 +13,7 @@ extension Worker {
         for message in mailbox.drain() {
             switch message {
             case .verdict(let exchange, let generation, let judged, let verdict):
-                guard exchanges.holds(exchange, generation) else { continue }
-                let client = exchanges[exchange].client
-                guard clients[client].phase == .authenticating else {
-                    judgedAgain(exchange, verdict)
-                    continue
-                }
-                // A verdict of providers that a reload has replaced is not one: the credential is judged anew.
-                resume(client, with: judged == epoch ? verdict : nil)
+                settle(exchange, generation, epoch: judged, verdict)
             case .answer(let exchange, let generation, let response):
                 guard exchanges.holds(exchange, generation) else { continue }
                 localAnswered(exchange, response)
@@ -41,6 +34,15 @@ extension Worker {
             case .drain(let deadline, let hasHeir): drain(until: deadline, hasHeir: hasHeir)
             }
         }
+    }
+
+    /// Goes on with what waited for a verdict.
+    mutating func settle(_ exchange: Int32, _ generation: UInt32, epoch judged: Int, _ verdict: Verdict) {
+        guard exchanges.holds(exchange, generation) else { return }
+        let client = exchanges[exchange].client
+        guard clients[client].phase == .authenticating else { return judgedAgain(exchange, verdict) }
+        // A verdict of providers that a reload has replaced is not one: the credential is judged anew.
+        resume(client, with: judged == epoch ? verdict : nil)
     }
 
     // MARK: Reload

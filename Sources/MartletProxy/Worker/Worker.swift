@@ -89,6 +89,8 @@ package struct Worker: ~Copyable {
     /// Keys the digests by which pairs of name and password are remembered.
     let pairKey = Secret((0..<32).map { _ in UInt8.random(in: .min ... .max) })
     var pairDigest = ByteBuffer(capacity: 32)
+    /// Credentials that the loop judges itself.
+    var ownJudge = LoopJudge()
     /// What was revoked lately, and when: no verdict that was asked for before is believed.
     var revoked: [UInt64: Int64] = [:]
     var prunedAt: Int64 = 0
@@ -162,13 +164,14 @@ package struct Worker: ~Copyable {
     package mutating func run() {
         while true {
             let idle: Int32 = records.isEmpty && unswept.isEmpty ? watchPatience : 50
-            let patience = ready.isEmpty ? wheel.wait(now: now, idle: idle) : 0
+            let patience = ready.isEmpty && ownJudge.isIdle ? wheel.wait(now: now, idle: idle) : 0
             let count = poller.wait(milliseconds: patience)
             readClocks()
             // Links first: one that has ended, or says what nobody asked for, is not given another request.
             for index in 0..<count { dispatch(index, ifForLink: true) }
             for index in 0..<count { dispatch(index, ifForLink: false) }
             goOn()
+            judgeWaiting()
             sweepRevoked()
             watchExchanges()
             expire()

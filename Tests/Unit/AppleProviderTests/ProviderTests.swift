@@ -44,6 +44,8 @@ import Testing
         #expect(try Bench([("issuers", .list(issuers))]).provider.accepts == [.bearerJWT(issuers: issuers)])
     }
 
+    @Test func `may be asked on an event loop`() throws { #expect(try Bench().provider.isQuick) }
+
     @Test func `leeway and max_age move the limits`() async throws {
         let now = Int(Bench.now)
         let lenient = try Bench([("leeway", .text("60s")), ("max_age", .text("10m"))])

@@ -39,6 +39,7 @@ import Testing
         #expect(handle.accepts == [.bearerPrefix("hello_")])
         #expect(handle.authenticating != nil)
         #expect(handle.local == nil)
+        #expect(handle.quick == nil)
         #expect(handle.running == nil)
         #expect(handle.explaining == nil)
         #expect(handle.reporting == nil)

@@ -7,7 +7,7 @@ import Testing
 @testable import MartletProxy
 
 @Suite struct VerifierTests {
-    /// Takes the credential for the subject, and refuses "bad".
+    /// Takes the credential for the subject, refuses "bad", and would have to wait for "later".
     struct Trusting: LocallyVerifying {
         typealias Configuration = Nothing
 
@@ -17,8 +17,10 @@ import Testing
 
         static let kind: ProviderKind = "trusting"
         static func validate(_ configuration: Nothing, into diagnostics: inout Diagnostics) {}
-        init(_ configuration: Nothing, context: ProviderContext) throws(ConfigurationError) {}
-        init() {}
+        init(_ configuration: Nothing, context: ProviderContext) throws(ConfigurationError) { isQuick = false }
+        init(isQuick: Bool = false) { self.isQuick = isQuick }
+
+        let isQuick: Bool
 
         var accepts: [CredentialSource] { [.bearerPrefix("")] }
 
@@ -27,6 +29,7 @@ import Testing
         ) throws(AuthenticationError) -> LocalVerdict {
             let text = credential.withBytes { String(decoding: $0, as: UTF8.self) }
             if text == "bad" { throw .rejected("trusting.bad") }
+            if text == "later" { return .undecided }
             return .authenticated(
                 Identity(
                     providerSubject: text, issuer: "t", claims: [:], authTime: context.now, issuedAt: context.now,

@@ -38,7 +38,10 @@ public struct PartnerProvider: LocallyVerifying {
 
     public var accepts: [CredentialSource] { [.bearerJWT(issuers: [configuration.issuer])] }
 
-    /// On a verifier thread: decides with the keys in memory, or leaves it to `authenticate`.
+    /// One signature and a little JSON: an event loop need not be spared.
+    public var isQuick: Bool { true }
+
+    /// Decides with the keys in memory, or leaves it to `authenticate`.
     public func verify(
         _ credential: Credential, in context: AuthenticationContext
     ) throws(AuthenticationError) -> LocalVerdict {
