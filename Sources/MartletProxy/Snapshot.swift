@@ -96,9 +96,9 @@ struct RouteFacts: Sendable {
     let bodyLimit: Int
     let streamLimit: Int
     let upstream: Int
-    let forwardsCredentials: Bool
+    /// What the route says of the client's fields.
+    let rewriting: RequestRewriter.Rules
     let stripsPrefix: Bool
-    let hasRemovals: Bool
     let takesSessions: Bool
     let takesDirect: Bool
     /// Whether a provider of it judges pairs of name and password.
@@ -114,9 +114,9 @@ struct RouteFacts: Sendable {
         bodyLimit = route.bodyLimit ?? .max
         streamLimit = route.streamLimit ?? .max
         upstream = route.upstream
-        forwardsCredentials = route.forwardsCredentials
         stripsPrefix = route.stripsPrefix
-        hasRemovals = !route.removeNames.isEmpty
+        let credentials: RequestRewriter.Rules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
+        rewriting = route.removeNames.isEmpty ? credentials : credentials.union(.hasRemovals)
         tunnels = TunnelFacts(route.upgrade)
     }
 }

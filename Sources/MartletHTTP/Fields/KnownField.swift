@@ -33,7 +33,8 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
         code &- KnownField.connection.code <= KnownField.authorization.code &- KnownField.connection.code
     }
 
-    /// Whether an upstream's answer says by it what holds between the upstream and us alone, or what we say ourselves.
+    /// Whether an upstream's answer says by it how long it is, what holds between the upstream and us alone, or what we say
+    /// ourselves.
     @inline(__always)
     var isOfConnection: Bool {
         code &- KnownField.keepAlive.code <= KnownField.upgrade.code &- KnownField.keepAlive.code

@@ -11,7 +11,7 @@ struct ResponseNotes {
     @inline(never)
     mutating func note(_ bytes: Span<UInt8>, _ head: inout ResponseHead) -> HeadFailure? {
         let field = head.fields[head.fields.count &- 1]
-        head.kept.cut(field.line)
+        if field.known != .contentLength { head.kept.cut(field.line) }
         if field.known == .upgrade {
             upgrades &+= 1
             upgrade = field.value

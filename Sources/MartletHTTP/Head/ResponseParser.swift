@@ -45,6 +45,9 @@ package struct ResponseParser: Sendable {
             case .incomplete: return .needMore
             case .failure(let failure): return settle(failure, bytes, from: 0)
             }
+            head.kept.begin(at: index)
+        } else {
+            head.kept.begin(at: head.isHTTP10 ? index : 0)
         }
         return readFields(bytes, at: index, method, into: &head)
     }
@@ -56,7 +59,6 @@ package struct ResponseParser: Sendable {
         guard bytes.count >= 16 else { return readFew(bytes, at: start, into: &head) }
         var index = start
         var notes = ResponseNotes(isHTTP10: head.isHTTP10)
-        head.kept.begin(at: start)
         while true {
             var known = KnownField.other
             let next = head.fields.readUsualLine(bytes, at: index, &known)

@@ -8,37 +8,55 @@ internal import MartletRouter
 /// Client copies of identity, forwarding and hop-by-hop fields are left out; runs of kept fields are copied whole; what the
 /// gateway says comes last, so that nothing of the client's can stand in its place.
 struct RequestRewriter: ~Copyable {
-    /// The connection's peer is in `trusted_proxies`.
-    let isTrusted: Bool
-    /// The client's connection is under TLS.
-    let isSecure: Bool
-    /// `Authorization` was used up by the gateway.
-    let dropsAuthorization: Bool
-    /// The route forwards credentials, the gateway's own tokens too.
-    let keepsOwnTokens: Bool
-    let keepsExpect: Bool
-    let keepsTrailer: Bool
-    /// The route takes out names of its own.
-    let hasRemovals: Bool
+    /// What decides on fields, of the route and of the request.
+    struct Rules: OptionSet, Sendable {
+        let rawValue: UInt8
 
+        /// The connection's peer is in `trusted_proxies`.
+        static let isTrusted = Rules(rawValue: 1)
+        /// The client's connection is under TLS.
+        static let isSecure = Rules(rawValue: 2)
+        /// `Authorization` was used up by the gateway.
+        static let dropsAuthorization = Rules(rawValue: 4)
+        /// The route forwards credentials, the gateway's own tokens too.
+        static let keepsOwnTokens = Rules(rawValue: 8)
+        static let keepsExpect = Rules(rawValue: 16)
+        static let keepsTrailer = Rules(rawValue: 32)
+        /// The route takes out names of its own.
+        static let hasRemovals = Rules(rawValue: 64)
+        /// `Host` passes as it came, if it came as it is usually written.
+        static let keepsHost = Rules(rawValue: 128)
+    }
+
+    /// What fields of the client's there were.
+    private struct Seen: OptionSet {
+        let rawValue: UInt8
+
+        static let forwardedFor = Seen(rawValue: 1)
+        static let forwarded = Seen(rawValue: 2)
+        /// One that passes.
+        static let proto = Seen(rawValue: 4)
+        /// Likewise.
+        static let forwardedHost = Seen(rawValue: 8)
+        /// Likewise.
+        static let host = Seen(rawValue: 16)
+    }
+
+    private let rules: Rules
+    private var seen: Seen = []
     private var runStart = 0
     private var runEnd = 0
-    private var sawForwardedFor = false
-    private var sawForwarded = false
-    private var sawProto = false
-    private var sawForwardedHost = false
 
-    init(
-        isTrusted: Bool, isSecure: Bool, dropsAuthorization: Bool, keepsOwnTokens: Bool, keepsExpect: Bool,
-        keepsTrailer: Bool, hasRemovals: Bool
-    ) {
-        self.isTrusted = isTrusted
-        self.isSecure = isSecure
-        self.dropsAuthorization = dropsAuthorization
-        self.keepsOwnTokens = keepsOwnTokens
-        self.keepsExpect = keepsExpect
-        self.keepsTrailer = keepsTrailer
-        self.hasRemovals = hasRemovals
+    @inline(__always)
+    init(_ rules: Rules) { self.rules = rules }
+
+    private var isTrusted: Bool { rules.contains(.isTrusted) }
+
+    /// Begins with what stands before the fields.
+    @inline(__always)
+    mutating func begin(with opening: ByteRange) {
+        runStart = opening.start
+        runEnd = opening.end
     }
 
     /// Copies a line that is kept; runs of them are copied at once.
@@ -67,28 +85,33 @@ struct RequestRewriter: ~Copyable {
     ) -> Bool {
         if field.isConnectionOption { return false }
         switch field.known == .other ? field.alias : field.known {
-        case .host, .connection, .contentLength, .transferEncoding, .te, .upgrade, .keepAlive, .proxyConnection,
+        case .host:
+            // Whatever the white space around it: the length of "Host: " and of a line end.
+            guard rules.contains(.keepsHost), field.line.count == field.value.count &+ 8 else { return false }
+            seen.insert(.host)
+            return true
+        case .connection, .contentLength, .transferEncoding, .te, .upgrade, .keepAlive, .proxyConnection,
             .proxyAuthorization, .proxyAuthenticate, .xRequestID, .via:
             return false
-        case .expect: return keepsExpect
-        case .trailer: return keepsTrailer
+        case .expect: return rules.contains(.keepsExpect)
+        case .trailer: return rules.contains(.keepsTrailer)
         case .authorization:
-            return unsafe !dropsAuthorization && field.known == .authorization
-                && (keepsOwnTokens || !OwnToken.isHeld(in: bytes[field.value]))
+            return unsafe !rules.contains(.dropsAuthorization) && field.known == .authorization
+                && (rules.contains(.keepsOwnTokens) || !OwnToken.isHeld(in: bytes[field.value]))
         case .forwarded:
             if isTrusted { return true }
-            sawForwarded = true
+            seen.insert(.forwarded)
             return false
         case .xForwardedURI, .xForwardedMethod, .xForwardedPort, .xForwardedPrefix, .xRealIP:
             return isTrusted
         case .xForwardedFor:
-            sawForwardedFor = true
+            seen.insert(.forwardedFor)
             return false
         case .xForwardedProto:
-            sawProto = isTrusted
+            if isTrusted { seen.insert(.proto) }
             return isTrusted
         case .xForwardedHost:
-            sawForwardedHost = isTrusted
+            if isTrusted { seen.insert(.forwardedHost) }
             return isTrusted
         default: break
         }
@@ -99,7 +122,7 @@ struct RequestRewriter: ~Copyable {
             $0.reservedNames.contains(field, in: all)
         }
         if isReserved { return false }
-        return !hasRemovals || !snapshot.removals[route].contains(field, in: all)
+        return !rules.contains(.hasRemovals) || !snapshot.removals[route].contains(field, in: all)
     }
 
     /// Whether a name begins with `X-Forwarded-` to somebody who folds names: what it says is for a proxy to say.
@@ -114,26 +137,44 @@ struct RequestRewriter: ~Copyable {
         return true
     }
 
+    /// Whether `Host` was to be kept and is not.
+    var isHostMissing: Bool { rules.contains(.keepsHost) && !seen.contains(.host) }
+
     /// Whether a trusted peer's list of addresses is kept and extended.
-    var extendsChain: Bool { sawForwardedFor && isTrusted }
+    var extendsChain: Bool { seen.contains(.forwardedFor) && isTrusted }
 
     /// Writes `X-Forwarded-*` from behind the list of addresses on, and `Forwarded` where a client tried to set it.
+    ///
+    /// The last line's end is left to the caller.
     @inline(__always)
-    func writeForwarding(
+    mutating func writeForwarding(
         _ address: AddressText, authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
     ) {
         out.append(address)
-        switch (sawProto, isSecure) {
-        case (false, true): out.append("\r\nX-Forwarded-Proto: https")
-        case (false, false): out.append("\r\nX-Forwarded-Proto: http")
-        case (true, _): break
+        // A client that is no proxy has none of these: three texts become one.
+        if seen.isDisjoint(with: [.proto, .forwardedHost]) {
+            if rules.contains(.isSecure) {
+                out.append("\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: ")
+            } else {
+                out.append("\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: ")
+            }
+            unsafe out.append(authority)
+        } else {
+            unsafe writeWhatIsMissing(authority: authority, into: &out)
         }
-        if !sawForwardedHost {
+        if seen.contains(.forwarded) { unsafe writeForwarded(address, authority: authority, into: &out) }
+    }
+
+    /// Writes what a trusted peer has not said.
+    @inline(never)
+    private func writeWhatIsMissing(authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        if !seen.contains(.proto) {
+            out.append(rules.contains(.isSecure) ? "\r\nX-Forwarded-Proto: https" : "\r\nX-Forwarded-Proto: http")
+        }
+        if !seen.contains(.forwardedHost) {
             out.append("\r\nX-Forwarded-Host: ")
             unsafe out.append(authority)
         }
-        if sawForwarded { unsafe writeForwarded(address, authority: authority, into: &out) }
-        out.append("\r\n")
     }
 
     /// RFC 7239 §4.
@@ -145,7 +186,7 @@ struct RequestRewriter: ~Copyable {
         out.append(address.isV6 ? "\"[" : "")
         out.append(address)
         out.append(address.isV6 ? "]\"" : "")
-        out.append(isSecure ? ";proto=https;host=\"" : ";proto=http;host=\"")
+        out.append(rules.contains(.isSecure) ? ";proto=https;host=\"" : ";proto=http;host=\"")
         unsafe out.append(authority)
         out.append("\"")
     }

@@ -72,12 +72,8 @@ extension Worker {
             guard exchanges[exchange].expectsContinue, !exchanges[exchange].hasContinued else { return }
             exchanges[exchange].hasContinued = true
         }
-        staging.append("HTTP/1.1 ")
-        staging.append(decimal: answer.status)
-        staging.append(" ")
-        unsafe staging.append(bytes[answer.reason])
-        staging.append("\r\n")
-        unsafe copyAnswerFields(bytes, exchange, isInterim: true)
+        unsafe writeStatusLine(bytes)
+        unsafe copyEach(bytes, isStrict: isStrict(exchange), isInterim: true)
         staging.append("\r\n")
         sendHead(exchange, ends: false)
     }
@@ -122,18 +118,13 @@ extension Worker {
         exchanges[exchange].closesClient =
             !exchanges[exchange].keepsAlive || isDraining || !exchanges[exchange].isRequestComplete
             || (isUnbounded && isHTTP10)
-        staging.append("HTTP/1.1 ")
-        staging.append(decimal: answer.status)
-        staging.append(" ")
-        unsafe staging.append(bytes[answer.reason])
-        staging.append("\r\n")
-        let hasDate = unsafe copyAnswerFields(bytes, exchange, isInterim: false)
+        let (hasDate, hasLength) = unsafe copyAnswer(bytes, exchange, framing)
         if !hasDate {
             staging.append("Date: ")
             unsafe staging.append(unsafe dateText.bytes)
             staging.append("\r\n")
         }
-        if case .length(let count) = framing {
+        if case .length(let count) = framing, !hasLength {
             staging.append("Content-Length: ")
             staging.append(decimal: count)
             staging.append("\r\n")
@@ -165,25 +156,44 @@ extension Worker {
         }
     }
 
-    /// Copies the fields that may pass to the client, runs of them at once.
-    /// - Returns: whether there is a `Date` among them.
-    @discardableResult
-    @inline(__always)
-    mutating func copyAnswerFields(
-        _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, isInterim: Bool
-    ) -> Bool {
-        let isStrict = clients[exchanges[exchange].client].rules.strictTransportSeconds > 0
-        let isUsual =
-            answer.kept.count >= 0 && !answer.framing.isNone
-            && !(isStrict && answer.fields.has(.strictTransportSecurity))
-        guard isUsual else { return unsafe copyEach(bytes, isStrict: isStrict, isInterim: isInterim) }
-        for index in 0..<answer.kept.count { unsafe staging.append(bytes[answer.kept[index]]) }
-        return answer.fields.has(.date)
+    /// Writes the status line of the answer that stands in `bytes`.
+    mutating func writeStatusLine(_ bytes: UnsafeBufferPointer<UInt8>) {
+        staging.append("HTTP/1.1 ")
+        staging.append(decimal: answer.status)
+        staging.append(" ")
+        unsafe staging.append(bytes[answer.reason])
+        staging.append("\r\n")
     }
 
-    /// The same one by one, where the parser's runs do not say it all.
+    /// Copies the status line and the fields that may pass to the client, runs of them at once.
+    /// - Returns: whether there are a `Date` and a `Content-Length` among them.
+    @inline(__always)
+    private mutating func copyAnswer(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming
+    ) -> (hasDate: Bool, hasLength: Bool) {
+        let hasLength = answer.fields.has(.contentLength)
+        let isUsual =
+            answer.kept.count >= 0 && !answer.framing.isNone && (!hasLength || framing == answer.framing)
+            && !(answer.fields.has(.strictTransportSecurity) && isStrict(exchange))
+        guard isUsual else {
+            unsafe writeStatusLine(bytes)
+            return unsafe (copyEach(bytes, isStrict: isStrict(exchange), isInterim: false), false)
+        }
+        if !answer.kept.hasStatusLine { unsafe writeStatusLine(bytes) }
+        for index in 0..<answer.kept.count { unsafe staging.append(bytes[answer.kept[index]]) }
+        return (answer.fields.has(.date), hasLength)
+    }
+
+    /// Whether the listener says that the host is to be asked under TLS only.
+    func isStrict(_ exchange: Int32) -> Bool {
+        clients[exchanges[exchange].client].rules.strictTransportSeconds > 0
+    }
+
+    /// Copies the fields one by one, where the parser's runs do not say it all.
+    /// - Returns: whether there is a `Date` among them.
     @inline(never)
-    private mutating func copyEach(_ bytes: UnsafeBufferPointer<UInt8>, isStrict: Bool, isInterim: Bool) -> Bool {
+    @discardableResult
+    mutating func copyEach(_ bytes: UnsafeBufferPointer<UInt8>, isStrict: Bool, isInterim: Bool) -> Bool {
         var hasDate = false
         // Without a body of its own (HEAD, 304) an answer's Content-Length tells of another answer's: it passes.
         let keepsLength =

@@ -41,21 +41,13 @@ extension Worker {
         var out = ByteBuffer()
         swap(&out, &exchanges[exchange].head)
         out.removeAll()
-        unsafe out.append(bytes[head.methodText])
-        out.append(" ")
-        writePath(exchange, route, into: &out)
-        if !head.query.isEmpty { unsafe out.append(bytes[head.query]) }
-        out.append(" HTTP/1.1\r\nHost: ")
-        let hostStart = out.count &- 6
-        unsafe writeHost(exchange, bytes[head.authority], into: &out)
-        exchanges[exchange].hostLine = (hostStart, out.count)
+        var rules = rules(exchange, route, consumedCredential: request.consumedCredential)
+        let passesOpening = passesOpening(exchange, route)
+        if passesOpening { rules.insert(.keepsHost) } else { unsafe writeOpening(exchange, route, bytes, into: &out) }
         if exchanges[exchange].isStream { unsafe noteTrailers(exchange, bytes) }
-        var rewriter = RequestRewriter(
-            isTrusted: clients[client].address.isTrusted, isSecure: clients[client].rules.isSecure,
-            dropsAuthorization: request.consumedCredential && !snapshot.facts[route].forwardsCredentials,
-            keepsOwnTokens: snapshot.facts[route].forwardsCredentials,
-            keepsExpect: exchanges[exchange].expectsContinue,
-            keepsTrailer: exchanges[exchange].framing.isChunked, hasRemovals: snapshot.facts[route].hasRemovals)
+        var rewriter = RequestRewriter(rules)
+        // " HTTP/1.1" and a line end stand behind the target.
+        if passesOpening { rewriter.begin(with: ByteRange(from: head.methodText.start, to: head.target.end &+ 11)) }
         // Here, and not in the rewriter: a head that is lent to another function is copied for it.
         for index in 0..<head.fields.count {
             let field = head.fields[index]
@@ -64,21 +56,58 @@ extension Worker {
             }
         }
         unsafe rewriter.endFields(bytes, into: &out)
-        out.append("X-Forwarded-For: ")
-        if rewriter.extendsChain { unsafe writeChain(bytes, into: &out) }
-        unsafe rewriter.writeForwarding(clients[client].address.text, authority: bytes[head.authority], into: &out)
+        if rewriter.isHostMissing { unsafe writeHost(exchange, bytes[head.authority], into: &out) }
         if !exchanges[exchange].framing.isNone { unsafe writeFraming(exchange, bytes, into: &out) }
         if exchanges[exchange].tunnel >= 0 { writeUpgrade(exchange, into: &out) }
         if clients[client].isStream {
-            out.append("Via: 2.0 martlet\r\nX-Request-Id: ")
+            out.append("Via: 2.0 martlet\r\nX-Forwarded-For: ")
         } else {
-            out.append("Via: 1.1 martlet\r\nX-Request-Id: ")
+            out.append("Via: 1.1 martlet\r\nX-Forwarded-For: ")
         }
+        if rewriter.extendsChain { unsafe writeChain(bytes, into: &out) }
+        unsafe rewriter.writeForwarding(clients[client].address.text, authority: bytes[head.authority], into: &out)
+        out.append("\r\nX-Request-Id: ")
         unsafe out.append(unsafe exchanges[exchange].texts.requestID)
         out.append("\r\n")
         unsafe out.append(unsafe request.grant >= 0 ? grants.attachment(request.grant) : block.bytes)
         out.append("\r\n")
         swap(&out, &exchanges[exchange].head)
+    }
+
+    /// What is so about this request that makes a difference to which of its fields pass.
+    @inline(__always)
+    private func rules(_ exchange: Int32, _ route: Int, consumedCredential: Bool) -> RequestRewriter.Rules {
+        let client = exchanges[exchange].client
+        var rules = snapshot.facts[route].rewriting
+        if !consumedCredential { rules.remove(.dropsAuthorization) }
+        if clients[client].address.isTrusted { rules.insert(.isTrusted) }
+        if clients[client].rules.isSecure { rules.insert(.isSecure) }
+        if exchanges[exchange].expectsContinue { rules.insert(.keepsExpect) }
+        if exchanges[exchange].framing.isChunked { rules.insert(.keepsTrailer) }
+        return rules
+    }
+
+    /// Whether the upstream gets the request line and `Host` as they came.
+    @inline(__always)
+    private func passesOpening(_ exchange: Int32, _ route: Int) -> Bool {
+        let isPathKept = path.isEmpty && !snapshot.facts[route].stripsPrefix
+        guard isPathKept, head.path.start == head.methodText.end &+ 1, !head.isHTTP10,
+            case .keep = upstreams.groups[Int(exchanges[exchange].upstream)].upstream.host
+        else { return false }
+        return true
+    }
+
+    /// The request line and `Host`, whatever has to change in them.
+    @inline(never)
+    private mutating func writeOpening(
+        _ exchange: Int32, _ route: Int, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
+    ) {
+        unsafe out.append(bytes[head.methodText])
+        out.append(" ")
+        writePath(exchange, route, into: &out)
+        if !head.query.isEmpty { unsafe out.append(bytes[head.query]) }
+        out.append(" HTTP/1.1\r\n")
+        unsafe writeHost(exchange, bytes[head.authority], into: &out)
     }
 
     /// Those whom a trusted peer names in `X-Forwarded-For`.
@@ -108,15 +137,20 @@ extension Worker {
         unsafe out.append(unsafe UnsafeBufferPointer(rebasing: path[rewrite.strippedBytes...]))
     }
 
-    /// The value of `Host`, behind its name; where it is the endpoint's own name it is filled in later.
-    @inline(__always)
-    private func writeHost(_ exchange: Int32, _ authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+    /// `Host`; where it is the endpoint's own name it is filled in later.
+    @inline(never)
+    private mutating func writeHost(
+        _ exchange: Int32, _ authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
+    ) {
+        let start = out.count
+        out.append("Host: ")
         switch upstreams.groups[Int(exchanges[exchange].upstream)].upstream.host {
         case .keep: unsafe out.append(authority)
         case .fixed(let name): out.append(text: name)
         case .endpoint: break
         }
         out.append("\r\n")
+        exchanges[exchange].hostLine = (start, out.count)
     }
 
     /// How the body is framed towards the upstream; bodies are re-encoded, never copied as they came.

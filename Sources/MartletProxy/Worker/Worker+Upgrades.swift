@@ -172,7 +172,7 @@ extension Worker {
 
     private mutating func writeSwitch(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         staging.append("HTTP/1.1 101 Switching Protocols\r\n")
-        unsafe copyAnswerFields(bytes, exchange, isInterim: true)
+        unsafe copyEach(bytes, isStrict: isStrict(exchange), isInterim: true)
         staging.append("Connection: Upgrade\r\nUpgrade: ")
         unsafe staging.append(unsafe tunnels[exchanges[exchange].tunnel].name.bytes)
         staging.append("\r\nX-Request-Id: ")

@@ -43,13 +43,14 @@ private func keptLines(_ head: borrowing ResponseHead, _ bytes: [UInt8]) -> [UIn
     return lines
 }
 
-/// The same, field by field.
+/// The same, line by line.
 private func passing(_ head: borrowing ResponseHead, _ bytes: [UInt8]) -> [UInt8] {
     var lines: [UInt8] = []
+    if head.kept.hasStatusLine { lines += "HTTP/1.1 \(head.status) ".utf8 + bytes[head.reason.bounds] + "\r\n".utf8 }
     for index in 0..<head.fields.count {
         let field = head.fields[index]
         switch field.known {
-        case .connection, .keepAlive, .proxyConnection, .transferEncoding, .te, .upgrade, .contentLength, .xRequestID:
+        case .connection, .keepAlive, .proxyConnection, .transferEncoding, .te, .upgrade, .xRequestID:
             continue
         default: if !field.isConnectionOption { lines += bytes[field.line.bounds] }
         }
