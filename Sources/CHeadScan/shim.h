@@ -2,6 +2,7 @@
 #ifndef MARTLET_CHEADSCAN_SHIM_H
 #define MARTLET_CHEADSCAN_SHIM_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -33,6 +34,11 @@ static inline const void *martlet_end_of_text(const void *bytes, const void *end
         if (martlet_lane_bits((martlet_block)(greatest > 0x5E))) break;
     }
     return block;
+}
+
+// Whether `count` bytes are the same.
+static inline bool martlet_same(const void *left, const void *right, size_t count) {
+    return memcmp(left, right, count) == 0;
 }
 
 // What the digits of base64url stand for, 0 to 63; 255 for what is no digit.

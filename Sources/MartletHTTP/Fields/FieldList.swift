@@ -47,6 +47,15 @@
     /// The kind of the field that `readLine` has read.
     var next: KnownField { unsafe base[count].known }
 
+    /// The field that stands in the place behind the last one from the head before, if it ends within `limit` bytes.
+    @inline(__always)
+    func formerEnd(within limit: Int, _ known: inout KnownField) -> Int {
+        let end = unsafe base[count].line.end
+        guard end <= limit else { return -1 }
+        known = unsafe base[count].known
+        return end
+    }
+
     /// Adds the field that was read last, which is of this kind; `false` when the list is full.
     @inline(__always)
     mutating func keepLine(_ known: KnownField) -> Bool {

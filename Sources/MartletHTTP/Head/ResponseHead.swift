@@ -16,6 +16,8 @@ package struct ResponseHead: ~Copyable {
     /// What of the fields passes to a client as it stands.
     package internal(set) var kept = KeptRuns()
 
+    var memory = HeadMemory()
+
     /// Whether another head follows for the same request; 101 is final here, for it ends HTTP.
     package var isInterim: Bool { status < 200 && status != 101 }
 

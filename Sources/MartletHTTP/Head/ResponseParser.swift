@@ -18,6 +18,12 @@ package struct ResponseParser: Sendable {
         _ bytes: Span<UInt8>, requestMethod: Method, into head: inout ResponseHead
     ) -> HeadOutcome {
         let window = bytes.extracting(first: min(bytes.count, maximumHeadBytes))
+        // Everything that was said of the head is still there.
+        let known = head.memory.whole(of: window, requestMethod)
+        if known > 0 {
+            reset()
+            return .complete(known)
+        }
         var outcome = HeadOutcome.needMore
         if searched == 0 || searched > window.count || window.lineFeed(from: searched) < window.count {
             outcome = parseAll(window, requestMethod, into: &head)
@@ -33,8 +39,22 @@ package struct ResponseParser: Sendable {
         return outcome
     }
 
-    @inline(__always)
+    @inline(never)
     private func parseAll(_ bytes: Span<UInt8>, _ method: Method, into head: inout ResponseHead) -> HeadOutcome {
+        let former = head.memory.part(of: bytes)
+        let outcome = parse(bytes, method, former, into: &head)
+        if case .complete(let count) = outcome {
+            head.memory.keep(bytes, count: count, shared: former.bytes, method, head.fields)
+        } else {
+            head.memory.forget()
+        }
+        return outcome
+    }
+
+    @inline(__always)
+    private func parse(
+        _ bytes: Span<UInt8>, _ method: Method, _ former: (bytes: Int, fields: Int), into head: inout ResponseHead
+    ) -> HeadOutcome {
         head.fields.removeAll()
         guard bytes.count > 0 else { return .needMore }
         guard bytes[0] == UInt8(ascii: "H") else { return .failure(.upstreamBadStatusLine) }
@@ -49,19 +69,21 @@ package struct ResponseParser: Sendable {
         } else {
             head.kept.begin(at: head.isHTTP10 ? index : 0)
         }
-        return readFields(bytes, at: index, method, into: &head)
+        return readFields(bytes, at: index, method, former, into: &head)
     }
 
     @inline(__always)
     private func readFields(
-        _ bytes: Span<UInt8>, at start: Int, _ method: Method, into head: inout ResponseHead
+        _ bytes: Span<UInt8>, at start: Int, _ method: Method, _ former: (bytes: Int, fields: Int),
+        into head: inout ResponseHead
     ) -> HeadOutcome {
         guard bytes.count >= 16 else { return readFew(bytes, at: start, into: &head) }
         var index = start
         var notes = ResponseNotes(isHTTP10: head.isHTTP10)
         while true {
             var known = KnownField.other
-            let next = head.fields.readUsualLine(bytes, at: index, &known)
+            var next = head.fields.count < former.fields ? head.fields.formerEnd(within: former.bytes, &known) : -1
+            if next < 0 { next = head.fields.readUsualLine(bytes, at: index, &known) }
             if next > 0 {
                 index = next
             } else {
