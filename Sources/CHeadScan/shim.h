@@ -21,7 +21,7 @@ typedef unsigned char martlet_bytes __attribute__((ext_vector_type(16)));
 
 // The first whole run of 128 bytes from `bytes` on, a multiple of sixteen, that is not all 0x20-0x7E, or that is not
 // there before `end`.
-static inline const void *martlet_end_of_text(const void *bytes, const void *end) {
+static inline const void *martlet_end_of_text_by_16(const void *bytes, const void *end) {
     const martlet_bytes *block = (const martlet_bytes *)bytes;
     const martlet_bytes *last = block + ((const char *)end - (const char *)bytes) / 128 * 8;
     for (; block != last; block += 8) {
@@ -34,6 +34,37 @@ static inline const void *martlet_end_of_text(const void *bytes, const void *end
         if (martlet_lane_bits((martlet_block)(greatest > 0x5E))) break;
     }
     return block;
+}
+
+#ifdef __x86_64__
+typedef unsigned char martlet_wide_bytes __attribute__((ext_vector_type(32), aligned(16)));
+typedef _Bool martlet_wide_bits __attribute__((ext_vector_type(32)));
+
+// The same with registers of 32 bytes, where the processor has them.
+__attribute__((target("avx2")))
+static inline const void *martlet_end_of_text_by_32(const void *bytes, const void *end) {
+    const martlet_wide_bytes *block = (const martlet_wide_bytes *)bytes;
+    const martlet_wide_bytes *last = block + ((const char *)end - (const char *)bytes) / 128 * 4;
+    for (; block != last; block += 4) {
+        martlet_wide_bytes greatest = block[0] - 0x20;
+#pragma clang loop unroll(full)
+        for (int index = 1; index < 4; index++) {
+            greatest = __builtin_elementwise_max(greatest, (martlet_wide_bytes)(block[index] - 0x20));
+        }
+        martlet_wide_bits bits = __builtin_convertvector(greatest > 0x5E, martlet_wide_bits);
+        uint32_t number;
+        memcpy(&number, &bits, sizeof number);
+        if (number) break;
+    }
+    return block;
+}
+#endif
+
+static inline const void *martlet_end_of_text(const void *bytes, const void *end) {
+#ifdef __x86_64__
+    if (__builtin_cpu_supports("avx2")) return martlet_end_of_text_by_32(bytes, end);
+#endif
+    return martlet_end_of_text_by_16(bytes, end);
 }
 
 // Whether `count` bytes are the same.
