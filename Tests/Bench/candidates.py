@@ -4,6 +4,7 @@ Everybody has one worker on one core, keeps its connections to the origin, and w
 does. Where a peer has a choice of settings for large bodies there is a candidate for each.
 """
 
+import json
 import os
 import shutil
 
@@ -47,12 +48,14 @@ def start_origin(bench):
     """The upstream of all candidates: answers of several sizes, a sink, an echo of the identity, the issuer's keys."""
     folder = bench.work / "origin"
     bench.origin = free_port()
-    for name, size in {"0k": 0, "1k": 1024, "64k": 65536, "1m": 1 << 20}.items():
+    for name, size in {"0k": 0, "64k": 65536, "1m": 1 << 20}.items():
         (folder / "www").mkdir(parents=True, exist_ok=True)
         (folder / "www" / name).write_bytes(b"x" * size)
     shutil.copy(bench.tokens.document, folder / "www" / "keys")
     top, http = nginx_head(folder)
     # nginx reads a request's body whole before it passes the request on, here to itself and without the body: a sink.
+    # An API's answer, and a cheap one: were it as dear as a file's, the load's core would be full before the candidate's.
+    document = json.dumps({"items": "x" * (1024 - len(json.dumps({"items": ""})))})
     (folder / "nginx.conf").write_text(f"""{top}
 events {{ worker_connections 15000; }}
 http {{
@@ -60,6 +63,7 @@ http {{
   server {{
     listen 127.0.0.1:{bench.origin} backlog=4096;
     root {folder}/www;
+    location = /1k {{ default_type application/json; return 200 '{document}'; }}
     location = /sink {{
       client_body_buffer_size 2m; proxy_pass http://127.0.0.1:{bench.origin}/1k; proxy_method GET;
       proxy_pass_request_body off; proxy_set_header Content-Length "";

@@ -24,18 +24,14 @@ class Generator:
         except (OSError, Failed) as error:
             raise Unavailable(f"generator.c cannot be compiled: {error}") from None
 
-    def wrk(self, url, seconds, *, token=None, rotate=0, connections=CONNECTIONS, headers=(), body=0):
-        """Saturates a server for a while: with one token, or with the first `rotate` of the pool in turn.
+    def wrk(self, url, seconds, *, token=None, connections=CONNECTIONS, headers=(), body=0):
+        """Saturates a server for a while.
 
         :returns: how many requests were answered."""
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s"]
         for header in [*headers, *([f"Authorization: Bearer {token}"] if token else [])]:
             command += ["-H", header]
-        if rotate or body:
-            command += ["-s", HERE / "wrk.lua"]
-        command.append(url)
-        if rotate or body:
-            command += ["--", self.tokens.pool, rotate, body]
+        command += ["-s", HERE / "wrk.lua", url, "--", body] if body else [url]
         said = run(on_load_core(command))
         failure = re.search(r"Non-2xx.*|Socket errors.*", said)
         if failure:
