@@ -4,6 +4,7 @@ Both ends are in this one thread, so that every batch is like the one before it,
 """
 
 import contextlib
+import itertools
 import select
 import socket
 import ssl
@@ -12,10 +13,13 @@ import struct
 PATIENCE = 60
 """Seconds to wait for anything; a gateway under callgrind is a hundred times slower."""
 
-ANSWER = (
-    b"HTTP/1.1 200 OK\r\nServer: origin\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Type: text/plain\r\n"
-    b"Content-Length: 1024\r\nConnection: keep-alive\r\n\r\n" + b"m" * 1024
-)
+
+
+def answer(server):
+    """An answer of 1 KiB by a server of that name, which stands first in its head."""
+    return (
+        b"HTTP/1.1 200 OK\r\nServer: " + server + b"\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\n"
+        b"Content-Type: text/plain\r\nContent-Length: 1024\r\nConnection: keep-alive\r\n\r\n" + b"m" * 1024)
 
 
 class Refused(Exception):
@@ -23,9 +27,13 @@ class Refused(Exception):
 
 
 class Upstream:
-    """A server of HTTP/1.1 that takes requests without bodies and answers when told to."""
+    """A server of HTTP/1.1 that takes requests without bodies and answers when told to.
 
-    def __init__(self):
+    Its answers all have the same head, or each another than the one before.
+    """
+
+    def __init__(self, has_changing_heads=False):
+        self.answers = itertools.cycle([answer(b"origin"), answer(b"source")][: 1 + has_changing_heads])
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
         self.poll = select.poll()
@@ -69,7 +77,7 @@ class Upstream:
 
     def answer(self, links):
         for link in links:
-            link.sendall(ANSWER)
+            link.sendall(next(self.answers))
 
     def close(self):
         for link, _ in self.links.values():

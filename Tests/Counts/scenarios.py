@@ -57,6 +57,7 @@ class Scenario:
     uses_store: bool = False
     is_secure: bool = False
     is_framed: bool = False
+    has_changing_heads: bool = False
     tokens: int = 1
 
     def run(self, binary):
@@ -68,7 +69,7 @@ class Scenario:
                 stack.callback(thing.close)
                 return thing
 
-            issuer, upstream = keep(Issuer(binary, folder)), keep(conversation.Upstream())
+            issuer, upstream = keep(Issuer(binary, folder)), keep(conversation.Upstream(self.has_changing_heads))
             store = f"redis://127.0.0.1:{keep(Redis(folder)).port}" if self.uses_store else "memory:"
             settings = {"issuer": issuer.url, "upstream": str(upstream.port), "store": store, "tls": ""}
             if self.is_secure:
@@ -143,6 +144,7 @@ SCENARIOS = [
     Scenario("apple", "one known Apple token"),
     Scenario("session", "one session of the gateway's own, kept in Redis", uses_store=True),
     Scenario("rotation", f"{DISTINCT:,} known Apple tokens in turn", tokens=DISTINCT),
+    Scenario("heads", "one known Apple token, each answer with another head than the one before", has_changing_heads=True),
     Scenario("open", "a route that asks for no credential", path=b"/public/orders", tokens=0),
     Scenario("tls", "one known Apple token over TLS 1.3", is_known_hit=False, is_secure=True),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
