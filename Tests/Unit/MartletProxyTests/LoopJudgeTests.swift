@@ -57,26 +57,33 @@ import Testing
         #expect(judge.isIdle)
     }
 
-    @Test func `stops when the time of the pass is over, and goes on in the next`() {
+    @Test func `stops when the time of the pass is over, and gives verdicts away when enough have come`() {
         var judge = LoopJudge()
-        for number in 0..<30 { #expect(judge.take(job("s", Int32(number))) == true) }
+        for number in 0..<60 { #expect(judge.take(job("s", Int32(number))) == true) }
         let clock = clock(step: LoopJudge.passTime / 10)
-        var seen: [Int32] = []
-        for _ in 0..<3 {
-            let judged = judge.judge(by: clock) { _ in }
-            #expect(judged.count == 10)
-            seen += judged.map(\.job.exchange)
+        var given: [[Int32]] = []
+        while !judge.isIdle { given.append(judge.judge(by: clock) { _ in }.map(\.job.exchange)) }
+        #expect(given == [[], [], [], Array(0..<40), [], Array(40..<60)])
+    }
+
+    @Test func `keeps no verdict when nothing waits`() {
+        var judge = LoopJudge()
+        let clock = clock(step: LoopJudge.passTime)
+        for number in 0..<5 {
+            #expect(judge.take(job("s", Int32(number))) == true)
+            #expect(judge.judge(by: clock) { _ in }.map(\.job.exchange) == [Int32(number)])
+            #expect(judge.isIdle)
         }
-        #expect(seen == Array(0..<30))
-        #expect(judge.isIdle)
     }
 
     @Test func `judges one in every pass, however long one takes`() {
         var judge = LoopJudge()
         for number in 0..<3 { #expect(judge.take(job("s", Int32(number))) == true) }
         let clock = clock(step: LoopJudge.passTime * 20)
-        for _ in 0..<3 { #expect(judge.judge(by: clock) { _ in }.count == 1) }
-        #expect(judge.isIdle)
+        for left in [true, true, false] {
+            #expect(judge.judge(by: clock) { _ in }.count == (left ? 0 : 3))
+            #expect(judge.isIdle == !left)
+        }
     }
 
     @Test func `takes no more than it may`() {
