@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -38,6 +39,22 @@ int accept4(int, struct sockaddr *, socklen_t *, int);
 int pipe2(int[2], int);
 int pthread_setname_np(pthread_t, const char *);
 void explicit_bzero(void *, size_t);
+
+// Makes the calling thread's heap larger by so many bytes at once, and has the kernel give it their pages in one go: glibc
+// grows the heaps of threads page by page, with a call and a fault for each. What is given back at once stays at the end of the
+// heap, up to glibc's own limit, and the next pieces are cut from it.
+static inline void martlet_stretch_heap(size_t size) {
+    char *memory = (char *)malloc(size);
+    if (!memory) return;
+#ifdef MADV_POPULATE_WRITE
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t first = ((uintptr_t)memory + page - 1) & ~(page - 1), end = ((uintptr_t)memory + size) & ~(page - 1);
+    int reason = errno;
+    if (end > first) madvise((void *)first, end - first, MADV_POPULATE_WRITE);
+    errno = reason;
+#endif
+    free(memory);
+}
 
 // Calls that a loop makes for every request, straight into the kernel: those of the C library are cancellation points, which
 // costs some thirty instructions each, and no thread of ours is ever cancelled. Failures are reported as theirs are.

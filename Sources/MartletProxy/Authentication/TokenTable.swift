@@ -44,6 +44,8 @@ internal import MartletCore
     private var entryCount = 0
     private var free: [Int32] = []
     private var bytes = 0
+    /// What was taken since the heap was stretched.
+    private var unstretched = 0
     private var clock: UInt32 = 0
     private var hand = 0
     private let byteLimit: Int
@@ -132,6 +134,7 @@ internal import MartletCore
         if let known = unsafe slot(of: token, scope, hash) { drop(known) }
         while bytes + size + weight > byteLimit, count > 0 { evictOne() }
         if (count + 1) * 2 > slotCount { grow(now: now) }
+        stretchHeap(size + weight)
         let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
         if let base = token.baseAddress { unsafe memcpy(memory, base, token.count) }
         if let base = attachment.baseAddress { unsafe memcpy(memory + token.count, base, attachment.count) }
@@ -146,6 +149,15 @@ internal import MartletCore
             Slot(
                 hash: hash, memory: memory, scope: scope, tokenCount: Int32(token.count), index: index, stamp: clock))
         return index
+    }
+
+    /// Sees to it that the heap grows by whole stretches while the table fills.
+    private mutating func stretchHeap(_ size: Int) {
+        unstretched += size
+        // Two tables fill at a time, and what is weighed is a guess: a third of the stretch is left for that.
+        guard unstretched >= 32 * 1024 else { return }
+        unstretched = 0
+        martlet_stretch_heap(96 * 1024)
     }
 
     /// Gives an entry a place.
