@@ -44,9 +44,15 @@ struct AppleClaims {
     func time(_ name: String) throws(Refusal) -> UnixTime? {
         guard let value = payload[name] else { return nil }
         guard case .number(let number) = value, number.text.utf8.count <= Self.maximumTimeDigits,
-            number.text.utf8.allSatisfy({ $0 &- 48 < 10 }), let seconds = number.int64
+            Self.isDigits(number.text), let seconds = number.int64
         else { throw .badTimes("\(name) is not a whole number of seconds") }
         return UnixTime(seconds: seconds)
+    }
+
+    private static func isDigits(_ text: String) -> Bool {
+        let bytes = text.utf8Span.span
+        for index in bytes.indices where bytes[index] &- 48 >= 10 { return false }
+        return true
     }
 
     func subject() throws(Refusal) -> String {
@@ -61,8 +67,10 @@ struct AppleClaims {
 
     /// Whether a text has characters of the category Cc, which Unicode has closed: no table of its is asked.
     private static func hasControl(_ text: String) -> Bool {
+        let bytes = text.utf8Span.span
         var before: UInt8 = 0
-        for byte in text.utf8 {
+        for index in bytes.indices {
+            let byte = bytes[index]
             // U+0080 to U+009F are C2 80 to C2 9F.
             if byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte < 0xA0) { return true }
             before = byte

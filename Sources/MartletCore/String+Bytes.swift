@@ -4,10 +4,13 @@ extension String {
     /// Whether both texts are the same bytes.
     ///
     /// `==` compares by Unicode equivalence: a Kelvin sign equals `K` there. What decides on access is compared by this.
-    // Most texts that differ do so in length: that is asked where this is called.
+    // Most texts that differ do so in length, and short ones are told apart in registers: both is asked where this is called.
+    // Of what is not even equivalent the bytes are not the same; what is long has no equivalence looked up.
     @inlinable
     public func hasSameBytes(as other: String) -> Bool {
-        utf8.count == other.utf8.count && hasSameBytes(ofSameCount: other)
+        let count = utf8.count
+        guard count == other.utf8.count, count > 15 || self == other else { return false }
+        return hasSameBytes(ofSameCount: other)
     }
 
     @usableFromInline

@@ -27,15 +27,24 @@ struct HeaderEncoder {
 
     /// Printable ASCII as it is; `%`, the guarded byte, a space at either end (which field parsers trim) and all else as `%XX`.
     private func appendPercent(_ bytes: Span<UInt8>, _ guarded: UInt8?, _ buffer: inout ByteBuffer) {
+        let last = bytes.count &- 1
+        var start = 0
+        // What may stand as it is goes over in one piece.
         for index in 0..<bytes.count {
             let byte = bytes[index]
-            let isEdge = index == 0 || index == bytes.count - 1
-            if byte.isPrintable, byte != .percent, byte != guarded, !(byte == .space && isEdge) {
-                buffer.append(byte)
-            } else {
-                appendTriplet(byte, &buffer)
+            if byte.isPrintable, byte != .percent, byte != guarded, byte != .space || (index > 0 && index < last) {
+                continue
             }
+            append(bytes, start..<index, &buffer)
+            appendTriplet(byte, &buffer)
+            start = index &+ 1
         }
+        append(bytes, start..<bytes.count, &buffer)
+    }
+
+    private func append(_ bytes: Span<UInt8>, _ range: Range<Int>, _ buffer: inout ByteBuffer) {
+        guard !range.isEmpty else { return }
+        unsafe bytes.extracting(range).withUnsafeBufferPointer { unsafe buffer.append($0) }
     }
 
     private func appendTriplet(_ byte: UInt8, _ buffer: inout ByteBuffer) {
