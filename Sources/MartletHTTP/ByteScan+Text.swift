@@ -21,7 +21,7 @@ extension Span where Element == UInt8 {
 
     /// The first byte from `start` on that is not 0x20–0x7E, or `count`.
     @inline(never)
-    func endOfText(from start: Int) -> Int {
+    package func endOfText(from start: Int) -> Int {
         var index = start
         if count >= 192, UInt(bitPattern: index) <= UInt(bitPattern: count &- 192) {
             let stops = laneBits(ASCII.areNoText(block(at: index)))

@@ -1,3 +1,5 @@
+internal import MartletHTTP
+
 /// What names and values of fields may hold (RFC 9113 §8.2.1, narrowed where HTTP/1 is narrower).
 enum FieldRules {
     /// Every ASCII byte that is a token character and no upper-case letter, or NUL in its place (RFC 9110 §5.6.2).
@@ -43,28 +45,11 @@ enum FieldRules {
         let last = unsafe base[bytes.count &- 1]
         let first = unsafe base[0]
         if first == 0x20 || first == 0x09 || last == 0x20 || last == 0x09 { return false }
-        var index = 0
-        while index &+ 8 <= bytes.count {
-            let word = unsafe UnsafeRawPointer(base + index).loadUnaligned(as: UInt64.self)
-            if mayBeControl(word), unsafe !areText(bytes, index, 8) { return false }
-            index &+= 8
-        }
-        return unsafe areText(bytes, index, bytes.count &- index)
-    }
-
-    /// Whether one of eight bytes is below 0x20 or is 0x7F; at times also where none is.
-    @inline(__always)
-    private static func mayBeControl(_ word: UInt64) -> Bool {
-        let ones: UInt64 = 0x0101_0101_0101_0101
-        let low = (word &- ones &* 0x20) & ~word
-        let delete = word ^ (ones &* 0x7F)
-        return (low | ((delete &- ones) & ~delete)) & (ones &* 0x80) != 0
-    }
-
-    private static func areText(_ bytes: UnsafeBufferPointer<UInt8>, _ start: Int, _ count: Int) -> Bool {
-        for index in start..<(start &+ count) {
-            let byte = unsafe bytes[index]
-            if (byte < 0x20 && byte != 0x09) || byte == 0x7F { return false }
+        let text = unsafe bytes.span
+        var index = text.endOfText(from: 0)
+        while index < text.count {
+            guard text[index] == 0x09 || text[index] >= 0x80 else { return false }
+            index = text.endOfText(from: index &+ 1)
         }
         return true
     }

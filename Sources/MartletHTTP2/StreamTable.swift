@@ -1,6 +1,6 @@
 internal import MartletCore
 
-/// The open streams by number: open addressing, for numbers come in order and few are open at a time.
+/// The open streams by number: open addressing, for few are open at a time.
 struct StreamTable {
     private var slots: [HTTP2Stream?] = Array(repeating: nil, count: 16)
     private var spare: [HTTP2Stream] = []
@@ -8,7 +8,11 @@ struct StreamTable {
 
     private static let maximumSpare = 8
 
-    private func place(_ id: Int32) -> Int { Int(UInt32(bitPattern: id) >> 1) & (slots.count &- 1) }
+    /// Numbers come in order, and next to each other they would make one long run, which closing a stream goes through: their
+    /// product with the golden ratio lies apart.
+    private func place(_ id: Int32) -> Int {
+        Int(UInt32(bitPattern: id) &* 0x9E37_79B1 &>> 16) & (slots.count &- 1)
+    }
 
     /// The open stream of that number.
     func find(_ id: Int32) -> HTTP2Stream? {
