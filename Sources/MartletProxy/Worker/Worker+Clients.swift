@@ -293,7 +293,12 @@ extension Worker {
             exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), judgement: verdict.map(Judgement.init))
         guard clients.holds(client, generation), clients[client].phase != .authenticating else { return }
         clients[client].input.consume(count)
-        continueClient(client)
+        let isInputLeft = !clients[client].input.isEmpty
+        if !isInputLeft { clients[client].input.release() }
+        // Where nothing else has come, there is nothing to read either: an event will say so.
+        if isInputLeft || clients[client].mayHaveMore || clients[client].hasEnded || clients[client].isStream {
+            continueClient(client)
+        }
     }
 
     // MARK: Ends
