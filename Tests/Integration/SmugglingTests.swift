@@ -91,6 +91,16 @@ import Testing
         }
     }
 
+    @Test(arguments: ["Host:a", "Host: a ", "Host:a ", "Host:\ta", "Host: \t a\t"])
+    func `the white space around a host stays here`(_ line: String) throws {
+        try withOpenGateway { gateway, upstream throws in
+            let (answer, _) = try gateway.raw("GET / HTTP/1.1\r\nAccept: b\r\n\(line)\r\nConnection: close\r\n\r\n")
+            #expect(answer.status == 200, "\(answer)")
+            let lines = String(decoding: try upstream.onlyRequest().rawHead, as: UTF8.self).split(separator: "\r\n")
+            #expect(lines.filter { $0.hasPrefix("Host") } == ["Host: a"])
+        }
+    }
+
     @Test func `an underscore does not make a second length of a field`() throws {
         try withOpenGateway { gateway, upstream throws in
             let client = try gateway.connect()

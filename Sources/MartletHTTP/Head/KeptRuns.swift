@@ -11,6 +11,8 @@ package struct KeptRuns: Sendable {
     private var start = 0
     /// Whether the first of them begins with the status line.
     package private(set) var hasStatusLine = false
+    /// Whether a `Content-Length` is in them.
+    package internal(set) var hasLength = false
     /// How many stretches there are; −1 where they do not say it all, so that one has to go through the fields: there are too
     /// many, or a `Connection` field names others.
     @usableFromInline package private(set) var count = -1
@@ -27,6 +29,7 @@ package struct KeptRuns: Sendable {
     mutating func begin(at start: Int) {
         self.start = start
         hasStatusLine = start == 0
+        hasLength = false
         count = 0
     }
 

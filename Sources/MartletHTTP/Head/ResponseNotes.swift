@@ -11,7 +11,12 @@ struct ResponseNotes {
     @inline(never)
     mutating func note(_ bytes: Span<UInt8>, _ head: inout ResponseHead) -> HeadFailure? {
         let field = head.fields[head.fields.count &- 1]
-        if field.known != .contentLength { head.kept.cut(field.line) }
+        // With zeros before it a length is written anew: not everybody reads such a number the same.
+        if field.known == .contentLength, field.value.count < 2 || !bytes.has(0x30, at: field.value.start) {
+            head.kept.hasLength = true
+        } else {
+            head.kept.cut(field.line)
+        }
         if field.known == .upgrade {
             upgrades &+= 1
             upgrade = field.value

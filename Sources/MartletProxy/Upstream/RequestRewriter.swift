@@ -86,8 +86,11 @@ struct RequestRewriter: ~Copyable {
         if field.isConnectionOption { return false }
         switch field.known == .other ? field.alias : field.known {
         case .host:
-            // Whatever the white space around it: the length of "Host: " and of a line end.
-            guard rules.contains(.keepsHost), field.line.count == field.value.count &+ 8 else { return false }
+            // One space before it and none behind: the length of "Host: " and of a line end.
+            let before = field.value.start &- 1
+            guard rules.contains(.keepsHost), field.line.count == field.value.count &+ 8,
+                before == field.name.end &+ 1, unsafe bytes[before] == 0x20
+            else { return false }
             seen.insert(.host)
             return true
         case .connection, .contentLength, .transferEncoding, .te, .upgrade, .keepAlive, .proxyConnection,

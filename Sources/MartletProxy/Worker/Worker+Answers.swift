@@ -171,7 +171,7 @@ extension Worker {
     private mutating func copyAnswer(
         _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32, _ framing: BodyFraming
     ) -> (hasDate: Bool, hasLength: Bool) {
-        let hasLength = answer.fields.has(.contentLength)
+        let hasLength = answer.kept.hasLength
         let isUsual =
             answer.kept.count >= 0 && !answer.framing.isNone && (!hasLength || framing == answer.framing)
             && !(answer.fields.has(.strictTransportSecurity) && isStrict(exchange))

@@ -61,6 +61,7 @@ private func passing(_ head: borrowing ResponseHead, _ bytes: [UInt8]) -> [UInt8
         switch field.known {
         case .connection, .keepAlive, .proxyConnection, .transferEncoding, .te, .upgrade, .xRequestID:
             continue
+        case .contentLength where field.value.count > 1 && bytes[field.value.start] == 0x30: continue
         default: if !field.isConnectionOption { lines += bytes[field.line.bounds] }
         }
     }

@@ -19,6 +19,8 @@ import Testing
         ([], ""),
         (["A: 1", "B: 2"], "A: 1;B: 2;"),
         (["A: 1", "Content-Length: 2", "B: 2"], "A: 1;Content-Length: 2;B: 2;"),
+        (["A: 1", "Content-Length: 02", "B: 2"], "A: 1;|B: 2;"),
+        (["A: 1", "Content-Length: 0", "B: 2"], "A: 1;Content-Length: 0;B: 2;"),
         (["Connection: close", "A: 1", "Keep-Alive: 5", "Proxy-Connection: close", "B: 2"], "A: 1;|B: 2;"),
         (["A: 1", "X-Request-Id: x"], "A: 1;"),
         (["TE: x", "Upgrade: y", "Proxy-Connection: z"], ""),
