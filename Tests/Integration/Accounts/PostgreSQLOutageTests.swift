@@ -77,10 +77,24 @@ import Testing
         }
     }
 
+    /// Waits until each of the pool's four connections has taken calls.
+    private func whole(_ server: PostgreSQLServer, _ store: any AccountStoring) async throws {
+        let asked = """
+            SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%identity_subjects%' AND pid <> pg_backend_pid()
+            """
+        for _ in 0..<500 {
+            _ = try await together(64) { _ in await code { _ = try await store.find(identity("apple", "001")) } }
+            if try server.query(asked) == "4" { return }
+            try await Task.sleep(for: .milliseconds(20))
+        }
+        throw TestFailure("not every connection takes calls")
+    }
+
     @Test func `refuses at once what is more than can wait`() async throws {
         let server = try PostgreSQLServer()
         try await withStores(at: server.url()) { stores in
             let store = stores[0]
+            try await whole(server, store)
             server.freeze(true)
             let codes = try await together(1400) { _ in
                 await code { _ = try await store.find(identity("apple", "001")) }
