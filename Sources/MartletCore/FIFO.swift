@@ -15,6 +15,9 @@
     @inlinable package var count: Int { places.count - next }
     @inlinable package var isEmpty: Bool { places.count == next }
 
+    /// The one that has waited longest.
+    @inlinable package var first: Element? { isEmpty ? nil : places[next] }
+
     /// Adds one behind the others.
     @inlinable package mutating func append(_ element: Element) { places.append(element) }
 

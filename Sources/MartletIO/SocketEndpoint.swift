@@ -243,6 +243,13 @@ package enum Socket {
         if address.isLoopback { _ = martlet_do_not_pace(fd) }
     }
 
+    /// Has a listener hand over connections only when their first bytes are there, or after a second (`TCP_DEFER_ACCEPT`).
+    ///
+    /// Nothing changes for a Unix socket, where there is no such thing.
+    package static func acceptReadable(_ listener: Int32, _ isOn: Bool) {
+        set(listener, Int32(IPPROTO_TCP), TCP_DEFER_ACCEPT, isOn ? 1 : 0)
+    }
+
     /// Makes `close` reset the connection instead of ending it in order.
     package static func resetOnClose(_ fd: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)

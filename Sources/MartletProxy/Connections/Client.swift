@@ -37,6 +37,8 @@ struct Client: ~Copyable, SlabElement {
     var isAlive = false
 
     var fd: Int32 = -1
+    /// The poller reports what happens on its socket.
+    var isWatched = false
     var kind = Kind.http1
     /// Where it came in.
     var listener: Int32 = -1
@@ -121,6 +123,7 @@ struct Client: ~Copyable, SlabElement {
         maximumHeadBytes: Int
     ) {
         self.fd = fd
+        isWatched = kind == .stream
         self.kind = kind
         self.rules = rules
         self.handler = handler

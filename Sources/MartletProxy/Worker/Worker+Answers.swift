@@ -373,6 +373,8 @@ extension Worker {
     }
 
     mutating func armWrite(_ client: Int32) {
+        // Where it cannot be watched now, that is tried once more: see `watchOverdue`.
+        watch(client)
         guard !clients[client].awaitsProbe, clients[client].phase != .authenticating else { return }
         arm(client: client, at: now &+ snapshot.patience.bodyIdle)
     }

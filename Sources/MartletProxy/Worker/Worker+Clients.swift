@@ -7,72 +7,13 @@ internal import MartletIO
 internal import MartletProvider
 internal import MartletTLS
 
-/// Downstream: accepting, reading and feeding the codec.
+/// Downstream: reading and feeding the codec.
 extension Worker {
-    /// Most connections taken from one listener before others have their turn.
-    private static let acceptBatch = 64
     /// Most reads of one connection before others have their turn.
     private static let readBatch = 16
     /// How long, and how much, is read from a client that was already answered and closed.
     private static let lingerTime: Int64 = 2_000_000_000
     private static let lingerBytes = 1024 * 1024
-
-    // MARK: Accepting
-
-    /// Takes connections off a listener's queue.
-    mutating func accept(_ id: Int32) {
-        guard let place = listeners.firstIndex(where: { $0.id == id }) else { return }
-        for _ in 0..<Worker.acceptBatch {
-            guard let (fd, peer) = Socket.accept(listeners[place].fd) else {
-                if martlet_errno() == EMFILE || martlet_errno() == ENFILE { shedOne(listeners[place]) }
-                return
-            }
-            admit(fd, from: peer, by: listeners[place])
-        }
-    }
-
-    /// Out of descriptors: the one in reserve is spent on telling a client so, or the listener would stay readable for ever.
-    private mutating func shedOne(_ listener: ListenerSocket) {
-        reserve.free()
-        if let (fd, _) = Socket.accept(listener.fd) {
-            counters.refused &+= 1
-            turnAway(fd, listener.rules)
-        }
-        reserve.take()
-    }
-
-    private mutating func admit(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
-        let bytes = peer.addressBytes
-        // Behind a proxy it is the client's address that counts, which is not known yet.
-        let isUncounted = peer.isUnix || listener.rules.takesProxyHeader
-        let admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
-        guard admission != .refused else {
-            counters.refused &+= 1
-            turnAway(fd, listener.rules)
-            return
-        }
-        let address = ClientAddress(
-            bytes: bytes, text: peer.isUnix ? AddressText("unix".utf8) : AddressText(peer.addressUTF8),
-            isTrusted: peer.isUnix ? false : snapshot.trustedProxies.contains { $0.contains(bytes) }, port: peer.port,
-            isUnix: peer.isUnix)
-        let client = clients.take()
-        clients[client].open(
-            fd: fd, kind: .http1, rules: listener.rules, handler: listener.handler, address: address,
-            maximumHeadBytes: snapshot.limits.headerBytes)
-        clients[client].listener = listener.id
-        clients[client].security = listener.tls
-        clients[client].admission = admission
-        let token = EventToken(.client, index: client, generation: clients[client].generation)
-        do {
-            try poller.add(fd, .connection, token: token.raw)
-        } catch {
-            close(client: client)
-            return
-        }
-        counters.accepted &+= 1
-        if listener.rules.takesProxyHeader { return awaitProxyHeader(client) }
-        beginWire(client)
-    }
 
     /// The connection's own bytes begin: a TLS handshake, or a request.
     mutating func beginWire(_ client: Int32) {
@@ -82,22 +23,6 @@ extension Worker {
         }
         clients[client].phase = .handshake
         arm(client: client, at: now &+ snapshot.patience.handshake)
-    }
-
-    /// Over the limit: a 503 where that can be read, and the connection is closed at once.
-    private mutating func turnAway(_ fd: Int32, _ rules: ListenerRules) {
-        guard !rules.isSecure else {
-            _ = CLinux.close(fd)
-            return
-        }
-        var out = ByteBuffer(capacity: 512)
-        nextRequestID()
-        unsafe Failure.tooManyConnections.write(
-            into: &out, requestID: idText.bytes, date: dateText, isHead: false, close: true,
-            offersBasic: false)
-        let bytes = unsafe out.bytes
-        _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
-        _ = CLinux.close(fd)
     }
 
     // MARK: Events
@@ -144,7 +69,7 @@ extension Worker {
         !clients[client].closesAfterFlush && clients[client].output.count <= Worker.highWater
     }
 
-    private mutating func readClient(_ client: Int32) {
+    mutating func readClient(_ client: Int32) {
         let generation = clients[client].generation
         for _ in 0..<Worker.readBatch {
             guard wantsInput(client) else {
@@ -362,6 +287,7 @@ extension Worker {
         _ = shutdown(clients[client].fd, Int32(SHUT_WR))
         guard !clients[client].hasEnded else { return close(client: client) }
         clients[client].phase = .lingering
+        watch(client)
         clients[client].closesAfterFlush = false
         clients[client].lingerBudget = Worker.lingerBytes
         clients[client].input.release()
@@ -377,6 +303,7 @@ extension Worker {
         if clients[client].isStream {
             forgetStream(client)
         } else {
+            if clients[client].requests == 1 { singleUse.note() }
             _ = CLinux.close(clients[client].fd)
             connections.leave(clients[client].peerBytes, clients[client].admission)
         }

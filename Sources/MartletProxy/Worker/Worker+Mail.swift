@@ -98,6 +98,8 @@ extension Worker {
 
     private mutating func stopAccepting(_ listener: ListenerSocket) {
         poller.remove(listener.fd)
+        // Whoever goes on with the socket finds it as it was.
+        if singleUse.isHigh { Socket.acceptReadable(listener.fd, false) }
         _ = CLinux.close(listener.fd)
     }
 

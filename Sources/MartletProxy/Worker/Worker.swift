@@ -9,8 +9,8 @@ internal import MartletRouter
 ///
 /// Nothing is shared.
 ///
-/// A request goes through the files of this folder in the order of `LifeOfARequest.md`: `Worker+Clients` (listener, codec),
-/// `Worker+Admission` (router, authenticator, policy), `Worker+Forwarding` (header injection, upstream),
+/// A request goes through the files of this folder in the order of `LifeOfARequest.md`: `Worker+Arrivals` (listener),
+/// `Worker+Clients` (codec), `Worker+Admission` (router, authenticator, policy), `Worker+Forwarding` (header injection, upstream),
 /// `Worker+Links` and `Worker+Answers` (response), `Worker+Finish` (access log, always).
 package struct Worker: ~Copyable {
     /// What a loop is made from.
@@ -72,6 +72,10 @@ package struct Worker: ~Copyable {
     var exchanges = Slab<Exchange>()
     var links = Slab<Link>()
     var tunnels = Slab<Tunnel>()
+    /// Tells whether clients come in numbers for one request each.
+    var singleUse = SingleUseMeter()
+    /// Clients that will ask no more and whose answers are not due yet.
+    var unwatched = FIFO<Unwatched>()
     /// When exchanges were last looked through for those that end.
     var watchedAt: Int64 = 0
     /// Tokens of long exchanges, by their places.
@@ -163,7 +167,7 @@ package struct Worker: ~Copyable {
     /// Serves until a drain is over.
     package mutating func run() {
         while true {
-            let idle: Int32 = records.isEmpty && unswept.isEmpty ? watchPatience : 50
+            let idle: Int32 = isQuiet ? watchPatience : unwatched.isEmpty ? 50 : 20
             let patience = ready.isEmpty && ownJudge.isIdle ? wheel.wait(now: now, idle: idle) : 0
             let count = poller.wait(milliseconds: patience)
             readClocks()
@@ -175,12 +179,17 @@ package struct Worker: ~Copyable {
             sweepRevoked()
             watchExchanges()
             expire()
+            watchOverdue()
+            meterConnections()
             if !dirty.isEmpty { pumpAll() }
             records.hand(to: accessLog, now: now, isIdle: count == 0)
             if isDraining && isDrained { break }
         }
         records.hand(to: accessLog, now: now, isIdle: true)
     }
+
+    /// Whether nothing is to be done after a while, other than by deadlines.
+    private var isQuiet: Bool { records.isEmpty && unswept.isEmpty && unwatched.isEmpty && !singleUse.isHigh }
 
     private mutating func readClocks() {
         now = clock.monotonicTime.nanoseconds

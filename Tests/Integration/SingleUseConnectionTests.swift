@@ -1,0 +1,122 @@
+import Foundation
+import MartletTesting
+import Testing
+
+/// Clients that come in numbers for one request each: what is done to serve them cheaply is not to be noticed by anyone.
+@Suite(.serialized) struct `Connections for one request` {
+    /// How often the kernel has kept a connection to itself because nothing had come on it yet, on this machine.
+    private static func kept() throws -> Int {
+        let lines = try String(contentsOfFile: "/proc/net/netstat", encoding: .utf8).split(separator: "\n")
+        let table = lines.filter { $0.hasPrefix("TcpExt:") }.map { $0.split(separator: " ") }
+        let column = try #require(table.first?.firstIndex(of: "TCPDeferAcceptDrop"))
+        return try #require(Int(table[1][column]))
+    }
+
+    private static let closing = "GET /quick HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    private static let long = Payload.bytes(6 << 20, seed: 3)
+    private static let script: ScriptedUpstream.Script = { exchange in
+        switch exchange.request.target {
+        case "/long": try exchange.respond(200, bytes: long)
+        case "/late":
+            pause(.milliseconds(600))
+            try exchange.respond(200, body: "late")
+        default: try exchange.respond(200, body: exchange.request.text.isEmpty ? "ok" : exchange.request.text)
+        }
+    }
+
+    /// Runs `body` while many clients come for one request each.
+    private func amongMany(_ body: (Gateway) throws -> Void) throws {
+        try withOpenGateway(script: Self.script) { gateway, _ throws in
+            let isOver = Box(false)
+            let others = (0..<3).map { _ in
+                Background {
+                    var answered = 0
+                    while !isOver.value {
+                        let client = try gateway.connect()
+                        try client.send(Self.closing)
+                        guard try client.response().text == "ok", client.socket.isEnded() else {
+                            throw TestFailure("after \(answered) answers one was not good")
+                        }
+                        answered += 1
+                    }
+                    return answered
+                }
+            }
+            let before = try Self.kept()
+            let result = Result {
+                try waitUntil("the kernel keeps connections") { try Self.kept() > before }
+                try body(gateway)
+            }
+            isOver.withLock { $0 = true }
+            for other in others { #expect(try other.value() > 0) }
+            try result.get()
+            // Soon after they are gone all is as before: one that says nothing is seen at once.
+            try waitUntil("connections come at once again") {
+                let count = try Self.kept()
+                let client = try gateway.connect()
+                pause(.milliseconds(20))
+                try client.send(Self.closing)
+                return try client.response().status == 200 && Self.kept() == count
+            }
+        }
+    }
+
+    @Test func `requests in pieces, and connections that say nothing for a while, are served`() throws {
+        try amongMany { gateway in
+            let silent = try gateway.connect()
+            let inPieces = try gateway.connect()
+            try inPieces.send("POST / HTTP/1.1\r\nHost: a\r\nConn")
+            pause(.milliseconds(50))
+            try inPieces.send("ection: close\r\nContent-Length: 6\r\n\r\nthr")
+            pause(.milliseconds(50))
+            try inPieces.send("ee.")
+            #expect(try inPieces.response().text == "three." && inPieces.socket.isEnded())
+
+            let kept = try gateway.connect()
+            for _ in 0..<3 { #expect(try kept.exchange("GET", "/kept").text == "ok") }
+
+            pause(.milliseconds(1500))
+            #expect(try silent.exchange("GET", "/silent").text == "ok")
+        }
+    }
+
+    @Test func `what a client says behind its last request costs it nothing`() throws {
+        try amongMany { gateway in
+            for _ in 0..<4 {
+                let client = try gateway.connect()
+                try client.send(Self.closing + "\r\n")
+                #expect(try client.response().text == "ok")
+                let later = try gateway.connect()
+                try later.send("GET /late HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                pause(.milliseconds(10))
+                try later.send("\r\n")
+                later.socket.finishSending()
+                #expect(try later.response().text == "late")
+            }
+        }
+    }
+
+    @Test func `an answer that the client takes slowly is whole`() throws {
+        try amongMany { gateway in
+            let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 8192)
+            try client.send("GET /long HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            pause(.milliseconds(300))
+            let answer = try client.response(within: .seconds(60))
+            let isSame = answer.body == Self.long
+            #expect(isSame && answer.end == .complete && client.socket.isEnded())
+        }
+    }
+
+    @Test func `one that leaves before its answer is noticed`() throws {
+        try amongMany { gateway in
+            let client = try gateway.connect()
+            try client.send("GET /late HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            pause(.milliseconds(100))
+            client.socket.reset()
+            try waitUntil("it is in the log") { gateway.log.contains { $0["path"] == "/late" } }
+            let line = try #require(gateway.log.first { $0["path"] == "/late" })
+            #expect(line["status"] == "499" && line["reason"] == "request.client_left")
+            #expect((Int(line["duration_us"] ?? "") ?? .max) < 500_000, "\(line)")
+        }
+    }
+}
