@@ -6,21 +6,26 @@ internal import MartletJSON
 struct AppleClaims {
     private static let maximumTimeDigits = 12
     private static let maximumSubjectBytes = 255
-    /// Claims that serve to check the token and say nothing about the person.
-    private static let privateClaims = ["nonce", "c_hash", "at_hash", "nbf", "jti"]
-    /// Booleans that Apple has also written as texts.
-    private static let booleans = ["email_verified", "is_private_email", "nonce_supported"]
-    private static let texts = ["email", "transfer_sub", "org_id"]
     /// What `real_user_status` may be; any other number counts as "unknown".
     private static let realUserStatus: ClosedRange<Int64> = 0...2
     private static let realUserUnknown: Int64 = 1
 
     private let payload: JSONObject
+    /// What each member is, in their order: found in one pass, as every check asks for one.
+    private let names: [ClaimName?]
 
-    init(_ payload: JSONObject) { self.payload = payload }
+    init(_ payload: JSONObject) {
+        self.payload = payload
+        names = payload.members.map { ClaimName($0.name) }
+    }
+
+    private func value(_ name: ClaimName) -> JSONValue? {
+        for place in names.indices where names[place] == name { return payload.members[place].value }
+        return nil
+    }
 
     func issuer(among issuers: NonEmpty<Located<String>>) throws(Refusal) -> String {
-        guard let issuer = payload["iss"]?.string else { throw .badIssuer("iss is not a text") }
+        guard let issuer = value(.issuer)?.string else { throw .badIssuer("iss is not a text") }
         guard issuers.contains(where: { issuer.hasSameBytes(as: $0.value) }) else {
             throw .badIssuer("iss is \(shown(issuer))")
         }
@@ -29,7 +34,7 @@ struct AppleClaims {
 
     /// The one audience: a text, or a list of exactly one.
     func audience(among audiences: NonEmpty<Located<String>>) throws(Refusal) -> String {
-        var value = payload["aud"]
+        var value = value(.audience)
         if let list = value?.array, list.count == 1 { value = list.first }
         guard let audience = value?.string else { throw .badAudience("aud is neither a text nor a list of one") }
         guard audiences.contains(where: { audience.hasSameBytes(as: $0.value) }) else {
@@ -41,22 +46,28 @@ struct AppleClaims {
     /// An instant: digits only, 12 at most, so that no arithmetic on it can go wrong.
     ///
     /// - Returns: `nil` if the claim is absent.
-    func time(_ name: String) throws(Refusal) -> UnixTime? {
-        guard let value = payload[name] else { return nil }
-        guard case .number(let number) = value, number.text.utf8.count <= Self.maximumTimeDigits,
-            Self.isDigits(number.text), let seconds = number.int64
-        else { throw .badTimes("\(name) is not a whole number of seconds") }
+    func time(_ name: ClaimName) throws(Refusal) -> UnixTime? {
+        guard let value = value(name) else { return nil }
+        guard case .number(let number) = value, let seconds = Self.digits(number.text) else {
+            throw .badTimes("\(name.text) is not a whole number of seconds")
+        }
         return UnixTime(seconds: seconds)
     }
 
-    private static func isDigits(_ text: String) -> Bool {
+    private static func digits(_ text: String) -> Int64? {
         let bytes = text.utf8Span.span
-        for index in bytes.indices where bytes[index] &- 48 >= 10 { return false }
-        return true
+        guard bytes.count <= maximumTimeDigits else { return nil }
+        var number: Int64 = 0
+        for index in bytes.indices {
+            let digit = bytes[index] &- 48
+            guard digit < 10 else { return nil }
+            number = number &* 10 &+ Int64(digit)
+        }
+        return number
     }
 
     func subject() throws(Refusal) -> String {
-        guard let subject = payload["sub"]?.string, (1...Self.maximumSubjectBytes).contains(subject.utf8.count) else {
+        guard let subject = value(.subject)?.string, (1...Self.maximumSubjectBytes).contains(subject.utf8.count) else {
             throw .badSubject("sub is not a text of 1 to \(Self.maximumSubjectBytes) bytes")
         }
         guard !Self.hasControl(subject) else {
@@ -68,6 +79,9 @@ struct AppleClaims {
     /// Whether a text has characters of the category Cc, which Unicode has closed: no table of its is asked.
     private static func hasControl(_ text: String) -> Bool {
         let bytes = text.utf8Span.span
+        var isPlain = true
+        for index in bytes.indices { isPlain = isPlain && bytes[index] &- 0x20 < 0x5F }
+        if isPlain { return false }
         var before: UInt8 = 0
         for index in bytes.indices {
             let byte = bytes[index]
@@ -79,40 +93,45 @@ struct AppleClaims {
     }
 
     /// A claim that binds the token to what else the client has; `nil` if it is absent.
-    func binding(_ name: String) throws(Refusal) -> String? {
-        guard let value = payload[name] else { return nil }
-        guard let text = value.string else { throw .badClaim("\(name) is not a text") }
+    func binding(_ name: ClaimName) throws(Refusal) -> String? {
+        guard let value = value(name) else { return nil }
+        guard let text = value.string else { throw .badClaim("\(name.text) is not a text") }
         return text
     }
 
     /// Apple's notifications are signed with the same keys for the same audience; they are no proof of a person.
     func refuseEvents() throws(Refusal) {
-        guard !payload.has("events") else { throw .wrongTokenKind("this is a notification, not an identity token") }
+        guard value(.events) == nil else { throw .wrongTokenKind("this is a notification, not an identity token") }
     }
 
-    /// The claims as rules and headers see them: booleans are booleans, numbers within their meaning.
+    /// The claims as rules and headers see them: booleans are booleans, numbers within their meaning, and without those that
+    /// serve to check the token and say nothing about the person.
     func normalised() throws(Refusal) -> JSONObject {
         var claims: [JSONObject.Member] = []
         claims.reserveCapacity(payload.count)
-        for member in payload.members where !Self.has(Self.privateClaims, member.name) {
-            claims.append(JSONObject.Member(name: member.name, value: try normalised(member)))
+        for (place, member) in payload.members.enumerated() {
+            guard let name = names[place], let value = try normalised(member.value, name) else {
+                if names[place]?.isPrivate != true { claims.append(member) }
+                continue
+            }
+            claims.append(JSONObject.Member(name: member.name, value: value))
         }
         return JSONObject(members: claims)
     }
 
-    private func normalised(_ claim: JSONObject.Member) throws(Refusal) -> JSONValue {
-        if Self.has(Self.booleans, claim.name) { return .bool(try boolean(claim.value, name: claim.name)) }
-        if Self.has(Self.texts, claim.name), claim.value.string == nil {
-            throw .badClaim("\(claim.name) is not a text")
+    /// - Returns: `nil` where the value stays as it is.
+    private func normalised(_ value: JSONValue, _ name: ClaimName) throws(Refusal) -> JSONValue? {
+        switch name {
+        // Apple has also written these as texts.
+        case .emailVerified, .isPrivateEmail, .nonceSupported: return .bool(try boolean(value, name: name.text))
+        case .email, .transferSubject, .organisation:
+            guard case .string = value else { throw .badClaim("\(name.text) is not a text") }
+            return nil
+        case .realUserStatus:
+            guard let number = value.int64 else { throw .badClaim("real_user_status is not a whole number") }
+            return .integer(Self.realUserStatus.contains(number) ? number : Self.realUserUnknown)
+        default: return nil
         }
-        guard claim.name.hasSameBytes(as: "real_user_status") else { return claim.value }
-        guard let number = claim.value.int64 else { throw .badClaim("real_user_status is not a whole number") }
-        return .integer(Self.realUserStatus.contains(number) ? number : Self.realUserUnknown)
-    }
-
-    private static func has(_ names: [String], _ name: String) -> Bool {
-        for candidate in names where candidate.hasSameBytes(as: name) { return true }
-        return false
     }
 
     private func boolean(_ value: JSONValue, name: String) throws(Refusal) -> Bool {
@@ -122,5 +141,76 @@ struct AppleClaims {
         case "false": return false
         default: throw .badClaim("\(name) is neither a boolean nor \"true\" or \"false\"")
         }
+    }
+}
+
+/// The claims that mean something here.
+enum ClaimName {
+    case issuer, audience, expiry, issuedAt, notBefore, authTime, subject
+    case nonce, codeHash, accessTokenHash, tokenID, events
+    case email, emailVerified, isPrivateEmail, nonceSupported, transferSubject, organisation, realUserStatus
+
+    /// What the token calls it.
+    var text: String {
+        switch self {
+        case .issuer: "iss"
+        case .audience: "aud"
+        case .expiry: "exp"
+        case .issuedAt: "iat"
+        case .notBefore: "nbf"
+        case .authTime: "auth_time"
+        case .subject: "sub"
+        case .nonce: "nonce"
+        case .codeHash: "c_hash"
+        case .accessTokenHash: "at_hash"
+        case .tokenID: "jti"
+        case .events: "events"
+        case .email: "email"
+        case .emailVerified: "email_verified"
+        case .isPrivateEmail: "is_private_email"
+        case .nonceSupported: "nonce_supported"
+        case .transferSubject: "transfer_sub"
+        case .organisation: "org_id"
+        case .realUserStatus: "real_user_status"
+        }
+    }
+
+    /// Whether it serves to check the token and says nothing about the person.
+    var isPrivate: Bool {
+        switch self {
+        case .nonce, .codeHash, .accessTokenHash, .notBefore, .tokenID: true
+        default: false
+        }
+    }
+
+    /// The claim of that name, if it is one of them.
+    ///
+    /// No two have the same length, first and last letter: one comparison decides.
+    init?(_ name: String) {
+        let letters = name.utf8Span.span
+        guard letters.count >= 3 else { return nil }
+        switch (letters.count, letters[0], letters[letters.count &- 1]) {
+        case (3, UInt8(ascii: "i"), UInt8(ascii: "s")): self = .issuer
+        case (3, UInt8(ascii: "a"), UInt8(ascii: "d")): self = .audience
+        case (3, UInt8(ascii: "e"), UInt8(ascii: "p")): self = .expiry
+        case (3, UInt8(ascii: "i"), UInt8(ascii: "t")): self = .issuedAt
+        case (3, UInt8(ascii: "n"), UInt8(ascii: "f")): self = .notBefore
+        case (9, UInt8(ascii: "a"), UInt8(ascii: "e")): self = .authTime
+        case (3, UInt8(ascii: "s"), UInt8(ascii: "b")): self = .subject
+        case (5, UInt8(ascii: "n"), UInt8(ascii: "e")): self = .nonce
+        case (6, UInt8(ascii: "c"), UInt8(ascii: "h")): self = .codeHash
+        case (7, UInt8(ascii: "a"), UInt8(ascii: "h")): self = .accessTokenHash
+        case (3, UInt8(ascii: "j"), UInt8(ascii: "i")): self = .tokenID
+        case (6, UInt8(ascii: "e"), UInt8(ascii: "s")): self = .events
+        case (5, UInt8(ascii: "e"), UInt8(ascii: "l")): self = .email
+        case (14, UInt8(ascii: "e"), UInt8(ascii: "d")): self = .emailVerified
+        case (16, UInt8(ascii: "i"), UInt8(ascii: "l")): self = .isPrivateEmail
+        case (15, UInt8(ascii: "n"), UInt8(ascii: "d")): self = .nonceSupported
+        case (12, UInt8(ascii: "t"), UInt8(ascii: "b")): self = .transferSubject
+        case (6, UInt8(ascii: "o"), UInt8(ascii: "d")): self = .organisation
+        case (16, UInt8(ascii: "r"), UInt8(ascii: "s")): self = .realUserStatus
+        default: return nil
+        }
+        guard name.hasSameBytes(as: text) else { return nil }
     }
 }

@@ -13,6 +13,8 @@ public struct AppleProvider: LocallyVerifying {
     let configuration: AppleConfiguration
     let context: ProviderContext
     private let keys: IssuerKeys
+    private let bearerChecks: TokenChecklist
+    private let loginChecks: TokenChecklist
 
     /// Checks URLs and lists.
     public static func validate(_ configuration: AppleConfiguration, into diagnostics: inout Diagnostics) {
@@ -23,6 +25,8 @@ public struct AppleProvider: LocallyVerifying {
         self.configuration = configuration
         self.context = context
         keys = context.issuerKeys(at: configuration.jwksURL.value.text, allowing: configuration.algorithms)
+        bearerChecks = TokenChecklist(configuration: configuration, maximumAge: configuration.maximumAge)
+        loginChecks = TokenChecklist(configuration: configuration, maximumAge: configuration.loginMaximumAge)
     }
 
     public var accepts: [CredentialSource] { [.bearerJWT(issuers: configuration.issuers.map(\.value))] }
@@ -78,12 +82,11 @@ public struct AppleProvider: LocallyVerifying {
         _ credential: Credential, for use: Use, at now: UnixTime, trail: inout CheckTrail,
         lookup: (KeyID) -> IssuerKeys.Lookup
     ) throws(Refusal) -> CheckedToken {
-        try withoutActuallyEscaping(lookup) { (lookup) throws(Refusal) in
-            let checklist = TokenChecklist(
-                configuration: configuration,
-                maximumAge: use == .bearer ? configuration.maximumAge : configuration.loginMaximumAge, now: now,
-                lookup: lookup)
-            return try credential.withBytes { (token) throws(Refusal) in try checklist.run(token, trail: &trail) }
+        try credential.withBytes { (token) throws(Refusal) in
+            switch use {
+            case .bearer: try bearerChecks.run(token, at: now, trail: &trail, lookup: lookup)
+            case .login: try loginChecks.run(token, at: now, trail: &trail, lookup: lookup)
+            }
         }
     }
 

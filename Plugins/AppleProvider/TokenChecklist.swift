@@ -23,16 +23,17 @@ struct TokenChecklist {
     let configuration: AppleConfiguration
     /// How long after `iat` a token counts.
     let maximumAge: Duration
-    let now: UnixTime
-    /// How a key is found: from memory, or as a fetch has settled it.
-    let lookup: (KeyID) -> IssuerKeys.Lookup
 
     /// Runs the checks up to the first that fails.
-    func run(_ token: [UInt8], trail: inout CheckTrail) throws(Refusal) -> CheckedToken {
+    ///
+    /// - Parameter lookup: how a key is found: from memory, or as a fetch has settled it.
+    func run(
+        _ token: [UInt8], at now: UnixTime, trail: inout CheckTrail, lookup: (KeyID) -> IssuerKeys.Lookup
+    ) throws(Refusal) -> CheckedToken {
         let jws = try trail.check("form") { () throws(Refusal) in
             try refusing { () throws(JOSEError) in try CompactJWS(token) }
         }
-        try checkSignature(of: jws, trail: &trail)
+        try checkSignature(of: jws, trail: &trail, lookup: lookup)
 
         let claims = AppleClaims(jws.payload)
         let issuer = try trail.check("issuer") { () throws(Refusal) in
@@ -44,7 +45,7 @@ struct TokenChecklist {
         }
         trail.note("aud \(shown(audience))")
 
-        let times = try checkTimes(of: claims, trail: &trail)
+        let times = try checkTimes(of: claims, at: now, trail: &trail)
         let subject = try trail.check("subject") { () throws(Refusal) in try claims.subject() }
         trail.note("sub \(shown(subject))")
         try trail.check("token kind") { () throws(Refusal) in try claims.refuseEvents() }
@@ -63,7 +64,9 @@ struct TokenChecklist {
 // MARK: - Signature
 
 extension TokenChecklist {
-    private func checkSignature(of jws: CompactJWS, trail: inout CheckTrail) throws(Refusal) {
+    private func checkSignature(
+        of jws: CompactJWS, trail: inout CheckTrail, lookup: (KeyID) -> IssuerKeys.Lookup
+    ) throws(Refusal) {
         let algorithm = try trail.check("algorithm") { () throws(Refusal) in
             try refusing { () throws(JOSEError) in try jws.algorithm(among: configuration.algorithms) }
         }
@@ -71,7 +74,7 @@ extension TokenChecklist {
         try trail.check("header fields") { () throws(Refusal) in
             try refusing { () throws(JOSEError) in try jws.checkHeaderFields() }
         }
-        let key = try trail.check("key") { () throws(Refusal) in try chosenKey(of: jws) }
+        let key = try trail.check("key") { () throws(Refusal) in try chosenKey(of: jws, lookup) }
         trail.note("kid \(key.id)")
         try trail.check("key algorithm") { () throws(Refusal) in
             guard key.algorithm == algorithm else {
@@ -85,7 +88,9 @@ extension TokenChecklist {
         }
     }
 
-    private func chosenKey(of jws: CompactJWS) throws(Refusal) -> VerificationKey {
+    private func chosenKey(
+        of jws: CompactJWS, _ lookup: (KeyID) -> IssuerKeys.Lookup
+    ) throws(Refusal) -> VerificationKey {
         let id = try refusing { () throws(JOSEError) in try jws.keyID() }
         switch lookup(id) {
         case .key(let key): return key
@@ -107,10 +112,12 @@ extension TokenChecklist {
         let end: UnixTime
     }
 
-    private func checkTimes(of claims: AppleClaims, trail: inout CheckTrail) throws(Refusal) -> Times {
+    private func checkTimes(
+        of claims: AppleClaims, at now: UnixTime, trail: inout CheckTrail
+    ) throws(Refusal) -> Times {
         let leeway = configuration.leeway.wholeSeconds
         let expiry = try trail.check("expiry") { () throws(Refusal) in
-            guard let expiry = try claims.time("exp") else { throw .badTimes("exp is missing") }
+            guard let expiry = try claims.time(.expiry) else { throw .badTimes("exp is missing") }
             guard now < expiry.advanced(bySeconds: leeway) else {
                 throw .expired("exp \(expiry) is past, it is \(now)")
             }
@@ -118,7 +125,7 @@ extension TokenChecklist {
         }
         trail.note("exp \(expiry)")
         let issuedAt = try trail.check("life") { () throws(Refusal) in
-            guard let issuedAt = try claims.time("iat") else { throw .badTimes("iat is missing") }
+            guard let issuedAt = try claims.time(.issuedAt) else { throw .badTimes("iat is missing") }
             guard expiry > issuedAt, expiry <= issuedAt.advanced(bySeconds: Self.longestLife) else {
                 throw .badTimes("the life from iat \(issuedAt) to exp \(expiry) is not between 0 and 48 hours")
             }
@@ -133,16 +140,18 @@ extension TokenChecklist {
             guard now < ageLimit else { throw .tooOld("iat \(issuedAt) is too long ago, it is \(now)") }
         }
         let authTime = try trail.check("other times") { () throws(Refusal) in
-            try otherTimes(of: claims, notAfter: latest)
+            try otherTimes(of: claims, at: now, notAfter: latest)
         }
         return Times(issuedAt: issuedAt, authTime: authTime, end: min(expiry.advanced(bySeconds: leeway), ageLimit))
     }
 
-    private func otherTimes(of claims: AppleClaims, notAfter latest: UnixTime) throws(Refusal) -> UnixTime? {
-        if let start = try claims.time("nbf"), start > latest {
+    private func otherTimes(
+        of claims: AppleClaims, at now: UnixTime, notAfter latest: UnixTime
+    ) throws(Refusal) -> UnixTime? {
+        if let start = try claims.time(.notBefore), start > latest {
             throw .notYetValid("nbf \(start) is ahead, it is \(now)")
         }
-        guard let authTime = try claims.time("auth_time") else { return nil }
+        guard let authTime = try claims.time(.authTime) else { return nil }
         guard authTime <= latest else { throw .issuedInFuture("auth_time \(authTime) is ahead, it is \(now)") }
         return authTime
     }

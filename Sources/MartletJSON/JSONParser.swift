@@ -171,25 +171,52 @@ extension JSONParser {
 
     /// Goes on to the next quote, backslash or control character, or to the end; whether all before it was ASCII.
     private mutating func skipPlain() -> Bool {
-        let (end, seen) = unsafe bytes.withUnsafeBufferPointer { [offset] bytes in
+        let (end, seen) = unsafe bytes.withUnsafeBytes { [offset] bytes in
             var index = offset
-            var seen: UInt8 = 0
+            var seen: UInt64 = 0
+            // Eight at a time: the lowest bit that is set is the first byte that ends the run.
+            while index &+ 8 <= bytes.count {
+                let word = unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+                let stops = Self.stops(word)
+                if stops != 0 {
+                    let place = stops.trailingZeroBitCount / 8
+                    return (index &+ place, seen | word & (1 &<< UInt64(place &* 8) &- 1))
+                }
+                seen |= word
+                index &+= 8
+            }
             while index < bytes.count {
                 let byte = unsafe bytes[index]
                 if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { break }
-                seen |= byte
+                seen |= UInt64(byte)
                 index &+= 1
             }
             return (index, seen)
         }
         offset = end
-        return seen < 0x80
+        return seen & 0x8080_8080_8080_8080 == 0
+    }
+
+    /// The highest bit of each of eight bytes that is a quote, a backslash or a control character, and maybe of some above
+    /// the first one.
+    @inline(__always)
+    private static func stops(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let quote = word ^ ones &* 0x22
+        let backslash = word ^ ones &* 0x5C
+        let below = (word &- ones &* 0x20) & ~word
+        return ((quote &- ones) & ~quote | (backslash &- ones) & ~backslash | below) & 0x8080_8080_8080_8080
     }
 
     /// A run of bytes that is known to be ASCII.
     private func asciiText(_ run: Range<Int>) -> String {
         unsafe bytes.withUnsafeBufferPointer { bytes in
-            unsafe String(decoding: UnsafeBufferPointer(rebasing: bytes[run]), as: UTF8.self)
+            let text = unsafe UnsafeBufferPointer(rebasing: bytes[run])
+            // What has room in the string itself is not looked through again.
+            guard text.count <= 15 else { return unsafe String(decoding: text, as: UTF8.self) }
+            return unsafe String(unsafeUninitializedCapacity: text.count) { room in
+                unsafe room.update(fromContentsOf: text)
+            }
         }
     }
 

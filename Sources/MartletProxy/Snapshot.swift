@@ -27,6 +27,8 @@ package final class Snapshot: Sendable {
     /// For each route, which set of providers judges its credentials; equal sets share a number.
     let plans: [AuthenticationPlan]
     let planOfRoute: [Int32]
+    /// Of each plan, whether several routes have it.
+    let isShared: [Bool]
     /// What the request path asks of each route, side by side and free of references.
     let facts: [RouteFacts]
     /// For each route, the names it takes out on top of the reserved ones.
@@ -63,6 +65,7 @@ package final class Snapshot: Sendable {
         removals = routes.routes.map(\.removeNames)
         self.plans = plans
         self.planOfRoute = planOfRoute
+        isShared = plans.indices.map { plan in planOfRoute.count { $0 == plan } > 1 }
     }
 }
 

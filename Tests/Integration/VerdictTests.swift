@@ -104,6 +104,45 @@ import Testing
         }
     }
 
+    /// What was asked of the provider, over the life of the gateway.
+    private func judged(_ gateway: Gateway) throws -> String {
+        let lines = try gateway.askAdmin("/metrics").text.split(separator: "\n")
+        return String(lines.first { $0.hasPrefix("martlet_proxy_token_misses_total ") }?.split(separator: " ")[1] ?? "")
+    }
+
+    @Test func `a token is judged once, by whichever route it comes`() throws {
+        let routes = """
+            - { name: one, match: { path: /one }, auth: { providers: [apple] }, upstream: api }
+            - { name: two, match: { path: /two }, auth: { providers: [apple] }, upstream: api }
+            """
+        try withAppleGateway(routes: routes, server: "workers: 1") { gateway, _, apple throws in
+            for number in 1...3 {
+                let token = try apple.token(subject: "person-\(number)")
+                for path in ["/one", "/two", "/one", "/two"] {
+                    #expect(try gateway.get(path, bearer(token)).status == 200)
+                }
+                #expect(try judged(gateway) == "\(number)")
+            }
+        }
+    }
+
+    @Test func `a token is judged once, though its only route decides anew`() throws {
+        let routes = """
+            - name: fresh
+              match: { path: /** }
+              auth: { providers: [apple] }
+              authorize: [{ max_age: 2s }]
+              upstream: api
+            """
+        try withAppleGateway(routes: routes, server: "workers: 1") { gateway, _, apple throws in
+            let token = try apple.token()
+            for _ in 0..<3 { #expect(try gateway.get("/", bearer(token)).status == 200) }
+            try waitUntil("it is too old") { try gateway.get("/", bearer(token)).status == 403 }
+            for _ in 0..<3 { expectRefusal(try gateway.get("/", bearer(token)), 403, "not_allowed") }
+            #expect(try judged(gateway) == "1")
+        }
+    }
+
     @Test func `callers on one connection are told apart`() throws {
         try withAppleGateway { gateway, upstream, apple throws in
             let client = try gateway.connect()

@@ -21,7 +21,7 @@ struct LoginChecks {
     ///
     /// A token that tells of none leaves the code unproven: it is not used for anything.
     func checkCode() throws(Refusal) {
-        guard let code = post.authorizationCode, let told = try token.claims.binding("c_hash") else { return }
+        guard let code = post.authorizationCode, let told = try token.claims.binding(.codeHash) else { return }
         let half = Array(code.withBytes { SHA256.digest($0) }.prefix(Self.codeHashBytes))
         guard Self.areEqual(Base64URL.encode(half), told) else { throw .codeMismatch }
     }
@@ -30,7 +30,7 @@ struct LoginChecks {
     /// - Returns: the raw nonce that is to be used up, if there is one.
     func checkNonce() throws(Refusal) -> String? {
         if configuration.nonce == .off { return nil }
-        let told = try token.claims.binding("nonce")
+        let told = try token.claims.binding(.nonce)
         guard let nonce = post.nonce, let told else {
             // Taking one that stands alone would let whoever has a token leave its nonce out.
             if post.nonce == nil, told == nil, configuration.nonce == .optional { return nil }

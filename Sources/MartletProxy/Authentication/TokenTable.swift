@@ -132,9 +132,10 @@ internal import MartletCore
         guard token.count > 0, weight >= 0, weight <= byteLimit / 8, size <= byteLimit / 8 else { return -1 }
         let hash = unsafe self.hash(token, scope)
         if let known = unsafe slot(of: token, scope, hash) { drop(known) }
+        // What leaves a full table makes room for what comes: only one that fills needs more.
+        if bytes + size + weight <= byteLimit { stretchHeap(size + weight) }
         while bytes + size + weight > byteLimit, count > 0 { evictOne() }
         if (count + 1) * 2 > slotCount { grow(now: now) }
-        stretchHeap(size + weight)
         let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: size)
         if let base = token.baseAddress { unsafe memcpy(memory, base, token.count) }
         if let base = attachment.baseAddress { unsafe memcpy(memory + token.count, base, attachment.count) }

@@ -154,7 +154,9 @@ extension Worker {
             return useGrant(found, routed)
         }
         exchanges[routed.exchange].offersBasic = snapshot.facts[index].takesBasic
-        switch unsafe AuthorizationValue(bytes.span, value) {
+        // What waited for its verdict was looked at when it came.
+        let judged = judgement == nil ? nil : unsafe bearerCandidate(bytes.span, of: value)
+        switch unsafe judged.map(AuthorizationValue.bearer) ?? AuthorizationValue(bytes.span, value) {
         case .bearer(let range):
             let form = unsafe OwnToken.isOne(bytes[range]) ? CredentialForm.session : .direct
             return unsafe authorize(routed, form, value: bytes[range], key: bytes[range], judgement)
@@ -198,20 +200,22 @@ extension Worker {
     ) -> AuthorizedRequest? {
         let (exchange, route) = (routed.exchange, routed.route)
         guard isAccepted(form, exchange, route) else { return nil }
-        let scope = form.scope(UInt32(route))
-        if form == .basic, let found = unsafe grants.find(key, scope: scope, now: unixTime) {
+        if form == .basic,
+            let found = unsafe grants.find(key, scope: form.scope(UInt32(route)), now: unixTime)
+        {
             return useGrant(found, routed)
         }
-        guard let proven = unsafe principal(form, value: value, key: key, exchange, route, judgement?.verdict) else {
-            return nil
-        }
+        guard
+            let (proven, isKept) = unsafe principal(
+                form, value: value, key: key, exchange, route, judgement?.verdict)
+        else { return nil }
         guard let provider = provider(of: proven.principal, route) else {
+            if !isKept { unsafe keep(proven, form, key: key, route: route, isGranted: false) }
             refuse(exchange, .credentialInvalid("auth.provider_not_on_route"))
             return nil
         }
         exchanges[exchange].provider = provider
-        let end = form == .basic ? Int64.max : proven.end
-        return unsafe decide(routed, proven, provider: provider, key: key, scope: scope, end: end)
+        return unsafe decide(routed, proven, form, isKept: isKept, provider: provider, key: key)
     }
 
     /// The place of the provider that vouches for a principal, where the route asks it.
@@ -222,12 +226,12 @@ extension Worker {
 
     /// Decides whether the principal may pass this route, and remembers the decision as long as it can hold.
     private mutating func decide(
-        _ routed: consuming RoutedRequest, _ proven: ProvenPrincipal, provider: Int32,
-        key: UnsafeBufferPointer<UInt8>, scope: UInt32, end: Int64
+        _ routed: consuming RoutedRequest, _ proven: ProvenPrincipal, _ form: CredentialForm, isKept: Bool,
+        provider: Int32, key: UnsafeBufferPointer<UInt8>
     ) -> AuthorizedRequest? {
         let route = routed.route
         var expires = proven.expires
-        var end = end
+        var end = form == .basic ? Int64.max : proven.end
         var denial: Int32 = -1
         switch snapshot.routes.routes[route].policy.judge(
             proven.principal, now: MartletCore.UnixTime(seconds: unixTime))
@@ -242,8 +246,12 @@ extension Worker {
         var place: Int32 = -1
         if expires > unixTime {
             place = unsafe grants.insert(
-                key, scope: scope, expires: expires, now: unixTime, attachment: unsafe block.bytes,
+                key, scope: form.scope(UInt32(route)), expires: expires, now: unixTime, attachment: unsafe block.bytes,
                 payload: Grant(denial: denial, provider: provider, number: proven.number, end: end))
+        }
+        if !isKept {
+            let isGranted = place >= 0 && expires >= proven.expires
+            unsafe keep(proven, form, key: key, route: route, isGranted: isGranted)
         }
         guard denial < 0 else {
             refuse(routed.exchange, .notAllowed(counters.reasons[Int(denial)]))

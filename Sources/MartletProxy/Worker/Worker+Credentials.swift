@@ -22,30 +22,44 @@ extension Worker {
         return false
     }
 
-    /// The principal behind a credential that this route has not seen; `nil` when the request waits or was refused.
+    /// The principal behind a credential that this route has not seen, and whether it is kept already; `nil` when the request
+    /// waits or was refused.
     mutating func principal(
         _ form: CredentialForm, value: UnsafeBufferPointer<UInt8>, key: UnsafeBufferPointer<UInt8>,
         _ exchange: Int32, _ route: Int, _ verdict: Verdict?
-    ) -> ProvenPrincipal? {
-        let plan = snapshot.planOfRoute[route]
-        // Who a session is does not depend on the route; what a provider says depends on which one was asked.
-        let scope = form.scope(form == .session ? 0 : UInt32(plan))
-        if let found = unsafe principals.find(key, scope: scope, now: unixTime) {
-            return principals.payload(found)
+    ) -> (proven: ProvenPrincipal, isKept: Bool)? {
+        if let found = unsafe principals.find(key, scope: principalScope(form, route), now: unixTime) {
+            return principals.payload(found).map { ($0, true) }
         }
         switch verdict {
         case .success(let proven) where !wasRevoked(proven.number, since: exchanges[exchange].askedAt):
-            if proven.expires > unixTime {
-                unsafe principals.insert(
-                    key, scope: scope, expires: proven.expires, now: unixTime,
-                    attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: proven,
-                    weight: proven.principal.weight)
-            }
-            return proven
+            return (proven, false)
         case .failure(let error): refuse(exchange, .authentication(error))
-        case nil, .success: unsafe ask(form, exchange, Array(value), plan: snapshot.plans[Int(plan)])
+        case nil, .success:
+            unsafe ask(form, exchange, Array(value), plan: snapshot.plans[Int(snapshot.planOfRoute[route])])
         }
         return nil
+    }
+
+    /// Who a session is does not depend on the route; what a provider says depends on which one was asked.
+    private func principalScope(_ form: CredentialForm, _ route: Int) -> UInt32 {
+        form.scope(form == .session ? 0 : UInt32(snapshot.planOfRoute[route]))
+    }
+
+    /// Keeps who a credential has proved, for other routes and for when this one has to decide anew.
+    ///
+    /// - Parameter isGranted: the route's decision is kept, and holds as long as the credential does. Where no other route
+    ///   asks the same providers, nobody would look for more.
+    mutating func keep(
+        _ proven: ProvenPrincipal, _ form: CredentialForm, key: UnsafeBufferPointer<UInt8>, route: Int,
+        isGranted: Bool
+    ) {
+        let isWanted = form != .direct || !isGranted || snapshot.isShared[Int(snapshot.planOfRoute[route])]
+        guard isWanted, proven.expires > unixTime else { return }
+        unsafe principals.insert(
+            key, scope: principalScope(form, route), expires: proven.expires, now: unixTime,
+            attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: proven,
+            weight: proven.principal.weight)
     }
 
     /// Hands a credential to whoever judges it, the loop itself or another thread; the head waits in the client's input.

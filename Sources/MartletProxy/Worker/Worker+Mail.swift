@@ -147,7 +147,7 @@ extension Worker {
     private func report() -> LoopReport {
         var report = counters.report()
         report.loop = id
-        report.tokenEntries = principals.count
+        report.tokenEntries = max(grants.count, principals.count)
         for client in 0..<clients.end where clients[client].isAlive {
             switch clients[client].kind {
             case .stream: report.openStreams += 1

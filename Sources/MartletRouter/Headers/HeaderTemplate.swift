@@ -4,7 +4,9 @@ import MartletJSON
 import MartletProvider
 
 /// One header of a route: where its value comes from and how it is written.
-struct HeaderTemplate: Sendable {
+///
+/// A class because lists of it are gone through for every new token: a structure would have each of its texts counted.
+final class HeaderTemplate: Sendable {
     enum Source: Sendable {
         case attribute(PrincipalAttribute)
         case claim(String)
@@ -164,7 +166,9 @@ struct HeaderTemplate: Sendable {
         unsafe buffer.bytes.withSpan { bytes in
             guard bytes.count > start else { return nil }
             guard bytes.count - start <= HeaderInjection.maximumValueBytes else { return .headerTooLong }
-            for index in start..<bytes.count where !bytes[index].isPrintable { return .headerNotPrintable }
+            var isPrintable = true
+            for index in start..<bytes.count { isPrintable = isPrintable && bytes[index].isPrintable }
+            guard isPrintable else { return .headerNotPrintable }
             let hasEdge = bytes[start] == .space || bytes[bytes.count - 1] == .space
             return hasEdge ? .headerNotPrintable : nil
         }
