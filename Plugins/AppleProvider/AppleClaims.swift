@@ -79,9 +79,10 @@ struct AppleClaims {
     /// Whether a text has characters of the category Cc, which Unicode has closed: no table of its is asked.
     private static func hasControl(_ text: String) -> Bool {
         let bytes = text.utf8Span.span
-        var isPlain = true
-        for index in bytes.indices { isPlain = isPlain && bytes[index] &- 0x20 < 0x5F }
-        if isPlain { return false }
+        // Mostly there is nothing but printable ASCII, less 0x20 at most 0x5E: no branch for each byte.
+        var greatest: UInt8 = 0
+        for index in bytes.indices { greatest = max(greatest, bytes[index] &- 0x20) }
+        if greatest <= 0x5E { return false }
         var before: UInt8 = 0
         for index in bytes.indices {
             let byte = bytes[index]

@@ -1,6 +1,6 @@
 public import MartletConfig
 internal import MartletCore
-private import MartletJOSE
+internal import MartletJOSE
 public import MartletProvider
 
 /// Sign in with Apple: judges identity tokens that come as bearer tokens or in a login.
@@ -25,8 +25,11 @@ public struct AppleProvider: LocallyVerifying {
         self.configuration = configuration
         self.context = context
         keys = context.issuerKeys(at: configuration.jwksURL.value.text, allowing: configuration.algorithms)
-        bearerChecks = TokenChecklist(configuration: configuration, maximumAge: configuration.maximumAge)
-        loginChecks = TokenChecklist(configuration: configuration, maximumAge: configuration.loginMaximumAge)
+        let headers = JWSHeaderMemory()
+        bearerChecks = TokenChecklist(
+            configuration: configuration, maximumAge: configuration.maximumAge, headers: headers)
+        loginChecks = TokenChecklist(
+            configuration: configuration, maximumAge: configuration.loginMaximumAge, headers: headers)
     }
 
     public var accepts: [CredentialSource] { [.bearerJWT(issuers: configuration.issuers.map(\.value))] }

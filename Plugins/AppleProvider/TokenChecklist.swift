@@ -23,6 +23,8 @@ struct TokenChecklist {
     let configuration: AppleConfiguration
     /// How long after `iat` a token counts.
     let maximumAge: Duration
+    /// The headers that Apple's tokens have.
+    let headers: JWSHeaderMemory
 
     /// Runs the checks up to the first that fails.
     ///
@@ -31,7 +33,7 @@ struct TokenChecklist {
         _ token: [UInt8], at now: UnixTime, trail: inout CheckTrail, lookup: (KeyID) -> IssuerKeys.Lookup
     ) throws(Refusal) -> CheckedToken {
         let jws = try trail.check("form") { () throws(Refusal) in
-            try refusing { () throws(JOSEError) in try CompactJWS(token) }
+            try refusing { () throws(JOSEError) in try CompactJWS(token, headers: headers) }
         }
         try checkSignature(of: jws, trail: &trail, lookup: lookup)
 

@@ -6,10 +6,9 @@ public import MartletJSON
 public struct CompactJWS: Sendable {
     /// The longest token that is looked at; real ones have about 1 KiB.
     public static let maximumLength = 8 * 1024
-    private static let headerLimits = JSONLimits(maximumDepth: 4, maximumBytes: 1024)
     private static let payloadLimits = JSONLimits(maximumDepth: 8, maximumBytes: maximumLength)
 
-    public let header: JSONObject
+    public let header: JWSHeader
     /// The claims, to be believed only once the signature has been verified.
     public let payload: JSONObject
     /// The bytes that were signed, as they were received.
@@ -18,9 +17,10 @@ public struct CompactJWS: Sendable {
 
     /// Takes a token apart.
     ///
+    /// - Parameter headers: where the header may be known from; nothing else depends on it.
     /// - Throws: `token_missing`, `token_too_large` before any other work, or `malformed`: parts that are not exactly three, are
     ///   empty or not strict base64url, or a header (1 KiB, depth 4) or payload (depth 8) that is no strict JSON object.
-    public init(_ token: [UInt8]) throws(JOSEError) {
+    public init(_ token: [UInt8], headers: JWSHeaderMemory? = nil) throws(JOSEError) {
         guard !token.isEmpty else { throw JOSEError(.tokenMissing, "there is no token") }
         guard token.count <= Self.maximumLength else {
             throw JOSEError(.tokenTooLarge, "the token has \(token.count) bytes")
@@ -28,7 +28,7 @@ public struct CompactJWS: Sendable {
         guard let first = Self.dot(in: token, from: 0), let second = Self.dot(in: token, from: first &+ 1),
             Self.dot(in: token, from: second &+ 1) == nil
         else { throw JOSEError(.malformed, "the token has not three parts") }
-        header = try Self.object(token[..<first], limits: Self.headerLimits, name: "header")
+        if let headers { header = try headers.header(token[..<first]) } else { header = try JWSHeader(token[..<first]) }
         payload = try Self.object(token[(first &+ 1)..<second], limits: Self.payloadLimits, name: "payload")
         signature = try Self.bytes(token[(second &+ 1)...], name: "signature")
         signingInput = Array(token[..<second])
@@ -44,14 +44,14 @@ public struct CompactJWS: Sendable {
         }
     }
 
-    private static func bytes(_ part: ArraySlice<UInt8>, name: String) throws(JOSEError) -> [UInt8] {
+    static func bytes(_ part: ArraySlice<UInt8>, name: String) throws(JOSEError) -> [UInt8] {
         guard !part.isEmpty, let bytes = Base64URL.decode(part) else {
             throw JOSEError(.malformed, "the \(name) is not base64url")
         }
         return bytes
     }
 
-    private static func object(
+    static func object(
         _ part: ArraySlice<UInt8>, limits: JSONLimits, name: String
     ) throws(JOSEError) -> JSONObject {
         guard part.count / 4 &* 3 <= limits.maximumBytes else {

@@ -166,9 +166,10 @@ final class HeaderTemplate: Sendable {
         unsafe buffer.bytes.withSpan { bytes in
             guard bytes.count > start else { return nil }
             guard bytes.count - start <= HeaderInjection.maximumValueBytes else { return .headerTooLong }
-            var isPrintable = true
-            for index in start..<bytes.count { isPrintable = isPrintable && bytes[index].isPrintable }
-            guard isPrintable else { return .headerNotPrintable }
+            // Less 0x20, what is printable is 0 to 0x5E and everything else is more: no branch for each byte.
+            var greatest: UInt8 = 0
+            for index in start..<bytes.count { greatest = max(greatest, bytes[index] &- 0x20) }
+            guard greatest <= 0x5E else { return .headerNotPrintable }
             let hasEdge = bytes[start] == .space || bytes[bytes.count - 1] == .space
             return hasEdge ? .headerNotPrintable : nil
         }

@@ -15,13 +15,36 @@ import Testing
 
     @Test func `takes a token apart and keeps the bytes that were signed`() throws {
         let jws = try CompactJWS(Array(Self.good.utf8))
-        #expect(jws.header["alg"] == "RS256")
+        #expect(jws.header.fields["alg"] == "RS256")
         #expect(jws.payload["sub"] == "a")
         #expect(jws.signature == [0, 0, 0])
         #expect(jws.signingInput == Array("\(Self.header).\(Self.payload)".utf8))
         #expect(try jws.keyID().text == "k")
         #expect(try jws.algorithm(among: [.rs256]) == .rs256)
         #expect(throws: JOSEError(.algorithmNotAllowed, "")) { try jws.algorithm(among: [.es256]) }
+    }
+
+    @Test func `a header that is remembered says what one that is read says`() throws {
+        let headers = JWSHeaderMemory()
+        let texts = [
+            #"{"alg":"RS256","kid":"k"}"#, #"{"alg":"RS256","kid":"l"}"#, #"{"alg":"ES256","kid":"k"}"#,
+            #"{"alg":"none!","kid":"k"}"#, #"{"alg":"RS256","kid":"?"}"#, #"{"alg":"RS256","kid":"k","crit":[]}"#,
+            #"{"alg":"RS256","kid":"k","typ":"JWT"}"#, #"{"alg":"RS256","kid":"k","typ":"JWE"}"#, "{}",
+        ]
+        for text in texts + texts.reversed() + texts.flatMap({ [$0, $0] }) {
+            let token = Array("\(Base64URL.encode(Array(text.utf8))).\(Self.payload).AAAA".utf8)
+            let (read, known) = (try CompactJWS(token), try CompactJWS(token, headers: headers))
+            #expect(known.header.fields == read.header.fields)
+            #expect((try? known.keyID()) == (try? read.keyID()))
+            for algorithm in SignatureAlgorithm.allCases {
+                #expect((try? known.algorithm(among: [algorithm])) == (try? read.algorithm(among: [algorithm])))
+            }
+            let isGood = (try? read.checkHeaderFields()) != nil
+            #expect(((try? known.checkHeaderFields()) != nil) == isGood && isGood == !text.contains(/crit|JWE/))
+        }
+        #expect(throws: JOSEError(.malformed, "")) {
+            try CompactJWS(Array("e30x.\(Self.payload).AAAA".utf8), headers: headers)
+        }
     }
 
     @Test func `refuses every cut of a token`() {
