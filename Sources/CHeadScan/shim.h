@@ -84,7 +84,7 @@ static inline martlet_bytes martlet_base64url_values(martlet_bytes digits) {
 }
 
 #ifdef __x86_64__
-// The same for so many blocks of 32 digits, and the 24 bytes that each makes; eight more are written behind the last. What any
+// The same for so many blocks of 32 digits, and the 24 bytes that each makes; four more are written behind the last. What any
 // value has is added to `seen`.
 __attribute__((target("avx2")))
 static inline void martlet_base64url_blocks(const void *text, size_t count, void *output, martlet_bytes *seen) {

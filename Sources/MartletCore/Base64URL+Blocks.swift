@@ -11,7 +11,7 @@ extension Base64URL {
         guard let first = text.baseAddress else { return [] }
         let size = text.count / 4 &* 3 &+ (tail == 0 ? 0 : tail &- 1)
         var isStrict = false
-        // Whole blocks are written, eight bytes at a time: room for what the last ones put behind the end.
+        // Whole blocks are written: room for what the last one puts behind the end.
         let bytes = unsafe [UInt8](unsafeUninitializedCapacity: (text.count / 16 &+ 1) &* 12 &+ 4) { room, count in
             guard let output = room.baseAddress else { return }
             isStrict = unsafe decode(first, text.count, into: UnsafeMutableRawPointer(output))

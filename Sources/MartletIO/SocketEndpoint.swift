@@ -250,6 +250,12 @@ package enum Socket {
         set(listener, Int32(IPPROTO_TCP), TCP_DEFER_ACCEPT, isOn ? 1 : 0)
     }
 
+    /// Whether bytes have come that nobody has taken.
+    package static func hasUnread(_ fd: Int32) -> Bool {
+        var byte: UInt8 = 0
+        return unsafe martlet_receive(fd, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
+    }
+
     /// Makes `close` reset the connection instead of ending it in order.
     package static func resetOnClose(_ fd: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)

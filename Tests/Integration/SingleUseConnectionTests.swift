@@ -17,6 +17,9 @@ import Testing
     private static let script: ScriptedUpstream.Script = { exchange in
         switch exchange.request.target {
         case "/long": try exchange.respond(200, bytes: long)
+        case "/soon":
+            pause(.milliseconds(8))
+            try exchange.respond(200, bytes: Array(long.prefix(100_000)))
         case "/late":
             pause(.milliseconds(600))
             try exchange.respond(200, body: "late")
@@ -92,6 +95,21 @@ import Testing
                 try later.send("\r\n")
                 later.socket.finishSending()
                 #expect(try later.response().text == "late")
+            }
+        }
+    }
+
+    @Test func `what comes behind it while the answer is on its way costs it nothing`() throws {
+        try amongMany { gateway in
+            for _ in 0..<5 {
+                let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 8192)
+                try client.send("GET /soon HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+                pause(.milliseconds(2))
+                try client.send("\r\n")
+                pause(.milliseconds(100))
+                let answer = try client.response(within: .seconds(20))
+                let isSame = answer.body == Array(Self.long.prefix(100_000))
+                #expect(isSame && answer.end == .complete)
             }
         }
     }

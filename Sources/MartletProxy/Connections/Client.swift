@@ -37,7 +37,7 @@ struct Client: ~Copyable, SlabElement {
     var isAlive = false
 
     var fd: Int32 = -1
-    /// The poller reports what happens on its socket.
+    /// The poller reports what happens on its socket; also where there is none, as of a stream.
     var isWatched = false
     var kind = Kind.http1
     /// Where it came in.

@@ -59,9 +59,9 @@ extension Worker {
         clients[client].listener = listener.id
         clients[client].security = listener.tls
         clients[client].admission = admission
+        guard singleUse.isHigh || watch(client) else { return close(client: client) }
         counters.accepted &+= 1
         if singleUse.isHigh { return readAtOnce(client) }
-        guard watch(client) else { return close(client: client) }
         begin(wireOf: client)
     }
 
@@ -82,6 +82,8 @@ extension Worker {
             offersBasic: false)
         let bytes = unsafe out.bytes
         _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+        // A request that is there and unread would have the answer thrown away.
+        _ = receiveBuffer.receive(from: fd)
         _ = CLinux.close(fd)
     }
 
@@ -127,6 +129,12 @@ extension Worker {
             let client = first.client.index
             if clients.holds(client, first.client.generation), !watch(client) { abandon(client) }
         }
+    }
+
+    /// How long the loop may sleep for their sake, in milliseconds.
+    var unwatchedPatience: Int32 {
+        guard let first = unwatched.first else { return .max }
+        return Int32(clamping: max(first.since &+ Worker.unwatchedTime &- now, 0) / 1_000_000 &+ 1)
     }
 
     /// Tells listeners how to accept, where that has changed.

@@ -90,6 +90,7 @@ extension Worker {
     mutating func endConnection(_ client: Int32) {
         let mayBeSending =
             clients[client].hasUnreadRequest || clients[client].mayHaveMore || !clients[client].input.isEmpty
+            || (!clients[client].isWatched && Socket.hasUnread(clients[client].fd))
         if mayBeSending { return beginLinger(client) }
         sayGoodbye(client)
         // See `beginLinger`: more may have come that nobody has looked at yet.

@@ -110,9 +110,10 @@ extension Worker {
             drainDeadline = min(drainDeadline, deadline)
             return
         }
+        // First: those that are accepted now are told that their connections end.
+        drainDeadline = deadline
         for listener in listeners { hasHeir ? stopAccepting(listener) : acceptAllThenClose(listener) }
         listeners.removeAll()
-        drainDeadline = deadline
         dismissClients(of: { _ in true })
     }
 
@@ -147,7 +148,7 @@ extension Worker {
     private func report() -> LoopReport {
         var report = counters.report()
         report.loop = id
-        report.tokenEntries = max(grants.count, principals.count)
+        report.tokenEntries = grants.count
         for client in 0..<clients.end where clients[client].isAlive {
             switch clients[client].kind {
             case .stream: report.openStreams += 1

@@ -167,7 +167,7 @@ package struct Worker: ~Copyable {
     /// Serves until a drain is over.
     package mutating func run() {
         while true {
-            let idle: Int32 = isQuiet ? watchPatience : unwatched.isEmpty ? 50 : 20
+            let idle: Int32 = isQuiet ? watchPatience : min(50, unwatchedPatience)
             let patience = ready.isEmpty && ownJudge.isIdle ? wheel.wait(now: now, idle: idle) : 0
             let count = poller.wait(milliseconds: patience)
             readClocks()

@@ -65,7 +65,9 @@ struct MetricsPage {
             "martlet_proxy_token_hits_total", .counter, "Credentials whose verdict was still known.", traffic.tokenHits)
         out.single(
             "martlet_proxy_token_misses_total", .counter, "Credentials that had to be judged.", traffic.tokenMisses)
-        out.single("martlet_proxy_token_entries", .gauge, "Verdicts that are kept.", traffic.tokenEntries)
+        out.single(
+            "martlet_proxy_token_entries", .gauge, "Decisions of routes about tokens that are kept.",
+            traffic.tokenEntries)
     }
 
     private mutating func connections(_ traffic: Traffic, _ report: AdminReport) {

@@ -10,6 +10,7 @@ import Testing
     private func run(_ counts: [Int]) -> (states: [Bool], told: [Int]) {
         var meter = SingleUseMeter()
         var now: Int64 = 5 * Self.window
+        _ = meter.look(at: now)
         var (states, told): ([Bool], [Int]) = ([], [])
         for count in counts {
             var times = 0
@@ -36,6 +37,15 @@ import Testing
         #expect(!meter.look(at: 2 * Self.window) && meter.isHigh)
         #expect(meter.look(at: 2 * Self.window + 1) && !meter.isHigh)
         #expect(!meter.look(at: 9 * Self.window) && !meter.isHigh)
+    }
+
+    @Test func `listeners are told at the first look and every ten seconds, whatever there is to tell`() {
+        var meter = SingleUseMeter()
+        #expect(meter.look(at: 0) && !meter.look(at: 1))
+        for round in Int64(1)...3 {
+            let due = round * SingleUseMeter.interval
+            #expect(!meter.look(at: due - 1) && meter.look(at: due) && !meter.isHigh)
+        }
     }
 
     @Test func `half as many keep it up, and listeners are told again in each window`() {
