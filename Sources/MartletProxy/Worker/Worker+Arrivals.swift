@@ -137,7 +137,7 @@ extension Worker {
         return Int32(clamping: max(first.since &+ Worker.unwatchedTime &- now, 0) / 1_000_000 &+ 1)
     }
 
-    /// Tells listeners how to accept, where that has changed.
+    /// Tells listeners how to accept, where that has changed or may have.
     mutating func meterConnections() {
         guard singleUse.look(at: now) else { return }
         for listener in listeners { Socket.acceptReadable(listener.fd, singleUse.isHigh) }
