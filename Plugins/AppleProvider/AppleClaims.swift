@@ -49,7 +49,7 @@ struct AppleClaims {
     func time(_ name: ClaimName) throws(Refusal) -> UnixTime? {
         guard let value = value(name) else { return nil }
         guard case .number(let number) = value, let seconds = Self.digits(number.text) else {
-            throw .badTimes("\(name.text) is not a whole number of seconds")
+            throw .badTimes("\(name.rawValue) is not a whole number of seconds")
         }
         return UnixTime(seconds: seconds)
     }
@@ -96,7 +96,7 @@ struct AppleClaims {
     /// A claim that binds the token to what else the client has; `nil` if it is absent.
     func binding(_ name: ClaimName) throws(Refusal) -> String? {
         guard let value = value(name) else { return nil }
-        guard let text = value.string else { throw .badClaim("\(name.text) is not a text") }
+        guard let text = value.string else { throw .badClaim("\(name.rawValue) is not a text") }
         return text
     }
 
@@ -111,27 +111,27 @@ struct AppleClaims {
         var claims: [JSONObject.Member] = []
         claims.reserveCapacity(payload.count)
         for (place, member) in payload.members.enumerated() {
-            guard let name = names[place], let value = try normalised(member.value, name) else {
-                if names[place]?.isPrivate != true { claims.append(member) }
+            guard let name = names[place] else {
+                claims.append(member)
                 continue
             }
-            claims.append(JSONObject.Member(name: member.name, value: value))
+            guard !name.isPrivate else { continue }
+            claims.append(JSONObject.Member(name: member.name, value: try normalised(member.value, name)))
         }
         return JSONObject(members: claims)
     }
 
-    /// - Returns: `nil` where the value stays as it is.
-    private func normalised(_ value: JSONValue, _ name: ClaimName) throws(Refusal) -> JSONValue? {
+    private func normalised(_ value: JSONValue, _ name: ClaimName) throws(Refusal) -> JSONValue {
         switch name {
         // Apple has also written these as texts.
-        case .emailVerified, .isPrivateEmail, .nonceSupported: return .bool(try boolean(value, name: name.text))
+        case .emailVerified, .isPrivateEmail, .nonceSupported: return .bool(try boolean(value, name: name.rawValue))
         case .email, .transferSubject, .organisation:
-            guard case .string = value else { throw .badClaim("\(name.text) is not a text") }
-            return nil
+            guard case .string = value else { throw .badClaim("\(name.rawValue) is not a text") }
+            return value
         case .realUserStatus:
             guard let number = value.int64 else { throw .badClaim("real_user_status is not a whole number") }
             return .integer(Self.realUserStatus.contains(number) ? number : Self.realUserUnknown)
-        default: return nil
+        default: return value
         }
     }
 
@@ -145,35 +145,32 @@ struct AppleClaims {
     }
 }
 
-/// The claims that mean something here.
-enum ClaimName {
-    case issuer, audience, expiry, issuedAt, notBefore, authTime, subject
-    case nonce, codeHash, accessTokenHash, tokenID, events
-    case email, emailVerified, isPrivateEmail, nonceSupported, transferSubject, organisation, realUserStatus
+/// The claims that mean something here, by what the token calls them.
+enum ClaimName: String, CaseIterable {
+    case issuer = "iss"
+    case audience = "aud"
+    case expiry = "exp"
+    case issuedAt = "iat"
+    case subject = "sub"
+    case events
+    case email
+    case emailVerified = "email_verified"
+    case authTime = "auth_time"
+    case nonceSupported = "nonce_supported"
+    case isPrivateEmail = "is_private_email"
+    case realUserStatus = "real_user_status"
+    case transferSubject = "transfer_sub"
+    case organisation = "org_id"
+    case notBefore = "nbf"
+    case nonce
+    case codeHash = "c_hash"
+    case accessTokenHash = "at_hash"
+    case tokenID = "jti"
 
-    /// What the token calls it.
-    var text: String {
-        switch self {
-        case .issuer: "iss"
-        case .audience: "aud"
-        case .expiry: "exp"
-        case .issuedAt: "iat"
-        case .notBefore: "nbf"
-        case .authTime: "auth_time"
-        case .subject: "sub"
-        case .nonce: "nonce"
-        case .codeHash: "c_hash"
-        case .accessTokenHash: "at_hash"
-        case .tokenID: "jti"
-        case .events: "events"
-        case .email: "email"
-        case .emailVerified: "email_verified"
-        case .isPrivateEmail: "is_private_email"
-        case .nonceSupported: "nonce_supported"
-        case .transferSubject: "transfer_sub"
-        case .organisation: "org_id"
-        case .realUserStatus: "real_user_status"
-        }
+    /// The claim of that name, if it is one of them; told by its bytes.
+    init?(_ name: String) {
+        guard let claim = Self.allCases.first(where: { $0.rawValue.hasSameBytes(as: name) }) else { return nil }
+        self = claim
     }
 
     /// Whether it serves to check the token and says nothing about the person.
@@ -182,36 +179,5 @@ enum ClaimName {
         case .nonce, .codeHash, .accessTokenHash, .notBefore, .tokenID: true
         default: false
         }
-    }
-
-    /// The claim of that name, if it is one of them.
-    ///
-    /// No two have the same length, first and last letter: one comparison decides.
-    init?(_ name: String) {
-        let letters = name.utf8Span.span
-        guard letters.count >= 3 else { return nil }
-        switch (letters.count, letters[0], letters[letters.count &- 1]) {
-        case (3, UInt8(ascii: "i"), UInt8(ascii: "s")): self = .issuer
-        case (3, UInt8(ascii: "a"), UInt8(ascii: "d")): self = .audience
-        case (3, UInt8(ascii: "e"), UInt8(ascii: "p")): self = .expiry
-        case (3, UInt8(ascii: "i"), UInt8(ascii: "t")): self = .issuedAt
-        case (3, UInt8(ascii: "n"), UInt8(ascii: "f")): self = .notBefore
-        case (9, UInt8(ascii: "a"), UInt8(ascii: "e")): self = .authTime
-        case (3, UInt8(ascii: "s"), UInt8(ascii: "b")): self = .subject
-        case (5, UInt8(ascii: "n"), UInt8(ascii: "e")): self = .nonce
-        case (6, UInt8(ascii: "c"), UInt8(ascii: "h")): self = .codeHash
-        case (7, UInt8(ascii: "a"), UInt8(ascii: "h")): self = .accessTokenHash
-        case (3, UInt8(ascii: "j"), UInt8(ascii: "i")): self = .tokenID
-        case (6, UInt8(ascii: "e"), UInt8(ascii: "s")): self = .events
-        case (5, UInt8(ascii: "e"), UInt8(ascii: "l")): self = .email
-        case (14, UInt8(ascii: "e"), UInt8(ascii: "d")): self = .emailVerified
-        case (16, UInt8(ascii: "i"), UInt8(ascii: "l")): self = .isPrivateEmail
-        case (15, UInt8(ascii: "n"), UInt8(ascii: "d")): self = .nonceSupported
-        case (12, UInt8(ascii: "t"), UInt8(ascii: "b")): self = .transferSubject
-        case (6, UInt8(ascii: "o"), UInt8(ascii: "d")): self = .organisation
-        case (16, UInt8(ascii: "r"), UInt8(ascii: "s")): self = .realUserStatus
-        default: return nil
-        }
-        guard name.hasSameBytes(as: text) else { return nil }
     }
 }

@@ -1,6 +1,3 @@
-private import MartletCore
-private import MartletJSON
-
 extension CompactJWS {
     /// The algorithm that the header claims, if it is one of those allowed.
     ///
