@@ -1,7 +1,7 @@
 # Thin names for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts bench load ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts floods bench load ci clean
 
 help: ## What can be made
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ fuzz: ## Fuzz every parser for a minute each (FOR=seconds for longer, TARGET=nam
 
 counts: ## Compare what a request costs, in instructions and allocations, with what is committed (after make release)
 	@Tests/Counts/run
+
+floods: ## Flood the gateway with what needs no proof: nobody else may feel it (after make release; ARGS=--quick for a minute)
+	@Tests/Floods/run $(ARGS)
 
 bench: ## Measure beside nginx, HAProxy and the gateways that verify (ARGS=--quick to see that it works)
 	@Tests/Bench/run $(ARGS)

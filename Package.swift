@@ -99,7 +99,7 @@ let rooms: [Room] = [
         name: "MartletSignIn",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE",
-            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletProxy",
+            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletProxy", "MartletIO",
         ]),
     Room(
         name: "MartletSimulator",

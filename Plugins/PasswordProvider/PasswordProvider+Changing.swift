@@ -32,11 +32,11 @@ extension PasswordProvider: PasswordChanging {
     ) async throws(AuthenticationError) {
         for _ in 0..<Self.changeAttempts {
             guard let user = try await find(name, key: key), let stored = user.stored else { throw Self.noRecord }
-            if let refusal = try await judge(user, current, until: context.deadline).refusal {
+            if let refusal = try await judge(user, current, in: context).refusal {
                 await throttle.failed(attempt)
                 throw .rejected(refusal)
             }
-            let hash = try await hash(new, until: context.deadline)
+            let hash = try await hash(new, for: context.client, until: context.deadline)
             if try await replace(stored, by: hash, of: user.subject, in: users) { return }
         }
         throw .unavailable("password.changed_meanwhile", retryAfter: .seconds(1))
@@ -61,20 +61,29 @@ extension PasswordProvider: PasswordChanging {
             text = try PasswordText(password)
         } catch {
             switch error {
-            case .empty: throw .malformed("password.too_short")
-            case .tooLong: throw .malformed("password.too_long")
-            case .notText, .controlCharacter: throw .malformed("password.bad_characters")
+            case .empty: throw tooShort
+            case .tooLong: throw .malformed("password.too_long", BodyError("new_password", .tooLong))
+            case .notText, .controlCharacter: throw Self.badCharacters
             }
         }
-        guard text.codePoints >= minimumLength else { throw .malformed("password.too_short") }
-        guard text.isAssigned else { throw .malformed("password.bad_characters") }
+        guard text.codePoints >= minimumLength else { throw tooShort }
+        guard text.isAssigned else { throw Self.badCharacters }
         return text.normalised
     }
 
+    private var tooShort: AuthenticationError {
+        let detail = "`new_password` must have \(minimumLength) characters at least."
+        return .malformed("password.too_short", BodyError("new_password", .tooShort, detail: detail))
+    }
+
+    private static let badCharacters = AuthenticationError.malformed(
+        "password.bad_characters",
+        BodyError("new_password", .invalid, detail: "`new_password` has characters that no password may have."))
+
     private func hash(
-        _ password: Secret, until deadline: MonotonicTime
+        _ password: Secret, for client: ClientNetwork?, until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> PasswordHash {
-        try await inPool(until: deadline) { [parameters] () throws(CryptoError) in
+        try await inPool(for: client, until: deadline) { [parameters] () throws(CryptoError) in
             try PasswordHash.make(password, with: parameters)
         }
     }
@@ -107,7 +116,7 @@ extension PasswordProvider: UserMaking {
         guard case .accounts = source else { throw AuthenticationError("password.users_in_file", .notFound) }
         guard let key = canonicalName(name) else { throw .malformed("password.bad_name") }
         let password = try newPassword(password)
-        let hash = try await hash(password, until: context.clock.monotonicTime + Self.makingTime)
+        let hash = try await hash(password, for: nil, until: context.clock.monotonicTime + Self.makingTime)
         return UserRecord(name: name, key: key, hash: hash.encoded, isDisabled: false)
     }
 

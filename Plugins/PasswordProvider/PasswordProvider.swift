@@ -16,15 +16,22 @@ public struct PasswordProvider: Provider {
     /// How long a loop may rely on a Basic credential that was right, in seconds.
     private static let basicLifetime: Int64 = 10
 
+    private static let attemptsAtOnce = 256
+    private static let attemptsWaiting = 2048
+
     let context: ProviderContext
     let source: UserSource
     let throttle: Throttle
     let parameters: Argon2Parameters
     let minimumLength: Int
+    /// Whether routes take `Authorization: Basic`.
+    private let takesBasic: Bool
     let watch = FileWatch()
     /// What an unknown user is checked against.
     private let decoy: PasswordHash
     let flights = Flights<Identity>()
+    /// Each attempt asks the store several things before there is a hash to wait for: a burst must leave it to others too.
+    private let turns = FairGate(places: attemptsAtOnce, queue: attemptsWaiting)
     /// Names flights; the credentials themselves are kept nowhere.
     let flightKey: Secret
 
@@ -47,6 +54,7 @@ public struct PasswordProvider: Provider {
         self.context = context
         parameters = configuration.hash.parameters
         minimumLength = configuration.minimumLength.value
+        takesBasic = configuration.takesBasic
         throttle = Throttle(limits: configuration.throttle, context: context)
         do {
             decoy = try PasswordHash.decoy(parameters)
@@ -64,13 +72,17 @@ extension PasswordProvider {
     func logIn(
         _ name: [UInt8], _ password: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
+        // A flood that finds no place for its hashes must not cost the store anything either.
+        let owner = context.client?.workOwner ?? .anybody
+        guard self.context.hashing.hasRoom(for: owner), await turns.enter(as: owner) else { throw Self.overloaded() }
+        defer { turns.leave() }
         let key = canonicalKey(of: name)
         let attempt = try await throttle.admit(key.map { Array($0.utf8) } ?? name, from: context.client)
         let user: FoundUser?
         let verdict: Verdict
         do throws(AuthenticationError) {
             user = try await find(name, key: key)
-            verdict = try await judge(user, password, until: context.deadline)
+            verdict = try await judge(user, password, in: context)
         } catch {
             await throttle.withdrew(attempt)
             throw error
@@ -97,7 +109,7 @@ extension PasswordProvider {
 
     /// Checks a password, with the same work whether or not there is such a user.
     func judge(
-        _ user: FoundUser?, _ password: Secret, until deadline: MonotonicTime
+        _ user: FoundUser?, _ password: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Verdict {
         let text = try? PasswordText(password)
         let refusal = Self.refusal(of: user, hasText: text != nil)
@@ -105,7 +117,9 @@ extension PasswordProvider {
         let check = PasswordCheck(
             hash: hash ?? stand(), candidates: text?.candidates ?? [Secret([])], mayMatch: hash != nil,
             target: user?.stored == nil ? nil : parameters)
-        let outcome = try await inPool(until: deadline) { () throws(CryptoError) in try check.run() }
+        let outcome = try await inPool(for: context.client, until: context.deadline) { () throws(CryptoError) in
+            try check.run()
+        }
         if let refusal { return Verdict(refusal: refusal, replacement: nil) }
         return Verdict(
             refusal: outcome.matches ? nil : "password.wrong_password", replacement: outcome.replacement)
@@ -148,23 +162,34 @@ extension PasswordProvider {
         }
     }
 
-    /// Does work on the threads for it.
+    private static func overloaded(_ cause: (any Error)? = nil) -> AuthenticationError {
+        .unavailable("password.overloaded", retryAfter: .seconds(1), cause: cause)
+    }
+
+    /// Does work on the threads for it, in the places of the network that causes it.
     func inPool<Value: Sendable>(
-        until deadline: MonotonicTime, _ work: @escaping @Sendable () throws(CryptoError) -> Value
+        for client: ClientNetwork?, until deadline: MonotonicTime,
+        _ work: @escaping @Sendable () throws(CryptoError) -> Value
     ) async throws(AuthenticationError) -> Value {
         let result: Result<Value, CryptoError>
         do {
-            result = try await context.hashing.run(until: deadline) { () -> Result<Value, CryptoError> in
+            result = try await context.hashing.run(until: deadline, for: client?.workOwner ?? .anybody) {
+                () -> Result<Value, CryptoError> in
                 do throws(CryptoError) { return .success(try work()) } catch { return .failure(error) }
             }
         } catch {
-            throw .unavailable("password.overloaded", retryAfter: .seconds(1), cause: error)
+            throw Self.overloaded(error)
         }
         do { return try result.get() } catch { throw .unavailable("password.hash_failed", cause: error) }
     }
 }
 
 extension PasswordProvider: SigningIn {
+    /// Beyond what the throttle lets through from one address: it is the wider networks that are bounded here.
+    public var failureLimit: FailureLimit {
+        FailureLimit(attempts: throttle.limits.addressAttempts * 2, window: throttle.limits.addressWindow)
+    }
+
     /// Takes the members `username` and `password`.
     public func signIn(
         with form: SignInForm, in context: AuthenticationContext
@@ -176,7 +201,7 @@ extension PasswordProvider: SigningIn {
 }
 
 extension PasswordProvider: Authenticating {
-    public var accepts: [CredentialSource] { [.basic] }
+    public var accepts: [CredentialSource] { takesBasic ? [.basic] : [] }
 
     /// Takes Basic credentials; the same one from the same place is judged once at a time.
     public func authenticate(

@@ -38,7 +38,10 @@ struct Throttle: Sendable {
     let limits: ThrottleLimits
     let context: ProviderContext
 
-    private var store: any SharedStoring { context.store }
+    /// Counts are kept apart from bans, and both from what is kept for long: where room is short, neither takes the other's.
+    private var store: any SharedStoring { context.store.partition(.throttles) }
+    private var bans: any SharedStoring { context.store.partition(.bans) }
+    private var places: any SharedStoring { context.store.partition(.places) }
 
     /// Lets an attempt through, and counts it before anything is computed.
     ///
@@ -50,7 +53,8 @@ struct Throttle: Sendable {
 
         let text = Array(client.description.utf8)
         let address = Self.digest("address", text)
-        let failures = try await answer { (store) throws(StoreError) in try await store.counter(key(.failures, address))
+        let failures = try await answer { () async throws(StoreError) in
+            try await store.counter(key(.failures, address))
         }
         guard failures.count < limits.addressAttempts else {
             throw .throttled("password.address_throttled", retryAfter: failures.remaining)
@@ -69,7 +73,7 @@ struct Throttle: Sendable {
             }
             let failures = try await store.increment(key(.failures, attempt.bucket), lifetime: limits.window)
             guard failures.count >= limits.attempts else { return }
-            _ = try await store.increment(key(.ban, attempt.bucket), lifetime: limits.ban)
+            _ = try await bans.increment(key(.ban, attempt.bucket), lifetime: limits.ban)
             try await clear(attempt)
             context.logger.warning(
                 "a user's logins are throttled", ("user", attempt.bucket),
@@ -95,7 +99,7 @@ struct Throttle: Sendable {
             try await clear(attempt)
             guard let network = attempt.network else { return }
             if let last = network.lastLogin, now.seconds &- last.seconds < Self.renewal { return }
-            try await store.set(
+            try await places.set(
                 Array(String(now.seconds).utf8), for: key(.known, network.pair), lifetime: Self.memory)
         } catch {
             context.logger.warning("a login could not be noted", ("reason", error.code.rawValue))
@@ -110,7 +114,7 @@ extension Throttle {
 
     private func enter(_ attempt: Attempt) async throws(AuthenticationError) -> Attempt {
         try await refuseBanned(attempt)
-        let attempts = try await answer { (store) throws(StoreError) in
+        let attempts = try await answer { () async throws(StoreError) in
             try await store.increment(key(.attempts, attempt.bucket), lifetime: limits.window)
         }
         guard attempts.count <= limits.attempts else {
@@ -122,7 +126,9 @@ extension Throttle {
     }
 
     private func refuseBanned(_ attempt: Attempt) async throws(AuthenticationError) {
-        let ban = try await answer { (store) throws(StoreError) in try await store.counter(key(.ban, attempt.bucket)) }
+        let ban = try await answer { () async throws(StoreError) in
+            try await bans.counter(key(.ban, attempt.bucket))
+        }
         guard ban.count == 0 else { throw .throttled("password.throttled", retryAfter: ban.remaining) }
     }
 
@@ -132,7 +138,7 @@ extension Throttle {
     }
 
     private func lastLogin(_ pair: String) async throws(AuthenticationError) -> UnixTime? {
-        switch await store.value(for: key(.known, pair)) {
+        switch await places.value(for: key(.known, pair)) {
         case .answer(let value): UnixTime(seconds: Int64(String(decoding: value, as: UTF8.self)) ?? 0)
         case .miss: nil
         case .unavailable(let error): throw .unavailable("password.store_unavailable", cause: error)
@@ -141,9 +147,9 @@ extension Throttle {
 
     /// What the store says; without it nobody is let through, because nobody could be counted.
     private func answer(
-        _ ask: (any SharedStoring) async throws(StoreError) -> CounterReading
+        _ ask: () async throws(StoreError) -> CounterReading
     ) async throws(AuthenticationError) -> CounterReading {
-        do { return try await ask(store) } catch { throw .unavailable("password.store_unavailable", cause: error) }
+        do { return try await ask() } catch { throw .unavailable("password.store_unavailable", cause: error) }
     }
 
     private func key(_ counter: Counter, _ digest: String) -> String {

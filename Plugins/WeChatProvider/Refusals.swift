@@ -5,7 +5,7 @@ internal import MartletProvider
 extension AuthenticationError {
     /// The code is not 1 to 128 letters, digits, `_` and `-`.
     static let badCode = AuthenticationError.rejected("wechat.bad_code")
-    /// The code was sent to WeChat before, by another post or too long ago.
+    /// The code was sent to WeChat before: by another post, from elsewhere, or too long ago.
     static let codeReused = AuthenticationError.rejected("wechat.code_reused")
     /// WeChat's openid or unionid is not written as such.
     static let badIdentity = AuthenticationError.rejected("wechat.bad_identity")
@@ -23,10 +23,15 @@ extension AuthenticationError {
     static let badData = AuthenticationError.rejected("wechat.bad_data")
 
     /// No entry of `apps` has the name, or the name is left out where there are several.
-    static let unknownApp = AuthenticationError.malformed("wechat.unknown_app")
+    static let unknownApp = AuthenticationError.malformed(
+        "wechat.unknown_app", BodyError("app", .invalid, detail: "`app` is no entry of the provider's `apps`."))
 
     /// The code was sent, and nobody knows what came of it: only a new login helps.
     static let outcomeUnknown = AuthenticationError.unavailable("wechat.outcome_unknown")
+    /// Too many codes are on their way; this one was not sent.
+    static func overloaded(_ cause: HTTPCallError?) -> AuthenticationError {
+        .unavailable("wechat.overloaded", cause: cause)
+    }
     /// Too little time is left to ask WeChat.
     static let noTime = AuthenticationError.unavailable("wechat.no_time")
     /// The store that remembers used codes cannot be asked; without it no code is sent.

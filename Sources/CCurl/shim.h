@@ -4,6 +4,7 @@
 #include <curl/curl.h>
 
 typedef size_t (*martlet_curl_sink)(char *, size_t, size_t, void *);
+typedef int (*martlet_curl_gate)(void *, char *, char *, int, int);
 
 static inline CURLcode martlet_curl_start(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
 static inline CURLcode martlet_curl_set_long(CURL *easy, CURLoption option, long value) {
@@ -28,6 +29,10 @@ static inline CURLcode martlet_curl_set_body_sink(CURL *easy, martlet_curl_sink 
 static inline CURLcode martlet_curl_set_head_sink(CURL *easy, martlet_curl_sink sink, void *context) {
     CURLcode status = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, sink);
     return status != CURLE_OK ? status : curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
+}
+static inline CURLcode martlet_curl_set_gate(CURL *easy, martlet_curl_gate gate, void *context) {
+    CURLcode status = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, gate);
+    return status != CURLE_OK ? status : curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
 }
 static inline long martlet_curl_status(CURL *easy) {
     long status = 0;

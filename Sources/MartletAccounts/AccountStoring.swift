@@ -8,8 +8,10 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
     package enum Kind: Sendable, Equatable {
         /// The store cannot tell: 503.
         case unavailable
-        /// The identity is bound to another account, or the account has another identity of that provider: 409.
-        case conflict
+        /// The identity is bound to another account: 409.
+        case identityTaken
+        /// The account has another identity of that provider: 409.
+        case providerAlreadyLinked
         /// The account would be left without any identity: 409.
         case lastIdentity
         /// There is no such account, identity or user: 404.
@@ -41,6 +43,20 @@ package struct AccountIdentity: Sendable, Equatable {
     package init(provider: String, subjects: [String]) {
         self.provider = provider
         self.subjects = subjects
+    }
+}
+
+/// An identity of an account, as its owner is shown it.
+package struct LinkedIdentity: Sendable, Equatable {
+    package let provider: String
+    package let linkedAt: UnixTime
+    /// `nil` where nobody has logged in with it, or not since such things are noted.
+    package let lastLoginAt: UnixTime?
+
+    package init(provider: String, linkedAt: UnixTime, lastLoginAt: UnixTime?) {
+        self.provider = provider
+        self.linkedAt = linkedAt
+        self.lastLoginAt = lastLoginAt
     }
 }
 
@@ -83,7 +99,7 @@ package protocol AccountStoring: UserRecordStoring {
     /// The account of an identity; `nil` if there is none.
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account?
     /// Binds an identity to an account; again is fine.
-    /// - Throws: `conflict`, `notFound` when the account is gone, `unavailable`.
+    /// - Throws: `identityTaken`, `providerAlreadyLinked`, `notFound` when the account is gone, `unavailable`.
     func link(
         _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime)
         async throws(AccountError)
@@ -92,6 +108,10 @@ package protocol AccountStoring: UserRecordStoring {
     func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity
     /// An account's identities.
     func identities(of subject: String) async throws(AccountError) -> [AccountIdentity]
+    /// The same with when they were linked and last logged in with, the oldest first; none for an account that is gone.
+    func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity]
+    /// Notes a login with an account's identity of one provider; the last one counts, in whatever order they come.
+    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError)
 
     // Password users.
 

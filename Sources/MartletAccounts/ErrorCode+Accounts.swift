@@ -31,6 +31,10 @@ extension ErrorCode {
     package static let accountsTimeout: ErrorCode = "accounts.timeout"
     /// The database was made by a newer version.
     package static let accountsSchemaNewer: ErrorCode = "accounts.schema_newer"
+    /// The database or its tables are not there yet, and the store was opened for reading only.
+    package static let accountsSchemaMissing: ErrorCode = "accounts.schema_missing"
+    /// The tables are of an older version, and the store was opened for reading only.
+    package static let accountsSchemaOutdated: ErrorCode = "accounts.schema_outdated"
     /// The schema could not be brought up to date.
     package static let accountsSchemaFailed: ErrorCode = "accounts.schema_failed"
     /// The database holds what it cannot hold.
@@ -74,10 +78,16 @@ extension AccountError {
     static let schemaNewer = unavailable(
         .accountsSchemaNewer, "the account store was made by a newer version of Martlet")
 
+    static let schemaMissing = unavailable(
+        .accountsSchemaMissing, "the account store has no tables yet; the gateway creates them when it starts")
+    static let schemaOutdated = unavailable(
+        .accountsSchemaOutdated,
+        "the account store's tables are of an older version; the gateway updates them when it starts")
+
     static let boundElsewhere = AccountError(
-        .accountsBoundElsewhere, .conflict, "the identity is bound to another account")
+        .accountsBoundElsewhere, .identityTaken, "the identity is bound to another account")
     static let providerTaken = AccountError(
-        .accountsProviderTaken, .conflict, "the account has another identity of that provider")
+        .accountsProviderTaken, .providerAlreadyLinked, "the account has another identity of that provider")
     static let lastIdentity = AccountError(
         .accountsLastIdentity, .lastIdentity, "the account would be left without an identity")
     static let unknownAccount = AccountError(.accountsUnknownAccount, .notFound, "there is no such account")

@@ -58,6 +58,8 @@ extension ErrorCode {
     public static let configUnreachableRoute: ErrorCode = "config.unreachable_route"
     /// Warning: nothing uses this provider or upstream.
     public static let configUnused: ErrorCode = "config.unused"
+    /// Warning: a file with a secret may be read by others than its owner.
+    public static let configFileExposed: ErrorCode = "config.file_exposed"
     /// Warning: allowed, but it weakens the gateway.
     public static let configInsecure: ErrorCode = "config.insecure"
 }

@@ -4,6 +4,8 @@ private import CLinux
 struct FileFailure: Error {
     let reason: String
     var isTooLarge = false
+    /// There is no such file.
+    var isMissing = false
 }
 
 /// Reads a regular file into memory; pipes and devices are refused, so that reading always ends.
@@ -33,8 +35,9 @@ func readWholeFile(_ path: String, limit: Int) throws(FileFailure) -> [UInt8] {
     }
 }
 
-private func systemFailure() -> FileFailure {
+/// The system's words for the last failed call.
+func systemFailure() -> FileFailure {
     let number = martlet_errno()
     guard let text = unsafe strerror(number) else { return FileFailure(reason: "error \(number)") }
-    return FileFailure(reason: unsafe String(cString: text))
+    return FileFailure(reason: unsafe String(cString: text), isMissing: number == ENOENT)
 }

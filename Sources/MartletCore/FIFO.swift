@@ -38,6 +38,17 @@
         return first
     }
 
+    /// Takes the one that came last.
+    @inlinable package mutating func popLast() -> Element? {
+        guard next < places.count else { return nil }
+        let last = places.removeLast()
+        if next == places.count {
+            places.removeAll(keepingCapacity: true)
+            next = 0
+        }
+        return last
+    }
+
     /// Takes all of them.
     @inlinable package mutating func takeAll() -> [Element] {
         let all = places[next...].compactMap { $0 }

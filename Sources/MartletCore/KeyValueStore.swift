@@ -51,9 +51,39 @@ public protocol SharedStoring: KeyValueStoring {
     func decrement(_ key: String) async throws(StoreError)
     /// Reads a counter without changing it; a counter that is not there reads 0.
     func counter(_ key: String) async throws(StoreError) -> CounterReading
+    /// The part of the store that is for one purpose.
+    ///
+    /// A store that bounds what it holds does so for each part by itself. A value is read through the part that it was
+    /// written through.
+    func partition(_ purpose: StorePurpose) -> any SharedStoring
+}
+
+/// What values in the store are for: where room is short, one purpose does not take another's.
+public enum StorePurpose: Sendable, CaseIterable {
+    /// Whatever has no purpose of its own, such as the values of other providers.
+    case general
+    /// Issuers' keys, the leases on fetching them, and the key of nonces.
+    case keys
+    /// Counted attempts and failures.
+    case throttles
+    /// Users who may not log in for a while.
+    case bans
+    /// Where users have logged in.
+    case places
+    /// Nonces that were used.
+    case nonces
+    /// Codes, and data of clients, that were used.
+    case codes
+    /// What came of a post, for the same post again.
+    case outcomes
+    /// Changes that logins under way have to know of.
+    case changes
 }
 
 extension SharedStoring {
+    /// The whole store.
+    public func partition(_ purpose: StorePurpose) -> any SharedStoring { self }
+
     /// Does nothing.
     public func decrement(_ key: String) async throws(StoreError) {}
 }

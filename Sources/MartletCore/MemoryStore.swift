@@ -3,7 +3,8 @@ private import Synchronization
 /// The store of a single instance, `memory:`; what it holds ends with the process.
 ///
 /// It is bounded: when it is full of values that are still good, a write fails as `store.full`. Nothing is evicted
-/// early, because a nonce or a throttle that is forgotten too soon lets in what it was there to stop.
+/// early, because a nonce or a throttle that is forgotten too soon lets in what it was there to stop. Each purpose has
+/// bounds of its own, so that a flood of one leaves the others their room.
 public final class MemoryStore: SharedStoring {
     fileprivate struct Entry {
         let value: [UInt8]
@@ -25,16 +26,34 @@ public final class MemoryStore: SharedStoring {
     private let maximumEntries: Int
     private let maximumBytes: Int
     private let state = Mutex(State())
+    /// Those of purposes; what is here is general.
+    private let partitions: [StorePurpose: MemoryStore]
 
-    /// Makes an empty store.
+    /// Makes an empty store with room for each purpose.
+    public init(clock: Clock) {
+        self.clock = clock
+        (maximumEntries, maximumBytes) = StorePurpose.general.bounds
+        var partitions: [StorePurpose: MemoryStore] = [:]
+        for purpose in StorePurpose.allCases where purpose != .general {
+            let (entries, bytes) = purpose.bounds
+            partitions[purpose] = MemoryStore(clock: clock, maximumEntries: entries, maximumBytes: bytes)
+        }
+        self.partitions = partitions
+    }
+
+    /// Makes an empty store with the same room for all purposes.
     /// - Parameters:
     ///   - maximumEntries: how many values it holds at most.
     ///   - maximumBytes: how much keys and values may take together.
-    public init(clock: Clock, maximumEntries: Int = 100_000, maximumBytes: Int = 64 * 1024 * 1024) {
+    public init(clock: Clock, maximumEntries: Int, maximumBytes: Int = 64 * 1024 * 1024) {
         self.clock = clock
         self.maximumEntries = maximumEntries
         self.maximumBytes = maximumBytes
+        partitions = [:]
     }
+
+    /// The part for one purpose, with its own bounds.
+    public func partition(_ purpose: StorePurpose) -> any SharedStoring { partitions[purpose] ?? self }
 
     /// Reads one value.
     public func value(for key: String) async -> StoreAnswer<[UInt8]> {
@@ -93,13 +112,15 @@ public final class MemoryStore: SharedStoring {
         return counted
     }
 
-    /// Takes 1 from a counter.
+    /// Takes 1 from a counter; one that comes to 0 is gone.
     public func decrement(_ key: String) async throws(StoreError) {
         let now = clock.monotonicTime
         state.withLock { state in
             guard let live = state.live(key, at: now), let count = Int(String(decoding: live.value, as: UTF8.self)),
                 count > 0
             else { return }
+            // A counter of 0 is as good as none, and takes no room.
+            guard count > 1 else { return state.remove(key) }
             // No longer than before, so there is room.
             _ = store(Array(String(count - 1).utf8), for: key, until: live.expiry, in: &state, at: now)
         }
@@ -152,6 +173,26 @@ public final class MemoryStore: SharedStoring {
 
     fileprivate static func cost(_ key: String, _ value: [UInt8]) -> Int {
         key.utf8.count + value.count + entryOverhead
+    }
+}
+
+extension StorePurpose {
+    private static let mebibyte = 1024 * 1024
+
+    /// How many values may be there, and how many bytes their keys and they may take.
+    fileprivate var bounds: (entries: Int, bytes: Int) {
+        switch self {
+        case .general: (20_000, 16 * Self.mebibyte)
+        case .keys: (1000, 16 * Self.mebibyte)
+        case .throttles: (100_000, 32 * Self.mebibyte)
+        case .bans: (20_000, 8 * Self.mebibyte)
+        case .places: (100_000, 32 * Self.mebibyte)
+        case .nonces: (50_000, 16 * Self.mebibyte)
+        // Each stays for a quarter of an hour.
+        case .codes: (100_000, 32 * Self.mebibyte)
+        case .outcomes: (10_000, 16 * Self.mebibyte)
+        case .changes: (10_000, 4 * Self.mebibyte)
+        }
     }
 }
 

@@ -3,7 +3,8 @@ private import Synchronization
 
 /// A few threads for work that takes long and must not hold up a loop: password hashes, queries of an embedded database.
 ///
-/// The queue is bounded: what does not fit is refused at once, because a caller who waits for ever is worse off.
+/// The queue is bounded: what does not fit is refused at once, because a caller who waits for ever is worse off. It is served
+/// in turn where work has owners, each of whom may be given a share of its places.
 public final class WorkPool: Sendable {
     /// Why a piece of work was not done.
     public enum Refusal: Error, Sendable { case overloaded, stopped, expired }
@@ -14,7 +15,7 @@ public final class WorkPool: Sendable {
     }
 
     private struct State {
-        var jobs = FIFO<Job>()
+        var jobs: FairQueue<Job>
         var isStopped = false
         var hasThreads = false
         /// Threads that sleep, or are about to, and that nobody has woken.
@@ -28,11 +29,10 @@ public final class WorkPool: Sendable {
         }
     }
 
-    private let state = Mutex(State())
+    private let state: Mutex<State>
     private let signal: Int32
     private let name: String
     private let threads: Int
-    private let limit: Int
     private let niceness: Int32
     private let clock: Clock
 
@@ -41,12 +41,18 @@ public final class WorkPool: Sendable {
     ///   - name: of the threads, at most 15 bytes.
     ///   - threads: how many pieces of work are done at once.
     ///   - queue: how many may wait.
+    ///   - perMember: how many of one owner may wait; `nil` is all.
+    ///   - perGroup: how many of all owners of one group may wait; `nil` is all.
     ///   - niceness: 0 is as important as the loops, 19 only what they leave.
-    package init(name: String, threads: Int, queue: Int, niceness: Int32, clock: Clock) {
+    package init(
+        name: String, threads: Int, queue: Int, perMember: Int? = nil, perGroup: Int? = nil, niceness: Int32,
+        clock: Clock
+    ) {
+        let limits = FairQueue<Job>.Limits(total: queue, group: perGroup ?? queue, member: perMember ?? queue)
+        state = Mutex(State(jobs: FairQueue(limits)))
         signal = eventfd(0, Int32(EFD_CLOEXEC | EFD_SEMAPHORE))
         self.name = name
         self.threads = max(threads, 1)
-        limit = queue
         self.niceness = niceness
         self.clock = clock
     }
@@ -56,13 +62,14 @@ public final class WorkPool: Sendable {
     /// Does a piece of work on one of the threads and gives back what it returns.
     /// - Parameters:
     ///   - deadline: work that has not begun by then is not begun.
+    ///   - owner: whose work it is, such as ``ClientNetwork/workOwner`` of the client that causes it.
     ///   - body: may block; must end by itself.
     /// - Throws: why it was not done.
     public func run<Value: Sendable>(
-        until deadline: MonotonicTime, _ body: @escaping @Sendable () -> Value
+        until deadline: MonotonicTime, for owner: WorkOwner = .anybody, _ body: @escaping @Sendable () -> Value
     ) async throws(Refusal) -> Value {
         let outcome: Result<Value, Refusal> = await withCheckedContinuation { continuation in
-            submit(until: deadline) { refusal in
+            submit(until: deadline, for: owner) { refusal in
                 continuation.resume(returning: refusal.map { .failure($0) } ?? .success(body()))
             }
         }
@@ -73,14 +80,20 @@ public final class WorkPool: Sendable {
     /// - Parameters:
     ///   - deadline: work that has not begun by then is not begun.
     ///   - body: runs once: on one of the threads, or with the reason why it cannot, in that case perhaps at once.
-    package func submit(until deadline: MonotonicTime, _ body: @escaping @Sendable (Refusal?) -> Void) {
-        let (refusal, wakesOne) = state.withLock { state -> (Refusal?, Bool) in
-            guard !state.isStopped else { return (.stopped, false) }
-            guard state.jobs.count < limit, startThreads(&state) else { return (.overloaded, false) }
-            state.jobs.append(Job(deadline: deadline, run: body))
-            return (nil, state.wakesOne())
+    package func submit(
+        until deadline: MonotonicTime, for owner: WorkOwner = .anybody, _ body: @escaping @Sendable (Refusal?) -> Void
+    ) {
+        let (refusal, refused, wakesOne) = state.withLock { state -> (Refusal, Job?, Bool) in
+            let job = Job(deadline: deadline, run: body)
+            guard !state.isStopped else { return (.stopped, job, false) }
+            guard startThreads(&state) else { return (.overloaded, job, false) }
+            switch state.jobs.append(job, of: owner) {
+            case .queued: return (.overloaded, nil, state.wakesOne())
+            case .queuedInsteadOf(let other): return (.overloaded, other, state.wakesOne())
+            case .refused: return (.overloaded, job, false)
+            }
         }
-        if let refusal { body(refusal) }
+        refused?.run(refusal)
         if wakesOne { wake(1) }
     }
 
@@ -96,6 +109,9 @@ public final class WorkPool: Sendable {
         for job in left { job.run(.stopped) }
         if asleep > 0 { wake(asleep) }
     }
+
+    /// Whether work of an owner would find a place now; for who would do something costly before.
+    public func hasRoom(for owner: WorkOwner) -> Bool { state.withLock { $0.jobs.hasRoom(for: owner) } }
 
     /// How many pieces of work wait.
     public var waiting: Int { state.withLock { $0.jobs.count } }

@@ -43,12 +43,17 @@ package struct FetchFailure: Error, Sendable, CustomStringConvertible {
         FetchFailure(code: .fetchTooLarge, message: "\(host) answered with more than \(limit) bytes")
     }
 
+    static func notRepeated(_ host: String) -> FetchFailure {
+        FetchFailure(code: .fetchCut, message: "\(host) did not respond, and the request must not be sent twice")
+    }
+
     static let headerInvalid = FetchFailure(
         code: .fetchHeaderInvalid, message: "a header of the request is empty or holds a control character")
     static let setUpFailed = FetchFailure(code: .fetchFailed, message: "libcurl could not be set up")
     static let cancelled = FetchFailure(code: .fetchCancelled, message: "the caller has gone")
     static let stopped = FetchFailure(code: .fetchStopped, message: "the fetcher has stopped")
     static let overloaded = FetchFailure(code: .fetchOverloaded, message: "too many requests are under way")
+    static let noSlot = FetchFailure(code: .fetchTimeout, message: "too many requests were under way for too long")
 }
 
 extension ErrorCode {

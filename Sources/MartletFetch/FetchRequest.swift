@@ -16,16 +16,21 @@ package struct FetchRequest: Sendable {
     package var timeout: Duration
     /// How long the answer's body may be.
     package var maximumBytes: Int
+    /// Whether it may be sent again on a new connection where a kept one ended under it without a response.
+    ///
+    /// What may not is sent at most once, on a connection of its own.
+    package var isRepeatable: Bool
 
     package init(
         _ url: String, content: Content = .none, headers: [(name: String, value: String)] = [], timeout: Duration,
-        maximumBytes: Int
+        maximumBytes: Int, isRepeatable: Bool = false
     ) {
         self.url = url
         self.content = content
         self.headers = headers
         self.timeout = timeout
         self.maximumBytes = maximumBytes
+        self.isRepeatable = isRepeatable
     }
 }
 

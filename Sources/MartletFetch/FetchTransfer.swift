@@ -14,6 +14,8 @@ internal import MartletCore
     private var body: [UInt8] = []
     private var headCount = 0
     private var isTooLarge = false
+    /// How often libcurl was about to send the request.
+    private var attempts = 0
 
     init(_ ticket: FetchTicket, options: FetchOptions) throws(FetchFailure) {
         let request = ticket.request
@@ -39,10 +41,20 @@ internal import MartletCore
     /// What the transfer came to, from libcurl's verdict.
     func outcome(_ verdict: CURLcode) -> FetchTicket.Outcome {
         if isTooLarge { return .failure(.tooLarge(target.host, maximumBytes)) }
+        if isRefusedRepetition { return .failure(.notRepeated(target.host)) }
         guard verdict == CURLE_OK else { return .failure(.transfer(verdict, host: target.host)) }
         let status = unsafe martlet_curl_status(handle)
         guard !(300..<400).contains(status) else { return .failure(.redirected(target.host)) }
         return .success(FetchResponse(status: status, body: body))
+    }
+
+    /// libcurl was about to send once more what may be sent once.
+    private var isRefusedRepetition: Bool { attempts > 1 && !ticket.request.isRepeatable }
+
+    /// Called each time before the request is sent; `false` ends the transfer.
+    fileprivate func beginAttempt() -> Bool {
+        attempts += 1
+        return !isRefusedRepetition
     }
 
     /// Takes a piece of the body; `false` ends the transfer.
@@ -64,12 +76,18 @@ internal import MartletCore
 
     private func configure(_ options: FetchOptions) throws(FetchFailure) {
         let milliseconds = Int(clamping: max(ticket.request.timeout.wholeMilliseconds, 1))
+        let isRepeatable = ticket.request.isRepeatable
         let numbers: [(CURLoption, Int)] = [
             (CURLOPT_NOSIGNAL, 1), (CURLOPT_TIMEOUT_MS, milliseconds), (CURLOPT_CONNECTTIMEOUT_MS, milliseconds),
             (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_SSL_VERIFYPEER, 1), (CURLOPT_SSL_VERIFYHOST, 2),
-            (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)), (CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS)),
+            (CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2)),
+            // A kept connection may end under a request, and over HTTP/2 a stream may be refused or left behind by a
+            // GOAWAY: libcurl sends such a request once more, whatever its method.
+            (CURLOPT_HTTP_VERSION, Int(isRepeatable ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1)),
+            (CURLOPT_FRESH_CONNECT, isRepeatable ? 0 : 1), (CURLOPT_FORBID_REUSE, isRepeatable ? 0 : 1),
             // In the clear it would wait for the first answer to learn that there is no multiplexing.
-            (CURLOPT_PIPEWAIT, target.isSecure ? 1 : 0), (CURLOPT_DISALLOW_USERNAME_IN_URL, 1), (CURLOPT_NOPROGRESS, 1),
+            (CURLOPT_PIPEWAIT, target.isSecure && isRepeatable ? 1 : 0), (CURLOPT_DISALLOW_USERNAME_IN_URL, 1),
+            (CURLOPT_NOPROGRESS, 1),
         ]
         for (option, value) in numbers { try check(unsafe martlet_curl_set_long(handle, option, value)) }
         var texts: [(CURLoption, String)] = [
@@ -81,6 +99,8 @@ internal import MartletCore
         for (option, value) in texts { try check(unsafe martlet_curl_set_text(handle, option, value)) }
         try check(unsafe martlet_curl_set_size(handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(maximumBytes)))
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
+        // What stands above leaves libcurl no reason to repeat; this holds should it find one.
+        try check(unsafe martlet_curl_set_gate(handle, askToSend, context))
         try check(unsafe martlet_curl_set_body_sink(handle, receiveBody, context))
         try check(unsafe martlet_curl_set_head_sink(handle, receiveHead, context))
     }
@@ -129,4 +149,14 @@ private func receiveHead(
     guard let context = unsafe context else { return 0 }
     let transfer = unsafe Unmanaged<FetchTransfer>.fromOpaque(context).takeUnretainedValue()
     return transfer.takeHead(size &* count) ? size &* count : -1
+}
+
+/// libcurl's question, once there is a connection, whether the request may be sent on it.
+private func askToSend(
+    _ context: UnsafeMutableRawPointer?, _ peer: UnsafeMutablePointer<CChar>?, _ own: UnsafeMutablePointer<CChar>?,
+    _ peerPort: Int32, _ ownPort: Int32
+) -> Int32 {
+    guard let context = unsafe context else { return CURL_PREREQFUNC_ABORT }
+    let transfer = unsafe Unmanaged<FetchTransfer>.fromOpaque(context).takeUnretainedValue()
+    return transfer.beginAttempt() ? CURL_PREREQFUNC_OK : CURL_PREREQFUNC_ABORT
 }

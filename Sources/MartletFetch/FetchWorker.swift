@@ -7,13 +7,11 @@ private import Synchronization
 @safe final class FetchWorker: Sendable {
     private struct Mailbox {
         var tickets: [FetchTicket] = []
-        var underWay = 0
         var isStopping = false
         /// The thread has gone and the handle with it.
         var isClosed = false
     }
 
-    private static let capacity = 256
     private static let pollMilliseconds: Int32 = 60_000
 
     private let options: FetchOptions
@@ -26,19 +24,17 @@ private import Synchronization
         unsafe self.multi = multi
         self.options = options
         let limits: [(CURLMoption, Int)] = [
-            (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX)), (CURLMOPT_MAX_TOTAL_CONNECTIONS, 64),
-            (CURLMOPT_MAX_HOST_CONNECTIONS, 16), (CURLMOPT_MAXCONNECTS, 16),
+            // How many connections there may be is what slots are for: a bound here would be one for all purposes.
+            (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX)), (CURLMOPT_MAXCONNECTS, 16),
         ]
         for (option, value) in limits { _ = unsafe martlet_curl_multi_set_long(multi, option, value) }
     }
 
-    /// Hands a request over.
+    /// Hands over a request that has a slot.
     /// - Returns: why it was not taken.
     func add(_ ticket: FetchTicket) -> FetchFailure? {
         mailbox.withLock { mailbox in
             guard !mailbox.isStopping else { return .stopped }
-            guard mailbox.underWay < FetchWorker.capacity else { return .overloaded }
-            mailbox.underWay += 1
             mailbox.tickets.append(ticket)
             wake(mailbox)
             return nil
@@ -96,7 +92,7 @@ extension FetchWorker {
             }
             transfers[transfer.identity] = transfer
         } catch {
-            answer(ticket, .failure(error))
+            ticket.finish(.failure(error))
         }
     }
 
@@ -119,11 +115,6 @@ extension FetchWorker {
 
     private func end(_ transfer: FetchTransfer, _ outcome: FetchTicket.Outcome) {
         _ = unsafe curl_multi_remove_handle(multi, transfer.handle)
-        answer(transfer.ticket, outcome)
-    }
-
-    private func answer(_ ticket: FetchTicket, _ outcome: FetchTicket.Outcome) {
-        mailbox.withLock { $0.underWay -= 1 }
-        ticket.finish(outcome)
+        transfer.ticket.finish(outcome)
     }
 }

@@ -54,7 +54,19 @@ extension HTTP2Session {
     }
 
     /// The next thing that happened, or nil.
-    package func nextEvent() -> HTTP2Event? { parts.queue.next() }
+    package func nextEvent() -> HTTP2Event? {
+        let event = parts.queue.next()
+        if event == nil, !parts.broken.isEmpty { parts.broken.removeAll() }
+        return event
+    }
+
+    /// Why a stream was closed before its peer had sent everything, where the event that says so is still to come.
+    ///
+    /// What came together with a head may show that it is not worth beginning.
+    package func endOfBroken(_ stream: Int32) -> HTTP2Code? {
+        guard !parts.broken.isEmpty, parts.table.find(stream) == nil else { return nil }
+        return parts.broken.first { $0.stream == stream }?.code
+    }
 
     /// Appends the text that belongs to the event taken last.
     package func takeHead(_ stream: Int32, into buffer: inout ByteBuffer) {
@@ -186,6 +198,7 @@ extension HTTP2Session {
     private func didReceiveDataFrame(_ header: nghttp2_frame_hd) -> Bool {
         if header.flags & FrameFlag.endStream != 0 {
             if let stream = parts.table.find(header.stream_id), !stream.isDeaf {
+                stream.hasPeerEnded = true
                 parts.queue.add(.end(stream: stream.id))
             }
             return true
@@ -225,6 +238,7 @@ extension HTTP2Session {
         stream.isAnnounced = true
         switch parts.writer.kind {
         case .trailers:
+            stream.hasPeerEnded = true
             parts.queue.add(.trailers(stream: stream.id), textStart: start, textCount: count)
             parts.queue.add(.end(stream: stream.id))
         case .response where parts.writer.status < 200:
@@ -237,6 +251,7 @@ extension HTTP2Session {
         case .request, .response:
             stream.hasHead = true
             stream.isTunnel = parts.writer.request.isTunnel
+            stream.hasPeerEnded = parts.writer.ends
             parts.queue.add(.head(stream: stream.id, ends: parts.writer.ends), textStart: start, textCount: count)
         }
     }
@@ -275,7 +290,10 @@ extension HTTP2Session {
     func didClose(_ id: Int32, _ code: HTTP2Code) {
         guard let stream = parts.table.find(id) else { return }
         unsentTotal &-= stream.unsent.count
-        if stream.isAnnounced { parts.queue.add(.closed(stream: id, code: stream.failure ?? code)) }
+        if stream.isAnnounced {
+            parts.queue.add(.closed(stream: id, code: stream.failure ?? code))
+            if !stream.hasPeerEnded { parts.broken.append((id, stream.failure ?? code)) }
+        }
         parts.table.close(id)
     }
 

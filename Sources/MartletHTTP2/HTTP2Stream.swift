@@ -16,6 +16,8 @@ final class HTTP2Stream {
     /// The request (server) or the final answer (client) has come.
     var hasHead = false
     var interims = 0
+    /// The peer's END_STREAM has come.
+    var hasPeerEnded = false
     /// The owner's final head has been submitted.
     var isAnswered = false
     /// The owner will send no more.
@@ -45,6 +47,7 @@ final class HTTP2Stream {
         isDeaf = false
         hasHead = false
         interims = 0
+        hasPeerEnded = false
         isAnswered = false
         isEnding = false
         isEnded = false

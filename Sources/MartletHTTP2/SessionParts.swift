@@ -16,6 +16,8 @@ struct SessionParts: ~Copyable {
     var lines = FieldLines()
     var peerStreams = StreamNumbers()
     var resets = ResetMemory()
+    /// Streams that were closed before their peer was done, and of which events wait.
+    var broken: [(stream: Int32, code: HTTP2Code)] = []
 
     init(_ options: HTTP2Options, isServer: Bool) {
         writer = HeadWriter(

@@ -4,8 +4,11 @@ public import MartletJSON
 /// The header of a token (RFC 7515 §4), read strictly, and what matters of it; not yet to be believed.
 public struct JWSHeader: Sendable {
     private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: 1024)
-    /// Fields that bring a key, name one elsewhere, or change how the token is to be read (RFC 7515 §4.1, RFC 7516, RFC 7797).
-    private static let forbidden = ["crit", "b64", "zip", "enc", "jwk", "jku", "x5u", "x5c", "x5t", "x5t#S256"]
+    /// Fields that bring a key, name one elsewhere, or change how the token is to be read (RFC 7515 §4.1, RFC 7516, RFC 7797);
+    /// `cty` says that there is another token inside (RFC 7519 §5.2).
+    private static let forbidden = [
+        "crit", "b64", "zip", "enc", "cty", "jwk", "jku", "x5u", "x5c", "x5t", "x5t#S256",
+    ]
 
     /// All that it says.
     public let fields: JSONObject

@@ -91,8 +91,14 @@ public struct KeySet: Sendable {
             }
             return bytes
         }
+        // Unsigned integers have no byte too many (RFC 7518 §2, §6.3.1.1).
+        func integer(_ name: String) throws(SkippedKey) -> [UInt8] {
+            let bytes = try number(name)
+            guard bytes.count < 2 || bytes.first != 0 else { throw SkippedKey("'\(name)' has a leading zero byte") }
+            return bytes
+        }
         switch entry["kty"] {
-        case "RSA": return .rsa(modulus: try number("n"), exponent: try number("e"))
+        case "RSA": return .rsa(modulus: try integer("n"), exponent: try integer("e"))
         case "EC":
             guard entry["crv"] == "P-256" else { throw SkippedKey("its curve is not P-256") }
             return .p256(x: try number("x"), y: try number("y"))

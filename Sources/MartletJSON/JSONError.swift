@@ -5,10 +5,15 @@ public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
     public let code: ErrorCode
     /// The byte at which it was noticed, from 0.
     public let offset: Int
+    /// The member of the document that is there twice, or has a member twice; known where members are read one by one.
+    package let member: String?
 
-    public init(_ code: ErrorCode, at offset: Int) {
+    public init(_ code: ErrorCode, at offset: Int) { self.init(code, at: offset, member: nil) }
+
+    package init(_ code: ErrorCode, at offset: Int, member: String?) {
         self.code = code
         self.offset = offset
+        self.member = member
     }
 
     public var description: String { "byte \(offset) [\(code)]" }

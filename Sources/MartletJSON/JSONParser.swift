@@ -38,7 +38,7 @@ struct JSONParser {
             repeat {
                 let member = try topMember()
                 guard names.insert(Array(member.name.utf8)).inserted else {
-                    throw JSONError(.jsonDuplicateName, at: offset)
+                    throw JSONError(.jsonDuplicateName, at: offset, member: member.name)
                 }
                 members.append(member)
                 skipWhitespace()
@@ -58,7 +58,11 @@ struct JSONParser {
         try expect(UInt8(ascii: ":"))
         skipWhitespace()
         guard try current() == UInt8(ascii: "\"") else {
-            return JSONMember(name: name, value: .other(try value(depth: 1)))
+            do throws(JSONError) {
+                return JSONMember(name: name, value: .other(try value(depth: 1)))
+            } catch {
+                throw JSONError(error.code, at: error.offset, member: name)
+            }
         }
         return JSONMember(name: name, value: .text(Secret(try secretBytes())))
     }

@@ -28,14 +28,18 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
     /// When trying again may help; only `unavailable` and `throttled` answers tell.
     public let retryAfter: Duration?
     public let cause: (any Error)?
+    /// Which members of a body are wrong, and how; only `malformed` responses tell.
+    public let bodyErrors: [BodyError]
 
     public init(
-        _ code: ErrorCode, _ disposition: Disposition, retryAfter: Duration? = nil, cause: (any Error)? = nil
+        _ code: ErrorCode, _ disposition: Disposition, retryAfter: Duration? = nil, cause: (any Error)? = nil,
+        bodyErrors: [BodyError] = []
     ) {
         self.code = code
         self.disposition = disposition
         self.retryAfter = retryAfter
         self.cause = cause
+        self.bodyErrors = bodyErrors
     }
 
     /// A credential that is not good.
@@ -53,6 +57,11 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
     /// A body that is no credential of this provider.
     public static func malformed(_ code: ErrorCode, cause: (any Error)? = nil) -> AuthenticationError {
         AuthenticationError(code, .malformed, cause: cause)
+    }
+
+    /// A body with a member that is missing or wrong.
+    public static func malformed(_ code: ErrorCode, _ error: BodyError) -> AuthenticationError {
+        AuthenticationError(code, .malformed, bodyErrors: [error])
     }
 
     /// A caller who is known and not let in.

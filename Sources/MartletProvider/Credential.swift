@@ -43,43 +43,53 @@ public final class Credential: Sendable, CustomStringConvertible {
 
 /// What a provider is told about the request whose credential it judges.
 public struct AuthenticationContext: Sendable {
+    /// What a credential or a proof is presented for.
+    public enum Purpose: Sendable, Hashable {
+        /// A request to a route, or another use of what was proved before.
+        case request
+        /// `POST /auth/login/{provider}`.
+        case login
+        /// `POST /auth/link/{provider}` by the caller of this session.
+        case link(sessionID: String)
+    }
+
     /// The wall clock when the credential arrived.
     public let now: UnixTime
     /// When an answer is of no more use.
     public let deadline: MonotonicTime
     /// Where the request came from, for throttles; `nil` for a Unix socket.
     public let client: ClientNetwork?
+    /// The same address in full, 16 bytes (IPv4 mapped), for the list of a subject's sessions; empty where nobody asks.
+    package let address: [UInt8]
+    public let purpose: Purpose
 
-    public init(now: UnixTime, deadline: MonotonicTime, client: ClientNetwork? = nil) {
+    public init(
+        now: UnixTime, deadline: MonotonicTime, client: ClientNetwork? = nil, purpose: Purpose = .request
+    ) {
+        self.init(now: now, deadline: deadline, client: client, address: [], purpose: purpose)
+    }
+
+    package init(
+        now: UnixTime, deadline: MonotonicTime, client: ClientNetwork?, address: [UInt8], purpose: Purpose = .request
+    ) {
         self.now = now
         self.deadline = deadline
         self.client = client
-    }
-}
-
-/// The network that a client calls from, as throttles count it: an IPv4 address, or the /64 of an IPv6 one.
-///
-/// Where trusted proxies stand in front, it is the client's as they tell it.
-public struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
-    /// The first half of the address.
-    private let high: UInt64
-    /// The second half of a mapped IPv4 address; 0 for the network of an IPv6 one.
-    private let low: UInt64
-
-    /// - Parameter address: 16 bytes in network order, IPv4 mapped; `nil` if there are not 16.
-    public init?(address: [UInt8]) {
-        guard address.count == 16 else { return nil }
-        high = address[..<8].reduce(0) { $0 << 8 | UInt64($1) }
-        let rest = address[8...].reduce(0) { $0 << 8 | UInt64($1) }
-        low = high == 0 && rest >> 32 == 0xFFFF ? rest : 0
+        self.address = address
+        self.purpose = purpose
     }
 
-    public var description: String {
-        guard low == 0 else {
-            return stride(from: 24, through: 0, by: -8).map { String(UInt8(truncatingIfNeeded: low >> $0)) }
-                .joined(separator: ".")
+    /// Who may repeat a post and get its answer once more: the same client network at a login, the same session at a link.
+    ///
+    /// A proof that works once belongs to whoever presented it first; a post from elsewhere is not a repetition of it.
+    ///
+    /// - Returns: equal bytes for posts that may be each other's repetition; `nil` where nobody can tell, as at a login from
+    ///   a network that is not known.
+    public var repetitionScope: [UInt8]? {
+        switch purpose {
+        case .request: nil
+        case .login: client.map { Array("login \($0)".utf8) }
+        case .link(let sessionID): Array("link \(sessionID)".utf8)
         }
-        return stride(from: 48, through: 0, by: -16).map { String(UInt16(truncatingIfNeeded: high >> $0), radix: 16) }
-            .joined(separator: ":") + "::/64"
     }
 }

@@ -17,16 +17,22 @@ public struct HTTPCall: Sendable {
     public let timeout: Duration
     /// An answer with a longer body is a failure.
     public let maximumBytes: Int
+    /// Whether the call may be sent again on a new connection where a kept one ended under it without a response.
+    ///
+    /// A call that holds something that works once, such as a code, must not be repeatable: it is sent at most once, on a
+    /// connection of its own.
+    public let isRepeatable: Bool
 
     public init(
         _ url: String, content: Content = .none, headers: [(name: String, value: String)] = [], timeout: Duration,
-        maximumBytes: Int
+        maximumBytes: Int, isRepeatable: Bool = false
     ) {
         self.url = url
         self.content = content
         self.headers = headers
         self.timeout = timeout
         self.maximumBytes = maximumBytes
+        self.isRepeatable = isRepeatable
     }
 }
 
@@ -53,7 +59,21 @@ public struct HTTPCallError: Error, Sendable {
     }
 }
 
-/// Calls services outside: TLS is verified, redirects are not followed, nothing is sent twice.
+/// Calls services outside: TLS is verified, redirects are not followed, nothing is sent twice that is not repeatable.
+///
+/// How many calls are under way is bounded for each provider by itself; what is too much fails as `fetch.overloaded`.
 public protocol HTTPCalling: Sendable {
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer
+
+    /// Waits until a call may go out, and keeps that right: to be asked for before something is used up that works once.
+    ///
+    /// - Parameter limit: how long to wait.
+    /// - Returns: what sends calls at once, one after the other; the right ends with the last reference to it.
+    /// - Throws: `fetch.overloaded` at once when too many wait, `fetch.timeout` after the limit.
+    func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling
+}
+
+extension HTTPCalling {
+    /// Nothing is bounded, so there is nothing to wait for.
+    public func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling { self }
 }

@@ -1,5 +1,4 @@
 public import MartletCore
-internal import MartletCrypto
 public import MartletJOSE
 
 /// What the core lends a provider: everything outside itself that it may use.
@@ -36,6 +35,8 @@ public struct ProviderContext: Sendable {
     public let logger: Logger
     private let services: Services
     private let storeKeyPrefix: String
+    /// One for all providers and endpoints of a store, so that they have one key.
+    package var nonces: NonceIssuer
     private let makeIssuerKeys:
         @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys
     private let forget: @Sendable () -> Void
@@ -54,6 +55,7 @@ public struct ProviderContext: Sendable {
         self.services = services
         self.logger = logger
         self.storeKeyPrefix = storeKeyPrefix
+        nonces = NonceIssuer(store: services.store, keyPrefix: storeKeyPrefix, clock: services.clock)
         self.makeIssuerKeys = makeIssuerKeys
         self.forget = forget
     }
@@ -67,17 +69,21 @@ public struct ProviderContext: Sendable {
     /// The store's key for a value of this provider; no other provider, and no part of the core, has the same.
     public func storeKey(_ suffix: String) -> String { "\(storeKeyPrefix)provider:\(name):\(suffix)" }
 
+    /// The store's key for a value that all providers of a kind share, whatever their names: what may be used once at the
+    /// service behind them.
+    public func storeKey(sharedBy kind: ProviderKind, _ suffix: String) -> String {
+        "\(storeKeyPrefix)kind:\(kind):\(suffix)"
+    }
+
     /// Uses up a nonce that `POST /auth/nonce` gave out.
     ///
     /// - Returns: `answer` the first time, `miss` for one that was never given out, has expired or was used before.
-    public func consumeNonce(_ nonce: String) async -> StoreAnswer<[UInt8]> {
-        await store.take(NonceKey.storeKey(of: nonce, prefix: storeKeyPrefix))
-    }
+    public func consumeNonce(_ nonce: String) async -> StoreAnswer<[UInt8]> { await nonces.use(nonce) }
 
     /// Whether a nonce looks like one that `POST /auth/nonce` gives out, and unlike any that an app would make.
     ///
     /// One that does and cannot be used up has expired or was used before: it is never an app's own.
-    public func isIssued(_ nonce: String) -> Bool { nonce.utf8.starts(with: NonceKey.mark.utf8) }
+    public func isIssued(_ nonce: String) -> Bool { nonce.utf8.starts(with: NonceIssuer.mark.utf8) }
 
     /// The keys of an issuer, cached and shared as the `jwks:` block says.
     ///
@@ -88,16 +94,4 @@ public struct ProviderContext: Sendable {
 
     /// Drops every verdict of this provider that is cached: each token is judged anew when next seen.
     public func forgetVerdicts() { forget() }
-}
-
-/// Where nonces are kept: under their digest, so that a reader of the store cannot use one.
-package enum NonceKey {
-    /// What every nonce begins with that is given out; by it one that is gone is told from an app's own.
-    package static let mark = "mno_"
-
-    /// The store's key of a nonce.
-    package static func storeKey(of nonce: String, prefix: String) -> String {
-        let digest = SHA256.digest(Array(nonce.utf8))
-        return "\(prefix)nonce:\(Base64URL.encode(digest))"
-    }
 }

@@ -10,6 +10,7 @@ package final class ProviderHandle: Sendable {
     package let explaining: (any Explaining)?
     package let running: (any Running)?
     package let reporting: (any Reporting)?
+    package let onlineChecking: (any OnlineChecking)?
     package let signingIn: (any SigningIn)?
     package let passwordChanging: (any PasswordChanging)?
     package let unlinking: (any Unlinking)?
@@ -26,6 +27,7 @@ package final class ProviderHandle: Sendable {
         explaining = provider as? any Explaining
         running = provider as? any Running
         reporting = provider as? any Reporting
+        onlineChecking = provider as? any OnlineChecking
         signingIn = provider as? any SigningIn
         passwordChanging = provider as? any PasswordChanging
         unlinking = provider as? any Unlinking

@@ -28,10 +28,18 @@ package protocol SessionJudging: Sendable {
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError)
         -> ProvenSession
+    /// Judges a token like ``judge(_:in:)`` and changes nothing: the session does not count as used.
+    func inspect(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession
 }
 
 /// Finds the subject that stands for an identity: that of its account, which is made where there is none.
 package protocol SubjectResolving: Sendable {
     /// - Throws: `unavailable` when the account store cannot tell.
     func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String
+    /// The subject of an identity that has one already; makes nothing.
+    /// - Returns: `nil` where the first request would make an account.
+    /// - Throws: `unavailable` when the account store cannot tell.
+    func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String?
 }

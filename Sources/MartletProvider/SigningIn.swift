@@ -8,6 +8,34 @@ public protocol SigningIn: Provider {
     /// A proof that works once is used up by this call, whatever comes of it.
     /// - Throws: `AuthenticationError` of any disposition.
     func signIn(with form: SignInForm, in context: AuthenticationContext) async throws(AuthenticationError) -> SignIn
+
+    /// How many of its logins may fail (401, 403) from one network before more are refused (429) without asking it.
+    var failureLimit: FailureLimit { get }
+}
+
+extension SigningIn {
+    /// ``FailureLimit/standard``.
+    public var failureLimit: FailureLimit { .standard }
+}
+
+/// How often something may fail from one IPv4 address, or one IPv6 /64.
+///
+/// A failure counts less and less, and not at all once the window is over. A /24 and a /56 may have 4 times as many,
+/// a /48 and everybody whose address is not known 16 times.
+public struct FailureLimit: Sendable, Hashable {
+    public let attempts: Int
+    public let window: Duration
+
+    /// - Parameters:
+    ///   - attempts: at least 1.
+    ///   - window: in which so many may fail, and then that many again.
+    public init(attempts: Int, window: Duration) {
+        self.attempts = max(attempts, 1)
+        self.window = window
+    }
+
+    /// 600 in two minutes.
+    public static let standard = FailureLimit(attempts: 600, window: .seconds(120))
 }
 
 /// What a provider proved at a login.
@@ -73,7 +101,7 @@ public struct SignInForm: Sendable {
     /// A text that must be there.
     /// - Throws: `malformed` with `signin.missing_member` or `signin.bad_member`.
     public func requiredText(_ name: String) throws(AuthenticationError) -> String {
-        guard let text = try text(name) else { throw .malformed(.signInMissingMember) }
+        guard let text = try text(name) else { throw missing(name) }
         return text
     }
 
@@ -82,24 +110,31 @@ public struct SignInForm: Sendable {
         if let text = texts[name] { return text }
         switch others[name] {
         case nil, .null: return nil
-        default: throw .malformed(.signInBadMember)
+        default: throw .malformed(.signInBadMember, BodyError(name, .unknownType, detail: "`\(name)` must be text."))
         }
     }
 
     /// A secret that must be there.
     public func requiredSecret(_ name: String) throws(AuthenticationError) -> Secret {
-        guard let secret = try secret(name) else { throw .malformed(.signInMissingMember) }
+        guard let secret = try secret(name) else { throw missing(name) }
         return secret
     }
 
     /// An object; `nil` if it is not there.
     public func object(_ name: String) throws(AuthenticationError) -> JSONObject? {
-        guard texts[name] == nil else { throw .malformed(.signInBadMember) }
-        switch others[name] {
-        case nil, .null: return nil
-        case .object(let object): return object
-        default: throw .malformed(.signInBadMember)
+        switch (texts[name], others[name]) {
+        case (nil, nil), (nil, .null): return nil
+        case (nil, .object(let object)): return object
+        default:
+            throw .malformed(.signInBadMember, BodyError(name, .unknownType, detail: "`\(name)` must be an object."))
         }
+    }
+
+    /// What a provider throws when a member must be there and is not: the response names the member, and one that was
+    /// sent instead of it by mistake.
+    public func missing(_ name: String) -> AuthenticationError {
+        let names = [Array(texts.keys), Array(others.keys)].joined().filter { $0 != name }
+        return .malformed(.signInMissingMember, BodyError(missing: name, among: names))
     }
 }
 

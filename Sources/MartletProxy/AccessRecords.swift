@@ -45,9 +45,10 @@ struct AccessRecords: ~Copyable {
 
     /// Keeps the texts of a key.
     mutating func prepare(
-        _ key: AccessKey, route: [UInt8], reason: [UInt8], provider: [UInt8], upstream: [UInt8], format: AccessFormat
+        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8] = [], provider: [UInt8], upstream: [UInt8],
+        format: AccessFormat
     ) {
-        texts.keep(key, route: route, reason: reason, provider: provider, upstream: upstream, format)
+        texts.keep(key, route: route, reason: reason, member: member, provider: provider, upstream: upstream, format)
     }
 
     /// Writes one record with the texts of a key that was prepared for the same format.

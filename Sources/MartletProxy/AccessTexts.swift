@@ -81,19 +81,20 @@ struct AccessKey: Equatable {
 
     /// Writes down the texts of a key.
     mutating func keep(
-        _ key: AccessKey, route: [UInt8], reason: [UInt8], provider: [UInt8], upstream: [UInt8], _ format: AccessFormat
+        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8], provider: [UInt8], upstream: [UInt8],
+        _ format: AccessFormat
     ) {
         unsafe places[key.line].key = key
         unsafe places[key.line].text.removeAll()
         unsafe AccessTexts.write(
-            route: route, status: key.status, reason: reason, provider: provider, upstream: upstream, format,
-            into: &places[key.line].text)
+            route: route, status: key.status, reason: reason, member: member, provider: provider, upstream: upstream,
+            format, into: &places[key.line].text)
     }
 
     /// Writes texts from behind the path on to the first number.
     private static func write(
-        route: [UInt8], status: Int, reason: [UInt8], provider: [UInt8], upstream: [UInt8], _ format: AccessFormat,
-        into out: inout ByteBuffer
+        route: [UInt8], status: Int, reason: [UInt8], member: [UInt8], provider: [UInt8], upstream: [UInt8],
+        _ format: AccessFormat, into out: inout ByteBuffer
     ) {
         switch format {
         case .json:
@@ -103,6 +104,10 @@ struct AccessKey: Equatable {
             out.append(decimal: status)
             out.append(",\"reason\":\"")
             out.append(reason)
+            if !member.isEmpty {
+                out.append("\",\"member\":\"")
+                out.append(member)
+            }
             out.append("\",\"provider\":\"")
             out.append(provider)
             out.append("\",\"upstream\":\"")
@@ -113,6 +118,10 @@ struct AccessKey: Equatable {
             out.append(decimal: status)
             out.append(" ")
             out.append(reason)
+            if !member.isEmpty {
+                out.append(" member=")
+                out.append(member)
+            }
             out.append(" route=")
             out.append(route)
             out.append(" upstream=")

@@ -11,6 +11,9 @@ package final class ConnectionLimit: Sendable {
     /// Connections at present.
     package var count: Int { total.load(ordering: .relaxed) }
 
+    /// Whether there is no place for another connection, whatever its address.
+    func isFull(_ limits: Limits) -> Bool { count >= limits.connections }
+
     /// How a connection was counted in, and is to be counted out.
     enum Admission {
         case refused

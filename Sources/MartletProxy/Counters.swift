@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletProvider
 
 /// What one loop counted since it began; plain numbers, read by message.
 package struct LoopReport: Sendable {
@@ -27,6 +28,8 @@ package struct LoopReport: Sendable {
     package var openConnections = 0
     package var acceptedConnections = 0
     package var refusedConnections = 0
+    /// Connections that were closed because their places were needed.
+    package var displacedConnections = 0
     /// Connections that went over to HTTP/2, and those that ended because the peer broke its rules or bounds.
     package var http2Connections = 0
     package var http2Refusals = 0
@@ -81,6 +84,14 @@ struct Counters: ~Copyable {
     /// A place for every status there can be.
     private static let statusLimit = 600
     private static let buckets = latencyBounds.count + 1
+    /// Far more than the members of all endpoints' bodies.
+    private static let mostMembers = 1024
+
+    /// A reason and the member that it is about.
+    private struct MemberReason: Hashable {
+        let code: ErrorCode
+        let pointer: String
+    }
 
     private(set) var routeNames: [String] = ["-"]
     /// The same as bytes, for the log.
@@ -91,12 +102,16 @@ struct Counters: ~Copyable {
     private var sums = FlatList(repeating: 0, count: 1)
     private(set) var reasons: [ErrorCode] = ["ok"]
     private(set) var reasonTexts: [[UInt8]] = [Array("ok".utf8)]
+    /// The member of a body that a reason is about, for the log; empty for most.
+    private(set) var memberTexts: [[UInt8]] = [[]]
     private var reasonCounts = FlatList(repeating: 0, count: 1)
     private var reasonIndex: [ErrorCode: Int32] = [:]
+    private var memberIndex: [MemberReason: Int32] = [:]
     var tokenHits = 0
     var tokenMisses = 0
     var accepted = 0
     var refused = 0
+    var displaced = 0
     var tunnelsOpen = 0
     var tunnelsOpened = 0
     var upgradesRefused = 0
@@ -127,11 +142,34 @@ struct Counters: ~Copyable {
     /// The number of a reason, made on first sight.
     mutating func reason(_ code: ErrorCode) -> Int32 {
         if let known = reasonIndex[code] { return known }
+        let index = addReason(code, member: [])
+        reasonIndex[code] = index
+        return index
+    }
+
+    /// The number of why a request was refused: one for each member of a body, so that the log can name it.
+    mutating func reason(_ failure: Failure) -> Int32 {
+        guard let pointer = failure.bodyErrors.first?.pointer, pointer.utf8.count > 1 else {
+            return reason(failure.reason)
+        }
+        let key = MemberReason(code: failure.reason, pointer: pointer)
+        if let known = memberIndex[key] { return known }
+        guard memberIndex.count < Counters.mostMembers else { return reason(failure.reason) }
+        // Names of members are ours or a provider's; the log takes them as they are.
+        let member = pointer.utf8.dropFirst().prefix(64).map { byte in
+            (0x21...0x7E).contains(byte) && byte != 0x22 && byte != 0x5C ? byte : 0x3F
+        }
+        let index = addReason(failure.reason, member: member)
+        memberIndex[key] = index
+        return index
+    }
+
+    private mutating func addReason(_ code: ErrorCode, member: [UInt8]) -> Int32 {
         let index = Int32(reasons.count)
         reasons.append(code)
         reasonTexts.append(Array(code.rawValue.utf8))
+        memberTexts.append(member)
         reasonCounts.append(0)
-        reasonIndex[code] = index
         return index
     }
 
@@ -173,12 +211,13 @@ struct Counters: ~Copyable {
             if row.contains(where: { $0 > 0 }) { report.latency.append((name, row, sums[slot])) }
         }
         for (index, code) in reasons.enumerated() where reasonCounts[index] > 0 {
-            report.reasons[code.rawValue] = reasonCounts[index]
+            report.reasons[code.rawValue, default: 0] &+= reasonCounts[index]
         }
         report.tokenHits = tokenHits
         report.tokenMisses = tokenMisses
         report.acceptedConnections = accepted
         report.refusedConnections = refused
+        report.displacedConnections = displaced
         report.openTunnels = tunnelsOpen
         report.openedTunnels = tunnelsOpened
         report.refusedUpgrades = upgradesRefused

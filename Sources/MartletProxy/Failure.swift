@@ -1,5 +1,6 @@
 package import MartletCore
 internal import MartletHTTP
+internal import MartletJSON
 package import MartletProvider
 internal import MartletRouter
 
@@ -30,6 +31,8 @@ package struct Failure: Error, Sendable {
     var variesByOrigin = false
     /// The answer tells how a WebSocket is asked for.
     var offersWebSocket = false
+    /// What is wrong with the members of a body.
+    package private(set) var bodyErrors: [BodyError] = []
 
     /// A head or framing that is ambiguous, malformed or too large: the connection is closed.
     static func head(_ failure: HeadFailure) -> Failure {
@@ -54,8 +57,11 @@ package struct Failure: Error, Sendable {
         status: 502, code: "upstream_unavailable", reason: "upstream.carries_no_upgrades")
     static let requestTimeout = Failure(
         status: 408, code: "request_invalid", reason: "request.timed_out", closes: true)
+    /// The request was still coming in when its connection's place was needed.
+    static let displaced = Failure(
+        status: 503, code: "overloaded", reason: "server.connection_displaced", retryAfter: 1, closes: true)
     static let tooManyConnections = Failure(
-        status: 503, code: "auth_unavailable", reason: "server.too_many_connections", retryAfter: 1, closes: true)
+        status: 503, code: "overloaded", reason: "server.too_many_connections", retryAfter: 1, closes: true)
 
     /// The same target is answered by https alone.
     static func movedToHTTPS(_ location: String) -> Failure {
@@ -97,8 +103,10 @@ package struct Failure: Error, Sendable {
     }
 
     /// A body that cannot be read as what it should be; the connection goes on.
-    package static func malformed(_ reason: ErrorCode) -> Failure {
-        Failure(status: 400, code: "request_invalid", reason: reason)
+    package static func malformed(_ reason: ErrorCode, _ errors: [BodyError] = []) -> Failure {
+        var failure = Failure(status: 400, code: "request_invalid", reason: reason)
+        failure.bodyErrors = errors
+        return failure
     }
 
     /// A body of a type that is not read here.
@@ -121,9 +129,19 @@ package struct Failure: Error, Sendable {
         Failure(status: 404, code: "not_found", reason: reason)
     }
 
-    /// An identity that cannot be bound, or not unbound.
-    package static func identityConflict(_ reason: ErrorCode) -> Failure {
-        Failure(status: 409, code: "identity_conflict", reason: reason)
+    /// An identity that is bound to another account.
+    package static func identityTaken(_ reason: ErrorCode) -> Failure {
+        Failure(status: 409, code: "identity_taken", reason: reason)
+    }
+
+    /// An account that has an identity of that provider.
+    package static func providerAlreadyLinked(_ reason: ErrorCode) -> Failure {
+        Failure(status: 409, code: "provider_already_linked", reason: reason)
+    }
+
+    /// An identity that an account would be left without.
+    package static func lastIdentity(_ reason: ErrorCode) -> Failure {
+        Failure(status: 409, code: "last_identity", reason: reason)
     }
 
     /// What a provider threw.
@@ -132,7 +150,7 @@ package struct Failure: Error, Sendable {
         return switch error.disposition {
         case .rejected: credentialInvalid(error.code)
         case .unavailable: authUnavailable(error.code, retryAfter: patience)
-        case .malformed: malformed(error.code)
+        case .malformed: malformed(error.code, error.bodyErrors)
         case .denied: notAllowed(error.code)
         case .throttled: Failure(status: 429, code: "throttled", reason: error.code, retryAfter: patience)
         case .notFound: notFound(error.code)
@@ -181,10 +199,12 @@ package struct Failure: Error, Sendable {
     }
 
     /// Writes the whole answer: problem+json (RFC 9457) behind its head.
+    /// - Returns: how many bytes its body has.
+    @discardableResult
     func write(
         into out: inout ByteBuffer, requestID: UnsafeBufferPointer<UInt8>, date: borrowing ByteBuffer, isHead: Bool,
         close: Bool, offersBasic: Bool, strictTransportSeconds: Int64 = 0
-    ) {
+    ) -> Int {
         var body = ByteBuffer(capacity: 256)
         body.append("{\"type\":\"urn:martlet:problem:")
         body.append(code)
@@ -194,7 +214,9 @@ package struct Failure: Error, Sendable {
         body.append(decimal: status)
         body.append(",\"code\":\"")
         body.append(code)
-        body.append("\",\"request_id\":\"")
+        body.append("\"")
+        if !bodyErrors.isEmpty { writeErrors(into: &body) }
+        body.append(",\"request_id\":\"")
         unsafe body.append(requestID)
         body.append("\"}\n")
         out.append("HTTP/1.1 ")
@@ -218,7 +240,21 @@ package struct Failure: Error, Sendable {
         }
         writeRareFields(into: &out, close: close, strictTransportSeconds)
         out.append("\r\n\r\n")
-        if !isHead { unsafe out.append(body.bytes) }
+        guard !isHead else { return 0 }
+        unsafe out.append(body.bytes)
+        return body.count
+    }
+
+    /// Writes what is wrong with a body.
+    @inline(never)
+    private func writeErrors(into body: inout ByteBuffer) {
+        let errors = bodyErrors.map { error in
+            JSONValue.object(["pointer": .string(error.pointer), "code": .string(error.code.rawValue)])
+        }
+        body.append(",\"detail\":")
+        body.append(JSON.write(.string(bodyErrors.first?.detail ?? "")))
+        body.append(",\"errors\":")
+        body.append(JSON.write(.array(errors)))
     }
 
     /// What few answers say.

@@ -18,13 +18,20 @@ enum LoopMessage: Sendable {
     /// Cached verdicts are void, or may be out of date.
     case forget
     /// Sessions that have ended and subjects who have changed, by their numbers.
-    case revoked([UInt64])
+    case revoked([UInt64], LoopAcknowledgement?)
     /// Whether sessions are refused because the store is down.
     case refuseSessions(Bool)
+    /// Access lines are to be written in another format.
+    case logFormatChanged
     /// Report the counters.
     case collect(@Sendable (LoopReport) -> Void)
     /// Finish what is under way and accept no more; what is left at the deadline is cut.
     case drain(deadline: Int64, hasHeir: Bool)
+
+    /// The loop has ended: it keeps no copies any more, and whoever waits for that is told.
+    fileprivate func drop() {
+        if case .revoked(_, let acknowledgement?) = self { acknowledgement.acknowledge() }
+    }
 }
 
 /// Messages for one loop, from any thread.
@@ -32,32 +39,52 @@ enum LoopMessage: Sendable {
 /// The loop drains it whole when its descriptor turns readable.
 package final class Mailbox: Sendable {
     let descriptor: Int32
-    private let messages = Mutex<[LoopMessage]>([])
+    private struct State {
+        var messages: [LoopMessage] = []
+        /// The loop has ended.
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
 
     package init() throws(IOError) {
         descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
         guard descriptor >= 0 else { throw IOError("eventfd") }
     }
 
-    deinit { close(descriptor) }
+    deinit { CLinux.close(descriptor) }
 
     /// Leaves a message and wakes the loop.
     func post(_ message: LoopMessage) {
-        let isFirst = messages.withLock { list in
-            list.append(message)
-            return list.count == 1
+        let (isFirst, isClosed) = state.withLock { state in
+            guard !state.isClosed else { return (false, true) }
+            state.messages.append(message)
+            return (state.messages.count == 1, false)
         }
         if isFirst { wake() }
+        if isClosed { message.drop() }
     }
 
     /// Leaves several messages and wakes the loop once.
     func post(_ several: [LoopMessage]) {
         guard !several.isEmpty else { return }
-        let isFirst = messages.withLock { list in
-            list.append(contentsOf: several)
-            return list.count == several.count
+        let (isFirst, isClosed) = state.withLock { state in
+            guard !state.isClosed else { return (false, true) }
+            state.messages.append(contentsOf: several)
+            return (state.messages.count == several.count, false)
         }
         if isFirst { wake() }
+        if isClosed { for message in several { message.drop() } }
+    }
+
+    /// The loop ends and reads no more.
+    func close() {
+        let left = state.withLock { state in
+            state.isClosed = true
+            defer { state.messages = [] }
+            return state.messages
+        }
+        for message in left { message.drop() }
     }
 
     private func wake() {
@@ -69,9 +96,9 @@ package final class Mailbox: Sendable {
     func drain() -> [LoopMessage] {
         var count: UInt64 = 0
         _ = unsafe read(descriptor, &count, 8)
-        return messages.withLock { list in
-            let taken = list
-            list = []
+        return state.withLock { state in
+            let taken = state.messages
+            state.messages = []
             return taken
         }
     }

@@ -33,6 +33,8 @@ package final class Snapshot: Sendable {
     let facts: [RouteFacts]
     /// For each route, the names it takes out on top of the reserved ones.
     let removals: [FieldNameSet]
+    /// What clients' fields mean to the gateway.
+    let clientFields: FieldNameTable
     let signIn: SignInParts
 
     package init(
@@ -63,6 +65,7 @@ package final class Snapshot: Sendable {
         }
         facts = routes.routes.map { RouteFacts($0, providers) }
         removals = routes.routes.map(\.removeNames)
+        clientFields = ClientField.table(reserved: routes.reservedNames, stripped: server.strippedHeaders)
         self.plans = plans
         self.planOfRoute = planOfRoute
         isShared = plans.indices.map { plan in planOfRoute.count { $0 == plan } > 1 }
@@ -224,8 +227,8 @@ package struct ListenerSocket: Sendable {
     package enum Role: Sendable {
         /// Requests are routed to upstreams.
         case gateway
-        /// Requests are answered by this handler.
-        case local(LocalHandler)
+        /// Requests that this handler takes are answered by it, all others are routed.
+        case local(ListenerHandler)
     }
 
     /// Distinguishes listeners across reloads.
@@ -239,7 +242,7 @@ package struct ListenerSocket: Sendable {
     /// Encrypts its connections; `nil` in clear text.
     package let tls: TLSServerContext?
 
-    var handler: LocalHandler? { if case .local(let handler) = role { handler } else { nil } }
+    var handler: ListenerHandler? { if case .local(let handler) = role { handler } else { nil } }
 
     /// Has a poller report what waits to be accepted.
     func register(with poller: borrowing Poller) throws(IOError) {
@@ -264,6 +267,7 @@ package struct ListenerSocket: Sendable {
             rules.isSecure = configuration.tls != nil
             rules.offersHTTP2 = configuration.offersHTTP2
             rules.takesProxyHeader = configuration.takesProxyProtocol
+            rules.isTrusted = configuration.isTrusted
             rules.redirectPort = configuration.redirectsToHTTPSPort ?? 0
             rules.strictTransportSeconds = configuration.tls?.strictTransport?.wholeSeconds ?? 0
         }

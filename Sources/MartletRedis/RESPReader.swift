@@ -57,7 +57,7 @@ package import MartletCore
         }
         defer { unsafe freeReplyObject(raw) }
         let reader = unsafe owner.pointee.reader.pointee
-        pending = unsafe reader.len > reader.pos ? reader.len - reader.pos : 0
+        pending = unsafe reader.len > reader.pos ? reader.len &- reader.pos : 0
         return unsafe RESPReader.reply(raw.assumingMemoryBound(to: redisReply.self))
     }
 

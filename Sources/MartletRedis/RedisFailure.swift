@@ -88,6 +88,11 @@ enum RedisFailure {
         return String(decoding: word, as: UTF8.self)
     }
 
+    /// What a server says to credentials, or to a database, that it does not take.
+    static let refusals: Set<ErrorCode> = [
+        .redisAuthRequired, .redisWrongPassword, .redisAuthRefused, .redisDatabaseRefused, .redisNotPermitted,
+    ]
+
     static func refused(_ kind: String) -> StoreError {
         if let outage = outage(kind) { return outage }
         if kind == "MAXCLIENTS" {
@@ -95,4 +100,9 @@ enum RedisFailure {
         }
         return StoreError(code: .redisRefused, message: "Redis refused the command (\(kind))")
     }
+}
+
+extension StoreError {
+    /// Whether the server could be reached and does not let us in as the URL says.
+    package var isRefusal: Bool { RedisFailure.refusals.contains(code) }
 }

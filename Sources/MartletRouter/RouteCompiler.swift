@@ -11,8 +11,9 @@ struct RouteCompiler {
     private var routes: ContiguousArray<Route> = []
     private var injections: ContiguousArray<HeaderInjection> = []
     private var injectionIndices: [HeaderInjection.Key: Int] = [:]
-    private var reservedNames: Set<String> = []
-    /// The name of the assertion's header, folded; no route may set or remove it.
+    /// By their letters; those of the default set belong to the gateway even where every route has a set of its own.
+    private var reservedNames: Set<String>
+    /// The letters of the assertion's header; no route may set or remove it.
     private var assertionName: String?
     private var methods = MethodNames()
     private(set) var diagnostics = Diagnostics()
@@ -22,16 +23,17 @@ struct RouteCompiler {
         self.providers = Dictionary(zip(providers, providers.indices), uniquingKeysWith: { first, _ in first })
         self.paths = paths
         self.limits = limits
+        reservedNames = Set((HeaderInjection.defaultNames + ["X-Auth-Assertion"]).map { ReservedNames.letters(of: $0) })
     }
 
     /// Keeps a header for the signed assertion.
     mutating func reserve(_ header: Located<String>) {
-        let folded = ReservedNames.folded(header.value)
-        assertionName = folded
-        reservedNames.insert(folded)
+        let letters = ReservedNames.letters(of: header.value)
+        assertionName = letters
+        reservedNames.insert(letters)
         if let problem = ReservedNames.problem(with: header.value, .set) {
             diagnostics.error(.configBadHeader, at: header.location, "header '\(header.value)' \(problem)")
-        } else if HeaderInjection.defaultNames.contains(folded) {
+        } else if HeaderInjection.defaultNames.contains(where: { ReservedNames.letters(of: $0) == letters }) {
             diagnostics.error(
                 .configBadHeader, at: header.location, "header '\(header.value)' is one of the default identity headers"
             )
@@ -73,7 +75,7 @@ struct RouteCompiler {
                     credentials: [], bodyLimit: mount.bodyLimit, streamLimit: mount.bodyLimit,
                     forwardsCredentials: false,
                     removeNames: FieldNameSet([], reservesAuthPrefix: false), upgrade: .none,
-                    policy: Policy(conditions: [], maximumAge: nil), injection: -1,
+                    policy: Policy(rules: [], maximumAge: nil, maximumAgeIndex: nil), injection: -1,
                     pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: []))
         } catch {
             diagnostics.error(.configBadPattern, at: mount.location, "'\(mount.path)' \(error)")
@@ -128,6 +130,12 @@ struct RouteCompiler {
                 error(.configBadValue, route, "has method '\(name)', which is not a token")
                 continue
             }
+            guard !MethodRegistry.hasInOtherCase(Array(name.utf8).span) else {
+                error(
+                    .configBadValue, route,
+                    "has method '\(name)': requests with it are refused; '\(name.uppercased())' is one")
+                continue
+            }
             guard let bit = methods.bit(of: name) else {
                 error(
                     .configBadValue, route, "brings the methods of all routes to more than \(MethodNames.maximumCount)")
@@ -177,10 +185,11 @@ struct RouteCompiler {
     }
 
     private mutating func policy(of route: RouteConfiguration, _ mode: Route.Mode) -> Policy {
-        var conditions: [Condition] = []
-        for condition in route.authorize {
+        var rules: [Policy.Rule] = []
+        for (place, condition) in route.authorize.enumerated() {
             do {
-                conditions.append(try Condition(condition, depth: 0))
+                let index = route.authorizeIndices.indices.contains(place) ? route.authorizeIndices[place] : place
+                rules.append(Policy.Rule(condition: try Condition(condition, depth: 0), index: index))
             } catch {
                 diagnostics.error(
                     .configBadValue, at: error.location ?? route.name.location,
@@ -190,7 +199,8 @@ struct RouteCompiler {
         if mode == .none, !route.authorize.isEmpty || route.maximumAge != nil {
             error(.configBadValue, route, "has conditions but 'auth: none', so that nobody could meet them")
         }
-        return Policy(conditions: conditions, maximumAge: route.maximumAge?.wholeSeconds)
+        return Policy(
+            rules: rules, maximumAge: route.maximumAge?.wholeSeconds, maximumAgeIndex: route.maximumAgeIndex)
     }
 
     private func bodyLimit(of route: RouteConfiguration) -> Int? {
@@ -212,9 +222,8 @@ struct RouteCompiler {
             var seen: Set<String> = []
             for header in headers {
                 check(header, of: route)
-                let folded = ReservedNames.folded(header.name.value)
-                reservedNames.insert(folded)
-                if !seen.insert(folded).inserted {
+                reservedNames.insert(ReservedNames.letters(of: header.name.value))
+                if !seen.insert(ReservedNames.dashed(header.name.value)).inserted {
                     diagnostics.error(
                         .configBadHeader, at: header.name.location,
                         "header '\(header.name.value)' is set twice: names are the same in any case and with '_' for '-'"
@@ -231,7 +240,7 @@ struct RouteCompiler {
 
     private mutating func check(_ header: HeaderConfiguration, of route: RouteConfiguration) {
         let name = header.name.value
-        if ReservedNames.folded(name) == assertionName {
+        if ReservedNames.letters(of: name) == assertionName {
             diagnostics.error(
                 .configBadHeader, at: header.name.location, "header '\(name)' is the assertion's and cannot be set")
         }
@@ -249,7 +258,7 @@ struct RouteCompiler {
     }
 
     private mutating func check(removed name: String, of route: RouteConfiguration) {
-        if ReservedNames.folded(name) == assertionName {
+        if ReservedNames.letters(of: name) == assertionName {
             error(.configBadHeader, route, "removes header '\(name)', which is the assertion's")
         }
         if let problem = ReservedNames.problem(with: name, .remove) {

@@ -12,10 +12,12 @@ package final class RouteTable: Sendable {
     package let injections: ContiguousArray<HeaderInjection>
     /// The names that only the gateway may write: `X-Auth-*` and every name in any route's `headers.set`.
     ///
-    /// A client's copy, in any case and with `_` or `.` for `-`, is removed on every route, from trailers too.
+    /// A client's field with the letters and digits of one of them is removed on every route, from trailers too.
     package let reservedNames: FieldNameSet
     let methods: MethodNames
     let index: RouteIndex
+    /// Whether any route names methods.
+    package let judgesMethods: Bool
 
     init(
         routes: ContiguousArray<Route>, injections: ContiguousArray<HeaderInjection>, reservedNames: FieldNameSet,
@@ -25,6 +27,7 @@ package final class RouteTable: Sendable {
         self.injections = injections
         self.reservedNames = reservedNames
         self.methods = methods
+        judgesMethods = routes.contains { $0.pattern.methods != .any }
         var builder = RouteIndexBuilder()
         for route in routes { builder.add(route.pattern, route: route.index) }
         index = builder.build()
@@ -50,6 +53,21 @@ package final class RouteTable: Sendable {
         search.collectsMethods = true
         index.search(authority: authority, path: path, &search)
         return search.allowed.isEmpty ? .none : .methodNotAllowed(search.allowed)
+    }
+
+    /// Whether a method is one that a route names, in another letter case: an upstream could take it for that one.
+    package func hasMethodInOtherCase(_ method: Span<UInt8>) -> Bool { methods.hasInOtherCase(method) }
+
+    /// Whether a route for a host and path, no matter which one takes the request, names methods.
+    ///
+    /// An expression that gives up counts as a match.
+    @inline(never)
+    package func judgesMethods(authority: Span<UInt8>, path: Span<UInt8>) -> Bool {
+        guard judgesMethods else { return false }
+        var search = RouteIndex.Search(.any)
+        search.collectsMethods = true
+        index.search(authority: authority, path: path, &search)
+        return search.namesMethods
     }
 
     /// The value of an `Allow` field for a set of methods.

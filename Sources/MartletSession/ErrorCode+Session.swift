@@ -19,6 +19,8 @@ extension ErrorCode {
     package static let sessionThrottled: ErrorCode = "session.throttled"
     /// The store could not be asked.
     package static let sessionStoreUnavailable: ErrorCode = "session.store_unavailable"
+    /// Too many other tokens of the client's network, or of all, wait to be looked up.
+    package static let sessionLookupsFull: ErrorCode = "session.lookups_full"
     /// The memory store holds as many sessions as it may.
     package static let sessionStoreFull: ErrorCode = "session.store_full"
     /// A refresh lost every race that it ran.

@@ -35,7 +35,7 @@ package final class MemorySessions: SessionBackend {
         let state = SessionState(session)
         let ended: [UInt64]? = content.withLock { content in
             let live = content.live(session.subject.name, at: moment)
-            let surplus = live.prefix(max(live.count - session.limit + 1, 0))
+            let surplus = live.prefix(max(live.count &- session.limit &+ 1, 0))
             guard makeRoom(for: state.cost, insteadOf: surplus, in: &content, at: moment) else { return nil }
             let ended = surplus.compactMap { content.remove($0) }
             content.sessions[session.place.filing] = state
@@ -49,9 +49,9 @@ package final class MemorySessions: SessionBackend {
 
     /// Reads what an access token needs.
     package func use(
-        _ place: SessionPlace, mark: [UInt8], at moment: SessionMoment
+        _ place: SessionPlace, mark: [UInt8], note: [UInt8], at moment: SessionMoment
     ) async throws(StoreError) -> AccessReading {
-        content.withLock { $0.sessions[place.filing]?.use(mark: mark, at: moment) ?? .gone }
+        content.withLock { $0.sessions[place.filing]?.use(mark: mark, note: note, at: moment) ?? .gone }
     }
 
     /// Reads what a refresh token needs.
@@ -69,8 +69,8 @@ package final class MemorySessions: SessionBackend {
     }
 
     /// Notes a use.
-    package func touch(_ place: SessionPlace, at moment: SessionMoment) async throws(StoreError) {
-        content.withLock { $0.sessions[place.filing]?.touch(at: moment) }
+    package func touch(_ place: SessionPlace, note: [UInt8], at moment: SessionMoment) async throws(StoreError) {
+        content.withLock { $0.sessions[place.filing]?.touch(note: note, at: moment) }
     }
 
     /// Ends one session.
@@ -85,7 +85,8 @@ package final class MemorySessions: SessionBackend {
         content.withLock { content in
             content.live(subject.name, at: moment).suffix(ListedSession.maximumCount).reversed().compactMap { filing in
                 content.sessions[filing].map {
-                    ListedSession(filing: filing, listing: $0.listing, ends: $0.ends, lastSeen: $0.lastSeen)
+                    ListedSession(
+                        filing: filing, listing: $0.listing, ends: $0.ends, lastSeen: $0.lastSeen, note: $0.note)
                 }
             }
         }
@@ -111,7 +112,7 @@ package final class MemorySessions: SessionBackend {
     ) -> Bool {
         let freed = surplus.reduce(0) { $0 + (content.sessions[$1]?.cost ?? 0) }
         func hasRoom(_ content: borrowing Content) -> Bool {
-            content.sessions.count - surplus.count < maximumSessions && cost <= maximumBytes - content.bytes + freed
+            content.sessions.count - surplus.count < maximumSessions && content.bytes &+ cost &- freed <= maximumBytes
         }
         content.insertionsSinceSweep += 1
         // Where all are live a sweep frees nothing: a flood of logins must not buy one each.

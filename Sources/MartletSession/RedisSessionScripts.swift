@@ -4,7 +4,7 @@ internal import MartletRedis
 ///
 /// A session is a hash: `x` its end, `s` its last use, `g` the generation of its refresh token (all readable numbers), `d` the
 /// sealed record, `m` the sealed listing, `p` the provider's mark, `v` the verifier, `r` the record's key wrapped for the refresh
-/// token, `a:<mark>` the same for an access token behind the token's end, `q:<mark>` the end of a grace. A subject's index is a
+/// token, `l` where it was last used from, `a:<mark>` the same for an access token behind the token's end, `q:<mark>` the end of a grace. A subject's index is a
 /// sorted set of filings by creation, no two at one instant. The pair that a grace gives out is a key of its own, so that it
 /// goes when the grace does.
 ///
@@ -21,6 +21,7 @@ enum RedisSessionScripts {
         drop(KEYS[2], base, ended)
         redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'd', ARGV[9], 'm', ARGV[10], 'p', ARGV[11],
             'v', ARGV[12], 'r', ARGV[13], ARGV[14], ARGV[15])
+        note(KEYS[1], '', ARGV[16])
         redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
         local left = redis.call('PTTL', KEYS[2])
         local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
@@ -32,13 +33,14 @@ enum RedisSessionScripts {
 
     static let use = script(
         """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'd', ARGV[4])
+        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'd', ARGV[4], 'l')
         local ends, seen = tonumber(f[1]), tonumber(f[2])
         if not islive(ends, seen) then return {0} end
         if not f[4] then return {1} end
         local expiry = tonumber(string.match(f[4], '^%d+'))
         if not expiry or now >= expiry then return {2} end
         touch(KEYS[1], ends, seen)
+        note(KEYS[1], f[5], ARGV[5])
         return {3, f[3], f[4]}
         """)
 
@@ -51,7 +53,7 @@ enum RedisSessionScripts {
 
     static let rotate = script(
         """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'g')
+        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'g', 'l')
         local ends, seen = tonumber(f[1]), tonumber(f[2])
         if not islive(ends, seen) then return 0 end
         if f[3] ~= ARGV[4] then return 1 end
@@ -71,6 +73,7 @@ enum RedisSessionScripts {
         if #over > 0 then redis.call('HDEL', KEYS[1], unpack(over)) end
         redis.call('HSET', KEYS[1], 'g', ARGV[5], 'r', ARGV[6], ARGV[7], ARGV[8], 's', text(math.max(seen, now)))
         redis.call('PEXPIREAT', KEYS[1], text(math.min(ends, math.max(seen, now) + idle)))
+        note(KEYS[1], f[4], ARGV[14])
         if ARGV[11] ~= '' then
             redis.call('HSET', KEYS[1], ARGV[11], ARGV[12])
             redis.call('SET', KEYS[2], ARGV[13])
@@ -81,9 +84,12 @@ enum RedisSessionScripts {
 
     static let touch = script(
         """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's')
+        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'l')
         local ends, seen = tonumber(f[1]), tonumber(f[2])
-        if islive(ends, seen) then touch(KEYS[1], ends, seen) end
+        if islive(ends, seen) then
+            touch(KEYS[1], ends, seen)
+            note(KEYS[1], f[3], ARGV[4])
+        end
         return 0
         """)
 
@@ -99,10 +105,12 @@ enum RedisSessionScripts {
         local found = {}
         local live = living(KEYS[1], ARGV[4])
         for i = #live, math.max(1, #live - tonumber(ARGV[5]) + 1), -1 do
+            local f = redis.call('HMGET', ARGV[4] .. live[i][1], 'm', 'l')
             found[#found + 1] = live[i][1]
-            found[#found + 1] = redis.call('HGET', ARGV[4] .. live[i][1], 'm')
+            found[#found + 1] = f[1]
             found[#found + 1] = live[i][2]
             found[#found + 1] = live[i][3]
+            found[#found + 1] = f[2] or ''
         end
         return found
         """)
@@ -136,6 +144,11 @@ enum RedisSessionScripts {
             if now > seen + slack then
                 redis.call('HSET', key, 's', ARGV[1])
                 redis.call('PEXPIREAT', key, text(math.min(ends, now + idle)))
+            end
+        end
+        local function note(key, was, new)
+            if new ~= '' and string.sub(was or '', 1, 8) ~= string.sub(new, 1, 8) then
+                redis.call('HSET', key, 'l', new)
             end
         end
         local function drop(index, base, filings)

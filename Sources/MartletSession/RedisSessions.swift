@@ -25,16 +25,16 @@ package final class RedisSessions: SessionBackend {
             [
                 base(session.place.tagDigits), channel, digits(session.limit), session.place.filing,
                 digits(session.ends), session.record, session.listing, session.providerMark, session.verifier,
-                session.refreshWrap, field("a:", session.access.mark), value(session.access),
+                session.refreshWrap, field("a:", session.access.mark), value(session.access), session.note,
             ])
         return try numbers(reply)
     }
 
     /// Reads what an access token needs.
     package func use(
-        _ place: SessionPlace, mark: [UInt8], at moment: SessionMoment
+        _ place: SessionPlace, mark: [UInt8], note: [UInt8], at moment: SessionMoment
     ) async throws(StoreError) -> AccessReading {
-        let reply = try await run(RedisSessionScripts.use, [key(of: place)], at: moment, [field("a:", mark)])
+        let reply = try await run(RedisSessionScripts.use, [key(of: place)], at: moment, [field("a:", mark), note])
         guard case .array(let parts) = reply, case .integer(let verdict)? = parts.first else { throw .nonsense }
         switch verdict {
         case 0: return .gone
@@ -77,7 +77,7 @@ package final class RedisSessions: SessionBackend {
                 digits(rotation.generation), digits(rotation.generation.later(by: 1)), rotation.refreshWrap,
                 field("a:", rotation.access.mark), value(rotation.access), digits(SessionRotation.maximumAccessTokens),
                 digits(SessionRotation.maximumGraces), grace.map { field("q:", $0.mark) } ?? [],
-                digits(grace?.end ?? 0), grace?.sealed ?? [],
+                digits(grace?.end ?? 0), grace?.sealed ?? [], rotation.note,
             ])
         switch reply {
         case .integer(0): return .gone
@@ -89,8 +89,8 @@ package final class RedisSessions: SessionBackend {
     }
 
     /// Notes a use.
-    package func touch(_ place: SessionPlace, at moment: SessionMoment) async throws(StoreError) {
-        _ = try await run(RedisSessionScripts.touch, [key(of: place)], at: moment, [])
+    package func touch(_ place: SessionPlace, note: [UInt8], at moment: SessionMoment) async throws(StoreError) {
+        _ = try await run(RedisSessionScripts.touch, [key(of: place)], at: moment, [note])
     }
 
     /// Ends one session; its index forgets it at the subject's next login or list.
@@ -108,13 +108,14 @@ package final class RedisSessions: SessionBackend {
         let reply = try await run(
             RedisSessionScripts.list, [index(of: subject)], at: moment,
             [base(subject.tagDigits), digits(ListedSession.maximumCount)])
-        guard case .array(let parts) = reply, parts.count % 4 == 0 else { throw .nonsense }
-        return stride(from: 0, to: parts.count, by: 4).compactMap { start in
+        guard case .array(let parts) = reply, parts.count % 5 == 0 else { throw .nonsense }
+        return stride(from: 0, to: parts.count, by: 5).compactMap { start in
             guard case .bytes(let filing) = parts[start], case .bytes(let listing) = parts[start + 1],
                 case .bytes(let ends) = parts[start + 2], let ends = Int64(bytes: ends[...]),
-                case .bytes(let seen) = parts[start + 3], let seen = Int64(bytes: seen[...])
+                case .bytes(let seen) = parts[start + 3], let seen = Int64(bytes: seen[...]),
+                case .bytes(let note) = parts[start + 4]
             else { return nil }
-            return ListedSession(filing: filing, listing: listing, ends: ends, lastSeen: seen)
+            return ListedSession(filing: filing, listing: listing, ends: ends, lastSeen: seen, note: note)
         }
     }
 

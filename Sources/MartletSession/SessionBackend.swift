@@ -9,9 +9,20 @@ package struct SessionMoment: Sendable {
     /// How old the note of the last use may be before it is written anew.
     let slack: Int64
 
+    /// The same for a look that leaves no trace: no note of the last use is ever old enough to be written anew.
+    var leavingLastUse: SessionMoment { SessionMoment(now: now, idle: idle, slack: .max) }
+
     func isLive(ends: Int64, lastSeen: Int64) -> Bool {
         now < ends && now < lastSeen.later(by: idle)
     }
+
+    /// Longer than any lifetime that can be configured.
+    private static let longestSession: Int64 = 3_660 * 86_400_000
+
+    /// Whether a session of this gateway can have been made, used or be about to end then, in milliseconds.
+    ///
+    /// Whoever can write into the store can seal a session of their own making: its numbers are input.
+    func isPlausible(_ instant: Int64) -> Bool { (0...now.later(by: Self.longestSession)).contains(instant) }
 
     /// Whether a use at this instant is worth a write.
     func isWorthNoting(since lastSeen: Int64) -> Bool { now > lastSeen.later(by: slack) }
@@ -37,6 +48,8 @@ package struct NewSession: Sendable {
     let verifier: [UInt8]
     let refreshWrap: [UInt8]
     let access: AccessWrap
+    /// Where the login came from, as ``AddressNote`` has it.
+    let note: [UInt8]
     /// How many live sessions the subject may have, this one among them.
     let limit: Int
 }
@@ -83,6 +96,8 @@ package struct SessionRotation: Sendable {
     let access: AccessWrap
     /// `nil` where there is no grace.
     let grace: Grace?
+    /// Where it came from, as ``AddressNote`` has it.
+    let note: [UInt8]
 
     /// What came of it.
     package enum Outcome: Sendable, Equatable { case done, lost, gone, throttled }
@@ -97,6 +112,8 @@ package struct ListedSession: Sendable {
     let listing: [UInt8]
     let ends: Int64
     let lastSeen: Int64
+    /// Where it was last used from, as ``AddressNote`` has it; empty where nobody knows.
+    let note: [UInt8]
 }
 
 /// Which of a subject's sessions to end; what is `nil` chooses all.
@@ -121,9 +138,9 @@ package struct SessionSelection: Sendable {
 package protocol SessionBackend: Sendable {
     /// Files a session and ends the subject's oldest beyond the limit.
     func insert(_ session: NewSession, at moment: SessionMoment) async throws(StoreError) -> [UInt64]
-    /// Reads what an access token needs and notes the use.
+    /// Reads what an access token needs and notes the use, and from where if that is somewhere else than before.
     func use(
-        _ place: SessionPlace, mark: [UInt8], at moment: SessionMoment
+        _ place: SessionPlace, mark: [UInt8], note: [UInt8], at moment: SessionMoment
     ) async throws(StoreError) -> AccessReading
     /// Reads what a refresh token needs; `nil` for a session that has ended.
     func read(
@@ -133,8 +150,8 @@ package protocol SessionBackend: Sendable {
     func rotate(
         _ place: SessionPlace, _ rotation: SessionRotation, at moment: SessionMoment
     ) async throws(StoreError) -> SessionRotation.Outcome
-    /// Notes a use.
-    func touch(_ place: SessionPlace, at moment: SessionMoment) async throws(StoreError)
+    /// Notes a use, and from where if that is somewhere else than before.
+    func touch(_ place: SessionPlace, note: [UInt8], at moment: SessionMoment) async throws(StoreError)
     /// Ends one session; `false` if there is none.
     func end(_ place: SessionPlace) async throws(StoreError) -> Bool
     /// The live sessions of a subject, newest first; the newest 500.

@@ -25,7 +25,8 @@ package struct SessionRecord: Sendable {
         providerSubject = identity.providerSubject
         issuer = identity.issuer
         claims = identity.claims
-        authTime = identity.authTime
+        // A provider's instant is kept within those that are believed when the record is read.
+        authTime = UnixTime(seconds: min(max(identity.authTime.seconds, 0), ends / 1000))
         self.created = created
         self.ends = ends
     }
@@ -48,6 +49,11 @@ package struct SessionRecord: Sendable {
         self.authTime = UnixTime(seconds: authTime)
         self.created = created
         self.ends = ends
+    }
+
+    /// Whether its instants are those of a session that this gateway can have made.
+    func isPlausible(at moment: SessionMoment) -> Bool {
+        moment.isPlausible(created) && moment.isPlausible(ends) && moment.isPlausible(authTime.milliseconds)
     }
 
     /// As JSON.

@@ -56,6 +56,44 @@ struct SessionSeal {
             .flatMap { $0.withBytes { SessionListing($0) } }
     }
 
+    /// The address of a use, for whoever holds a token of the session or is shown its listing.
+    /// - Parameters:
+    ///   - address: 16 bytes, or empty.
+    ///   - isLogin: the listing has it already.
+    func note(_ address: [UInt8], lookup: [UInt8], isLogin: Bool = false) throws(CryptoError) -> AddressNote {
+        guard address.count == 16 else { return AddressNote(bytes: []) }
+        let keys = addressKeys(lookup)
+        let mark = Hexadecimal.encode(
+            HMACSHA256.authenticate(address, key: keys.mark).prefix(AddressNote.markLength / 2))
+        guard !isLogin else { return AddressNote(bytes: mark) }
+        let sealed = try seal(Secret(AddressNote.packed(address)), with: keys.seal, as: "address", 0)
+        return AddressNote(bytes: mark + sealed)
+    }
+
+    /// The address of a note; `nil` for one that has none, or was made by somebody else.
+    /// - Parameter key: ``addressKey(_:)`` of the session.
+    func open(note: [UInt8], key: [UInt8]) -> [UInt8]? {
+        guard note.count > AddressNote.markLength else { return nil }
+        let sealed = Array(note[AddressNote.markLength...])
+        guard key.count == AES256GCM.keyLength else { return nil }
+        return AES256GCM.open(sealed, with: Secret(key.map { $0 }), context: context("address", 0))
+            .flatMap { $0.withBytes { AddressNote.unpacked($0) } }
+    }
+
+    /// What opens the notes of a session, for its listing.
+    ///
+    /// The lookup half would do, and must not be there: with it and the verifier a reader of the store could make a
+    /// refresh token that looks spent, and end the session by it.
+    func addressKey(_ lookup: [UInt8]) -> [UInt8] { addressKeys(lookup).seal.withBytes { $0.map { $0 } } }
+
+    private func addressKeys(_ lookup: [UInt8]) -> (mark: Secret, seal: Secret) {
+        // A secret wipes the storage it is given; the lookup half goes on to be used.
+        let both = HKDFSHA256.derive(
+            from: Secret(lookup.map { $0 }), salt: [], purpose: Array("martlet session address ".utf8) + place.filing,
+            length: 32 + AES256GCM.keyLength)
+        return both.withBytes { (Secret(Array($0[..<32])), Secret(Array($0[32...]))) }
+    }
+
     /// A provider's name as a script can compare it and nobody read it.
     static func providerMark(_ provider: String, of subject: String) -> [UInt8] {
         let key = HKDFSHA256.derive(
@@ -137,24 +175,64 @@ struct SessionPair: Sendable {
 
 /// What the list of a subject's sessions shows of one.
 struct SessionListing: Sendable {
+    /// The first byte of what is written now; before there were versions it was the first of an instant, which is 0.
+    private static let version: UInt8 = 1
+
     let provider: String
     let created: Int64
+    /// Opens the address of the last use; empty in listings of earlier versions.
+    let addressKey: [UInt8]
+    let client: SessionClient
 
-    init(provider: String, created: Int64) {
+    init(provider: String, created: Int64, addressKey: [UInt8], client: SessionClient) {
         self.provider = provider
         self.created = created
+        self.addressKey = addressKey
+        self.client = client
     }
 
     var bytes: [UInt8] {
-        var bytes: [UInt8] = []
+        var bytes = [Self.version]
         bytes.append(bigEndian: created)
-        return bytes + provider.utf8
+        bytes += addressKey
+        let texts = [provider, client.deviceName ?? "", client.userAgent ?? ""].map { Array($0.utf8) }
+        for text in texts + [AddressNote.packed(client.address)] {
+            bytes.append(UInt8(truncatingIfNeeded: text.count >> 8))
+            bytes.append(UInt8(truncatingIfNeeded: text.count))
+            bytes += text
+        }
+        return bytes
     }
 
+    /// Reads what `bytes` wrote, or an older version did: an instant and the provider's name.
     init?(_ bytes: [UInt8]) {
-        guard bytes.count >= 8, let provider = String(validating: bytes[8...], as: UTF8.self) else { return nil }
-        self.provider = provider
-        created = Int64(bigEndian: bytes[..<8])
+        guard bytes.first == Self.version else {
+            guard bytes.count >= 8, let provider = String(validating: bytes[8...], as: UTF8.self) else { return nil }
+            self.provider = provider
+            created = Int64(bigEndian: bytes[..<8])
+            (addressKey, client) = ([], SessionClient())
+            return
+        }
+        var rest = bytes.dropFirst()
+        func take(_ count: Int) -> ArraySlice<UInt8>? {
+            guard rest.count >= count else { return nil }
+            defer { rest = rest.dropFirst(count) }
+            return rest.prefix(count)
+        }
+        func text() -> ArraySlice<UInt8>? { take(2).flatMap { take($0.reduce(0) { $0 << 8 | Int($1) }) } }
+        guard let created = take(8), let addressKey = take(AES256GCM.keyLength), let provider = text(),
+            let device = text(),
+            let agent = text(), let address = text(), let name = String(validating: provider, as: UTF8.self)
+        else { return nil }
+        self.provider = name
+        self.created = Int64(bigEndian: created)
+        self.addressKey = Array(addressKey)
+        func given(_ text: ArraySlice<UInt8>) -> String? {
+            text.isEmpty ? nil : String(validating: text, as: UTF8.self)
+        }
+        client = SessionClient(
+            deviceName: given(device), userAgent: given(agent),
+            address: AddressNote.unpacked(Array(address)) ?? [])
     }
 }
 

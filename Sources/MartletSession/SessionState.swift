@@ -10,6 +10,7 @@ struct SessionState: Sendable {
     let providerMark: [UInt8]
     let verifier: [UInt8]
     private(set) var lastSeen: Int64
+    private(set) var note: [UInt8]
     private var generation: Int64 = 0
     private var refreshWrap: [UInt8]
     private var access: [AccessWrap]
@@ -24,6 +25,7 @@ struct SessionState: Sendable {
         providerMark = session.providerMark
         verifier = session.verifier
         lastSeen = session.created
+        note = session.note
         refreshWrap = session.refreshWrap
         access = [session.access]
     }
@@ -33,15 +35,20 @@ struct SessionState: Sendable {
 
     func isLive(at moment: SessionMoment) -> Bool { moment.isLive(ends: ends, lastSeen: lastSeen) }
 
-    mutating func touch(at moment: SessionMoment) {
+    mutating func touch(note: [UInt8], at moment: SessionMoment) {
         if moment.isWorthNoting(since: lastSeen) { lastSeen = moment.now }
+        keep(note)
     }
 
-    mutating func use(mark: [UInt8], at moment: SessionMoment) -> AccessReading {
+    private mutating func keep(_ new: [UInt8]) {
+        if !new.isEmpty, AddressNote.mark(of: new) != AddressNote.mark(of: note) { note = new }
+    }
+
+    mutating func use(mark: [UInt8], note: [UInt8], at moment: SessionMoment) -> AccessReading {
         guard isLive(at: moment) else { return .gone }
         guard let wrap = access.first(where: { $0.mark == mark }) else { return .unknown }
         guard moment.now < wrap.expiry else { return .expired }
-        touch(at: moment)
+        touch(note: note, at: moment)
         return .found(record: record, wrap: wrap.sealed, expiry: wrap.expiry)
     }
 
@@ -65,6 +72,7 @@ struct SessionState: Sendable {
         access.append(rotation.access)
         if let grace = rotation.grace { graces.append(grace) }
         lastSeen = max(lastSeen, moment.now)
+        keep(rotation.note)
         return .done
     }
 }

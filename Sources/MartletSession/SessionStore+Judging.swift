@@ -6,14 +6,37 @@ extension SessionStore {
     package func judge(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession {
+        try await judge(token, in: context, notesUse: true)
+    }
+
+    /// The same without noting the use, so that the session ends when it would have ended.
+    package func inspect(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession {
+        try await judge(token, in: context, notesUse: false)
+    }
+
+    private func judge(
+        _ token: Credential, in context: AuthenticationContext, notesUse: Bool
+    ) async throws(AuthenticationError) -> ProvenSession {
         guard token.scheme == .bearer, let token = token.withBytes({ SessionToken($0, kind: .access) }) else {
             throw .rejected(.sessionTokenMalformed)
         }
+        guard await lookups.enter(as: context.client?.workOwner ?? .anybody) else {
+            throw .unavailable(.sessionLookupsFull, retryAfter: .seconds(1))
+        }
+        defer { lookups.leave() }
+        guard clock.monotonicTime < context.deadline else {
+            throw .unavailable(.sessionLookupsFull, retryAfter: .seconds(1))
+        }
         let place = SessionPlace(lookup: token.lookup)
-        let moment = moment()
+        // The time after the wait.
+        let moment = notesUse ? moment() : moment().leavingLastUse
+        let client = notesUse ? context.address : []
+        let note = (try? SessionSeal(place).note(client, lookup: token.lookup))?.bytes ?? []
         let reading: AccessReading
         do {
-            reading = try await backend.use(place, mark: token.mark, at: moment)
+            reading = try await backend.use(place, mark: token.mark, note: note, at: moment)
         } catch {
             throw .unavailable(.sessionStoreUnavailable, retryAfter: .seconds(1), cause: error)
         }
@@ -32,11 +55,13 @@ extension SessionStore {
     ) throws(AuthenticationError) -> ProvenSession {
         let seal = SessionSeal(place)
         guard let key = seal.unwrap(wrap, for: token, expiry: expiry) else { throw .rejected(.sessionTokenUnknown) }
-        guard let record = seal.open(record, with: key) else { throw .rejected(.sessionRecordUnreadable) }
+        guard let record = seal.open(record, with: key), record.isPlausible(at: moment) else {
+            throw .rejected(.sessionRecordUnreadable)
+        }
         // The ends that scripts see are not sealed; these are.
         let end = min(expiry, record.ends)
         guard moment.now < end else { throw .rejected(.sessionTokenExpired) }
-        let longest = min(policy.cacheTTL.wholeMilliseconds, moment.idle / 10, end - moment.now)
+        let longest = min(policy.cacheTTL.wholeMilliseconds, moment.idle / 10, end.since(moment.now))
         return ProvenSession(
             principal: record.principal(sessionID: place.id, accessExpiry: end), number: place.number,
             copyLifetime: .milliseconds(max(longest, 0)), end: end)

@@ -9,12 +9,16 @@ extension SessionStore {
         return listed.compactMap { session in
             let seal = SessionSeal(SessionPlace(tagDigits: place.tagDigits, filing: session.filing))
             // One that cannot be opened was written by somebody else, or belongs to a subject with the same tag.
-            guard let listing = seal.open(session.listing, of: subject) else { return nil }
+            guard let listing = seal.open(session.listing, of: subject), moment.isPlausible(listing.created),
+                moment.isPlausible(session.lastSeen), moment.isPlausible(session.ends)
+            else { return nil }
             return SessionSummary(
                 id: SessionPlace.id(of: session.filing), provider: listing.provider,
                 createdAt: UnixTime(seconds: listing.created / 1000),
                 lastSeenAt: UnixTime(seconds: session.lastSeen / 1000),
-                expiresAt: .roundingUp(milliseconds: session.ends))
+                expiresAt: .roundingUp(milliseconds: session.ends), client: listing.client,
+                lastAddress: seal.open(note: session.note, key: listing.addressKey)
+                    ?? listing.client.address)
         }
     }
 
@@ -40,7 +44,7 @@ extension SessionStore {
         let ended = try await asking { () async throws(StoreError) in
             try await backend.end(selection, of: SubjectPlace(subject), at: moment)
         }
-        revoked(ended)
+        await revoked(ended)
         return ended
     }
 }

@@ -9,11 +9,12 @@ extension SessionStore {
     ///
     /// Of any number of callers with one token one makes a new pair, and within the grace all get it. Shown again after that,
     /// the token tells that two parties hold the session, and ends it.
-    package func refresh(_ token: Secret) async throws(SessionError) -> IssuedTokens {
+    /// - Parameter address: where it comes from: 16 bytes, or empty.
+    package func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
         guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
-        let attempt = RefreshAttempt(token)
+        let attempt = RefreshAttempt(token, from: address)
         for _ in 0..<SessionStore.attempts {
             if let tokens = try await refresh(attempt) { return tokens }
         }
@@ -38,7 +39,7 @@ extension SessionStore {
             return try await repeated(pair, attempt, reading, at: moment)
         }
         if try await asking({ () async throws(StoreError) in try await backend.end(attempt.place) }) {
-            revoked([attempt.place.number])
+            await revoked([attempt.place.number])
         }
         throw .invalid(.sessionTokenReused)
     }
@@ -46,8 +47,7 @@ extension SessionStore {
     private func rotate(
         _ attempt: RefreshAttempt, _ reading: RefreshReading, key: Secret, at moment: SessionMoment
     ) async throws(SessionError) -> IssuedTokens? {
-        let record = try attempt.record(reading, key: key)
-        guard moment.now < record.ends else { throw .invalid(.sessionUnknown) }
+        let record = try attempt.record(reading, key: key, at: moment)
         let expiry = accessExpiry(at: moment, ends: record.ends)
         let tokens: TokenPair
         let rotation: SessionRotation
@@ -75,9 +75,14 @@ extension SessionStore {
     private func repeated(
         _ pair: SessionPair, _ attempt: RefreshAttempt, _ reading: RefreshReading, at moment: SessionMoment
     ) async throws(SessionError) -> IssuedTokens {
-        let record = try attempt.record(reading, key: pair.key)
+        let record = try attempt.record(reading, key: pair.key, at: moment)
+        guard moment.isPlausible(pair.accessExpiry), moment.isPlausible(pair.graceEnd) else {
+            throw .invalid(.sessionRecordUnreadable)
+        }
         if moment.isWorthNoting(since: reading.lastSeen) {
-            try await asking { () async throws(StoreError) in try await backend.touch(attempt.place, at: moment) }
+            try await asking { () async throws(StoreError) in
+                try await backend.touch(attempt.place, note: attempt.note, at: moment)
+            }
         }
         let tokens = TokenPair(
             lookup: attempt.token.lookup, verifier: reading.verifier, access: pair.access, refresh: pair.refresh)
@@ -95,16 +100,25 @@ private struct RefreshAttempt {
     let place: SessionPlace
     let seal: SessionSeal
     let mark: [UInt8]
+    /// Where it comes from; without it where there are no random bytes.
+    let note: [UInt8]
 
-    init(_ token: SessionToken) {
+    init(_ token: SessionToken, from address: [UInt8]) {
         self.token = token
         place = SessionPlace(lookup: token.lookup)
         seal = SessionSeal(place)
         mark = token.mark
+        note = (try? seal.note(address, lookup: token.lookup))?.bytes ?? []
     }
 
-    func record(_ reading: RefreshReading, key: Secret) throws(SessionError) -> SessionRecord {
-        guard let record = seal.open(reading.record, with: key) else { throw .invalid(.sessionRecordUnreadable) }
+    /// The record of a session that has not ended.
+    func record(
+        _ reading: RefreshReading, key: Secret, at moment: SessionMoment
+    ) throws(SessionError) -> SessionRecord {
+        guard let record = seal.open(reading.record, with: key), record.isPlausible(at: moment) else {
+            throw .invalid(.sessionRecordUnreadable)
+        }
+        guard moment.now < record.ends else { throw .invalid(.sessionUnknown) }
         return record
     }
 
@@ -120,6 +134,7 @@ private struct RefreshAttempt {
             refreshWrap: try seal.wrap(pair.key, for: tokens.refresh, expiry: reading.ends),
             access: AccessWrap(
                 mark: tokens.access.mark, expiry: pair.accessExpiry,
-                sealed: try seal.wrap(pair.key, for: tokens.access, expiry: pair.accessExpiry)), grace: grace)
+                sealed: try seal.wrap(pair.key, for: tokens.access, expiry: pair.accessExpiry)), grace: grace,
+            note: note)
     }
 }

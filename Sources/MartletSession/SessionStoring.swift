@@ -69,25 +69,37 @@ package struct SessionSummary: Sendable, Equatable {
     package let createdAt: UnixTime
     package let lastSeenAt: UnixTime
     package let expiresAt: UnixTime
+    /// Who made it.
+    package let client: SessionClient
+    /// Where it was last used from: 16 bytes (IPv4 mapped), or empty.
+    package let lastAddress: [UInt8]
 
-    package init(id: String, provider: String, createdAt: UnixTime, lastSeenAt: UnixTime, expiresAt: UnixTime) {
+    package init(
+        id: String, provider: String, createdAt: UnixTime, lastSeenAt: UnixTime, expiresAt: UnixTime,
+        client: SessionClient = SessionClient(), lastAddress: [UInt8] = []
+    ) {
         self.id = id
         self.provider = provider
         self.createdAt = createdAt
         self.lastSeenAt = lastSeenAt
         self.expiresAt = expiresAt
+        self.client = client
+        self.lastAddress = lastAddress
     }
 }
 
 /// Where sessions live; in memory or in Redis, with the same rules.
 package protocol SessionStoring: SessionJudging {
     /// Makes a session for a subject; ends the oldest beyond `max_per_subject`.
-    /// - Parameter identity: whose claims the session carries.
+    /// - Parameters:
+    ///   - identity: whose claims the session carries.
+    ///   - client: what the subject's list shows of who made it.
     func create(
-        subject: String, provider: String, identity: Identity
+        subject: String, provider: String, identity: Identity, client: SessionClient
     ) async throws(SessionError) -> IssuedTokens
     /// Exchanges a refresh token.
-    func refresh(_ token: Secret) async throws(SessionError) -> IssuedTokens
+    /// - Parameter address: where it comes from: 16 bytes, or empty.
+    func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens
     /// The live sessions of a subject, newest first; the newest 500.
     func list(subject: String) async throws(SessionError) -> [SessionSummary]
     /// Ends one session; `false` if the subject has no such session.

@@ -26,4 +26,17 @@ package struct AccountSubjects: SubjectResolving {
             throw .unavailable(error.code, cause: error)
         }
     }
+
+    /// The subject of the account that there is.
+    package func knownSubject(
+        of identity: Identity, provider: String
+    ) async throws(AuthenticationError) -> String? {
+        guard let accounts else { return Principal(identity: identity, provider: provider, sessionID: nil).subject }
+        do throws(AccountError) {
+            let known = AccountIdentity(provider: provider, subjects: [identity.providerSubject])
+            return try await accounts.find(known)?.subject
+        } catch {
+            throw .unavailable(error.code, cause: error)
+        }
+    }
 }

@@ -22,6 +22,8 @@ extension ErrorCode {
     static let signInRepeatedMember: ErrorCode = "signin.repeated_member"
     /// A form with a bad escape, a control character or text that is not UTF-8.
     static let signInBadForm: ErrorCode = "signin.bad_form"
+    /// A `device_name` that is too long, or has control characters.
+    static let signInBadDeviceName: ErrorCode = "signin.bad_device_name"
     /// A query that can be read in two ways, such as `all=1`.
     static let signInBadQuery: ErrorCode = "signin.bad_query"
     /// A credential that is no session's where a session is needed.
@@ -36,8 +38,6 @@ extension ErrorCode {
     static let signInOvertaken: ErrorCode = "signin.overtaken"
     /// The same post is under way, and its answer did not come in time.
     static let signInRepetitionUnknown: ErrorCode = "signin.repetition_unknown"
-    /// More nonces were asked for than are given out at once.
-    static let signInNonces: ErrorCode = "signin.nonces_exhausted"
-    /// There is no randomness for a nonce.
-    static let signInNoRandomness: ErrorCode = "signin.no_randomness"
+    /// The client's network has asked for too many nonces, or failed too often at what needs no proof.
+    static let signInBudgetExceeded: ErrorCode = "signin.budget_exceeded"
 }

@@ -16,9 +16,17 @@ extension Failure {
     static func account(_ error: AccountError) -> Failure {
         switch error.kind {
         case .unavailable: authUnavailable(error.code)
-        case .conflict, .lastIdentity, .duplicateUser: identityConflict(error.code)
+        case .identityTaken, .duplicateUser: identityTaken(error.code)
+        case .providerAlreadyLinked: providerAlreadyLinked(error.code)
+        case .lastIdentity: lastIdentity(error.code)
         case .notFound: notFound(error.code)
         }
+    }
+
+    /// 429 with whole seconds, rounded up.
+    static func budget(_ error: BudgetExceeded) -> Failure {
+        let wait = min(max(error.retryAfter.wholeNanoseconds, 1), 1 << 60)
+        return throttled(.signInBudgetExceeded, retryAfter: Int((wait + 999_999_999) / 1_000_000_000))
     }
 
     static func store(_ error: StoreError) -> Failure { authUnavailable(error.code) }

@@ -20,7 +20,7 @@ package struct LoginFence: Sendable {
 
     /// - Parameter keyPrefix: what every key of the store begins with.
     package init(store: any SharedStoring, keyPrefix: String) {
-        self.store = store
+        self.store = store.partition(.changes)
         self.keyPrefix = keyPrefix
     }
 

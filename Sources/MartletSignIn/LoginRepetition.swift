@@ -27,7 +27,7 @@ struct LoginRepetition: Sendable {
     private let key: Secret
 
     init(_ repetition: SignIn.Repetition, provider: String, setup: SignInSetup) {
-        store = setup.store
+        store = setup.store.partition(.outcomes)
         clock = setup.clock
         key = repetition.key
         let name = Base64URL.encode(SHA256.digest(Array("\(provider)\u{0}\(repetition.name)".utf8)))

@@ -21,14 +21,17 @@ package struct SignInSetup: Sendable {
     package var keySet: JSONObject?
     package var clock: Clock
     package var logger: Logger
-    /// Drops the verdicts on direct credentials of a subject that any loop of any instance has cached.
-    package var forgetVerdicts: @Sendable (_ subject: String) -> Void
+    /// Gives out what providers use up: the same as theirs.
+    package var nonces: NonceIssuer
+    /// Drops the verdicts on direct credentials of a subject that any loop of any instance has cached; returns when this
+    /// instance has none left, and the others have been told.
+    package var forgetVerdicts: @Sendable (_ subject: String) async -> Void
 
     package init(
         providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,
         store: any SharedStoring, storeKeyPrefix: String, configuration: SessionsConfiguration,
         wellKnown: WellKnownConfiguration, keySet: JSONObject?, clock: Clock, logger: Logger,
-        forgetVerdicts: @escaping @Sendable (_ subject: String) -> Void
+        forgetVerdicts: @escaping @Sendable (_ subject: String) async -> Void
     ) {
         self.providers = providers
         self.sessions = sessions
@@ -40,6 +43,7 @@ package struct SignInSetup: Sendable {
         self.keySet = keySet
         self.clock = clock
         self.logger = logger
+        nonces = NonceIssuer(store: store, keyPrefix: storeKeyPrefix, clock: clock)
         self.forgetVerdicts = forgetVerdicts
     }
 

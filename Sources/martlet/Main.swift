@@ -1,5 +1,4 @@
 private import BundledProviders
-private import Glibc
 private import MartletProvider
 private import MartletServer
 
@@ -8,6 +7,7 @@ private import MartletServer
 enum Main {
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
+        Signals.dieQuietly()
         Signals.block(steering: Program.serves(arguments))
         let inheritance = Program.inherits(arguments) ? Inheritance.take() : Inheritance()
         var registry = ProviderRegistry()
@@ -17,6 +17,6 @@ enum Main {
         let work = Task.detached { completion.finish(await program.run(arguments)) }
         let code = completion.wait()
         work.cancel()
-        exit(code.rawValue)
+        ProcessEnd.leave(code.rawValue)
     }
 }

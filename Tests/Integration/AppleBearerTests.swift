@@ -58,6 +58,7 @@ import Testing
         Forgery(header: "alg", "\"rs256\""), Forgery(header: "alg", "[\"RS256\"]"),
         Forgery(header: "crit", "[\"exp\"]"),
         Forgery(header: "crit", "[]"), Forgery(header: "b64", "false"), Forgery(header: "zip", "\"DEF\""),
+        Forgery(header: "cty", "\"JWT\""), Forgery(header: "cty", "\"\""),
         Forgery(header: "enc", "\"A256GCM\""),
         Forgery("its own key in the header") { apple in
             let own = try SigningKey(apple.key.identifier)

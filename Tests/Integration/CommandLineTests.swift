@@ -1,3 +1,4 @@
+import MartletJSON
 import MartletTesting
 import Testing
 
@@ -17,12 +18,111 @@ import Testing
     }
 
     @Test func `wrong usage is exit 64`() throws {
-        let rows = [["fly"], ["run", "--nonsense"], ["check", "--config"], ["explain"], ["check", "extra", "words"]]
+        let rows = [
+            ["fly"], ["run", "--nonsense"], ["check", "--config"], ["explain"], ["check", "extra", "words"],
+            ["version", "extra"], ["schema", "extra"], ["--version", "extra"], ["help", "fly"],
+            ["check", "--format", "xml"],
+            [],
+        ]
         for arguments in rows {
             let result = try run(try Executable.martlet(), arguments)
             #expect(result.ending == .exited(64), "\(arguments): \(result)")
             #expect(!result.errorOutput.isEmpty && result.output.isEmpty, "\(arguments)")
         }
+    }
+
+    @Test func `nothing that is typed comes back where it may be a password`() throws {
+        for arguments in [
+            ["user", "add", "ada", "hunter2"], ["user", "hunter2", "ada"], ["user", "add", "ada", "--hunter2"],
+            ["user", "add", "ada", "--password=hunter2"], ["user", "list", "hunter2"], ["check", "hunter2"],
+            ["run", "--password=hunter2"], ["health", "--address", "hunter2"], ["run", "--listen", "hunter2"],
+            ["demo", "--listen", "hunter2"], ["explain", "--path", "/", "--header", "hunter2"],
+            ["user", "list", "--provider", "hunter2"], ["hunter2 is my password"],
+        ] {
+            let folder = try TemporaryFolder()
+            let path = try folder.write(Self.good, to: "config.yaml")
+            let more = ["health", "demo", "hunter2 is my password"].contains(arguments[0]) ? [] : ["--config", path]
+            let result = try run(try Executable.martlet(), arguments + more)
+            #expect(result.ending != .exited(0) && !result.errorOutput.isEmpty, "\(arguments): \(result)")
+            #expect(!result.description.contains("hunter2"), "\(arguments): \(result)")
+        }
+    }
+
+    @Test func `control bytes of arguments are written out`() throws {
+        let bell = "\u{1B}]0;x\u{7}"
+        for arguments in [
+            [bell], ["check", "--config", bell], ["run", "--config", bell], ["user", "list", "--config", bell],
+            ["explain", "--path", "/", "--config", bell], ["health", "--config", bell], ["check", "--\(bell)"],
+            ["init", "--config", "/nowhere/\(bell)"], ["help", bell],
+        ] {
+            let result = try run(try Executable.martlet(), arguments)
+            #expect(result.ending != .exited(0) && !result.description.contains("\u{1B}"), "\(arguments): \(result)")
+        }
+    }
+
+    @Test func `every command has a page of help`() throws {
+        let list = try Self.martlet("help")
+        let same = try Self.martlet("--help")
+        #expect(list.ending == .exited(0) && list.output == same.output)
+        let commands = [
+            "init", "run", "check", "explain", "demo", "simulate", "user", "schema", "health", "version", "help",
+        ]
+        for command in commands {
+            #expect(list.output.contains("\n  \(command) "), "\(command)")
+            let page = try Self.martlet(command, "--help")
+            #expect(page.ending == .exited(0) && page.output.hasPrefix("usage: martlet \(command)"), "\(page)")
+            let asked = try Self.martlet("help", command)
+            #expect(page.output == asked.output && page.errorOutput.isEmpty)
+        }
+        let near = try Self.martlet("chekc")
+        #expect(near.ending == .exited(64) && near.errorOutput.contains("did you mean 'check'?"), "\(near)")
+    }
+
+    @Test(arguments: ["schema", "version", "help", "check --config {}", "explain --path /x --config {}"])
+    func `output that cannot be written is exit 70`(command: String) throws {
+        let folder = try TemporaryFolder()
+        let path = try folder.write(Self.good, to: "config.yaml")
+        let line = "\(try Executable.martlet()) \(command.replacing("{}", with: path)) > /dev/full"
+        let result = try run("/bin/sh", ["-c", line])
+        #expect(result.ending == .exited(70), "\(result)")
+        #expect(result.errorOutput.contains("the output could not be written: No space left on device"), "\(result)")
+    }
+
+    @Test func `strict refuses warnings`() throws {
+        let text = Self.good + "providers: { apple: { kind: apple, audiences: [a] } }\n"
+        let folder = try TemporaryFolder()
+        let path = try folder.write(text, to: "config.yaml")
+        let lenient = try Self.martlet("check", "--config", path)
+        #expect(lenient.ending == .exited(0) && lenient.errorOutput.contains(": warning: "), "\(lenient)")
+        let strict = try Self.martlet("check", "--strict", "--config", path)
+        #expect(strict.ending == .exited(78) && strict.errorOutput.contains("config.unused"), "\(strict)")
+        #expect(
+            try Self.martlet("check", "--strict", "--config", try folder.write(Self.good, to: "b.yaml")).ending
+                == .exited(0))
+    }
+
+    @Test func `check as JSON`() throws {
+        func document(_ text: String, _ exit: Int32) throws -> JSONObject {
+            let folder = try TemporaryFolder()
+            let path = try folder.write(text, to: "config.yaml")
+            let result = try Self.martlet("check", "--format", "json", "--config", path)
+            #expect(result.ending == .exited(exit) && result.errorOutput.isEmpty, "\(result)")
+            let limits = JSONLimits(maximumDepth: 8, maximumBytes: 1 << 20)
+            return try #require(try JSON.parse(Array(result.output.utf8), limits: limits).object)
+        }
+        let good = try document(Self.good, 0)
+        #expect(good["ok"] == true && good["exit"] == 0 && good["errors"] == 0 && good["routes"] == 1)
+        let bad = try document(Self.good + "limmits: {}\n", 78)
+        #expect(bad["ok"] == false && bad["exit"] == 78 && bad["errors"] == 1 && bad["routes"] == .null)
+        let diagnostic = try #require(bad["diagnostics"]?.array?.first?.object)
+        #expect(diagnostic["severity"] == "error" && diagnostic["code"] == "config.unknown_key")
+        #expect(diagnostic["file"]?.string?.hasSuffix("/config.yaml") == true && diagnostic["column"] == 1)
+        #expect(diagnostic["line"]?.int64 ?? 0 > 1 && diagnostic["message"]?.string?.contains("limmits") == true)
+    }
+
+    @Test func `without a configuration the way to one is told`() throws {
+        let result = try Self.martlet("check", "--config", "/nonexistent/config.yaml")
+        #expect(result.ending == .exited(78) && result.errorOutput.contains("martlet init"), "\(result)")
     }
 
     @Test func `version is one line`() throws {
@@ -128,7 +228,7 @@ import Testing
         #expect(!good.output.contains(try apple.token()))
         let bad = try folder.write(try apple.token { $0.claims["aud"] = "\"other\"" }, to: "bad")
         let refused = try Self.martlet("explain", "--config", path, "--path", "/v1", "--token", bad)
-        #expect(refused.output.contains("audience"), "\(refused)")
+        #expect(refused.ending == .exited(1) && refused.output.contains("audience"), "\(refused)")
         let open = try Self.martlet(
             "explain", "--config", path, "--path", "/public/a", "--method", "POST", "--host", "a.test")
         #expect(open.ending == .exited(0) && open.output.contains("public"), "\(open)")

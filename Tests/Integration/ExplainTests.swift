@@ -1,3 +1,4 @@
+import MartletJSON
 import MartletTesting
 import Testing
 
@@ -30,12 +31,16 @@ import Testing
             try folder.write(config.text, to: "config.yaml")
         }
 
-        /// Runs the command, which has to succeed and to be silent about the token.
+        /// Runs the command, which has to end as its verdict says and to be silent about the token.
         func explain(_ arguments: String..., token: String? = nil) throws -> String {
             var all = ["explain", "--config", folder.file("config.yaml")] + arguments
             if let token { all += ["--token", try folder.write(token + "\n", to: "token")] }
             let result = try run(try Executable.martlet(), all)
-            guard result.ending == .exited(0) else { throw TestFailure("\(arguments): \(result)") }
+            let isForwarded = result.output.contains("forwarded: ")
+            let expected: Int32 = isForwarded ? 0 : result.output.contains("undecidable") ? 69 : 1
+            guard result.ending == .exited(expected), result.output.contains("verdict") else {
+                throw TestFailure("\(arguments): \(result)")
+            }
             if let token, token.utf8.count > 16 {
                 for part in token.split(separator: ".") where result.description.contains(part) {
                     throw TestFailure("a part of the token in \(result)")
@@ -60,7 +65,7 @@ import Testing
             [
                 "not public: its path does not match", "not hosted: its host does not match", "staff takes it",
                 "provider 'apple' (apple) judges", "ok   signature", "ok   audience",
-                "claim 'email' equals 'ada@example.com'",
+                "ok   authorize[1] email", "claim 'email' equals 'ada@example.com'",
                 "X-User-Email: ada@example.com", "x-debug, by this route", "Authorization, which is used up here",
                 "api: http://127.0.0.1:9", "GET /plans", "forwarded",
             ], not: ["FAIL"])
@@ -96,7 +101,7 @@ import Testing
         Self.expect(
             try stand.explain("--path", "/staff/plans", token: try stand.apple.token()),
             [
-                "ok   claim 'email_verified' equals true", "FAIL claim 'email'", "someone@example.com",
+                "ok   authorize[0] email_verified", "FAIL authorize[1] email ", "someone@example.com",
                 "policy.claim_mismatch",
                 "403 not_allowed",
             ], not: ["forwarded"])
@@ -170,7 +175,7 @@ import Testing
         for arguments in broken {
             let result = try run(
                 try Executable.martlet(), ["explain", "--config", stand.folder.file("config.yaml")] + arguments)
-            #expect(result.ending == .exited(0) && result.output.contains("400 request_invalid"), "\(result)")
+            #expect(result.ending == .exited(1) && result.output.contains("400 request_invalid"), "\(result)")
             #expect(!result.output.contains("\u{1B}"), "\(arguments)")
         }
         let long = "/" + String(repeating: "a", count: 9000)
@@ -183,7 +188,10 @@ import Testing
         stand.apple.stop()
         Self.expect(
             try stand.explain("--path", "/closed/a", token: token),
-            ["the provider is unavailable", "FAIL key", "apple.keys_unavailable", "503 auth_unavailable"])
+            [
+                "the provider is unavailable", "FAIL key", "apple.keys_unavailable", "undecidable",
+                "503 auth_unavailable",
+            ])
     }
 
     @Test func `a token from standard input`() throws {
@@ -206,5 +214,99 @@ import Testing
         let config = stand.folder.file("config.yaml")
         let missing = try run(martlet, ["explain", "--config", config, "--path", "/a", "--token", "/nonexistent"])
         #expect(missing.ending == .exited(64) && missing.errorOutput.contains("/nonexistent"), "\(missing)")
+    }
+
+    @Test func `a whole URL, and more header fields`() throws {
+        let stand = try Stand()
+        let token = try stand.apple.token()
+        Self.expect(
+            try stand.explain("--url", "https://api.example.com/v1/a?x=1", token: token),
+            ["GET /v1/a?x=1 at api.example.com,", "hosted takes it", "forwarded"])
+        Self.expect(try stand.explain("--url", "http://api.example.com:8080"), ["GET / at api.example.com:8080"])
+        Self.expect(
+            try stand.explain(
+                "--path", "/v1/a", "--header", "Host: api.example.com", "--header", "Authorization: Bearer \(token)",
+                "--header", "X_Auth-Subject: root", "--header", "X-Kept: 1", "--header", "X-Forwarded-For: 9.9.9.9"),
+            ["hosted takes it", "of this request's own: X_Auth-Subject, X-Forwarded-For", "forwarded"], not: [token])
+        // As a client that sends two of them.
+        Self.expect(
+            try stand.explain("--path", "/v1/a", "--header", "Host: a", "--host", "b"), ["400 request_invalid"])
+        Self.expect(
+            try stand.explain("--path", "/closed/a", "--header", "Authorization: Bearer abc", token: token),
+            ["400 request_invalid"])
+        Self.expect(
+            try stand.explain("--path", "/closed/a", "--header", "Authorization: Digest abc"),
+            ["auth.scheme_not_accepted"])
+    }
+
+    @Test func `somebody without a token`() throws {
+        let stand = try Stand()
+        let folder = try TemporaryFolder()
+        func explain(_ caller: String, _ path: String) throws -> String {
+            try stand.explain("--path", path, "--as", try folder.write(caller, to: "caller.json"))
+        }
+        Self.expect(
+            try explain(
+                #"{"provider":"apple","subject":"usr_ann","claims":{"email_verified":true,"email":"ada@example.com"}}"#,
+                "/staff/a"),
+            ["provider 'apple'", "is usr_ann", "ok   authorize[0]", "X-User-Email: ada@example.com", "forwarded"])
+        Self.expect(
+            try explain(#"{"email_verified":true,"email":"eve@example.com"}"#, "/staff/a"),
+            ["is apple:someone", "FAIL authorize[1] email ", "403 not_allowed"])
+        Self.expect(try explain(#"{"provider":"other"}"#, "/staff/a"), ["401", "auth.provider_not_on_route"])
+        Self.expect(try explain(#"{"provider":"other"}"#, "/public/a"), ["forwarded"])
+        for broken in [
+            "", "[]", "{", #"{"claims":1}"#, #"{"claims":{},"sub":"x"}"#, #"{"subject":1}"#, #"{"auth_time":"now"}"#,
+        ] {
+            let path = try folder.write(broken, to: "broken.json")
+            let result = try run(
+                try Executable.martlet(),
+                ["explain", "--config", stand.folder.file("config.yaml"), "--path", "/staff/a", "--as", path])
+            #expect(result.ending == .exited(64) && !result.errorOutput.isEmpty, "\(broken): \(result)")
+        }
+    }
+
+    @Test func `as JSON`() throws {
+        let stand = try Stand()
+        func document(_ arguments: [String]) throws -> JSONObject {
+            let result = try run(
+                try Executable.martlet(),
+                ["explain", "--config", stand.folder.file("config.yaml"), "--json"] + arguments)
+            let limits = JSONLimits(maximumDepth: 16, maximumBytes: 1 << 20)
+            let object = try #require(try JSON.parse(Array(result.output.utf8), limits: limits).object)
+            let outcome = object["verdict"]?.object?["outcome"]?.string
+            #expect(result.ending == .exited(outcome == "forwarded" ? 0 : 1), "\(result)")
+            return object
+        }
+        let token = try stand.folder.write(try stand.apple.token(), to: "token")
+        let refused = try document(["--path", "/staff/a", "--token", token])
+        #expect(refused["route"]?.object?["name"] == "staff" && refused["provider"]?.object?["name"] == "apple")
+        let conditions = try #require(refused["conditions"]?.array)
+        #expect(
+            conditions.map { $0.object?["condition"]?.string } == ["authorize[0] email_verified", "authorize[1] email"])
+        #expect(conditions.map { $0.object?["ok"]?.bool } == [true, false])
+        #expect(refused["verdict"]?.object?["status"] == 403 && refused["verdict"]?.object?["code"] == "not_allowed")
+        #expect(refused["verdict"]?.object?["reason"] == "policy.claim_mismatch")
+        let forwarded = try document(["--path", "/closed/a?b", "--token", token, "--header", "X-Auth-Email: me"])
+        let headers = try #require(forwarded["headers"]?.array).map { $0.object?["name"]?.string }
+        #expect(headers.contains("X-Auth-Subject") && headers.contains("X-Auth-Provider"))
+        #expect(
+            forwarded["removed_headers"] == ["X-Auth-Email"] && forwarded["upstream"]?.object?["path"] == "/closed/a")
+        #expect(forwarded["principal"]?.object?["claims"]?.object?["email_verified"] == true)
+        #expect(try document(["--path", "/nowhere"])["route"] == .null)
+    }
+
+    @Test func `wrong usage`() throws {
+        let stand = try Stand()
+        for arguments in [
+            [], ["--url", "api.example.com/v1"], ["--url", "https://u@a/"], ["--url", "https://a/", "--path", "/"],
+            ["--url", "https://a/", "--host", "a"], ["--path", "/", "--header", "nothing"],
+            ["--path", "/", "--header", ": x"], ["--path", "/", "--as", "a", "--token", "b"],
+            ["--path", "/", "--as", "a", "--header", "authorization: Basic eA=="],
+        ] {
+            let result = try run(
+                try Executable.martlet(), ["explain", "--config", stand.folder.file("config.yaml")] + arguments)
+            #expect(result.ending == .exited(64) && result.output.isEmpty, "\(arguments): \(result)")
+        }
     }
 }

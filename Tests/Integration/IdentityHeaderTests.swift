@@ -34,7 +34,9 @@ import Testing
         "X-Auth-Subject", "x-auth-subject", "X-AUTH-SUBJECT", "X_Auth_Subject", "x_auth-subject", "X-Auth_Subject",
         "X.Auth.Subject",
         "X-Auth-Provider", "X-Auth-Email", "X_AUTH_EMAIL", "X-Auth-Anything", "x_auth_roles", "X-Auth-",
-        "X-Auth-Assertion",
+        "X-Auth-Assertion", "X--Auth-Subject", "-x-auth-subject", "XAuthSubject", "X!Auth!Subject", "X~Auth~Anything",
+        "x*auth*subject", "XAuth-Roles", ".X-Auth-Email", "X-Auth-Email.", "X-%41uth-Subject", "X%2DAuth-Subject",
+        "Any%Name",
     ]
 
     @Test(arguments: ["/public/a", "/maybe/a", "/closed"])
@@ -78,6 +80,7 @@ import Testing
         try withAppleGateway(routes: Self.custom) { gateway, upstream, apple throws in
             let forged = [
                 ("X-User-Id", "forged"), ("x_user_id", "forged"), ("X-GONE", "forged"), ("X_Default", "forged"),
+                ("XUserId", "forged"), ("x|user|id", "forged"), ("X__User__Id", "forged"), ("-X-User-Id", "forged"),
             ]
             #expect(try gateway.get("/public/a", forged).status == 200)
             #expect(try gateway.get("/v1", forged + bearer(apple.token())).status == 200)

@@ -144,6 +144,45 @@ import Testing
         }
     }
 
+    @Test func `instances that start at once ask the issuer once`() throws {
+        let apple = try AppleFixture()
+        let redis = try RedisServer()
+        var config = GatewayConfig(
+            endpoints: ["builtin:echo"], providers: apple.provider(), routes: GatewayConfig.closed)
+        for round in 1...3 {
+            config.more = "store: { url: \"\(redis.url)\", key_prefix: \"round\(round):\" }"
+            let text = config.text
+            let starting = (0..<4).map { _ in Background { try Gateway(text) } }
+            let gateways = try starting.map { try $0.value() }
+            for gateway in gateways {
+                #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
+                try gateway.stop()
+            }
+            let lines = gateways.flatMap(\.log).filter { ["warning", "warn"].contains($0["level"] ?? "") }
+            #expect(apple.fetches == round, "\(lines)")
+        }
+    }
+
+    @Test func `a key that the issuer could not be asked about is 503 until it answers`() throws {
+        let more = "jwks: { unknown_kid_cooldown: 2s, fetch_timeout: 1s }"
+        try withAppleGateway(more: more) { gateway, upstream, apple throws in
+            #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
+            let fresh = try SigningKey("fresh")
+            let token = try Token(kid: fresh.identifier).signed(by: fresh)
+            apple.stop()
+            for _ in 0..<3 { expectUnavailable(try gateway.get("/closed", bearer(token))) }
+            #expect(try gateway.get("/closed", bearer(apple.token(subject: "another"))).status == 200)
+            try apple.restart()
+            apple.setKeys([apple.key, fresh])
+            try waitUntil("the key is found", within: .seconds(20)) {
+                let answer = try gateway.get("/closed", bearer(token))
+                #expect(answer.status != 401)
+                return answer.status == 200
+            }
+            #expect(upstream.requests.count == 3)
+        }
+    }
+
     @Test func `a key that joins is found by the first token that names it`() throws {
         try withAppleGateway { gateway, _, apple throws in
             #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)

@@ -91,6 +91,45 @@ import Testing
         }
     }
 
+    @Test func `a connection that says nothing gives its place to a new one`() throws {
+        try withOpenGateway(server: "workers: 1\nlimits: { connections: 3 }") { gateway, _ throws in
+            let served = try gateway.connect()
+            #expect(try served.exchange("GET", "/").status == 200)
+            let silent = try gateway.connect()
+            let half = try gateway.connect()
+            try half.send("GET / HTTP/1.1\r\nHost: a\r\n")
+            // Young ones are left alone.
+            #expect(try gateway.connect().response().status == 503)
+            pause(.milliseconds(1300))
+            let first = try gateway.connect()
+            #expect(try first.exchange("GET", "/").status == 200)
+            let second = try gateway.connect()
+            #expect(try second.exchange("GET", "/").status == 200)
+            #expect(silent.socket.isEnded(within: .seconds(2)) && half.socket.isEnded(within: .seconds(2)))
+            // Those that have been answered stay.
+            #expect(try gateway.connect().response().status == 503)
+            for client in [served, first, second] { #expect(try client.exchange("GET", "/").status == 200) }
+        }
+    }
+
+    @Test func `an upload that trickles gives its place to a new connection`() throws {
+        try withOpenGateway(server: "workers: 1\nlimits: { connections: 2 }") { gateway, upstream throws in
+            let served = try gateway.connect()
+            #expect(try served.exchange("GET", "/").status == 200)
+            let slow = try gateway.connect()
+            try slow.send("POST", "/", [("Content-Length", "100000")])
+            try slow.send("a little")
+            pause(.milliseconds(1300))
+            let other = try gateway.connect()
+            #expect(try other.exchange("GET", "/").status == 200)
+            expectRefusal(try slow.response(), 503, "overloaded")
+            #expect(slow.socket.isEnded(within: .seconds(2)))
+            try waitUntil("the request that was cut is ended upstream") {
+                upstream.requests.contains { $0.end == .truncated }
+            }
+        }
+    }
+
     @Test func `one address may not take every connection`() throws {
         try withOpenGateway(server: "workers: 1\nlimits: { connections_per_address: 2 }") { gateway, _ throws in
             let held = try (0..<2).map { _ in try gateway.connect() }

@@ -40,6 +40,42 @@ import Testing
         }
     }
 
+    @Test func `a refused request is told by its target, without the query`() throws {
+        try withOpenGateway { gateway, _ throws in
+            let rows = [
+                ("GET //x", "//x"), ("GET /../x?secret=query", "/../x?"), ("GET ?\u{540D}=secret=query", "?"),
+                ("GET /a b", "/a%20b"),
+                ("post /a", "/a"), ("CONNECT a:1", "a:1"), ("OPTIONS *", "*"),
+            ]
+            for (line, path) in rows {
+                let (answer, _) = try gateway.raw("\(line) HTTP/1.1\r\nHost: a\r\n\r\n")
+                let identifier = answer["X-Request-Id"] ?? "none"
+                try waitUntil("the line is there") { gateway.log.contains { $0["request_id"] == identifier } }
+                let found = gateway.log.first { $0["request_id"] == identifier }
+                #expect(
+                    found?["path"] == path && found?["method"] == line.split(separator: " ").first.map(String.init),
+                    "\(line)")
+            }
+            #expect(!gateway.everything.contains("secret=query"))
+        }
+    }
+
+    @Test func `bytes_out counts bodies alone, our own answers' too`() throws {
+        try withOpenGateway(routes: "- { name: a, match: { path: /a }, auth: none, upstream: api }") {
+            gateway, _ throws in
+            let peer = try HTTP2Peer(to: gateway.endpoint)
+            let stream = try peer.outcome(of: try peer.request(["GET /none HTTP/1.1", "Host: a"], ends: true))
+            let framed = stream.value(of: "x-request-id") ?? "none"
+            let answers = [try gateway.get("/none"), try gateway.get("/a"), try gateway.exchange("HEAD", "/none")]
+            let rows = answers.map { ($0["X-Request-Id"] ?? "none", $0.body.count) } + [(framed, stream.body.count)]
+            for (identifier, count) in rows {
+                try waitUntil("the line is there") { gateway.log.contains { $0["request_id"] == identifier } }
+                #expect(gateway.log.first { $0["request_id"] == identifier }?["bytes_out"] == "\(count)")
+            }
+            #expect(rows[0].1 > 0 && rows[2].1 == 0 && rows[3].1 > 0)
+        }
+    }
+
     @Test func `the fine reason of a refusal is in the log alone`() throws {
         try withAppleGateway { gateway, _, apple throws in
             let answer = try gateway.get("/closed", bearer(apple.token { $0.claims["aud"] = "\"other\"" }))

@@ -30,6 +30,7 @@ import Testing
             "/%f8%88%80%80%80",
             "/%C3", "/%C3x", "/%80", "/%", "/%2", "/%zz", "/a%", "/a%4", "/a%2g", "/a%u0041", "/a%25b", "/%252e%252e/",
             "/..;x/", "/.;/a", "/a/..;", "/a/%2e%2e;x=1/b", "/a/.%2E;/b", "/a#b", "/a?b#c", "/#", "a", "?x", "",
+            "/a%EF%BC%8Fb", "/%EF%BC%8E%EF%BC%8E/a", "/%E2%80%A5/a", "/%EF%BC%BC", "/%EF%BC%85", "/%E2%84%80",
         ]
         try withOpenGateway { gateway, upstream throws in
             for target in rows {
@@ -60,6 +61,23 @@ import Testing
             expectRefusal(try gateway.get("/one/a/b"), 404, "no_route")
             expectRefusal(try gateway.get("/one/a%5Cb"), 400, "request_invalid")
             expectRefusal(try gateway.get("/one/%2e%2e"), 400, "request_invalid")
+        }
+    }
+
+    @Test func `slashes in a row become one where the configuration says so`() throws {
+        let routes = """
+            - { name: one, match: { path: /one/* }, auth: none, upstream: api }
+            - { name: root, match: { path: / }, auth: none, upstream: api }
+            """
+        try withOpenGateway(server: "paths: { repeated_slash: merge }", routes: routes) { gateway, upstream throws in
+            for (target, forwarded) in [
+                ("//one///a", "/one/a"), ("/one/a", "/one/a"), ("//", "/"), ("//one//%61?b//c", "/one/a?b//c"),
+            ] {
+                #expect(try gateway.get(target).status == 200, "\(target)")
+                #expect(upstream.requests.last?.target == forwarded, "\(target)")
+            }
+            expectRefusal(try gateway.get("//one//../a"), 400, "request_invalid")
+            expectRefusal(try gateway.get("//one//"), 404, "no_route")
         }
     }
 
@@ -136,6 +154,26 @@ import Testing
             let allowed = Set((answer["Allow"] ?? "").split(separator: ",").map { String($0.filter { $0 != " " }) })
             #expect(allowed.isSuperset(of: ["GET", "PUT"]) && !allowed.contains("DELETE"))
             #expect(upstream.requests.count == 1)
+        }
+    }
+
+    @Test func `a method in another letter case is refused, whatever the routes say`() throws {
+        let routes = """
+            - { name: write, match: { path: /m/**, methods: [POST, PURGE] }, auth: none, upstream: api }
+            - { name: all, match: { path: /** }, auth: none, upstream: api }
+            """
+        try withOpenGateway(routes: routes) { gateway, upstream throws in
+            for method in ["post", "Delete", "purge", "gET"] {
+                let (answer, _) = try gateway.raw("\(method) /m/a HTTP/1.1\r\nHost: a\r\n\r\n")
+                expectRefusal(answer, 400, "request_invalid", method)
+                let peer = try HTTP2Peer(to: gateway.endpoint)
+                let stream = try peer.outcome(of: try peer.request(["\(method) /m/a HTTP/1.1", "Host: a"], ends: true))
+                #expect(stream.head.hasPrefix("HTTP/1.1 400"), "\(method): \(stream)")
+            }
+            try waitUntil("the log says why") { gateway.log.count { $0["reason"] == "request.method_case" } == 8 }
+            #expect(upstream.requests.isEmpty)
+            #expect(try gateway.exchange("PURGE", "/m/a").status == 200)
+            #expect(try gateway.exchange("FOO", "/m/a").status == 200)
         }
     }
 

@@ -169,6 +169,22 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "zz\r\n", "3\r\nabc\r\nzz\r\n", "3\r\nabcd\r\n", "0\r\nBad Name: 1\r\n\r\n", "3\nabc\r\n0\r\n\r\n",
+    ])
+    func `chunks that are bad in the segment of the head are a bad answer, told as one`(_ chunks: String) throws {
+        let script: ScriptedUpstream.Script = {
+            try $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
+            $0.closes = true
+        }
+        try withOpenGateway(script: script) { gateway, _ throws in
+            expectRefusal(try gateway.get("/"), 502, "upstream_invalid", chunks)
+            let peer = try HTTP2Peer(to: gateway.endpoint)
+            let stream = try peer.outcome(of: try peer.request(["GET / HTTP/1.1", "Host: a"], ends: true))
+            #expect(stream.head.hasPrefix("HTTP/1.1 502") && stream.hasEnded && stream.reset == nil, "\(stream)")
+        }
+    }
+
     @Test func `HEAD has the fields of an answer and no body`() throws {
         let script: ScriptedUpstream.Script = { try $0.respond(200, [("X-A", "1")], body: "12345") }
         try withOpenGateway(script: script) { gateway, upstream throws in

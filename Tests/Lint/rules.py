@@ -49,6 +49,7 @@ def check_file(target, folder, allowed, targets, source):
     yield from check_sizes(source)
     if shipped:
         yield from check_traps(source)
+        yield from check_differences(target["name"], source)
         yield from check_concurrency(target["name"], source)
         yield from check_documentation(source)
 
@@ -94,6 +95,22 @@ def check_traps(source):
     for rule, pattern, text in TRAPS:
         for match in pattern.finditer(source.code):
             yield source.line_of(match.start()), rule, text
+
+
+STORE_ROOMS = {"MartletSession", "MartletRedis", "MartletAccounts", "MartletSignIn"}
+"""Rooms that hold numbers which a store handed back, such as ends and expiries."""
+
+DIFFERENCE = re.compile(r"(?<=[\w)\]]) - (?=[A-Za-z_(.])(?![\w.]*\.count\b)")
+
+
+def check_differences(name, source):
+    """A difference of two such numbers traps when it overflows: it is made by `since`, `&-` or with a check."""
+    if name not in STORE_ROOMS:
+        return
+    for match in DIFFERENCE.finditer(source.code):
+        if not source.code[: match.start()].endswith(".count"):
+            text = "an unchecked '-' in a room that reads numbers from a store"
+            yield source.line_of(match.start()), "unchecked-difference", text
 
 
 UNCHECKED = re.compile(r"nonisolated\(unsafe\)|@unchecked\s+Sendable")

@@ -18,6 +18,7 @@ PACKAGE = {
         {"name": "MartletCore", "dependencies": []},
         {"name": "MartletIO", "dependencies": [{"byName": ["MartletCore", None]}]},
         {"name": "MartletProvider", "dependencies": [{"byName": ["MartletCore", None]}]},
+        {"name": "MartletSession", "dependencies": []},
         {"name": "Good", "path": "Sources/Good", "dependencies": [{"target": ["MartletCore", None]}]},
         {"name": "Bad", "path": "Sources/Bad", "dependencies": []},
         {
@@ -68,6 +69,10 @@ public struct Good: Hashable {
     "Sources/Bad/Documentation2.swift": "struct A {\n    package static func a() {}\n}\n",
     "Plugins/BadProvider/Import.swift": "import MartletProvider\nimport MartletIO\n",
     "Plugins/BundledProviders/Import.swift": "import BadProvider\nimport MartletCore\n",
+    "Sources/MartletSession/Difference.swift": (
+        "let a = b - 1\nlet a = b.count - c\nlet a = b - c.count\nlet a = b &- c\nlet a = b - c\nlet a = -b\n"
+    ),
+    "Sources/MartletIO/Difference.swift": "let a = b - c\n",
     "Sources/MartletIO/Fine.swift": "final class A: @unchecked Sendable {}\n",
 }
 
@@ -82,6 +87,7 @@ EXPECTED = {
     ("Sources/Bad/FatalError.swift", 1, "no-fatal-error"),
     ("Sources/Bad/ForceUnwrap.swift", 1, "no-force-unwrap"),
     ("Sources/Bad/Unchecked.swift", 1, "unchecked-concurrency"),
+    ("Sources/MartletSession/Difference.swift", 5, "unchecked-difference"),
     ("Sources/Bad/Documentation.swift", 2, "documentation"),
     ("Sources/Bad/Documentation2.swift", 2, "documentation"),
     ("Plugins/BadProvider/Import.swift", 2, "plugin-import"),

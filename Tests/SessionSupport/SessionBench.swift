@@ -35,14 +35,19 @@ package struct SessionBench: Sendable {
     package func advance(_ span: Duration) { now.withLock { $0 += span.wholeMilliseconds } }
 
     /// Makes a session.
-    package func login(_ subject: String = "usr_ann", provider: String = "apple") async throws -> IssuedTokens {
-        try await store.create(subject: subject, provider: provider, identity: .ann)
+    package func login(
+        _ subject: String = "usr_ann", provider: String = "apple", client: SessionClient = SessionClient()
+    ) async throws -> IssuedTokens {
+        try await store.create(subject: subject, provider: provider, identity: .ann, client: client)
     }
 
     /// Judges an access token.
-    package func judge(_ token: Secret) async throws(AuthenticationError) -> ProvenSession {
+    package func judge(
+        _ token: Secret, from address: [UInt8] = []
+    ) async throws(AuthenticationError) -> ProvenSession {
         try await store.judge(
-            Credential(bearer: token.copy), in: AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never))
+            Credential(bearer: token.copy),
+            in: AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never, client: nil, address: address))
     }
 
     /// Why the store does not take an access token; `nil` if it does.
@@ -91,4 +96,11 @@ extension Secret {
     /// A copy of its own: the secret's storage is wiped with its owner.
     package var copy: [UInt8] { withBytes { $0.map { $0 } } }
     package var text: String { String(decoding: copy, as: UTF8.self) }
+}
+
+extension SessionStore {
+    /// Exchanges a refresh token from nowhere.
+    package func refresh(_ token: Secret) async throws(SessionError) -> IssuedTokens {
+        try await refresh(token, from: [])
+    }
 }

@@ -19,10 +19,11 @@ package final class TemporaryFolder: Sendable {
         try write(bytes: Array(text.utf8), to: name)
     }
 
-    /// Writes a file and answers its path.
+    /// Writes a file that only its owner may read, and answers its path.
     @discardableResult package func write(bytes: [UInt8], to name: String) throws -> String {
         let target = file(name)
         try Data(bytes).write(to: URL(fileURLWithPath: target), options: .atomic)
+        try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: target)
         return target
     }
 }

@@ -28,7 +28,7 @@ struct LoginPost {
         authorizationCode = code.flatMap { $0.count == 0 ? nil : $0 }
         nonce = try Self.given(form.text("nonce"))
         let name = try form.object("full_name").map { (object) throws(AuthenticationError) in
-            try Self.name(in: object, "given_name", "family_name")
+            try Self.name(in: object, "given_name", "family_name") { ["full_name", $0] }
         }
         let user = try Self.given(form.text("user"))
         // Apple's web page posts what it calls `user` as JSON.
@@ -47,24 +47,27 @@ struct LoginPost {
     private static func nameOfWebUser(_ text: String) throws(AuthenticationError) -> String? {
         let limits = JSONLimits(maximumDepth: 4, maximumBytes: longestUser)
         guard let user = (try? JSON.parse(Array(text.utf8), limits: limits))?.object else {
-            throw .malformed(.signInBadMember)
+            throw badUser
         }
         switch user["name"] {
         case nil, .null: return nil
-        case .object(let name): return try self.name(in: name, "firstName", "lastName")
-        default: throw .malformed(.signInBadMember)
+        case .object(let name): return try self.name(in: name, "firstName", "lastName") { _ in ["user"] }
+        default: throw badUser
         }
     }
 
+    private static let badUser = AuthenticationError.malformed(
+        .signInBadMember, BodyError("user", .invalid, detail: "`user` begins as Apple's JSON and is none."))
+
     private static func name(
-        in object: JSONObject, _ given: String, _ family: String
+        in object: JSONObject, _ given: String, _ family: String, at path: (String) -> [String]
     ) throws(AuthenticationError) -> String? {
         var parts: [String] = []
         for member in [given, family] {
             switch object[member] {
             case nil, .null: break
             case .string(let text): parts.append(text)
-            default: throw .malformed(.signInBadMember)
+            default: throw .malformed(.signInBadMember, BodyError(path(member), .unknownType))
             }
         }
         return DisplayName.clean(parts)

@@ -8,6 +8,8 @@ public struct PasswordConfiguration: ConfigurationDecodable {
     let throttle: ThrottleLimits
     /// How short a new password may be, in code points.
     let minimumLength: Located<Int>
+    /// Whether routes take `Authorization: Basic`.
+    let takesBasic: Bool
 
     public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let here = reader.location
@@ -22,6 +24,7 @@ public struct PasswordConfiguration: ConfigurationDecodable {
                     + "not \(length.value)")
         }
         minimumLength = length
+        takesBasic = reader.optional("basic", default: true)
     }
 
     private enum Defaults {
@@ -43,6 +46,9 @@ extension PasswordConfiguration {
             .optional(
                 "min_length", .integer(Defaults.lengths), default: "8",
                 "How short a new password may be, in characters."),
+            .optional(
+                "basic", .boolean, default: "true",
+                "Whether routes take `Authorization: Basic`; without it names and passwords are for logins alone."),
         ])
     }
 

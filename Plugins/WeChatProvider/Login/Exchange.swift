@@ -119,7 +119,7 @@ struct Exchange: Sendable {
         let bytes = encrypted.text.withBytes { $0 } + [0] + encrypted.vector.withBytes { $0 }
         let digest = Base64URL.encode(SHA256.digest(Array(post.app.id.utf8) + [0] + bytes))
         do throws(StoreError) {
-            return try await context.store.setIfAbsent(
+            return try await context.store.partition(.codes).setIfAbsent(
                 [1], for: context.storeKey("data:\(digest)"), lifetime: Self.dataMemory)
         } catch {
             throw .storeUnavailable(error)

@@ -35,7 +35,8 @@ struct MiniProgramData: Sendable {
         switch (try form.secret(first), try form.secret(second)) {
         case (nil, nil): return nil
         case (let first?, let second?): return (first, second)
-        default: throw .malformed(.signInMissingMember)
+        case (nil, _): throw form.missing(first)
+        case (_, nil): throw form.missing(second)
         }
     }
 

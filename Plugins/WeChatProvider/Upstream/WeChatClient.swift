@@ -3,17 +3,20 @@ internal import MartletProvider
 
 /// Asks WeChat, judges what kind of answer comes, and keeps the figures.
 ///
-/// Nothing is ever sent twice.
+/// No code is ever sent twice.
 struct WeChatClient: Sendable {
     /// One of WeChat's endpoints, by its name in logs.
     enum Call: String, Sendable {
         case exchange, userinfo, jscode2session
+
+        /// A code is good for one call, and WeChat takes a second one for a theft.
+        var isRepeatable: Bool { self == .userinfo }
     }
 
     /// With less time than this left, nothing is sent.
     private static let shortest = Duration.milliseconds(100)
 
-    private let http: any HTTPCalling
+    private var http: any HTTPCalling
     private let clock: Clock
     private let logger: Logger
     private let timeout: Duration
@@ -30,6 +33,21 @@ struct WeChatClient: Sendable {
     /// Whether a call may still be made before a deadline.
     func hasTime(until deadline: MonotonicTime) -> Bool { patience(until: deadline) >= Self.shortest }
 
+    /// The same with the right to make its calls at once, one after the other; waits for that.
+    /// - Throws: `wechat.overloaded` when too many calls are under way.
+    func reserved(until deadline: MonotonicTime) async throws(AuthenticationError) -> WeChatClient {
+        let left = deadline.since(clock.monotonicTime)
+        var client = self
+        do throws(HTTPCallError) {
+            // What is left afterwards is to be enough for a call.
+            client.http = try await http.reserve(within: max(left - timeout, left / 2))
+        } catch {
+            logger.warning("a code cannot be sent yet", ("code", error.code.rawValue))
+            throw .overloaded(error)
+        }
+        return client
+    }
+
     /// Makes one call.
     /// - Parameters:
     ///   - call: which endpoint it is.
@@ -45,7 +63,9 @@ struct WeChatClient: Sendable {
         let answer: HTTPAnswer
         do throws(HTTPCallError) {
             answer = try await http.send(
-                HTTPCall(url, timeout: patience(until: deadline), maximumBytes: WeChatAnswer.maximumBytes))
+                HTTPCall(
+                    url, timeout: patience(until: deadline), maximumBytes: WeChatAnswer.maximumBytes,
+                    isRepeatable: call.isRepeatable))
         } catch {
             logger.warning(
                 "wechat gave no answer", ("call", call.rawValue), ("app", app), ("code", error.code.rawValue))

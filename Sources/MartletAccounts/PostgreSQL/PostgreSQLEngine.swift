@@ -19,6 +19,8 @@ struct PostgreSQLOptions: Sendable {
     var maximumWaiting = 1024
     /// Calls that read and share a connection.
     var maximumPipelined = 32
+    /// The server refuses every change of the session, and the schema stays as it is.
+    var isReadOnly = false
 }
 
 /// PostgreSQL through libpq, never blocking, on the service loop.

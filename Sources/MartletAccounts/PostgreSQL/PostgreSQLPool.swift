@@ -113,7 +113,8 @@ extension PostgreSQLPool {
             ("statement_timeout", options.callTimeout), ("lock_timeout", options.lockTimeout),
             ("idle_in_transaction_session_timeout", options.idleTimeout),
         ]
-        let queries = settings.map { Query(.plain("SET \($0.0) = \($0.1.wholeMilliseconds)")) }
+        var queries = settings.map { Query(.plain("SET \($0.0) = \($0.1.wholeMilliseconds)")) }
+        if options.isReadOnly { queries.append(Query(.plain("SET default_transaction_read_only = on"))) }
         let timer = guardBirth(slot, within: options.callTimeout)
         slot.connection?.send(queries) { [weak self, weak slot] answer in
             timer.cancel()
@@ -193,16 +194,18 @@ extension PostgreSQLPool {
     private func checkSchema(_ slot: PostgreSQLSlot) {
         let wanted = configuration.schema
         ask(wanted.isThere, slot) { [weak self] isThere in
-            guard isThere else { return self?.upgrade(slot) ?? () }
+            guard isThere else { return self?.upgrade(slot, from: .schemaMissing) ?? () }
             self?.ask(wanted.version, slot) { version in
                 if version > wanted.latest { return self?.schemaFailed(slot, .schemaNewer) ?? () }
-                if version < wanted.latest { return self?.upgrade(slot) ?? () }
+                if version < wanted.latest { return self?.upgrade(slot, from: .schemaOutdated) ?? () }
                 self?.schemaIsCurrent()
             }
         }
     }
 
-    private func upgrade(_ slot: PostgreSQLSlot) {
+    /// - Parameter found: why, for a store that is only read and has to leave it so.
+    private func upgrade(_ slot: PostgreSQLSlot, from found: AccountError) {
+        guard !configuration.options.isReadOnly else { return schemaFailed(slot, found) }
         guard let connection = slot.ready else { return schemaFailed(slot, .connectionLost) }
         let deadline = clock.monotonicTime + configuration.options.upgradeTimeout
         let work = PostgreSQLChange(configuration.schema.upgrade, deadline: deadline) { [weak self] result in

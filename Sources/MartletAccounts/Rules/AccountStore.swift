@@ -49,6 +49,16 @@ struct AccountStore: AccountStoring {
         guard TextRules.isKey(subject) else { return [] }
         return try await engine.read(rules.identities(of: subject))
     }
+
+    func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] {
+        guard TextRules.isKey(subject) else { return [] }
+        return try await engine.read(rules.linkedIdentities(of: subject))
+    }
+
+    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {
+        guard TextRules.isKey(subject), TextRules.isKey(provider) else { return }
+        try await engine.change(rules.noteLogin(of: subject, with: provider, at: now))
+    }
 }
 
 /// Which texts both databases can hold, compare and index alike.

@@ -97,6 +97,21 @@ struct IdentityRules: Sendable {
             try ListedIdentity.read(answers[0]).map(\.identity)
         }
     }
+
+    /// The same as their owner is shown them.
+    func linkedIdentities(of subject: String) -> Reading<[LinkedIdentity]> {
+        Reading(queries: [Query(.identities, .text(subject))]) { answers throws(AccountError) in
+            try ListedIdentity.read(answers[0]).map { listed in
+                LinkedIdentity(
+                    provider: listed.identity.provider, linkedAt: listed.linkedAt, lastLoginAt: listed.lastLoginAt)
+            }
+        }
+    }
+
+    /// Notes a login.
+    func noteLogin(of subject: String, with provider: String, at now: UnixTime) -> Step<Void> {
+        .commit([Query(.noteLogin, .text(subject), .text(provider), .integer(now.seconds))]) { _ in }
+    }
 }
 
 // MARK: - Queries
@@ -154,6 +169,8 @@ extension IdentityRules {
 struct ListedIdentity: Sendable {
     let id: String
     let identity: AccountIdentity
+    let linkedAt: UnixTime
+    let lastLoginAt: UnixTime?
 
     /// Reads the rows of `identities`: one for each subject, together by identity.
     static func read(_ rows: [Row]) throws(AccountError) -> [ListedIdentity] {
@@ -166,7 +183,11 @@ struct ListedIdentity: Sendable {
                 list.removeLast()
             }
             if !subject.hasSameBytes(as: main) { subjects.append(subject) }
-            list.append(ListedIdentity(id: id, identity: AccountIdentity(provider: provider, subjects: subjects)))
+            list.append(
+                ListedIdentity(
+                    id: id, identity: AccountIdentity(provider: provider, subjects: subjects),
+                    linkedAt: UnixTime(seconds: try row.integer(4)),
+                    lastLoginAt: try row.optionalInteger(5).map { UnixTime(seconds: $0) }))
         }
         return list
     }

@@ -79,6 +79,7 @@ extension Schema {
         [
             Migration(version: 1, statements: accountTables(dialect)),
             Migration(version: 2, statements: userTables(dialect)),
+            Migration(version: 3, statements: loginTimes(dialect)),
         ]
     }
 
@@ -129,6 +130,11 @@ extension Schema {
             )\(words.strict)
             """
         ]
+    }
+
+    /// Null for identities that were there before, until the next login.
+    private static func loginTimes(_ dialect: Dialect) -> [String] {
+        ["ALTER TABLE identities ADD COLUMN last_login_at \(Words(dialect).integer)"]
     }
 
     /// The same types under the names that each database has for them.

@@ -18,6 +18,7 @@ enum Statement: Sendable, Hashable {
     case setMainSubject
     case setKeptClaims
     case removeIdentity
+    case noteLogin
 
     case findUser
     case users
@@ -59,6 +60,11 @@ enum Statement: Sendable, Hashable {
         case .setMainSubject: "UPDATE identities SET subject = $2 WHERE id = $1"
         case .setKeptClaims: "UPDATE accounts SET kept_claims = $2 WHERE subject = $1"
         case .removeIdentity: "DELETE FROM identities WHERE id = $1"
+        case .noteLogin:
+            """
+            UPDATE identities SET last_login_at = $3 \
+            WHERE account = $1 AND provider = $2 AND coalesce(last_login_at, 0) < $3
+            """
         case .findUser: "SELECT \(Statement.userColumns) FROM users WHERE key = $1"
         case .users: "SELECT \(Statement.userColumns) FROM users ORDER BY key"
         case .addUser:
@@ -84,7 +90,7 @@ enum Statement: Sendable, Hashable {
         """
 
     private static let listed = """
-        SELECT s.subject, i.id, i.provider, i.subject FROM identity_subjects s \
+        SELECT s.subject, i.id, i.provider, i.subject, i.created_at, i.last_login_at FROM identity_subjects s \
         JOIN identities i ON i.id = s.identity JOIN accounts a ON a.subject = i.account \
         WHERE i.account = $1 ORDER BY i.created_at, i.id, s.subject
         """

@@ -25,6 +25,12 @@ struct Row: Sendable {
         return text
     }
 
+    /// A column that is a whole number or null.
+    func optionalInteger(_ index: Int) throws(AccountError) -> Int64? {
+        guard columns.indices.contains(index) else { throw .corrupt }
+        return columns[index] == nil ? nil : try integer(index)
+    }
+
     /// A column that is a whole number.
     func integer(_ index: Int) throws(AccountError) -> Int64 {
         guard let number = Int64(try text(index)) else { throw .corrupt }

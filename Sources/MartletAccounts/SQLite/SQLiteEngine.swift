@@ -11,6 +11,8 @@ struct SQLiteOptions: Sendable {
     var readers = 2
     /// Calls that may wait at once, for reading and for writing; more fail as `accounts.overloaded`.
     var maximumWaiting = 1024
+    /// Nothing is made or changed: neither the file nor its tables.
+    var isReadOnly = false
 }
 
 /// SQLite on threads of its own: one that writes, a few that read.
@@ -98,6 +100,7 @@ extension SQLiteEngine {
     }
 
     private func openOnce() throws(AccountError) {
+        if options.isReadOnly { return try openReaders() }
         guard writer.connection.withLock({ $0 == nil }) else { return }
         try SQLiteConnection.create(path)
         try fill(writer, .writing)
@@ -106,6 +109,23 @@ extension SQLiteEngine {
             for slot in readers { try fill(slot, .reading) }
         } catch {
             writer.connection.withLock { $0 = nil }
+            throw error
+        }
+    }
+
+    /// Opens the file for reading only, where it is there and has the tables of this version.
+    private func openReaders() throws(AccountError) {
+        guard unsafe access(path, F_OK) == 0 else { throw .schemaMissing }
+        for slot in readers { try fill(slot, .reading) }
+        do throws(AccountError) {
+            try SQLiteEngine.use(readers[0]) { connection throws(AccountError) in
+                guard try connection.read(schema.isThere) else { throw .schemaMissing }
+                let version = try connection.read(schema.version)
+                guard version <= schema.latest else { throw .schemaNewer }
+                guard version == schema.latest else { throw .schemaOutdated }
+            }
+        } catch {
+            closeReaders()
             throw error
         }
     }

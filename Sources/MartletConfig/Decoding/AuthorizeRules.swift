@@ -3,17 +3,25 @@ private import MartletCore
 /// `authorize:` of a route: conditions, and the age that one of them may bound.
 struct AuthorizeRules {
     var conditions: [ConditionConfiguration] = []
+    /// Where each condition stands in the list.
+    var indices: [Int] = []
     var maximumAge: Duration?
+    /// Where the age stands in the list.
+    var maximumAgeIndex: Int?
 
     var isEmpty: Bool { conditions.isEmpty && maximumAge == nil }
 
     /// Reads `authorize:`; what is wrong is recorded.
     static func read(_ reader: inout ConfigurationReader) -> AuthorizeRules {
         var rules = AuthorizeRules()
-        for entry in reader.blocks("authorize", as: AuthorizeEntry.self) {
+        for (index, entry) in reader.blocks("authorize", as: AuthorizeEntry.self).enumerated() {
             switch entry.value {
-            case .condition(let condition): rules.conditions.append(condition)
-            case .maximumAge(let age): rules.maximumAge = min(rules.maximumAge ?? age, age)
+            case .condition(let condition):
+                rules.conditions.append(condition)
+                rules.indices.append(index)
+            case .maximumAge(let age):
+                guard age < rules.maximumAge ?? .seconds(Int64.max) else { continue }
+                (rules.maximumAge, rules.maximumAgeIndex) = (age, index)
             }
         }
         return rules

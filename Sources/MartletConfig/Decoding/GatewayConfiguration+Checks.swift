@@ -39,6 +39,21 @@ extension GatewayConfiguration {
         }
     }
 
+    /// Providers that count attempts by the client's address.
+    private static let countingKinds: Set<String> = ["password", "wechat"]
+
+    /// Warns of Unix sockets all of whose clients are one to throttles, because nobody says who they are.
+    func warnOfNamelessClients(_ diagnostics: inout Diagnostics) {
+        guard let provider = providers.first(where: { Self.countingKinds.contains($0.kind.value) }) else { return }
+        for listener in server.listeners where !listener.isTrusted && !listener.takesProxyProtocol {
+            guard case .unix = listener.address.value else { continue }
+            diagnostics.warning(
+                .configInsecure, at: listener.address.location,
+                "all clients of this socket are one to the throttles of provider \(quoted(provider.name.value)): "
+                    + "where a proxy connects to it, say trusted: true or proxy_protocol: true")
+        }
+    }
+
     /// Warns of routes all of whose requests the sign-in endpoints or an earlier route take.
     func warnOfUnreachableRoutes(_ diagnostics: inout Diagnostics) {
         for route in routes where sessions.takesAll(of: route) {

@@ -63,6 +63,7 @@ extension GatewayConfiguration {
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)
+        configuration.warnOfNamelessClients(&reader.diagnostics)
         var references = ReferenceCheck(&reader)
         references.run(&reader.diagnostics)
         // Behind an error, what looks unused or out of reach is mostly its consequence.

@@ -29,8 +29,9 @@ extension RouteConfiguration: ConfigurationDecodable {
         self.authentication = authentication?.value ?? .none
         credentials = authentication?.credentials ?? [.session, .direct]
         let rules = AuthorizeRules.read(&reader)
-        authorize = rules.conditions
+        (authorize, authorizeIndices) = (rules.conditions, rules.indices)
         maximumAge = [authentication?.maximumAge, rules.maximumAge].compactMap(\.self).min()
+        maximumAgeIndex = maximumAge == rules.maximumAge ? rules.maximumAgeIndex : nil
         let headers = reader.block("headers") ?? RouteHeaders()
         (setHeaders, removeHeaders) = (headers.set, headers.remove)
         stripPrefix = (reader.block("rewrite") ?? RouteRewrite()).stripPrefix

@@ -10,12 +10,21 @@ extension ServerConfiguration: ConfigurationDecodable {
             .optional(
                 "trusted_proxies", .list(.text, nonEmpty: false), default: "[]",
                 "Address blocks whose `X-Forwarded-*` and `Forwarded` are believed."),
+            .optional(
+                "strip_headers", .list(.text, nonEmpty: false),
+                "Headers that only peers in `trusted_proxies` may send; replaces the list below."),
             .optional("limits", .block(of: Limits.self), "Bounds on what clients send."),
             .optional(
                 "paths", .block(of: PathOptions.self),
-                "What happens to percent-encodings that could be read in two ways."),
+                "What happens to paths that could be read in two ways."),
             .optional("timeouts", .block(of: ServerTimeouts.self), "Deadlines of the client side."),
             .optional("http2", .block(of: HTTP2Configuration.self), "Bounds of connections of HTTP/2."),
+            .optional(
+                "health", .block(of: HealthPath.self),
+                "Where every listener tells whether the gateway is ready, for balancers on other hosts."),
+            .optional(
+                "watch", .boolean, default: "true",
+                "Certificates, keys, authorities and secret files are read again when they change."),
         ])
     }
 
@@ -35,10 +44,21 @@ extension ServerConfiguration: ConfigurationDecodable {
                 )
             }
         }
+        if let names = reader.optional("strip_headers", as: [Located<HeaderName>].self) {
+            for name in names where name.value.letters == "authorization" {
+                reader.error(
+                    .configBadHeader, at: name.location,
+                    "\(quoted(name.value.text)) is a credential: routes say what becomes of it (forward_credentials)")
+            }
+            strippedHeaders = names.map(\.value.text)
+        }
         limits = reader.block("limits") ?? Limits()
         paths = reader.block("paths") ?? PathOptions()
         timeouts = reader.block("timeouts") ?? ServerTimeouts()
         http2 = reader.block("http2") ?? HTTP2Configuration()
+        watch = reader.optional("watch", default: watch)
+        health = reader.block("health")
+        for index in listeners.indices where listeners[index].health == nil { listeners[index].health = health }
     }
 
     /// What holds without a `server:` block.
@@ -111,6 +131,7 @@ struct SizeLimit: ConfigurationValue {
 
 extension PathOptions: ConfigurationDecodable {
     private enum Choice: String, CaseIterable, ConfigurationValue { case reject, keep }
+    private enum Merging: String, CaseIterable, ConfigurationValue { case reject, merge }
 
     package static var grammar: ConfigurationGrammar? {
         .init([
@@ -120,6 +141,9 @@ extension PathOptions: ConfigurationDecodable {
             .optional(
                 "encoded_percent", .choice(["reject", "keep"]), default: "reject",
                 "`%25` in a path: 400, or kept as text."),
+            .optional(
+                "repeated_slash", .choice(["reject", "merge"]), default: "reject",
+                "`//` in a path: 400, or one slash before anything is matched."),
         ])
     }
 
@@ -127,6 +151,7 @@ extension PathOptions: ConfigurationDecodable {
         self.init()
         keepsEncodedSlash = reader.optional("encoded_slash", default: Choice.reject) == .keep
         keepsEncodedPercent = reader.optional("encoded_percent", default: Choice.reject) == .keep
+        mergesSlashes = reader.optional("repeated_slash", default: Merging.reject) == .merge
     }
 }
 
@@ -140,6 +165,10 @@ extension ServerTimeouts: ConfigurationDecodable {
             .optional("idle", .duration, default: "75s", "How long a connection without a request stays open."),
             .optional("body_idle", .duration, default: "30s", "The longest pause inside a request's body."),
             .optional("drain", .duration, default: "30s", "How long requests may go on after SIGTERM; `0s` cuts them."),
+            .optional(
+                "shutdown_delay", .duration, default: "0s",
+                "How long the gateway goes on accepting after SIGTERM, while `/readyz` says 503 already; then it drains."
+            ),
         ])
     }
 
@@ -150,5 +179,30 @@ extension ServerTimeouts: ConfigurationDecodable {
         idle = reader.optional("idle", default: idle, in: Duration.positive)
         bodyIdle = reader.optional("body_idle", default: bodyIdle, in: Duration.positive)
         drain = reader.optional("drain", default: drain)
+        shutdownDelay = reader.optional("shutdown_delay", default: shutdownDelay)
+    }
+}
+
+extension HealthPath: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional(
+                "path", .pattern("^/[!-~]{0,255}$"), default: "/healthz", "The path; it comes before every route.")
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let written = reader.optional("path", default: Located("/healthz", at: reader.location))
+        let text = written.value
+        guard text.hasPrefix("/"), text.utf8.count <= 256,
+            text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x3F && $0 != 0x23 })
+        else {
+            reader.error(
+                .configBadPattern, at: written.location,
+                "path: must begin with / and be printable ASCII without ? and #, at most 256 bytes")
+            self.init(path: "/")
+            return
+        }
+        self.init(path: text)
     }
 }

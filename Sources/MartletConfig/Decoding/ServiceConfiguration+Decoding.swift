@@ -5,12 +5,17 @@ extension AdminConfiguration: ConfigurationDecodable {
         .init([
             .optional(
                 "address", .text, default: "127.0.0.1:9901",
-                "Where `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard are.")
+                "Where `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard are."),
+            .optional(
+                "hosts", .list(.text, nonEmpty: false), default: "[]",
+                "Names in `Host` that are answered, beside `localhost` and the listener's own address; `*.example.com` is all below."
+            ),
         ])
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         address = reader.optional("address", default: Self.standard(at: reader.location).address)
+        hosts = reader.optional("hosts", default: [HostPattern]()).map(\.text)
         if !address.value.isLocal {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,

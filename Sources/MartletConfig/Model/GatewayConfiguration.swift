@@ -15,6 +15,19 @@ package struct GatewayConfiguration: Sendable {
     package var providers: [ProviderConfiguration]
     package var upstreams: [UpstreamConfiguration]
     package var routes: [RouteConfiguration]
+    /// What it was read from.
+    package var source = ConfigurationSource()
+}
+
+/// The text of a configuration, and the files that it names.
+package struct ConfigurationSource: Sendable {
+    package var text: [UInt8] = []
+    /// What positions name, and paths are relative to.
+    package var file = ""
+    /// Certificates, keys, authorities and secrets: the value of every key that ends in `_file`.
+    package var files: [FilePath] = []
+
+    package init() {}
 }
 
 /// `server:` — listeners, event loops, limits and deadlines of the client side.
@@ -23,10 +36,34 @@ package struct ServerConfiguration: Sendable {
     /// Event loops; `nil` is one per core.
     package var workers: Int?
     package var trustedProxies: [AddressRange]
+    /// The headers that only trusted proxies may send (`strip_headers`).
+    package var strippedHeaders = ServerConfiguration.defaultStrippedHeaders
     package var limits: Limits
     package var paths: PathOptions
     package var timeouts: ServerTimeouts
     package var http2 = HTTP2Configuration()
+    /// Where every public listener tells whether the gateway is ready; `nil` is nowhere.
+    package var health: HealthPath?
+    /// Files that the configuration names are read again when they change.
+    package var watch = true
+
+    /// What upstreams take for the words of a proxy: the target, the method or the client before it.
+    ///
+    /// The last three, which ask an upstream for another method, are taken from a request only where a route for its host and
+    /// path names methods.
+    package static let defaultStrippedHeaders = [
+        "X-Original-URL", "X-Original-URI", "X-Rewrite-URL", "X-Original-Method", "X-Forwarded-Uri",
+        "X-Forwarded-Method", "X-Real-IP", "True-Client-IP", "Client-Cert", "Remote-User",
+        "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override",
+    ]
+}
+
+/// `health:` of the server or of a listener.
+package struct HealthPath: Sendable, Equatable {
+    /// Compared byte by byte with the path of a request.
+    package let path: String
+
+    package init(path: String) { self.path = path }
 }
 
 /// `server.limits`.
@@ -48,6 +85,7 @@ package struct Limits: Sendable, Equatable {
 package struct PathOptions: Sendable, Equatable {
     package var keepsEncodedSlash = false
     package var keepsEncodedPercent = false
+    package var mergesSlashes = false
 
     package init() {}
 }
@@ -59,6 +97,8 @@ package struct ServerTimeouts: Sendable, Equatable {
     package var idle = Duration.seconds(75)
     package var bodyIdle = Duration.seconds(30)
     package var drain = Duration.seconds(30)
+    /// Between SIGTERM and the drain: not ready, and serving as before.
+    package var shutdownDelay = Duration.zero
 
     package init() {}
 }
@@ -66,6 +106,8 @@ package struct ServerTimeouts: Sendable, Equatable {
 /// `admin:`.
 package struct AdminConfiguration: Sendable {
     package var address: Located<SocketAddress>
+    /// Names that requests may have in `Host`, lower case; those of loopback and the listener's own address always may.
+    package var hosts: [String] = []
     /// Nobody asked for it: there is no `admin:` block.
     package var isImplied = false
 }
@@ -201,8 +243,12 @@ package struct RouteConfiguration: Sendable {
     /// What a caller may present.
     package var credentials: CredentialKinds
     package var authorize: [ConditionConfiguration]
+    /// Where each of them stands in the file's list, which may have `max_age` between them; from 0.
+    package var authorizeIndices: [Int] = []
     /// `authorize` bound on the credential's age, where a route sets `max_age`.
     package var maximumAge: Duration?
+    /// Where that stands in the file's list; `nil` where `auth` sets it.
+    package var maximumAgeIndex: Int?
     /// `nil`: the default identity headers.
     package var setHeaders: [HeaderConfiguration]?
     /// Lower-case names.

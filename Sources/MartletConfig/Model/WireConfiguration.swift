@@ -8,8 +8,12 @@ package struct ListenerConfiguration: Sendable {
     package var offersHTTP2 = true
     /// Every connection begins with a PROXY protocol header.
     package var takesProxyProtocol = false
+    /// Whoever may open the Unix socket is believed as a trusted proxy is.
+    package var isTrusted = false
     /// The port of the https address that every request is sent to (308); `nil` serves requests.
     package var redirectsToHTTPSPort: UInt16?
+    /// Where it tells whether the gateway is ready; `nil` is nowhere.
+    package var health: HealthPath?
     /// Who may connect to a Unix socket; `nil` leaves it to the process's umask.
     package var socketFile: SocketFilePermissions?
 

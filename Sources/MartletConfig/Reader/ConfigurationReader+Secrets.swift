@@ -41,9 +41,11 @@ extension ConfigurationReader {
             }
         }
         guard let node = file?.value else { return nil }
-        return try labelled(fileKey) { () throws(ConfigurationError) in
+        let secret = try labelled(fileKey) { () throws(ConfigurationError) in
             Located(try Self.fileSecret(node), at: node.location)
         }
+        warnOfExposure(node)
+        return secret
     }
 
     /// The secrets in a list of files; a file that is wrong is recorded and left out.
@@ -54,10 +56,23 @@ extension ConfigurationReader {
             return []
         }
         return elements.compactMap { element in
-            recorded(key) { () throws(ConfigurationError) in
+            let secret = recorded(key) { () throws(ConfigurationError) in
                 Located(try Self.fileSecret(element), at: element.location)
             }
+            // What may be published need not be hidden.
+            let isPrivate = secret?.value.withBytes { Self.holdsPrivateKey($0) } ?? false
+            if isPrivate { warnOfExposure(element) }
+            return secret
         }
+    }
+
+    private mutating func warnOfExposure(_ node: ConfigurationNode) {
+        if let path = try? FilePath(decoding: node) { diagnostics.warnOfExposure(path.text, at: node.location) }
+    }
+
+    private static func holdsPrivateKey(_ bytes: [UInt8]) -> Bool {
+        let mark = Array("PRIVATE KEY-----".utf8)
+        return bytes.indices.contains { bytes[$0...].starts(with: mark) }
     }
 
     /// What the file that a node names holds, without its last line break.

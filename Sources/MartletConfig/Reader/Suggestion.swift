@@ -1,7 +1,7 @@
 /// Finds the name that was probably meant.
-enum Suggestion {
+package enum Suggestion {
     /// ` (did you mean 'audiences'?)`, or nothing when no candidate is near enough.
-    static func phrase(for name: String, among candidates: [String]) -> String {
+    package static func phrase(for name: String, among candidates: [String]) -> String {
         nearest(to: name, among: candidates).map { " (did you mean '\($0)'?)" } ?? ""
     }
 
@@ -11,7 +11,7 @@ enum Suggestion {
     static let mostPhrases = 100
 
     /// The candidate with the fewest typing mistakes between it and `name`; a third of the letters may differ.
-    static func nearest(to name: String, among candidates: [String]) -> String? {
+    package static func nearest(to name: String, among candidates: [String]) -> String? {
         let wanted = folded(name)
         guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
         var best: (name: String, distance: Int)?

@@ -1,3 +1,5 @@
+private import MartletCore
+
 extension ConfigurationNode {
     /// Reads a YAML text into a tree and replaces its variables.
     ///
@@ -24,6 +26,7 @@ extension ConfigurationNode {
             return nil
         }
         do {
+            let text = try withoutByteOrderMark(text, file)
             var builder = try NodeBuilder(text, file: file, environment: environment)
             defer { diagnostics.add(builder.diagnostics) }
             let node = try builder.document()
@@ -32,5 +35,19 @@ extension ConfigurationNode {
             diagnostics.add(error)
             return nil
         }
+    }
+
+    /// The text behind a UTF-8 byte order mark, which some editors put there.
+    ///
+    /// - Throws: for UTF-16 and UTF-32, with or without a mark: a configuration begins with an ASCII character.
+    private static func withoutByteOrderMark(_ text: [UInt8], _ file: String) throws(ConfigurationError) -> [UInt8] {
+        if text.starts(with: [0xEF, 0xBB, 0xBF]) { return Array(text.dropFirst(3)) }
+        let isWide = text.starts(with: [0xFF, 0xFE]) || text.starts(with: [0xFE, 0xFF]) || text.prefix(2).contains(0)
+        guard !isWide else {
+            throw ConfigurationError(
+                .configYAMLSyntax, at: SourceLocation(file: file, line: 1, column: 1),
+                "the file is UTF-16 or UTF-32 text: save it as UTF-8")
+        }
+        return text
     }
 }

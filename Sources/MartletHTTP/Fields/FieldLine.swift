@@ -16,16 +16,24 @@ enum FieldLine {
     /// `field` is only meaningful when the line is good.
     static func read(_ bytes: Span<UInt8>, at start: Int, into field: inout HeadField) -> LineOutcome {
         var colon = start
-        var isFolded = false
+        var name = UnusualName()
         while colon < bytes.count, Token.isMember(bytes[colon]) {
-            if bytes[colon] == UInt8(ascii: "_") || bytes[colon] == UInt8(ascii: ".") { isFolded = true }
+            if FieldLetters.of(bytes[colon]) == 0, bytes[colon] != UInt8(ascii: "-") {
+                name.isUnusual = true
+                if bytes[colon] == UInt8(ascii: "%") { name.hasPercent = true }
+            }
             colon &+= 1
         }
         guard colon < bytes.count else { return .incomplete }
         guard bytes[colon] == UInt8(ascii: ":"), colon > start else { return .failure(fault(bytes, start, colon)) }
-        let meant = KnownField.folded(bytes, ByteRange(from: start, to: colon))
-        return readValue(
-            bytes, from: start, after: colon, isFolded ? .other : meant, isFolded ? meant : .other, into: &field)
+        let range = ByteRange(from: start, to: colon)
+        var known = KnownField.other
+        if name.isUnusual {
+            name.alias = KnownField.lookAlike(bytes, range)
+        } else {
+            known = KnownField.named(bytes, range)
+        }
+        return readValue(bytes, from: start, after: colon, known, name, into: &field)
     }
 
     /// What is wrong with a line whose name ends at `stop` without a colon, or is empty.
@@ -44,7 +52,7 @@ enum FieldLine {
 
     /// Reads what follows the colon of a line that begins at `line`.
     static func readValue(
-        _ bytes: Span<UInt8>, from line: Int, after colon: Int, _ known: KnownField, _ alias: KnownField,
+        _ bytes: Span<UInt8>, from line: Int, after colon: Int, _ known: KnownField, _ name: UnusualName,
         into field: inout HeadField
     ) -> LineOutcome {
         var start = colon &+ 1
@@ -64,7 +72,7 @@ enum FieldLine {
         var end = stop
         while end > start, bytes.hasBlank(at: end &- 1) { end &-= 1 }
         field = HeadField(from: line, nameEnd: colon, valueStart: start, valueEnd: end, to: stop &+ 2, known: known)
-        field.note(alias: alias, hasObsText: hasObsText)
+        field.note(name, hasObsText: hasObsText)
         return .next(stop &+ 2)
     }
 

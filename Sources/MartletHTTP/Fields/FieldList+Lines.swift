@@ -34,7 +34,7 @@ extension FieldList {
             colon = endOfShortName(bytes, at: start, bytes.tailBlock(at: start), &known)
         }
         guard colon >= 0 else { return unsafe FieldLine.read(bytes, at: start, into: &base[count]) }
-        return unsafe FieldLine.readValue(bytes, from: start, after: colon, known, .other, into: &base[count])
+        return unsafe FieldLine.readValue(bytes, from: start, after: colon, known, UnusualName(), into: &base[count])
     }
 
     /// The end of a name of two to fifteen letters, digits and dashes that `block` begins with, a colon behind it;

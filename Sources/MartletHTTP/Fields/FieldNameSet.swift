@@ -1,6 +1,6 @@
-/// Field names that mean something special, looked up under folding: letter case aside and `_` and `.` counted as `-`.
+/// Field names that mean something special, known by their letters and digits alone (`FieldLetters`).
 ///
-/// Immutable; made when the configuration is read, asked once per field.
+/// Immutable; made when the configuration is read.
 @usableFromInline
 package struct FieldNameSet: Sendable {
     private struct Slot {
@@ -11,39 +11,38 @@ package struct FieldNameSet: Sendable {
     }
 
     private let slots: [Slot]
-    /// The folded names, one after the other.
+    /// The letters of the names, one name after the other.
     private let letters: [UInt8]
-    /// One bit for each name's length, first and last byte: most other fields of a request are told apart here.
+    /// One bit for each name's first and last letter: most other fields of a request are told apart here.
     @usableFromInline let filter: UInt64
     /// One bit for each known field that is in the set.
     @usableFromInline let known: UInt64
     @usableFromInline let reservesAuthPrefix: Bool
+    /// The names as they were given, without those that have no letter.
+    package let names: [String]
 
     /// - Parameters:
-    ///   - names: in any spelling; the empty name is left out.
-    ///   - reservesAuthPrefix: whether every name that begins with `x-auth-` belongs to the set, too.
+    ///   - names: in any spelling; a name without a letter or digit is left out.
+    ///   - reservesAuthPrefix: whether every `X-Auth-*` name belongs to the set, too.
     package init(_ names: [String], reservesAuthPrefix: Bool) {
+        self.names = names.filter { !FieldLetters.of($0).isEmpty }
         var size = 8
         while size < names.count * 2 { size *= 2 }
         var slots = [Slot](repeating: Slot(hash: 0, start: 0, count: 0), count: size)
         var letters: [UInt8] = []
         var filter: UInt64 = 0
-        for name in names where !name.isEmpty {
-            let bytes = Array(name.utf8)
-            let hash = NameHash.of(bytes.span)
-            var slot = Int(hash) & (size - 1)
+        let spelled = self.names.map { FieldLetters.of($0) }
+        for name in spelled {
+            let key = FieldLetterKey(name.span, ByteRange(from: 0, to: name.count))
+            var slot = Int(key.hash.value) & (size - 1)
             while slots[slot].count > 0 { slot = (slot + 1) & (size - 1) }
-            slots[slot] = Slot(hash: hash, start: UInt32(letters.count), count: UInt32(bytes.count))
-            letters += bytes.map(Token.fold)
-            filter |= 1 << FieldNameSet.filterBit(bytes.count, bytes[0], bytes[bytes.count - 1])
+            slots[slot] = Slot(hash: key.hash.value, start: UInt32(letters.count), count: UInt32(name.count))
+            letters += name
+            filter |= 1 << FieldNameSet.filterBit(key.first, key.last)
         }
         var known: UInt64 = 0
         for field in KnownField.allCases where field != .other {
-            // Names under folding have no other spelling of a known field's name than its own.
-            let name = field.name.description.utf8
-            if names.contains(where: { $0.utf8.map(Token.fold) == name.map(Token.fold) }) {
-                known |= field.bit
-            }
+            if spelled.contains(FieldLetters.of(field.name.description)) { known |= field.bit }
         }
         self.known = known
         self.slots = slots
@@ -68,12 +67,12 @@ package struct FieldNameSet: Sendable {
     func contains(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
         guard name.count > 0 else { return false }
         let (first, last) = (bytes[name.start], bytes[name.end &- 1])
-        if reservesAuthPrefix, first | 0x20 == UInt8(ascii: "x"), name.count >= 7,
-            FieldNameSet.hasAuthPrefix(bytes, name)
+        if !reservesAuthPrefix, FieldNameSet.isLetter(first), FieldNameSet.isLetter(last),
+            filter &>> FieldNameSet.filterBit(first, last) & 1 == 0
         {
-            return true
+            return false
         }
-        return filter &>> FieldNameSet.filterBit(name.count, first, last) & 1 != 0 && find(bytes, name)
+        return find(bytes, name)
     }
 
     /// Whether a name that comes from elsewhere than a parser is in the set.
@@ -82,40 +81,28 @@ package struct FieldNameSet: Sendable {
         return contains(bytes.span, ByteRange(from: 0, to: bytes.count))
     }
 
-    /// The bit of `filter` for a name: the same for every spelling of it.
+    /// The bit of `filter` for a name: the same for both cases of a letter.
     @inlinable @inline(__always)
-    static func filterBit(_ count: Int, _ first: UInt8, _ last: UInt8) -> UInt64 {
-        // These two bits are the same in `-`, `.` and `_`, and in a letter's two cases.
-        let (first, last) = (UInt64(first & 0x0C), UInt64(last & 0x0C))
-        return (UInt64(truncatingIfNeeded: count) &+ first &* 4 &+ last &* 7) & 63
+    static func filterBit(_ first: UInt8, _ last: UInt8) -> UInt64 {
+        (UInt64(first & 0x1F) &* 7 &+ UInt64(last & 0x1F)) & 63
     }
 
-    @usableFromInline
-    static func hasAuthPrefix(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
-        let prefix: StaticString = "x-auth-"
-        for offset in 0..<prefix.utf8CodeUnitCount
-        where Token.fold(bytes[range.start &+ offset]) != prefix.byte(at: offset) { return false }
-        return true
-    }
+    @inlinable @inline(__always)
+    static func isLetter(_ byte: UInt8) -> Bool { (byte | 0x20) &- 0x61 < 26 || byte &- 0x30 < 10 }
 
     @inline(never)
     @usableFromInline
-    func find(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
-        let hash = NameHash.of(bytes.extracting(range.bounds))
+    func find(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
+        let key = FieldLetterKey(bytes, name)
         let slots = slots.span
         let letters = letters.span
-        var index = Int(hash) & (slots.count &- 1)
-        while slots[index].count > 0 {
+        var index = Int(key.hash.value) & (slots.count &- 1)
+        while key.count > 0, slots[index].count > 0 {
             let slot = slots[index]
-            if slot.hash == hash, Int(slot.count) == range.count {
-                var offset = 0
-                while offset < range.count,
-                    Token.fold(bytes[range.start &+ offset]) == letters[Int(slot.start) &+ offset]
-                { offset &+= 1 }
-                if offset == range.count { return true }
-            }
+            let range = Int(slot.start)..<Int(slot.start &+ slot.count)
+            if slot.hash == key.hash.value, FieldLetters.spell(letters.extracting(range), bytes, name) { return true }
             index = (index &+ 1) & (slots.count &- 1)
         }
-        return false
+        return reservesAuthPrefix && FieldLetters.isAuth(bytes, name)
     }
 }

@@ -10,6 +10,8 @@ package struct HeadField: Sendable {
     @usableFromInline private(set) var tags: UInt32
 
     private static let obsText: UInt32 = 1 << 16
+    @usableFromInline static var unusual: UInt32 { 1 << 17 }
+    @usableFromInline static var percent: UInt32 { 1 << 18 }
     @usableFromInline static var connectionOption: UInt32 { 1 << 24 }
 
     /// The name as it was sent.
@@ -20,10 +22,15 @@ package struct HeadField: Sendable {
     @inlinable package var line: ByteRange { ByteRange(ordered: start, end) }
     /// The field if its name is spelled exactly, letter case aside.
     @inlinable package var known: KnownField { KnownField(code: UInt8(truncatingIfNeeded: tags)) }
-    /// The field that a spelling with `_` or `.` would become at an upstream that folds names; else `other`.
+    /// The field whose letters an unusual name has (`isUnusual`); else `other`.
     @inlinable package var alias: KnownField { KnownField(code: UInt8(truncatingIfNeeded: tags &>> 8)) }
     /// Whether the value holds bytes over 0x7F (RFC 9110 `obs-text`).
     package var hasObsText: Bool { tags & HeadField.obsText != 0 }
+    /// Whether the name has other characters than letters, digits and dashes.
+    @inlinable package var isUnusual: Bool { tags & HeadField.unusual != 0 }
+    /// Whether the field ends here, whatever it is: `Connection` names it, or its name has a `%` in it, which somebody
+    /// could decode.
+    @inlinable package var neverPasses: Bool { tags & (HeadField.connectionOption | HeadField.percent) != 0 }
     /// Whether a `Connection` field names it.
     ///
     /// Never set for `Host`, `Content-Length` and `Transfer-Encoding`, nor for what is
@@ -42,12 +49,21 @@ package struct HeadField: Sendable {
     }
 
     /// Says what is rarely true.
-    mutating func note(alias: KnownField, hasObsText: Bool) {
-        tags |= UInt32(alias.code) &<< 8 | (hasObsText ? HeadField.obsText : 0)
+    mutating func note(_ name: UnusualName, hasObsText: Bool) {
+        tags |= UInt32(name.alias.code) &<< 8 | (hasObsText ? HeadField.obsText : 0)
+        tags |= (name.isUnusual ? HeadField.unusual : 0) | (name.hasPercent ? HeadField.percent : 0)
     }
 
     mutating func markConnectionOption() { tags |= HeadField.connectionOption }
 
     /// A field of no bytes, for a variable to begin with.
     static var none: HeadField { HeadField(from: 0, nameEnd: 0, valueStart: 0, valueEnd: 0, to: 0, known: .other) }
+}
+
+/// What there is to say of a name that has other characters than letters, digits and dashes.
+struct UnusualName {
+    var isUnusual = false
+    var hasPercent = false
+    /// The known field that has the same letters.
+    var alias = KnownField.other
 }

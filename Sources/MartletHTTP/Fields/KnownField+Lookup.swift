@@ -1,14 +1,38 @@
 extension KnownField {
-    /// The field that a name stands for once `_` and `.` count as `-`.
+    /// The field that a name spells, letter case aside.
     @inline(never)
-    static func folded(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
+    static func named(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
         guard range.count <= KnownNames.longest else { return .other }
         for field in KnownField.allCases where field.name.utf8CodeUnitCount == range.count {
             var offset = 0
-            while offset < range.count, Token.fold(bytes[range.start &+ offset]) == field.name.byte(at: offset) {
+            while offset < range.count, ASCII.lowered(bytes[range.start &+ offset]) == field.name.byte(at: offset) {
                 offset &+= 1
             }
             if offset == range.count { return field }
+        }
+        return .other
+    }
+
+    /// The field that has the letters and digits of a name, whatever stands between them (`FieldLetters`).
+    @inline(never)
+    package static func lookAlike(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
+        for field in KnownField.allCases where field.name.utf8CodeUnitCount > 0 {
+            var index = range.start
+            var offset = 0
+            while index < range.end {
+                let letter = FieldLetters.of(bytes[index])
+                index &+= 1
+                if letter == 0 { continue }
+                while offset < field.name.utf8CodeUnitCount, field.name.byte(at: offset) == UInt8(ascii: "-") {
+                    offset &+= 1
+                }
+                guard offset < field.name.utf8CodeUnitCount, field.name.byte(at: offset) == letter else {
+                    offset = -1
+                    break
+                }
+                offset &+= 1
+            }
+            if offset == field.name.utf8CodeUnitCount { return field }
         }
         return .other
     }

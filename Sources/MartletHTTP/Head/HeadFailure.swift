@@ -12,7 +12,7 @@ package enum HeadFailure: UInt8, Error, Sendable, CaseIterable {
     case badContentLength, repeatedContentLength
     case headTooLarge, tooManyFields, badVersion, badChunk, badTrailer, badConnection
     case hostMissing, hostRepeated, badHost, hostMismatch
-    case authorizationRepeated, badExpectation, uriTooLong, pathAmbiguous
+    case authorizationRepeated, badExpectation, uriTooLong, pathAmbiguous, methodCase
 
     case upstreamBadStatusLine = 64
     case upstreamBareLF, upstreamBareCR, upstreamObsFold, upstreamSpaceBeforeColon
@@ -69,6 +69,7 @@ package enum HeadFailure: UInt8, Error, Sendable, CaseIterable {
         case .badExpectation: "bad_expectation"
         case .uriTooLong: "uri_too_long"
         case .pathAmbiguous: "path_ambiguous"
+        case .methodCase: "method_case"
         }
     }
 }

@@ -52,6 +52,9 @@ extension RequestHead {
             return .failure(bytes[index] == 0x0A ? .bareLF : .badRequestLine)
         }
         method = Method.named(bytes, methodText)
+        if method == .other, MethodRegistry.hasInOtherCase(bytes.extracting(methodText.bounds)) {
+            return .failure(.methodCase)
+        }
         return nil
     }
 

@@ -5,14 +5,16 @@ struct PathCheck {
 
     private let keepsEncodedSlash: Bool
     private let keepsEncodedPercent: Bool
+    private let mergesSlashes: Bool
     private var segment = Segment.empty
     private var utf8 = UTF8Run()
     /// Whether the normal form differs from the path.
     private(set) var needsRewrite = false
 
-    init(keepsEncodedSlash: Bool, keepsEncodedPercent: Bool) {
+    init(keepsEncodedSlash: Bool, keepsEncodedPercent: Bool, mergesSlashes: Bool) {
         self.keepsEncodedSlash = keepsEncodedSlash
         self.keepsEncodedPercent = keepsEncodedPercent
+        self.mergesSlashes = mergesSlashes
     }
 
     /// Whether the path, which begins with a slash, has one meaning only.
@@ -30,8 +32,12 @@ struct PathCheck {
             }
             guard PathByte.isPlain(byte), utf8.isComplete else { return false }
             if byte == UInt8(ascii: "/") {
-                guard segment == .other else { return false }
-                segment = .empty
+                if mergesSlashes, path[index &- 1] == UInt8(ascii: "/") {
+                    needsRewrite = true
+                } else {
+                    guard segment == .other else { return false }
+                    segment = .empty
+                }
             } else {
                 guard take(byte) else { return false }
             }
@@ -84,9 +90,11 @@ struct PathCheck {
     }
 }
 
-/// A run of bytes over 0x7F that must be UTF-8 without overlong forms and surrogates (RFC 3629 §4).
+/// A run of bytes over 0x7F that must be UTF-8 without overlong forms and surrogates (RFC 3629 §4), and without characters that
+/// somebody could read as one that means something in a path.
 struct UTF8Run {
     private var pending = 0
+    private var scalar: UInt32 = 0
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
@@ -99,8 +107,11 @@ struct UTF8Run {
             pending &-= 1
             lowest = 0x80
             highest = 0xBF
-            return true
+            scalar = scalar &<< 6 | UInt32(byte & 0x3F)
+            return pending > 0 || !CompatibilityForms.areAmbiguous(scalar)
         }
+        // What the first byte has behind its leading ones.
+        scalar = UInt32(byte & (byte < 0xE0 ? 0x1F : byte < 0xF0 ? 0x0F : 0x07))
         switch byte {
         case 0xC2...0xDF: pending = 1
         case 0xE0...0xEF:

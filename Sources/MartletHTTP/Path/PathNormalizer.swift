@@ -3,27 +3,32 @@ package import MartletCore
 /// Brings a path into the one form that is matched and forwarded, and refuses what an upstream could read differently.
 ///
 /// Encoded unreserved characters are decoded, the triplets that stay have upper-case digits. Dot segments however
-/// spelt, empty segments, backslashes, encoded slashes, backslashes, percent signs and control bytes, broken triplets
-/// and bad UTF-8 are refused.
+/// spelt, empty segments, backslashes, encoded slashes, backslashes, percent signs and control bytes, broken triplets,
+/// bad UTF-8 and characters that fold to what means something in a path (``CompatibilityForms``) are refused.
 package enum PathNormalizer {
     /// - Parameters:
     ///   - path: without the query.
     ///   - keepsEncodedSlash: whether `%2F` stays, as text, instead of being refused.
     ///   - keepsEncodedPercent: whether `%25` stays, as text, instead of being refused.
+    ///   - mergesSlashes: whether several slashes in a row become one, instead of being refused.
     ///   - out: emptied and filled with the normal form where it differs from the path; else not touched.
     package static func normalize(
-        _ path: Span<UInt8>, keepsEncodedSlash: Bool, keepsEncodedPercent: Bool, into out: inout ByteBuffer
+        _ path: Span<UInt8>, keepsEncodedSlash: Bool, keepsEncodedPercent: Bool, mergesSlashes: Bool = false,
+        into out: inout ByteBuffer
     ) -> PathOutcome {
         guard path.count > 0, path[0] == UInt8(ascii: "/") else { return .failure(.pathAmbiguous) }
         if path.isPlainPath { return .unchanged }
-        return judge(path, keepsEncodedSlash, keepsEncodedPercent, &out)
+        let check = PathCheck(
+            keepsEncodedSlash: keepsEncodedSlash, keepsEncodedPercent: keepsEncodedPercent, mergesSlashes: mergesSlashes
+        )
+        return judge(path, check, &out)
     }
 
     @inline(never)
     private static func judge(
-        _ path: Span<UInt8>, _ keepsEncodedSlash: Bool, _ keepsEncodedPercent: Bool, _ out: inout ByteBuffer
+        _ path: Span<UInt8>, _ rules: PathCheck, _ out: inout ByteBuffer
     ) -> PathOutcome {
-        var check = PathCheck(keepsEncodedSlash: keepsEncodedSlash, keepsEncodedPercent: keepsEncodedPercent)
+        var check = rules
         guard check.accepts(path) else { return .failure(.pathAmbiguous) }
         guard check.needsRewrite else { return .unchanged }
         write(path, into: &out)
@@ -38,7 +43,8 @@ package enum PathNormalizer {
         while index < path.count {
             let byte = path[index]
             guard byte == UInt8(ascii: "%"), let value = PathCheck.triplet(path, at: index) else {
-                out.append(byte)
+                // Of slashes in a row, which only get here where they are merged, the first one stays.
+                if byte != UInt8(ascii: "/") || index == 0 || path[index &- 1] != byte { out.append(byte) }
                 index &+= 1
                 continue
             }

@@ -29,7 +29,7 @@ extension ProxyHeader {
         guard end <= longest, length >= addressBytes else { return .failure(.badLength) }
         guard bytes.count >= end else { return .needMore }
         // Without a family nothing says where extensions would begin.
-        guard family != 0 else { return .complete(count: end, peer: .local) }
+        guard family != 0 else { return .complete(count: end, peer: isLocal ? .local : .unknown) }
         if let failure = check(bytes.extracting(0..<end), extensionsFrom: fixedBytes &+ addressBytes) {
             return .failure(failure)
         }
@@ -57,7 +57,7 @@ extension ProxyHeader {
         case 0x11: return .address(Address(ipv4: field(16..<20), port: port(24)))
         case 0x21: return .address(Address(bytes: field(16..<32), port: port(48)))
         // A Unix socket's path is no address, and datagrams are not what comes here.
-        default: return .local
+        default: return .unknown
         }
     }
 

@@ -30,7 +30,7 @@ extension ProxyHeader {
         let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
         let family = words.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
         // What follows is not looked at: a sender may say what it does not know, too.
-        if family == "UNKNOWN" { return .local }
+        if family == "UNKNOWN" { return .unknown }
         guard family == "TCP4" || family == "TCP6", words.count == 5 else { throw .badLine }
         let read = family == "TCP4" ? AddressText.ipv4 : AddressText.ipv6
         guard let source = read(words[1]), read(words[2]) != nil else { throw .badAddress }

@@ -18,8 +18,10 @@ package enum ProxyHeader {
     package enum Peer: Sendable, Equatable {
         /// Of the client at this address.
         case address(Address)
-        /// The proxy's own, or one whose client has no address: the connection's own peer stays.
+        /// The proxy's own, such as a health check.
         case local
+        /// Of a client whose address the proxy does not know or cannot say: the connection's own peer stays, but it is not who speaks.
+        case unknown
     }
 
     /// One end of a connection.

@@ -3,8 +3,8 @@ package import MartletCore
 /// Follows the frames that one side of a WebSocket connection sends (RFC 6455 §5), without unmasking or keeping any payload.
 ///
 /// It tells where frames begin and end, so that a frame of the gateway's own can be put between them, and refuses what
-/// would let two readers disagree about that. What only the ends can judge passes: extension bits, opcodes, the order of
-/// fragments, the text of messages.
+/// would let two readers disagree about that, and extension bits where no extension was agreed on. What only the ends can
+/// judge passes: opcodes, the order of fragments, the text of messages.
 ///
 /// A header that arrives in pieces is held back until it is whole: what has passed ends within a payload or between two
 /// frames, never within a header that may turn out to be wrong.
@@ -33,6 +33,8 @@ package struct WebSocketFrameTracker: Sendable {
     private var wholeCount = 0
     private var payloadLeft: UInt64 = 0
     private var isClose = false
+    /// The handshake has agreed on extensions, which say what their bits mean.
+    package var hasExtensions = false
 
     package init(from sender: Sender) { self.sender = sender }
 
@@ -55,7 +57,9 @@ package struct WebSocketFrameTracker: Sendable {
         let start = offset
         passPayload(bytes, from: &offset)
         while offset < bytes.count, !hasClosed, !stopsBetweenFrames || offset == start {
-            switch WebSocketHeader.read(bytes.extracting(offset..<bytes.count), from: sender) {
+            switch WebSocketHeader.read(
+                bytes.extracting(offset..<bytes.count), from: sender, hasExtensions: hasExtensions)
+            {
             case .complete(let header):
                 begin(header)
                 offset &+= header.count
@@ -102,7 +106,9 @@ package struct WebSocketFrameTracker: Sendable {
             held[heldCount] = bytes[offset]
             heldCount &+= 1
             offset &+= 1
-            switch WebSocketHeader.read(held.span.extracting(first: heldCount), from: sender) {
+            switch WebSocketHeader.read(
+                held.span.extracting(first: heldCount), from: sender, hasExtensions: hasExtensions)
+            {
             case .incomplete: continue
             case .complete(let header):
                 begin(header)

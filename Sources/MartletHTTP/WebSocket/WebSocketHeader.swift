@@ -17,9 +17,12 @@ struct WebSocketHeader: Equatable {
     let isClose: Bool
 
     /// Reads the header at the beginning of `bytes`; it is refused as soon as what is there is wrong.
-    static func read(_ bytes: Span<UInt8>, from sender: WebSocketFrameTracker.Sender) -> Outcome {
+    static func read(
+        _ bytes: Span<UInt8>, from sender: WebSocketFrameTracker.Sender, hasExtensions: Bool
+    ) -> Outcome {
         guard bytes.count >= 2 else { return .incomplete }
         let (first, second) = (bytes[0], bytes[1])
+        guard hasExtensions || first & 0x70 == 0 else { return .violation(.reservedBits) }
         let isMasked = second & 0x80 != 0
         guard isMasked == (sender == .client) else {
             return .violation(isMasked ? .maskedServerFrame : .unmaskedClientFrame)

@@ -10,6 +10,8 @@ package enum WebSocketViolation: Equatable, Sendable, CaseIterable {
     case fragmentedControlFrame
     /// A Close frame with half a status code (§5.5.1).
     case halfStatusCode
+    /// An extension bit without an extension (§5.2).
+    case reservedBits
     /// A length in more bytes than it needs, or over 2⁶³ − 1 (§5.2).
     case badLength
 }

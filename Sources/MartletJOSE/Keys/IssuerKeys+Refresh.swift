@@ -8,6 +8,8 @@ extension IssuerKeys {
         case proven
         /// The store had what was needed, or another instance has asked just before.
         case shared
+        /// Another instance has asked, and as far as can be seen the issuer has not answered.
+        case unanswered
         case failed(FetchError)
     }
 
@@ -17,6 +19,12 @@ extension IssuerKeys {
     private static let cooldownWait = Duration.seconds(1)
     /// How much longer than a fetch its lease lasts, should its holder be gone.
     private static let leaseMargin = Duration.seconds(2)
+    /// The part of the fetch timeout for which the first keys wait for a store that cannot be asked yet.
+    private static let storePart = 0.5
+    /// How often such a store is looked at.
+    private static let storeInterval = Duration.milliseconds(20)
+    /// How far the clocks of instances may be apart.
+    private static let skew = Duration.seconds(1)
     /// The shortest time that a fetch is given, however much the store has taken.
     private static let shortestFetch = Duration.milliseconds(100)
     /// The part of the ttl in which keys need no refresh of our own.
@@ -26,6 +34,7 @@ extension IssuerKeys {
     func perform(_ cause: IssuerKeysState.Cause) async -> RefreshResult {
         let deadline = clock.monotonicTime + policy.fetchTimeout
         guard let shared else { return await fetch(until: deadline) }
+        if held == nil { await waitForStore(shared, until: clock.monotonicTime + policy.fetchTimeout * Self.storePart) }
         if await takeOver(from: shared, for: cause) { return .shared }
         let holder = (try? RandomBytes.make(16)) ?? Array(url.utf8)
         if case .unknownKey = cause, await shared.claimCooldown(holder, lifetime: policy.unknownKeyCooldown) == .theirs
@@ -33,25 +42,41 @@ extension IssuerKeys {
             // Another instance asks, or has asked, for a key that nobody knew: what it got is all there is to know.
             let end = min(deadline, clock.monotonicTime + Self.cooldownWait)
             while clock.monotonicTime < end, await pause() {
-                if await takeOver(from: shared, for: cause) { break }
+                if await takeOver(from: shared, for: cause) { return .shared }
             }
-            return .shared
+            return wasAnsweredLately ? .shared : .unanswered
         }
-        while await shared.claimLease(holder, lifetime: policy.fetchTimeout + Self.leaseMargin) == .theirs {
+        let lifetime = policy.fetchTimeout + Self.leaseMargin
+        var claim = await shared.claimLease(holder, lifetime: lifetime)
+        while claim == .theirs {
             guard clock.monotonicTime < deadline, await pause() else {
                 return .failed(
                     FetchError(code: "jwks.lease_timeout", message: "another instance fetches and brings nothing"))
             }
             if await takeOver(from: shared, for: cause) { return .shared }
+            claim = await shared.claimLease(holder, lifetime: lifetime)
         }
-        let result = await fetch(until: deadline)
+        // Whoever had the lease until now may have written since the store was looked at.
+        let isDone = claim == .ours ? await takeOver(from: shared, for: cause) : false
+        let result = isDone ? .shared : await fetch(until: deadline)
         await shared.release(holder)
         return result
     }
 
+    /// An instance that has just started has no connection to the store yet, and must not take it for an empty one.
+    private func waitForStore(_ shared: SharedKeys, until end: MonotonicTime) async {
+        while await !shared.isReachable(), clock.monotonicTime < end, await pause(Self.storeInterval) {}
+    }
+
+    /// Whether the keys in use were fetched since the cooldown that has not ended began.
+    private var wasAnsweredLately: Bool {
+        guard let held else { return false }
+        return clock.monotonicTime < held.obtained + policy.unknownKeyCooldown + Self.skew
+    }
+
     /// Waits before the store is looked at again; `false` when cancelled.
-    private func pause() async -> Bool {
-        do { try await sleep(Self.pollInterval) } catch { return false }
+    private func pause(_ span: Duration = pollInterval) async -> Bool {
+        do { try await sleep(span) } catch { return false }
         return true
     }
 

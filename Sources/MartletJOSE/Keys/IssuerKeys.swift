@@ -92,18 +92,18 @@ extension IssuerKeys {
             guard case .undecided = answer else { return answer }
             switch await refresh(hasKeys ? .unknownKey(id) : .due) {
             case .shared: continue
-            case .proven: return verdict(id, remembering: true)
-            case .failed: return verdict(id, remembering: false)
+            case .proven: return verdict(id, isAnswered: true, remembering: true)
+            case .unanswered, .failed: return verdict(id, isAnswered: false, remembering: false)
             }
         }
-        return verdict(id, remembering: false)
+        return verdict(id, isAnswered: true, remembering: false)
     }
 
     /// The answer when nothing more can be learnt now.
-    private func verdict(_ id: KeyID, remembering: Bool) -> Lookup {
+    private func verdict(_ id: KeyID, isAnswered: Bool, remembering: Bool) -> Lookup {
         let now = clock.monotonicTime
         return state.withLock { state in
-            let answer = state.verdict(id, now: now)
+            let answer = state.verdict(id, isAnswered: isAnswered, now: now)
             if remembering, case .unknown = answer { state.remember(absent: id, now: now) }
             return answer
         }

@@ -6,6 +6,8 @@ internal import MartletCore
 struct IssuerKeysState {
     /// How many ids without a key are remembered; a flood of more changes nothing, because the cooldown bounds fetches anyway.
     static let maximumAbsent = 256
+    /// How long another instance's answer is not looked for again.
+    private static let storePause = Duration.seconds(2)
     /// Back-off after failures: doubled from the first, up to the longest with or without keys in hand.
     private static let firstRetry = Duration.milliseconds(500)
     private static let longestRetry = Duration.seconds(60)
@@ -14,6 +16,7 @@ struct IssuerKeysState {
     /// A refresh under way, and who waits for it.
     struct Flight {
         let number: Int
+        let cause: Cause
         var waiters: [CheckedContinuation<IssuerKeys.RefreshResult, Never>] = []
         var tasks: [Task<Void, Never>] = []
     }
@@ -28,6 +31,8 @@ struct IssuerKeysState {
     private(set) var held: HeldKeys?
     private var absent: [KeyID: MonotonicTime] = [:]
     private var cooldownEnds: MonotonicTime?
+    /// The last fetch for an unknown id got no answer, nor has the issuer given one since: what it has is not known.
+    private var isUnanswered = false
     var flight: Flight?
     private var flights = 0
     private var failuresInARow = 0
@@ -61,17 +66,18 @@ extension IssuerKeysState {
         }
         if let key = held.set.keys[id] { return .key(key) }
         if held.set.skipped.contains(where: { $0.id == id }) { return .unusable }
-        if isStopped { return .unknown }
         if let until = absent[id], now < until { return .unknown }
-        if flight == nil, let cooldownEnds, now < cooldownEnds { return .unknown }
+        if isStopped { return .unavailable }
+        if flight == nil, let cooldownEnds, now < cooldownEnds { return isUnanswered ? .unavailable : .unknown }
         return .undecided
     }
 
-    /// The answer when nothing more can be learnt now.
-    func verdict(_ id: KeyID, now: MonotonicTime) -> IssuerKeys.Lookup {
+    /// The answer when nothing more can be learnt now; an id that the issuer was not asked about is never `unknown`.
+    /// - Parameter isAnswered: whether the issuer has just said which keys it has.
+    func verdict(_ id: KeyID, isAnswered: Bool, now: MonotonicTime) -> IssuerKeys.Lookup {
         let answer = lookup(id, now: now)
         guard case .undecided = answer else { return answer }
-        return usable(at: now) == nil ? .unavailable : .unknown
+        return isAnswered && usable(at: now) != nil ? .unknown : .unavailable
     }
 
     /// Remembers that the issuer, just asked, has no key of this name.
@@ -92,7 +98,7 @@ extension IssuerKeysState {
         guard flight == nil, !isStopped else { return nil }
         if case .unknownKey = cause { cooldownEnds = now + policy.unknownKeyCooldown }
         flights &+= 1
-        flight = Flight(number: flights)
+        flight = Flight(number: flights, cause: cause)
         return flights
     }
 
@@ -100,17 +106,33 @@ extension IssuerKeysState {
     mutating func end(_ number: Int, _ result: IssuerKeys.RefreshResult, now: MonotonicTime) -> Flight? {
         guard let ended = flight, ended.number == number else { return nil }
         flight = nil
-        if case .failed(let failure) = result {
+        note(result, of: ended.cause, now: now)
+        switch result {
+        case .failed(let failure):
             failures &+= 1
             failuresInARow &+= 1
             lastError = failure.code
             retryAt = now + backOff(now: now)
-        } else {
+        case .proven, .shared:
             failuresInARow = 0
             lastError = nil
             retryAt = nil
+        case .unanswered: break
         }
         return ended
+    }
+
+    /// Keeps whether unknown ids are known to be unknown.
+    private mutating func note(_ result: IssuerKeys.RefreshResult, of cause: Cause, now: MonotonicTime) {
+        switch (result, cause) {
+        case (.proven, _), (.shared, .unknownKey): isUnanswered = false
+        case (.failed, .unknownKey): isUnanswered = true
+        case (.unanswered, .unknownKey):
+            isUnanswered = true
+            // To look into the store again costs the issuer nothing.
+            cooldownEnds = cooldownEnds.map { min($0, now + Self.storePause) }
+        case (.shared, .due), (.failed, .due), (.unanswered, .due): break
+        }
     }
 
     private func backOff(now: MonotonicTime) -> Duration {

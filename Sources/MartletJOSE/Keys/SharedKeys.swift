@@ -3,10 +3,14 @@ private import MartletCrypto
 
 /// An issuer's record in the store, and the marks by which instances agree who fetches.
 ///
-/// A fault of the store never fails anything: it is logged and counts as "nothing there" or "yours".
+/// A fault of the store never fails anything: it is logged, and every instance asks for itself then.
 struct SharedKeys: Sendable {
     /// What asking for a mark came to.
-    enum Claim { case ours, theirs }
+    enum Claim {
+        case ours, theirs
+        /// The store cannot tell.
+        case unknown
+    }
 
     private let store: any KeyValueStoring
     private let prefix: String
@@ -22,6 +26,11 @@ struct SharedKeys: Sendable {
     private var recordKey: String { prefix }
     private var leaseKey: String { "\(prefix):lease" }
     private var cooldownKey: String { "\(prefix):cooldown" }
+
+    /// Whether the store can be asked at all.
+    func isReachable() async -> Bool {
+        if case .unavailable = await store.value(for: recordKey) { false } else { true }
+    }
 
     func read() async -> KeyRecord? {
         switch await store.value(for: recordKey) {
@@ -59,7 +68,7 @@ struct SharedKeys: Sendable {
     private func claim(_ key: String, _ holder: [UInt8], _ lifetime: Duration) async -> Claim {
         do { return try await store.setIfAbsent(holder, for: key, lifetime: lifetime) ? .ours : .theirs } catch {
             logger.warning("instances cannot agree who fetches an issuer's keys", ("code", "\(error.code)"))
-            return .ours
+            return .unknown
         }
     }
 }

@@ -28,6 +28,9 @@ extension Verifier {
             self.generation = generation
             self.epoch = epoch
         }
+
+        /// Whose places it takes while it waits.
+        var owner: WorkOwner { context.client?.workOwner ?? .anybody }
     }
 }
 

@@ -15,20 +15,18 @@ package final class Verifier: Sendable {
         var isStopped = false
         /// `nil` until the task that waits is known.
         var waiting: [UInt64: Task<Void, Never>?] = [:]
+        var limits = WaitingLimits()
         var serial: UInt64 = 0
     }
 
     private struct Queue {
         var jobs = FIFO<Job>()
+        var limits = WaitingLimits()
         /// Threads that look here again before they sleep.
         var awake = 0
         var isStopped = false
     }
 
-    /// Jobs that may wait for a thread.
-    private static let queueLimit = 4096
-    /// Verdicts that may wait for keys or a provider.
-    private static let waitingLimit = 4096
     /// The most jobs that a thread takes at once, and of whose verdicts a loop is told at once.
     private static let batchLimit = 8
 
@@ -60,10 +58,12 @@ package final class Verifier: Sendable {
 
     /// Takes a job; a full queue is a verdict of its own.
     func submit(_ job: Job) {
-        // Sessions are the store's to judge: no thread of ours is needed while it answers.
-        if case .sessions = job.judge { return wait(for: job) }
+        // No thread of ours is needed where somebody else judges: the store, or a provider that asks around.
+        guard case .provider(let handle) = job.judge else { return wait(for: job, .sessions) }
+        guard handle.local != nil else { return wait(for: job, .provider(handle.name)) }
         let (isTaken, isThreadNeeded) = queue.withLock { queue in
-            guard queue.jobs.count < Verifier.queueLimit, !queue.isStopped else { return (false, false) }
+            guard !queue.isStopped, queue.limits.enter(.thread(provider: handle.name), for: job.owner)
+            else { return (false, false) }
             queue.jobs.append(job)
             guard queue.awake < threads else { return (true, false) }
             queue.awake += 1
@@ -115,7 +115,11 @@ package final class Verifier: Sendable {
                 return false
             }
             for _ in 0..<share {
-                if let job = queue.jobs.popFirst() { batch.append(job) }
+                guard let job = queue.jobs.popFirst() else { break }
+                if case .provider(let handle) = job.judge {
+                    queue.limits.leave(.thread(provider: handle.name), for: job.owner)
+                }
+                batch.append(job)
             }
             return true
         }
@@ -133,6 +137,7 @@ package final class Verifier: Sendable {
     private func refuseAll(asLast isLast: Bool) {
         let left = queue.withLock { queue in
             if isLast { queue.isStopped = true }
+            queue.limits = WaitingLimits()
             return queue.jobs.takeAll()
         }
         for job in left { job.settle(.failure(.unavailable("auth.overloaded"))) }
@@ -141,15 +146,17 @@ package final class Verifier: Sendable {
     /// The verdict, if it can be had at once; whoever takes longer settles the job.
     private func judge(_ job: Job) -> Verdict? {
         guard clock.monotonicTime <= job.context.deadline else { return .failure(.unavailable("auth.overloaded")) }
-        guard case .provider(let handle) = job.judge, let local = handle.local,
-            let decided = local.decide(job.credential, in: job.context)
-        else {
-            wait(for: job)
+        guard case .provider(let handle) = job.judge, let local = handle.local else {
+            submit(job)
+            return nil
+        }
+        guard let decided = local.decide(job.credential, in: job.context) else {
+            wait(for: job, .keys(provider: handle.name))
             return nil
         }
         switch decided {
         case .success(let identity) where job.subjects != nil:
-            wait(for: job, proven: identity)
+            wait(for: job, .accounts, proven: identity)
             return nil
         case .success(let identity): return .success(handle.principal(of: identity))
         case .failure(let error): return .failure(error)
@@ -157,9 +164,9 @@ package final class Verifier: Sendable {
     }
 
     /// Lets the judge take its time, off this thread; the job's deadline bounds it.
-    private func wait(for job: Job, proven: Identity? = nil) {
+    private func wait(for job: Job, _ kind: WaitingKind, proven: Identity? = nil) {
         let serial = state.withLock { state -> UInt64? in
-            guard state.waiting.count < Verifier.waitingLimit, !state.isStopped else { return nil }
+            guard !state.isStopped, state.limits.enter(kind, for: job.owner) else { return nil }
             state.serial += 1
             state.waiting[state.serial] = .some(nil)
             return state.serial
@@ -171,14 +178,17 @@ package final class Verifier: Sendable {
             } catch {
                 job.settle(.failure(error))
             }
-            self?.finish(serial)
+            self?.finish(serial, kind, job.owner)
         }
         state.withLock { state in
             if state.waiting.keys.contains(serial) { state.waiting[serial] = task }
         }
     }
 
-    private func finish(_ serial: UInt64) {
-        state.withLock { state in _ = state.waiting.removeValue(forKey: serial) }
+    private func finish(_ serial: UInt64, _ kind: WaitingKind, _ owner: WorkOwner) {
+        state.withLock { state in
+            state.limits.leave(kind, for: owner)
+            _ = state.waiting.removeValue(forKey: serial)
+        }
     }
 }

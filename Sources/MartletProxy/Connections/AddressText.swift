@@ -20,6 +20,8 @@ struct AddressText: Sendable {
 
     var array: [UInt8] { (0..<count).map { letters[$0] } }
 
+    var description: String { String(decoding: array, as: UTF8.self) }
+
     /// Whether it is that of an IPv6 address.
     var isV6: Bool { array.contains(UInt8(ascii: ":")) }
 }

@@ -64,8 +64,8 @@ struct Client: ~Copyable, SlabElement {
     var sentAtCheck = 0
     /// Of an HTTP/2 connection: frames may wait to be written.
     var isDirty = false
-    /// Answers everything on this connection, where its listener is not the gateway's.
-    var handler: LocalHandler?
+    /// Answers before anything is routed, where its listener has such a handler.
+    var handler: ListenerHandler?
     var address = ClientAddress()
     /// The socket's peer, as it was counted when it came; another than `address` behind a PROXY protocol header.
     var peerBytes: [UInt8] = []
@@ -119,14 +119,12 @@ struct Client: ~Copyable, SlabElement {
 
     /// Makes the place ready for a new connection, or for a new stream of one (`fd` −1).
     mutating func open(
-        fd: Int32, kind: Kind, rules: ListenerRules, handler: LocalHandler?, address: ClientAddress,
-        maximumHeadBytes: Int
+        fd: Int32, kind: Kind, rules: ListenerRules, address: ClientAddress, maximumHeadBytes: Int
     ) {
         self.fd = fd
         isWatched = kind == .stream
         self.kind = kind
         self.rules = rules
-        self.handler = handler
         self.address = address
         peerBytes = address.bytes
         phase = .head
@@ -160,7 +158,7 @@ struct Client: ~Copyable, SlabElement {
     mutating func close() {
         fd = -1
         exchange = -1
-        handler = nil
+        if handler != nil { handler = nil }
         engine = nil
         security = nil
         streams = nil

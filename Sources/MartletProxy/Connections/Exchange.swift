@@ -43,6 +43,12 @@ struct Exchange: ~Copyable, SlabElement {
     var bodyBytes = 0
     /// Lower-case names that the request announced in `Trailer`, comma-separated.
     var announcedTrailers = ByteBuffer()
+    /// What decides on its fields, for its trailers, which come later: the place of its route and the rules.
+    var route: Int32 = -1
+    var fieldRules: RequestRewriter.Rules = []
+    /// The configuration that `route` is of, where a reload has come in between.
+    private(set) var formerSnapshot: Snapshot?
+    private(set) var hasFormerSnapshot = false
     /// Lines that follow the request's body.
     var requestTrailers = ByteBuffer()
     /// Lines that follow the answer's body.
@@ -175,7 +181,22 @@ struct Exchange: ~Copyable, SlabElement {
             forwardedClient = []
             forwardedNetwork = []
         }
+        if hasFormerSnapshot { dropFormerSnapshot() }
         body.release()
+    }
+
+    /// Has the exchange go on by the rules of a configuration that another one replaces.
+    mutating func keep(former snapshot: Snapshot) {
+        guard !hasFormerSnapshot else { return }
+        formerSnapshot = snapshot
+        hasFormerSnapshot = true
+    }
+
+    // Elsewhere than in `end`: releasing it is nothing that every request does.
+    @inline(never)
+    private mutating func dropFormerSnapshot() {
+        formerSnapshot = nil
+        hasFormerSnapshot = false
     }
 
     /// Whether the request may be sent a second time after its bytes went out: nothing is lost or done twice.

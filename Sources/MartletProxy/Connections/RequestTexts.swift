@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletHTTP
 
 /// What the log and the headers say of a request, side by side in one buffer: its id, its method, its host, its path.
 struct RequestTexts: ~Copyable {
@@ -32,6 +33,21 @@ struct RequestTexts: ~Copyable {
     mutating func set(path: UnsafeBufferPointer<UInt8>) {
         buffer.truncate(to: endOfHost)
         unsafe buffer.append(path)
+    }
+
+    /// Sets the target of a request that was refused before its path had one spelling (``RefusedTarget``).
+    @inline(never)
+    mutating func set(refused target: UnsafeBufferPointer<UInt8>) {
+        buffer.truncate(to: endOfHost)
+        unsafe RefusedTarget.append(target, to: &buffer)
+    }
+
+    /// Sets what is there of a head that could not be read.
+    @inline(never)
+    mutating func set(unreadable head: UnsafeBufferPointer<UInt8>) {
+        guard let line = unsafe RefusedTarget(head.span) else { return }
+        unsafe add(method: head[line.method], host: UnsafeBufferPointer(start: nil, count: 0))
+        unsafe set(refused: head[line.target])
     }
 
     // Each is valid until the texts are changed.

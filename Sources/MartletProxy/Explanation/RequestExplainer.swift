@@ -12,7 +12,17 @@ package struct RequestExplainer: Sendable {
     /// A request that goes no further.
     private struct Stop: Error {
         let failure: Failure
-        init(_ failure: Failure) { self.failure = failure }
+        /// What could not be asked, where that is why.
+        let cause: String
+
+        init(_ failure: Failure, cause: String = "") {
+            self.failure = failure
+            self.cause = cause
+        }
+
+        init(_ error: AuthenticationError) {
+            self.init(.authentication(error), cause: error.cause.map { "\($0)" } ?? "")
+        }
     }
 
     /// A head as far as the phases need it.
@@ -22,12 +32,15 @@ package struct RequestExplainer: Sendable {
         let authority: [UInt8]
         let path: [UInt8]
         let credential: Presented
+        let bytes: [UInt8]
+        let fields: [HeadField]
     }
 
     /// What stands in `Authorization`.
     private enum Presented {
         case nothing
         case bearer(Secret)
+        case basic(Secret)
         case otherScheme
         case malformed
     }
@@ -37,10 +50,18 @@ package struct RequestExplainer: Sendable {
 
     private let snapshot: Snapshot
     private let clock: Clock
+    private let sharesSessions: Bool
+    private let hasAccounts: Bool
 
-    package init(_ snapshot: Snapshot, clock: Clock) {
+    /// - Parameters:
+    ///   - sharesSessions: whether the sessions that it asks about are those of running gateways; else a session token is
+    ///     undecidable.
+    ///   - hasAccounts: `false` where the account store is known to be empty, so that nobody need ask it.
+    package init(_ snapshot: Snapshot, clock: Clock, sharesSessions: Bool = true, hasAccounts: Bool = true) {
         self.snapshot = snapshot
         self.clock = clock
+        self.sharesSessions = sharesSessions
+        self.hasAccounts = hasAccounts
     }
 
     /// Explains a request; starts, asks and ends the provider that its credential is for.
@@ -57,10 +78,17 @@ package struct RequestExplainer: Sendable {
                 return explanation
             }
             offersBasic = snapshot.facts[route.index].takesBasic
-            try await authorize(request, route, &explanation)
+            if let assumed = asked.assumed {
+                try admit(assumed, route, &explanation)
+            } else {
+                try await authorize(request, route, &explanation)
+            }
+            explanation.removedFields = removedFields(request, route, explanation.consumesCredential)
             explanation.upstreamPath = upstreamPath(path, route)
         } catch {
-            explanation.outcome = .refused(ClientAnswer(error.failure, offersBasic: offersBasic))
+            let answer = ClientAnswer(error.failure, offersBasic: offersBasic)
+            explanation.outcome =
+                error.failure.status == 503 ? .undecidable(answer, because: error.cause) : .refused(answer)
         }
         return explanation
     }
@@ -81,26 +109,32 @@ package struct RequestExplainer: Sendable {
         if head.authorization >= 0 {
             switch AuthorizationValue(bytes.span, head.fields[head.authorization].value) {
             case .bearer(let range): presented = .bearer(Secret(Array(bytes[range.bounds])))
-            case .basic, .other: presented = .otherScheme
+            case .basic(let range): presented = .basic(Secret(Array(bytes[range.bounds])))
+            case .other: presented = .otherScheme
             case .malformed: presented = .malformed
             }
         }
         return Request(
             method: Array(bytes[head.methodText.bounds]),
             isNeverAllowed: head.method == .connect || head.method == .trace,
-            authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]), credential: presented)
+            authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]), credential: presented,
+            bytes: bytes, fields: (0..<head.fields.count).map { head.fields[$0] })
     }
 
     /// A line break would make another head of it than the one that was meant.
     private static func refuseLineBreaks(_ asked: AskedRequest) throws(Stop) {
         func isBroken(_ bytes: some Sequence<UInt8>) -> Bool { bytes.contains { $0 == 0x0A || $0 == 0x0D } }
         if isBroken(asked.method.utf8) || isBroken(asked.target.utf8) { throw Stop(.head(.badRequestLine)) }
-        if isBroken(asked.host.utf8) { throw Stop(.head(.badHost)) }
-        if asked.token?.withBytes({ isBroken($0) }) ?? false { throw Stop(.head(.badFieldValue)) }
+        if isBroken((asked.host ?? "").utf8) { throw Stop(.head(.badHost)) }
+        for secret in asked.fields + [asked.token].compactMap(\.self) where secret.withBytes({ isBroken($0) }) {
+            throw Stop(.head(.badFieldValue))
+        }
     }
 
     private static func head(of asked: AskedRequest) -> [UInt8] {
-        var bytes = Array("\(asked.method) \(asked.target) HTTP/1.1\r\nHost: \(asked.host)\r\n".utf8)
+        var bytes = Array("\(asked.method) \(asked.target) HTTP/1.1\r\n".utf8)
+        if let host = asked.host { bytes += Array("Host: \(host)\r\n".utf8) }
+        for field in asked.fields { bytes += field.withBytes { $0 } + [0x0D, 0x0A] }
         if let token = asked.token {
             bytes += Array("Authorization: Bearer ".utf8) + token.withBytes { $0 } + [0x0D, 0x0A]
         }
@@ -111,10 +145,12 @@ package struct RequestExplainer: Sendable {
 
     private func normalized(_ request: Request) throws(Stop) -> [UInt8] {
         if request.isNeverAllowed { throw Stop(.methodNeverAllowed) }
+        if snapshot.routes.hasMethodInOtherCase(request.method.span) { throw Stop(.head(.methodCase)) }
         var buffer = ByteBuffer()
         switch PathNormalizer.normalize(
             request.path.span, keepsEncodedSlash: snapshot.paths.keepsEncodedSlash,
-            keepsEncodedPercent: snapshot.paths.keepsEncodedPercent, into: &buffer)
+            keepsEncodedPercent: snapshot.paths.keepsEncodedPercent, mergesSlashes: snapshot.paths.mergesSlashes,
+            into: &buffer)
         {
         case .unchanged: return request.path
         case .rewritten: return buffer.array
@@ -154,18 +190,57 @@ package struct RequestExplainer: Sendable {
             guard route.mode == .optional else { throw Stop(.credentialMissing) }
             explanation.policy = route.policy.explain(nil, now: clock.unixTime)
             if case .denied = route.policy.judge(nil, now: clock.unixTime) { throw Stop(.credentialMissing) }
-        case .otherScheme: throw Stop(.credentialInvalid("auth.scheme_not_accepted"))
-        case .malformed: throw Stop(.credentialInvalid("auth.malformed_authorization"))
+            render(route, &explanation)
+        case .otherScheme:
+            explanation.credential = .other
+            throw Stop(.credentialInvalid("auth.scheme_not_accepted"))
+        case .malformed:
+            explanation.credential = .other
+            throw Stop(.credentialInvalid("auth.malformed_authorization"))
         case .bearer(let token):
             let principal = try await authenticate(token, route, &explanation)
-            explanation.principal = principal
-            explanation.policy = route.policy.explain(principal, now: clock.unixTime)
-            if case .denied(let reason) = route.policy.judge(principal, now: clock.unixTime) {
-                throw Stop(.notAllowed(reason))
+            try admit(principal, route, &explanation)
+            explanation.consumesCredential = true
+        case .basic(let pair):
+            explanation.credential = .basic
+            guard let handle = basicProvider(of: route) else {
+                throw Stop(.credentialInvalid("auth.scheme_not_accepted"))
             }
+            let principal = try await prove(pair.withBytes { Credential(basic: $0) }, handle, &explanation)
+            try admit(principal, route, &explanation)
             explanation.consumesCredential = true
         }
+    }
+
+    /// Lets a proven caller through the policy, and writes the headers about them.
+    private func admit(
+        _ principal: Principal, _ route: Route, _ explanation: inout RequestExplanation
+    ) throws(Stop) {
+        explanation.principal = principal
+        explanation.policy = route.policy.explain(principal, now: clock.unixTime)
+        if case .denied(let reason) = route.policy.judge(principal, now: clock.unixTime) {
+            throw Stop(.notAllowed(reason))
+        }
         render(route, &explanation)
+    }
+
+    /// The same for a caller without a credential: as if they had shown one that the route takes.
+    private func admit(
+        _ assumed: AssumedCaller, _ route: Route, _ explanation: inout RequestExplanation
+    ) throws(Stop) {
+        guard route.mode != .none else { return }
+        explanation.credential = .assumed
+        let providers = route.providers.map { snapshot.providers[$0] }
+        guard
+            let handle = providers.first(where: { assumed.provider?.hasSameBytes(as: $0.name) ?? true })
+        else { throw Stop(.credentialInvalid("auth.provider_not_on_route")) }
+        explanation.provider = handle
+        var assumed = assumed
+        if assumed.subject == nil, snapshot.signIn.subjects != nil {
+            explanation.isNewAccount = true
+            assumed.subject = Self.newSubject
+        }
+        try admit(assumed.principal(by: handle.name), route, &explanation)
     }
 
     private func authenticate(
@@ -174,40 +249,79 @@ package struct RequestExplainer: Sendable {
         let plan = snapshot.plans[Int(snapshot.planOfRoute[route.index])]
         let bytes = token.withBytes { $0 }
         if unsafe bytes.withUnsafeBufferPointer({ unsafe OwnToken.isOne($0) }) {
-            return try await judgeSession(Credential(bearer: bytes), route)
+            explanation.credential = .session
+            return try await judgeSession(Credential(bearer: bytes), route, &explanation)
         }
+        explanation.credential = .bearer
         guard route.credentials.contains(.direct) else {
             throw Stop(.credentialInvalid("auth.direct_not_accepted"))
         }
         guard let index = ProviderChoice.pick(bytes, among: plan.providers, of: snapshot.providers) else {
             throw Stop(.credentialInvalid("auth.no_provider_claims_it"))
         }
-        let handle = snapshot.providers[Int(index)]
+        return try await prove(Credential(bearer: bytes), snapshot.providers[Int(index)], &explanation)
+    }
+
+    /// The provider that judges names and passwords on a route.
+    private func basicProvider(of route: Route) -> ProviderHandle? {
+        guard snapshot.facts[route.index].takesBasic else { return nil }
+        return route.providers.map { snapshot.providers[$0] }.first { $0.accepts.contains(.basic) }
+    }
+
+    /// Starts, asks and ends a provider; the subject is that of the identity's account.
+    private func prove(
+        _ credential: Credential, _ handle: ProviderHandle, _ explanation: inout RequestExplanation
+    ) async throws(Stop) -> Principal {
         explanation.provider = handle
         await handle.running?.start()
-        let verdict = await judge(Credential(bearer: bytes), handle, &explanation)
+        let verdict = await judge(credential, handle, &explanation)
         explanation.health = handle.reporting?.health
         await handle.running?.shutdown()
+        let identity: Identity
         switch verdict {
-        case .success(let identity): return Principal(identity: identity, provider: handle.name, sessionID: nil)
-        case .failure(let error): throw Stop(.authentication(error))
+        case .success(let proven): identity = proven
+        case .failure(let error): throw Stop(error)
+        }
+        guard let subjects = snapshot.signIn.subjects else {
+            return Principal(identity: identity, provider: handle.name, sessionID: nil)
+        }
+        do throws(AuthenticationError) {
+            let subject =
+                hasAccounts ? try await subjects.knownSubject(of: identity, provider: handle.name) : nil
+            explanation.isNewAccount = subject == nil
+            return Principal(
+                identity: identity, provider: handle.name, subject: subject ?? Self.newSubject, sessionID: nil)
+        } catch {
+            throw Stop(error)
         }
     }
 
-    private func judgeSession(_ credential: Credential, _ route: Route) async throws(Stop) -> Principal {
+    /// Stands for the subject of an account that is not made yet.
+    package static let newSubject = "usr_(new)"
+
+    private func judgeSession(
+        _ credential: Credential, _ route: Route, _ explanation: inout RequestExplanation
+    ) async throws(Stop) -> Principal {
         guard let sessions = snapshot.signIn.sessions, route.credentials.contains(.session) else {
             throw Stop(.credentialInvalid("auth.sessions_not_accepted"))
         }
-        do throws(AuthenticationError) {
-            let session = try await sessions.judge(credential, in: context)
-            let isOnRoute = route.providers.contains {
-                snapshot.providers[$0].name.hasSameBytes(as: session.principal.provider)
-            }
-            guard isOnRoute else { throw .rejected("auth.provider_not_on_route") }
-            return session.principal
-        } catch {
-            throw Stop(.authentication(error))
+        guard sharesSessions else {
+            throw Stop(
+                .authUnavailable("session.store_not_shared"),
+                cause: "sessions are in the memory of the running gateway (store.url is memory:), "
+                    + "where no other process can look them up")
         }
+        let session: ProvenSession
+        do throws(AuthenticationError) {
+            session = try await sessions.inspect(credential, in: context)
+        } catch {
+            throw Stop(error)
+        }
+        let handle = route.providers.map { snapshot.providers[$0] }
+            .first { $0.name.hasSameBytes(as: session.principal.provider) }
+        guard let handle else { throw Stop(.credentialInvalid("auth.provider_not_on_route")) }
+        explanation.provider = handle
+        return session.principal
     }
 
     private var context: AuthenticationContext {
@@ -249,6 +363,24 @@ package struct RequestExplainer: Sendable {
         }
         explanation.headers = block.array.split(separator: 0x0A).map { line in
             String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
+        }
+    }
+
+    // MARK: Upstream
+
+    /// The names of the client's own fields that the upstream does not get.
+    private func removedFields(_ request: Request, _ route: Route, _ isConsumed: Bool) -> [String] {
+        var rules = snapshot.facts[route.index].rewriting
+        if !isConsumed { rules.remove(.dropsAuthorization) }
+        var rewriter = RequestRewriter(rules)
+        return unsafe request.bytes.withUnsafeBufferPointer { bytes in
+            request.fields.compactMap { field in
+                // The credential has a word of its own, and the upstream gets a `Host` in any case.
+                guard field.known != .host, field.known != .authorization,
+                    unsafe !rewriter.keeps(field, bytes, snapshot, route.index)
+                else { return nil }
+                return unsafe String(decoding: bytes[field.name], as: UTF8.self)
+            }
         }
     }
 }

@@ -1,3 +1,5 @@
+package import MartletCore
+package import MartletIO
 package import MartletProvider
 
 /// A request that is answered in this process: by the admin endpoints, the echo upstream, a simulator.
@@ -17,13 +19,18 @@ package struct LocalRequest: Sendable {
     package let client: String
     /// The same as throttles count it; `nil` for a Unix socket.
     package let network: ClientNetwork?
+    /// The same in full: 16 bytes (IPv4 mapped), empty for a Unix socket.
+    package let address: [UInt8]
     /// What the answer's `X-Request-Id` says.
     package let requestID: String
+    /// The connection's own address, on a listener whose requests are all answered in this process.
+    package let local: SocketEndpoint?
 
     package init(
         method: String, path: String, query: String, fields: [(name: String, value: String)], body: [UInt8],
         bodyBytes: Int,
-        client: String, network: ClientNetwork? = nil, requestID: String
+        client: String, network: ClientNetwork? = nil, address: [UInt8] = [], requestID: String,
+        local: SocketEndpoint? = nil
     ) {
         self.method = method
         self.path = path
@@ -33,7 +40,9 @@ package struct LocalRequest: Sendable {
         self.bodyBytes = bodyBytes
         self.client = client
         self.network = network
+        self.address = address
         self.requestID = requestID
+        self.local = local
     }
 
     /// The value of the first field of that name, in any case.
@@ -49,6 +58,8 @@ package struct LocalResponse: Sendable {
     package var body: [UInt8]
     /// What was refused instead of answered; the gateway writes that answer itself and logs the reason.
     package var failure: Failure?
+    /// What the log and the metrics say of it; `nil` is `ok`.
+    package var reason: ErrorCode?
 
     package init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
         self.status = status
@@ -72,6 +83,25 @@ package struct LocalResponse: Sendable {
 
 /// Answers local requests; runs off the loops and may wait, within ``LocalLimits/patience``.
 package typealias LocalHandler = @Sendable (LocalRequest) async -> LocalResponse
+
+/// What answers requests on a listener before anything is routed.
+package final class ListenerHandler: Sendable {
+    /// The one path that it takes; `nil` takes all.
+    private let path: [UInt8]?
+    let answer: LocalHandler
+
+    /// - Parameter path: `nil` takes every request.
+    package init(path: String? = nil, _ answer: @escaping LocalHandler) {
+        self.path = path.map { Array($0.utf8) }
+        self.answer = answer
+    }
+
+    /// Whether it answers requests for a path, as received.
+    func takes(_ asked: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let path else { return true }
+        return unsafe path.count == asked.count && path.elementsEqual(asked)
+    }
+}
 
 /// Bounds of what is answered in this process.
 package enum LocalLimits {

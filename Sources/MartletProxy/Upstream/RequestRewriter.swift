@@ -21,11 +21,10 @@ struct RequestRewriter: ~Copyable {
         /// The route forwards credentials, the gateway's own tokens too.
         static let keepsOwnTokens = Rules(rawValue: 8)
         static let keepsExpect = Rules(rawValue: 16)
-        static let keepsTrailer = Rules(rawValue: 32)
         /// The route takes out names of its own.
-        static let hasRemovals = Rules(rawValue: 64)
+        static let hasRemovals = Rules(rawValue: 32)
         /// `Host` passes as it came, if it came as it is usually written.
-        static let keepsHost = Rules(rawValue: 128)
+        static let keepsHost = Rules(rawValue: 64)
     }
 
     /// What fields of the client's there were.
@@ -40,6 +39,8 @@ struct RequestRewriter: ~Copyable {
         static let forwardedHost = Seen(rawValue: 8)
         /// Likewise.
         static let host = Seen(rawValue: 16)
+        /// One that was held back.
+        static let methodOverride = Seen(rawValue: 32)
     }
 
     private let rules: Rules
@@ -78,13 +79,15 @@ struct RequestRewriter: ~Copyable {
         runEnd = 0
     }
 
-    /// Whether the upstream gets a field of the client.
+    /// Whether the upstream gets a field of the client, of the head or a trailer: the one place that decides it.
     @inline(__always)
     mutating func keeps(
         _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: borrowing Snapshot, _ route: Int
     ) -> Bool {
-        if field.isConnectionOption { return false }
-        switch field.known == .other ? field.alias : field.known {
+        if field.neverPasses { return false }
+        let all = unsafe bytes.span
+        switch ClientField(code: snapshot.clientFields.value(of: field, in: all)) {
+        case .plain: break
         case .host:
             // One space before it and none behind: the length of "Host: " and of a line end.
             let before = field.value.start &- 1
@@ -93,52 +96,39 @@ struct RequestRewriter: ~Copyable {
             else { return false }
             seen.insert(.host)
             return true
-        case .connection, .contentLength, .transferEncoding, .te, .upgrade, .keepAlive, .proxyConnection,
-            .proxyAuthorization, .proxyAuthenticate, .xRequestID, .via:
-            return false
+        case .identity, .own, .trailer: return false
         case .expect: return rules.contains(.keepsExpect)
-        case .trailer: return rules.contains(.keepsTrailer)
         case .authorization:
-            return unsafe !rules.contains(.dropsAuthorization) && field.known == .authorization
-                && (rules.contains(.keepsOwnTokens) || !OwnToken.isHeld(in: bytes[field.value]))
+            guard !rules.contains(.dropsAuthorization),
+                unsafe rules.contains(.keepsOwnTokens) || !OwnToken.isHeld(in: bytes[field.value])
+            else { return false }
         case .forwarded:
-            if isTrusted { return true }
-            seen.insert(.forwarded)
-            return false
-        case .xForwardedURI, .xForwardedMethod, .xForwardedPort, .xForwardedPrefix, .xRealIP:
-            return isTrusted
-        case .xForwardedFor:
+            guard isTrusted else {
+                seen.insert(.forwarded)
+                return false
+            }
+        case .forwardedFor:
             seen.insert(.forwardedFor)
             return false
-        case .xForwardedProto:
-            if isTrusted { seen.insert(.proto) }
-            return isTrusted
-        case .xForwardedHost:
-            if isTrusted { seen.insert(.forwardedHost) }
-            return isTrusted
-        default: break
+        case .forwardedProto:
+            guard isTrusted else { return false }
+            seen.insert(.proto)
+        case .forwardedHost:
+            guard isTrusted else { return false }
+            seen.insert(.forwardedHost)
+        case .proxys: guard isTrusted else { return false }
+        case .methodOverride:
+            if !isTrusted, snapshot.routes.judgesMethods {
+                seen.insert(.methodOverride)
+                return false
+            }
+        case .requestIDLookAlike: if field.name.count == KnownField.xRequestID.name.utf8CodeUnitCount { return false }
         }
-        if !isTrusted, unsafe isForwarding(bytes[field.name]) { return false }
-        let all = unsafe bytes.span
-        // The table is there as long as its snapshot: the references of what it holds need not be counted.
-        let isReserved = unsafe Unmanaged.passUnretained(snapshot.routes)._withUnsafeGuaranteedRef {
-            $0.reservedNames.contains(field, in: all)
-        }
-        if isReserved { return false }
         return !rules.contains(.hasRemovals) || !snapshot.removals[route].contains(field, in: all)
     }
 
-    /// Whether a name begins with `X-Forwarded-` to somebody who folds names: what it says is for a proxy to say.
-    private func isForwarding(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-        let prefix: StaticString = "x-forwarded-"
-        guard name.count > prefix.utf8CodeUnitCount, unsafe name[0] | 0x20 == 0x78 else { return false }
-        for index in 0..<prefix.utf8CodeUnitCount {
-            let (byte, wanted) = unsafe (name[index], prefix.utf8Start[index])
-            let isDash = byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
-            guard byte | 0x20 == wanted || (isDash && wanted == UInt8(ascii: "-")) else { return false }
-        }
-        return true
-    }
+    /// Whether there was a method override that was held back until it is known whether methods matter for the request.
+    var hasHeldOverride: Bool { seen.contains(.methodOverride) }
 
     /// Whether `Host` was to be kept and is not.
     var isHostMissing: Bool { rules.contains(.keepsHost) && !seen.contains(.host) }

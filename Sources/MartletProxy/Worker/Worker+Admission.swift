@@ -39,13 +39,21 @@ extension Worker {
     /// Takes a request whose head stands in `bytes` (and parsed in `head`) as far as it goes now: to an upstream, to a
     /// refusal, or to a wait for the verdict on its credential.
     mutating func admit(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, judgement: Judgement?) {
+        if clients[exchanges[exchange].client].handler != nil, unsafe handOver(exchange, bytes) { return }
         if clients[exchanges[exchange].client].rules.redirectPort > 0 { return unsafe redirect(exchange, bytes) }
-        if let handler = clients[exchanges[exchange].client].handler {
-            return unsafe answerLocally(exchange, bytes, handler)
-        }
         guard let routed = unsafe route(exchange, bytes) else { return }
         guard let authorized = unsafe authorize(routed, bytes, judgement) else { return }
         unsafe forward(authorized, bytes)
+    }
+
+    /// Hands a request to the handler of its listener, if that takes it.
+    @inline(never)
+    private mutating func handOver(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        guard let handler = clients[exchanges[exchange].client].handler, unsafe handler.takes(bytes[head.path]) else {
+            return false
+        }
+        unsafe answerLocally(exchange, bytes, handler.answer)
+        return true
     }
 
     /// Sends the client to the same target by https (RFC 9110 §15.4.9: with the same method).
@@ -67,12 +75,11 @@ extension Worker {
 
     @inline(__always)
     private mutating func route(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> RoutedRequest? {
-        if head.method == .connect || head.method == .trace {
-            refuse(exchange, .methodNeverAllowed)
-            return nil
-        }
-        if head.isAsteriskForm {
-            refuse(exchange, .noRoute)
+        // The methods that are usual come first.
+        if head.method.rawValue >= Method.trace.rawValue || head.isAsteriskForm,
+            let failure = unsafe refusal(ofRare: bytes)
+        {
+            unsafe refuse(exchange, failure, target: bytes)
             return nil
         }
         guard unsafe normalizePath(exchange, bytes) else { return nil }
@@ -97,6 +104,23 @@ extension Worker {
         return nil
     }
 
+    /// Why a request of a method or form that is not usual goes no further, if so.
+    @inline(never)
+    private func refusal(ofRare bytes: UnsafeBufferPointer<UInt8>) -> Failure? {
+        if head.method == .connect || head.method == .trace { return .methodNeverAllowed }
+        if head.isAsteriskForm { return .noRoute }
+        let isMisspelled =
+            unsafe head.method == .other && snapshot.routes.hasMethodInOtherCase(bytes[head.methodText].span)
+        return isMisspelled ? .head(.methodCase) : nil
+    }
+
+    /// Refuses a request whose path has no spelling to log but its own.
+    @inline(never)
+    private mutating func refuse(_ exchange: Int32, _ failure: Failure, target bytes: UnsafeBufferPointer<UInt8>) {
+        unsafe exchanges[exchange].texts.set(refused: bytes[head.target])
+        refuse(exchange, failure)
+    }
+
     /// Puts the normalised path into the exchange: the one spelling that is matched, forwarded and logged.
     @inline(__always)
     private mutating func normalizePath(_ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
@@ -104,12 +128,13 @@ extension Worker {
         let received = unsafe bytes[head.path]
         switch unsafe PathNormalizer.normalize(
             received.span, keepsEncodedSlash: snapshot.paths.keepsEncodedSlash,
-            keepsEncodedPercent: snapshot.paths.keepsEncodedPercent, into: &path)
+            keepsEncodedPercent: snapshot.paths.keepsEncodedPercent, mergesSlashes: snapshot.paths.mergesSlashes,
+            into: &path)
         {
         case .unchanged: unsafe exchanges[exchange].texts.set(path: received)
         case .rewritten: unsafe exchanges[exchange].texts.set(path: unsafe path.bytes)
         case .failure(let failure):
-            refuse(exchange, .head(failure))
+            unsafe refuse(exchange, .head(failure), target: bytes)
             return false
         }
         return true
@@ -203,7 +228,9 @@ extension Worker {
         if form == .basic,
             let found = unsafe grants.find(key, scope: form.scope(UInt32(route)), now: unixTime)
         {
-            return useGrant(found, routed)
+            let authorized = useGrant(found, routed)
+            exchanges[exchange].grant = -1
+            return authorized
         }
         guard
             let (proven, isKept) = unsafe principal(
@@ -219,7 +246,7 @@ extension Worker {
     }
 
     /// The place of the provider that vouches for a principal, where the route asks it.
-    private func provider(of principal: Principal, _ route: Int) -> Int32? {
+    func provider(of principal: Principal, _ route: Int) -> Int32? {
         snapshot.plans[Int(snapshot.planOfRoute[route])].providers
             .first { snapshot.providers[Int($0)].name.hasSameBytes(as: principal.provider) }
     }
@@ -257,7 +284,9 @@ extension Worker {
             refuse(routed.exchange, .notAllowed(counters.reasons[Int(denial)]))
             return nil
         }
-        bind(routed.exchange, to: proven.number, until: end, grant: place, route: route)
+        // What is kept of a name and a password is a digest, which nobody could judge again.
+        let token = form == .basic ? -1 : place
+        bind(routed.exchange, to: proven.number, until: end, grant: token, route: route)
         return AuthorizedRequest(routed, consumedCredential: true)
     }
 

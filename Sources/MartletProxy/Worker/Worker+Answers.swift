@@ -54,6 +54,7 @@ extension Worker {
             if answer.status == 101, exchanges[exchange].tunnel >= 0 {
                 unsafe openTunnel(head, link)
             } else {
+                if answer.framing.isChunked, unsafe refusesChunks(bytes, from: count, link) { return bytes.count }
                 unsafe answer.status < 200 ? passInterim(head, link) : beginAnswer(head, link)
             }
             return count
@@ -96,6 +97,24 @@ extension Worker {
             endAnswer(link)
         } else {
             links[link].phase = .body
+        }
+    }
+
+    /// Refuses an answer whose chunks are bad as far as they have come together with its head: as long as nothing has gone to
+    /// the client, it can be told.
+    @inline(never)
+    private mutating func refusesChunks(_ bytes: UnsafeBufferPointer<UInt8>, from start: Int, _ link: Int32) -> Bool {
+        guard links[link].kind == .http1 else { return false }
+        var decoder = ChunkedDecoder(isUpstream: true)
+        var offset = start
+        while true {
+            switch unsafe decoder.next(bytes.span, from: &offset) {
+            case .data, .trailer: continue
+            case .needMore, .end: return false
+            case .failure(let failure):
+                answerInvalid(link, failure.code, closes: true)
+                return true
+            }
         }
     }
 
@@ -263,7 +282,7 @@ extension Worker {
 
     /// A trailer passes if it says nothing about framing, routing, credentials or identity.
     mutating func keepAnswerTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) {
-        guard field.known == .other, field.alias == .other,
+        guard field.known == .other, unsafe KnownField.lookAlike(bytes.span, field.name) == .other,
             unsafe !snapshot.routes.reservedNames.contains(field, in: bytes.span),
             exchanges[exchange].isResponseChunked || exchanges[exchange].isStream
         else { return }

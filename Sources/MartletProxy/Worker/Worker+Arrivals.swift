@@ -21,8 +21,9 @@ extension Worker {
         guard let place = listeners.firstIndex(where: { $0.id == id }) else { return }
         for _ in 0..<Worker.acceptBatch {
             guard let (fd, peer) = Socket.accept(listeners[place].fd) else {
-                if martlet_errno() == EMFILE || martlet_errno() == ENFILE { shedOne(listeners[place]) }
-                return
+                guard martlet_errno() == EMFILE || martlet_errno() == ENFILE else { return }
+                if makeRoom() { continue }
+                return shedOne(listeners[place])
             }
             admit(fd, from: peer, by: listeners[place])
         }
@@ -42,7 +43,10 @@ extension Worker {
         let bytes = peer.addressBytes
         // Behind a proxy it is the client's address that counts, which is not known yet.
         let isUncounted = peer.isUnix || listener.rules.takesProxyHeader
-        let admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
+        var admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
+        if admission == .refused, connections.isFull(snapshot.limits), makeRoom() {
+            admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
+        }
         guard admission != .refused else {
             counters.refused &+= 1
             turnAway(fd, listener.rules)
@@ -50,17 +54,20 @@ extension Worker {
         }
         let address = ClientAddress(
             bytes: bytes, text: peer.isUnix ? AddressText("unix".utf8) : AddressText(peer.addressUTF8),
-            isTrusted: peer.isUnix ? false : snapshot.trustedProxies.contains { $0.contains(bytes) }, port: peer.port,
+            isTrusted: peer.isUnix ? listener.rules.isTrusted : snapshot.trustedProxies.contains { $0.contains(bytes) },
+            port: peer.port,
             isUnix: peer.isUnix)
         let client = clients.take()
         clients[client].open(
-            fd: fd, kind: .http1, rules: listener.rules, handler: listener.handler, address: address,
+            fd: fd, kind: .http1, rules: listener.rules, address: address,
             maximumHeadBytes: snapshot.limits.headerBytes)
+        if let handler = listener.handler { clients[client].handler = handler }
         clients[client].listener = listener.id
         clients[client].security = listener.tls
         clients[client].admission = admission
         guard singleUse.isHigh || watch(client) else { return close(client: client) }
         counters.accepted &+= 1
+        order.add(token(of: client), alive: clients.count) { clients.holds($0.index, $0.generation) }
         if singleUse.isHigh { return readAtOnce(client) }
         begin(wireOf: client)
     }

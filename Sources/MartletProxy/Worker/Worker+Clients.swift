@@ -190,6 +190,7 @@ extension Worker {
             return clients[client].isAlive && clients[client].phase == .authenticating ? nil : count
         case .failure(let failure):
             let exchange = begin(client)
+            unsafe exchanges[exchange].texts.set(unreadable: bytes)
             refuse(exchange, .head(failure))
             return bytes.count
         }

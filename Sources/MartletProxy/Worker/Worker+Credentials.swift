@@ -34,11 +34,30 @@ extension Worker {
         switch verdict {
         case .success(let proven) where !wasRevoked(proven.number, since: exchanges[exchange].askedAt):
             return (proven, false)
-        case .failure(let error): refuse(exchange, .authentication(error))
+        case .failure(let error):
+            if debug.isOn { unsafe tell(error, form, exchange, Array(value), route) }
+            refuse(exchange, .authentication(error))
         case nil, .success:
             unsafe ask(form, exchange, Array(value), plan: snapshot.plans[Int(snapshot.planOfRoute[route])])
         }
         return nil
+    }
+
+    /// Logs why a credential was refused.
+    @inline(never)
+    private func tell(
+        _ error: AuthenticationError, _ form: CredentialForm, _ exchange: Int32, _ value: [UInt8], _ route: Int
+    ) {
+        var provider: ProviderHandle?
+        if case .provider(let handle) = judge(form, value, snapshot.plans[Int(snapshot.planOfRoute[route])]) {
+            provider = handle
+        }
+        debug.refused(
+            requestID: unsafe String(decoding: exchanges[exchange].texts.requestID, as: UTF8.self), error,
+            provider: provider, credential: form == .basic ? Credential(basic: value) : Credential(bearer: value),
+            in: AuthenticationContext(
+                now: MartletCore.UnixTime(seconds: unixTime),
+                deadline: MonotonicTime(nanoseconds: now &+ Worker.verdictPatience), client: network(of: exchange)))
     }
 
     /// Who a session is does not depend on the route; what a provider says depends on which one was asked.
@@ -81,7 +100,7 @@ extension Worker {
             subjects: snapshot.signIn.subjects,
             context: AuthenticationContext(
                 now: MartletCore.UnixTime(seconds: unixTime), deadline: MonotonicTime(nanoseconds: deadline),
-                client: network(of: exchange)),
+                client: network(of: exchange), address: form == .session ? address(of: exchange) : []),
             mailbox: mailbox, exchange: exchange, generation: exchanges[exchange].generation, epoch: epoch)
         exchanges[exchange].askedAt = now
         clients[client].phase = .authenticating
@@ -111,10 +130,13 @@ extension Worker {
     }
 
     /// Where a request comes from, as throttles count it: the peer, or whom trusted proxies tell of.
-    func network(of exchange: Int32) -> ClientNetwork? {
+    func network(of exchange: Int32) -> ClientNetwork? { ClientNetwork(address: address(of: exchange)) }
+
+    /// The same in full: 16 bytes, or none for a Unix socket.
+    func address(of exchange: Int32) -> [UInt8] {
         let told = exchanges[exchange].forwardedNetwork
         let address = told.isEmpty ? clients[exchanges[exchange].client].address.bytes : told
-        return address.contains { $0 != 0 } ? ClientNetwork(address: address) : nil
+        return address.contains { $0 != 0 } ? address : []
     }
 
     /// Puts the keyed digest of a name and a password into `pairDigest`.
@@ -135,15 +157,13 @@ extension Worker {
     /// next sweep.
     ///
     /// Verdicts on their way may be older than the change they did not see: none that was asked for before it is believed.
-    mutating func revoke(_ numbers: [UInt64]) {
+    mutating func revoke(_ numbers: [UInt64], _ acknowledgement: LoopAcknowledgement?) {
         if revoked.count > Worker.revokedLimit, now &- prunedAt >= Worker.pruneInterval {
             prunedAt = now
             revoked = revoked.filter { now &- $0.value <= 2 &* Worker.verdictPatience }
         }
-        for number in numbers {
-            revoked[number] = now
-            unswept.insert(number)
-        }
+        for number in numbers { revoked[number] = now }
+        sweep.add(numbers, acknowledgement)
     }
 
     private func wasRevoked(_ number: UInt64, since asked: Int64) -> Bool {
@@ -153,13 +173,11 @@ extension Worker {
 
     /// Drops the copies of what was revoked: many ends in a row cost one pass over the tables.
     mutating func sweepRevoked() {
-        guard !unswept.isEmpty, now &- sweptAt >= Worker.sweepInterval else { return }
-        sweptAt = now
-        let numbers = unswept
-        unswept.removeAll()
-        grants.removeAll { numbers.contains($0.number) }
-        principals.removeAll { numbers.contains($0.number) }
-        markRevoked(numbers)
+        guard let due = sweep.take(at: now) else { return }
+        grants.removeAll { due.numbers.contains($0.number) }
+        principals.removeAll { due.numbers.contains($0.number) }
+        markRevoked(due.numbers)
+        for acknowledgement in due.acknowledgements { acknowledgement.acknowledge() }
     }
 
     /// How often one request's credential is judged, where reloads and removed keys overtake the verdicts.
@@ -170,8 +188,6 @@ extension Worker {
     private static let revokedLimit = 4096
     /// How often the others are looked for.
     private static let pruneInterval: Int64 = 1_000_000_000
-    /// How long copies of ended sessions may wait to be dropped together.
-    static let sweepInterval: Int64 = 20_000_000
 }
 
 /// The gateway's own tokens, told apart by how they begin.

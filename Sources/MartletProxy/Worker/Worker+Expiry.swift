@@ -9,7 +9,7 @@ extension Worker {
     /// How often exchanges are looked through.
     static let watchInterval: Int64 = 200_000_000
     /// An exchange this young is let finish first.
-    private static let shortest: Int64 = 700_000_000
+    static let shortest: Int64 = 700_000_000
 
     /// How long the loop may sleep.
     var watchPatience: Int32 { exchanges.count > 0 ? Int32(Worker.watchInterval / 1_000_000) : 1000 }

@@ -30,21 +30,22 @@ extension Worker {
         let isComplete = exchanges[exchange].isRequestComplete && !failure.closes
         exchanges[exchange].closesClient = !isComplete || !exchanges[exchange].keepsAlive || isDraining
         exchanges[exchange].status = failure.status
-        exchanges[exchange].reason = counters.reason(failure.reason)
+        exchanges[exchange].reason = counters.reason(failure)
         exchanges[exchange].hasResponseStarted = true
         staging.removeAll()
+        var bodyBytes = 0
         if exchanges[exchange].isGRPC {
             unsafe failure.writeStatus(
                 into: &staging, requestID: exchanges[exchange].texts.requestID, date: dateText)
         } else {
-            unsafe failure.write(
+            unsafe bodyBytes = failure.write(
                 into: &staging, requestID: exchanges[exchange].texts.requestID, date: dateText,
                 isHead: exchanges[exchange].method == .head,
                 close: exchanges[exchange].closesClient && !exchanges[exchange].isStream,
                 offersBasic: exchanges[exchange].offersBasic,
                 strictTransportSeconds: clients[client].rules.strictTransportSeconds)
         }
-        exchanges[exchange].bytesOut = staging.count
+        exchanges[exchange].bytesOut = bodyBytes
         let generation = exchanges[exchange].generation
         sendWhole(exchange)
         guard exchanges.holds(exchange, generation) else { return }
@@ -141,6 +142,7 @@ extension Worker {
         records.prepare(
             key, route: counters.routeTexts[Int(exchanges[exchange].routeSlot)],
             reason: counters.reasonTexts[Int(exchanges[exchange].reason)],
+            member: counters.memberTexts[Int(exchanges[exchange].reason)],
             provider: provider >= 0 && provider < snapshot.providerTexts.count ? snapshot.providerTexts[provider] : [],
             upstream: endpoint >= 0 ? upstreams.endpoints[Int(endpoint)].text : [], format: logFormat)
     }

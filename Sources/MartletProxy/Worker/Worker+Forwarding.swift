@@ -56,6 +56,7 @@ extension Worker {
             }
         }
         unsafe rewriter.endFields(bytes, into: &out)
+        if rewriter.hasHeldOverride { unsafe writeOverrides(exchange, bytes, into: &out) }
         if rewriter.isHostMissing { unsafe writeHost(exchange, bytes[head.authority], into: &out) }
         if !exchanges[exchange].framing.isNone { unsafe writeFraming(exchange, bytes, into: &out) }
         if exchanges[exchange].tunnel >= 0 { writeUpgrade(exchange, into: &out) }
@@ -76,14 +77,15 @@ extension Worker {
 
     /// What is so about this request that makes a difference to which of its fields pass.
     @inline(__always)
-    private func rules(_ exchange: Int32, _ route: Int, consumedCredential: Bool) -> RequestRewriter.Rules {
+    private mutating func rules(_ exchange: Int32, _ route: Int, consumedCredential: Bool) -> RequestRewriter.Rules {
         let client = exchanges[exchange].client
         var rules = snapshot.facts[route].rewriting
         if !consumedCredential { rules.remove(.dropsAuthorization) }
         if clients[client].address.isTrusted { rules.insert(.isTrusted) }
         if clients[client].rules.isSecure { rules.insert(.isSecure) }
         if exchanges[exchange].expectsContinue { rules.insert(.keepsExpect) }
-        if exchanges[exchange].framing.isChunked { rules.insert(.keepsTrailer) }
+        exchanges[exchange].route = Int32(truncatingIfNeeded: route)
+        exchanges[exchange].fieldRules = rules
         return rules
     }
 
@@ -95,6 +97,26 @@ extension Worker {
             case .keep = upstreams.groups[Int(exchanges[exchange].upstream)].upstream.host
         else { return false }
         return true
+    }
+
+    /// Writes the method overrides that were held back, where no route for the host and path asks for methods.
+    @inline(never)
+    private func writeOverrides(
+        _ exchange: Int32, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
+    ) {
+        let path = unsafe exchanges[exchange].texts.path
+        guard unsafe !snapshot.routes.judgesMethods(authority: bytes[head.authority].span, path: path.span) else {
+            return
+        }
+        let removals = snapshot.removals[Int(exchanges[exchange].route)]
+        for index in 0..<head.fields.count {
+            let field = head.fields[index]
+            let kind = unsafe snapshot.clientFields.value(of: field, in: bytes.span)
+            guard kind == ClientField.methodOverride.rawValue, !field.neverPasses,
+                unsafe !removals.contains(field, in: bytes.span)
+            else { continue }
+            unsafe out.append(bytes[field.line])
+        }
     }
 
     /// The request line and `Host`, whatever has to change in them.
@@ -164,11 +186,7 @@ extension Worker {
             out.append("\r\n")
         case .chunked:
             out.append("Transfer-Encoding: chunked\r\n")
-            exchanges[exchange].announcedTrailers.removeAll()
-            for index in 0..<head.fields.count where head.fields[index].known == .trailer {
-                unsafe exchanges[exchange].announcedTrailers.append(lowercasing: bytes[head.fields[index].value])
-                exchanges[exchange].announcedTrailers.append(",")
-            }
+            if head.announcesTrailers { unsafe announceTrailers(exchange, bytes, into: &out) }
         case .none, .untilClose: break
         }
     }
@@ -282,7 +300,16 @@ extension Worker {
             exchanges[exchange].attempts < (nothingSent ? choices : 2),
             nothingSent || exchanges[exchange].isRepeatable
         else { return fail(exchange, failure) }
+        if debug.isOn { tellOfRetry(exchange, failure) }
         send(exchange, avoiding: exchanges[exchange].endpoint, reusing: false)
+    }
+
+    private func tellOfRetry(_ exchange: Int32, _ failure: Failure) {
+        let endpoint = Int(exchanges[exchange].endpoint)
+        debug.retry(
+            requestID: unsafe String(decoding: exchanges[exchange].texts.requestID, as: UTF8.self),
+            upstream: endpoint >= 0 ? String(decoding: upstreams.endpoints[endpoint].text, as: UTF8.self) : "",
+            reason: failure.reason)
     }
 
     /// An idle link goes back to its endpoint, or is closed where enough wait.

@@ -213,6 +213,8 @@ extension Worker {
 
     private mutating func headCame(_ stream: Int32, _ streams: LinkStreams, ends: Bool) {
         guard let place = streams.places[stream] else { return }
+        // What came with the head shows that it is no answer: as long as nothing has gone to the client, it can be told.
+        if streams.session.endOfBroken(stream) == .protocolError { return streamClosed(place, .protocolError) }
         links[place].endsWithHead = ends
         links[place].isStreamEnded = ends
         streams.session.takeHead(stream, into: &links[place].input)

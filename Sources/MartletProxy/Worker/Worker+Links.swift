@@ -208,11 +208,15 @@ extension Worker {
     }
 
     /// The upstream said something that is not HTTP, or not allowed.
-    mutating func answerInvalid(_ link: Int32, _ reason: ErrorCode) {
+    ///
+    /// - Parameter closes: the client's connection ends with it, as it would where the answer had begun.
+    mutating func answerInvalid(_ link: Int32, _ reason: ErrorCode, closes: Bool = false) {
         let exchange = links[link].exchange
         upstreams.failed(links[link].endpoint, refused: false, now: now)
         dropLink(of: exchange)
-        fail(exchange, .upstreamInvalid(reason))
+        var failure = Failure.upstreamInvalid(reason)
+        failure.closes = closes
+        fail(exchange, failure)
     }
 
     /// A link's deadline has passed.

@@ -1,6 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletIO
 
 /// Requests that are answered in this process: on a listener of its own, or by the echo upstream.
 extension Worker {
@@ -68,8 +69,16 @@ extension Worker {
             query: String(text(parsed.query).dropFirst()),
             fields: fields, body: exchanges[exchange].body.array, bodyBytes: exchanges[exchange].bodyBytes,
             client: String(decoding: forwarded.isEmpty ? peer : forwarded, as: UTF8.self),
-            network: network(of: exchange),
-            requestID: unsafe String(decoding: exchanges[exchange].texts.requestID, as: UTF8.self))
+            network: network(of: exchange), address: address(of: exchange),
+            requestID: unsafe String(decoding: exchanges[exchange].texts.requestID, as: UTF8.self),
+            local: localAddress(of: exchanges[exchange].client))
+    }
+
+    /// The address at which a client of a listener with a handler of its own has connected.
+    private func localAddress(of client: Int32) -> SocketEndpoint? {
+        guard clients[client].handler != nil else { return nil }
+        let connection = clients[client].isStream ? clients[client].connection : client
+        return Socket.localAddress(clients[connection].fd)
     }
 
     /// The handler has answered.
@@ -77,6 +86,7 @@ extension Worker {
         guard exchanges[exchange].responder == .local, !exchanges[exchange].hasResponseStarted else { return }
         exchanges[exchange].task = nil
         if let failure = response.failure { return refuse(exchange, failure) }
+        if let reason = response.reason { exchanges[exchange].reason = counters.reason(reason) }
         exchanges[exchange].status = response.status
         exchanges[exchange].hasResponseStarted = true
         exchanges[exchange].closesClient = !exchanges[exchange].keepsAlive || isDraining
@@ -104,8 +114,10 @@ extension Worker {
         staging.append("X-Request-Id: ")
         unsafe staging.append(unsafe exchanges[exchange].texts.requestID)
         staging.append("\r\n\r\n")
-        if exchanges[exchange].method != .head { staging.append(response.body) }
-        exchanges[exchange].bytesOut = response.body.count
+        if exchanges[exchange].method != .head {
+            staging.append(response.body)
+            exchanges[exchange].bytesOut = response.body.count
+        }
         let generation = exchanges[exchange].generation
         sendWhole(exchange)
         if exchanges.holds(exchange, generation) { complete(exchange) }

@@ -26,10 +26,14 @@ extension Worker {
                 epoch += 1
                 doubtTokens()
                 forgetTokens()
-            case .revoked(let numbers): revoke(numbers)
+            case .revoked(let numbers, let acknowledgement): revoke(numbers, acknowledgement)
             case .refuseSessions(let refuses):
                 sessionsAreRefused = refuses
                 if refuses { forgetTokens() }
+            case .logFormatChanged:
+                // Texts of records are kept as they were written, under the epoch.
+                epoch += 1
+                logFormat = accessLog.format
             case .collect(let reply): reply(report())
             case .drain(let deadline, let hasHeir): drain(until: deadline, hasHeir: hasHeir)
             }
@@ -40,24 +44,30 @@ extension Worker {
     mutating func settle(_ exchange: Int32, _ generation: UInt32, epoch judged: Int, _ verdict: Verdict) {
         guard exchanges.holds(exchange, generation) else { return }
         let client = exchanges[exchange].client
-        guard clients[client].phase == .authenticating else { return judgedAgain(exchange, verdict) }
+        guard clients[client].phase == .authenticating else {
+            return judgedAgain(exchange, epoch: judged, verdict)
+        }
         // A verdict of providers that a reload has replaced is not one: the credential is judged anew.
         resume(client, with: judged == epoch ? verdict : nil)
     }
 
     // MARK: Reload
 
-    /// Goes on with a new configuration: requests under way finish on what they began with.
+    /// Goes on with a new configuration: requests under way finish on what they began with, unless they are long ones that it
+    /// would refuse.
     private mutating func adopt(_ next: Snapshot, _ sockets: [ListenerSocket]) {
         guard !isDraining else {
             for socket in sockets { _ = CLinux.close(socket.fd) }
             return
         }
         renumberProviders(next)
+        keepForTrailers(snapshot)
+        holdTokens()
         snapshot = next
         epoch += 1
         forgetTokens()
         rememberRoutes()
+        reconsiderExchanges()
         if head.fields.capacity != next.limits.headerFields {
             head = RequestHead(maximumFields: next.limits.headerFields)
         }
@@ -81,6 +91,16 @@ extension Worker {
         let places = snapshot.providers.map { old in next.providers.firstIndex { $0.name == old.name } ?? -1 }
         for exchange in 0..<exchanges.end where exchanges[exchange].isAlive && exchanges[exchange].provider >= 0 {
             exchanges[exchange].provider = Int32(places[Int(exchanges[exchange].provider)])
+        }
+    }
+
+    /// Requests whose trailers are still to come go on by the rules that their heads went by.
+    private mutating func keepForTrailers(_ former: Snapshot) {
+        for exchange in 0..<exchanges.end
+        where exchanges[exchange].isAlive && exchanges[exchange].responder == .upstream
+            && !exchanges[exchange].isRequestComplete && exchanges[exchange].tunnel < 0
+        {
+            exchanges[exchange].keep(former: former)
         }
     }
 

@@ -10,8 +10,7 @@ extension Worker {
         // Anybody else could claim any address: closed without an answer.
         // Who may open a Unix socket is a matter of its permissions.
         guard clients[client].address.isTrusted || clients[client].address.isUnix else {
-            counters.proxyHeaderRefused("proxy_protocol.untrusted_peer")
-            return close(client: client)
+            return refuseProxyHeader(client, "proxy_protocol.untrusted_peer")
         }
         clients[client].phase = .proxyHeader
         arm(client: client, at: now &+ snapshot.patience.requestHead)
@@ -24,11 +23,13 @@ extension Worker {
         switch unsafe ProxyHeader.parse(received.span) {
         case .needMore: return
         case .failure(let failure):
-            counters.proxyHeaderRefused(failure.code)
-            return close(client: client)
+            return refuseProxyHeader(client, failure.code)
         case .complete(let count, let peer):
-            if case .address(let address) = peer {
-                guard rename(client, address) else { return close(client: client) }
+            switch peer {
+            case .address(let address): guard rename(client, address) else { return close(client: client) }
+            // Somebody's whom the balancer cannot name: what such a client says of others is a stranger's word.
+            case .unknown: clients[client].address.isTrusted = false
+            case .local: break
             }
             clients[client].input.consume(count)
         }
@@ -37,6 +38,14 @@ extension Worker {
         var rest = ByteBuffer()
         swap(&rest, &clients[client].input)
         unsafe arrived(client, rest.bytes)
+    }
+
+    private mutating func refuseProxyHeader(_ client: Int32, _ code: ErrorCode) {
+        counters.proxyHeaderRefused(code)
+        if debug.isOn {
+            debug.connection("a PROXY header was refused", code, client: clients[client].address.text.description)
+        }
+        close(client: client)
     }
 
     /// From here on the client has the address that the header tells.

@@ -138,41 +138,6 @@ extension Worker {
         if isChunk { links[link].output.append("\r\n") }
     }
 
-    /// A trailer passes if the request announced it and it says nothing about framing, routing, credentials or identity.
-    private mutating func keepTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
-        let name = unsafe bytes[field.name]
-        guard field.known == .other, field.alias == .other,
-            unsafe !snapshot.routes.reservedNames.contains(field, in: bytes.span),
-            unsafe goesOverStream(exchange) || announces(name, exchange)
-        else { return }
-        unsafe exchanges[exchange].requestTrailers.append(name)
-        exchanges[exchange].requestTrailers.append(": ")
-        unsafe exchanges[exchange].requestTrailers.append(bytes[field.value])
-        exchanges[exchange].requestTrailers.append("\r\n")
-    }
-
-    /// The same for the trailers of a stream, lines of text.
-    private mutating func keepTrailers(_ lines: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
-        var index = 0
-        while let field = unsafe TrailerLines.next(lines.span, from: &index) {
-            unsafe keepTrailer(field, lines, of: exchange)
-        }
-    }
-
-    /// Whether the upstream gets the request in frames, where trailers need no announcement.
-    private func goesOverStream(_ exchange: Int32) -> Bool {
-        exchanges[exchange].link >= 0 && links[exchanges[exchange].link].kind == .stream
-    }
-
-    private func announces(_ name: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Bool {
-        let announced = unsafe exchanges[exchange].announcedTrailers.bytes
-        return unsafe announced.split(separator: UInt8(ascii: ",")).contains { part in
-            let trimmed = part.drop { $0 == 0x20 || $0 == 0x09 }.prefix { $0 != 0x20 && $0 != 0x09 }
-            return unsafe trimmed.count == name.count
-                && zip(trimmed, name).allSatisfy { $0 == ($1 >= 0x41 && $1 <= 0x5A ? $1 | 0x20 : $1) }
-        }
-    }
-
     /// Takes from a link what it could not send, so that another one can, whatever its wire.
     mutating func takeBackBody(_ exchange: Int32) {
         let link = exchanges[exchange].link

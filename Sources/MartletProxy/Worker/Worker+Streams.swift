@@ -91,8 +91,9 @@ extension Worker {
         let place = clients.take()
         // The session has counted the head; as text it is a little longer.
         clients[place].open(
-            fd: -1, kind: .stream, rules: clients[client].rules, handler: clients[client].handler,
-            address: clients[client].address, maximumHeadBytes: snapshot.limits.headerBytes &+ 1024)
+            fd: -1, kind: .stream, rules: clients[client].rules, address: clients[client].address,
+            maximumHeadBytes: snapshot.limits.headerBytes &+ 1024)
+        if clients[client].handler != nil { clients[place].handler = clients[client].handler }
         clients[place].connection = client
         clients[place].stream = stream
         streams.places[stream] = place
@@ -106,11 +107,21 @@ extension Worker {
         let place = openStream(stream, of: client, streams)
         clients[place].isStreamEnded = ends
         streams.session.takeHead(stream, into: &clients[place].input)
+        // A request that is known to be broken goes nowhere.
+        if let code = streams.session.endOfBroken(stream) { return refuseBroken(place, code) }
         let generation = clients[place].generation
         useInput(place)
         guard clients.holds(place, generation), clients[place].exchange < 0, !clients[place].isAnswered else { return }
         // A head that the session let through and the parser does not find whole.
         refuse(begin(place), .head(.badRequestLine))
+    }
+
+    /// A stream that was over before its head was looked at: it is reset already, the log says why.
+    private mutating func refuseBroken(_ place: Int32, _ code: HTTP2Code) {
+        let exchange = begin(place)
+        unsafe exchanges[exchange].texts.set(unreadable: clients[place].input.bytes)
+        guard code == .protocolError else { return streamClosed(place) }
+        refuse(exchange, .head(.badContentLength))
     }
 
     private mutating func beginStream(

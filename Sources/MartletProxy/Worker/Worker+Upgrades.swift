@@ -85,7 +85,7 @@ extension Worker {
         for index in 0..<head.fields.count {
             let field = head.fields[index]
             // To somebody who folds names, another spelling would be another key.
-            switch field.known == .other ? field.alias : field.known {
+            switch unsafe field.known == .other ? KnownField.lookAlike(bytes.span, field.name) : field.known {
             case .secWebSocketKey: (keys, key) = (keys + 1, field.value)
             case .secWebSocketVersion: (versions, version) = (versions + 1, field.value)
             default: break
@@ -140,6 +140,9 @@ extension Worker {
         arm(link: link, at: .max)
         clients[client].awaitsProbe = false
         arm(client: client, at: .max)
+        let hasExtensions = answer.fields.has(.secWebSocketExtensions)
+        tunnels[tunnel].fromClient.hasExtensions = hasExtensions
+        tunnels[tunnel].fromUpstream.hasExtensions = hasExtensions
         tunnels[tunnel].phase = .open
         tunnels[tunnel].openedAt = now
         tunnels[tunnel].usedAt = now

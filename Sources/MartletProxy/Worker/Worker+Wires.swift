@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletIO
+internal import MartletProvider
 internal import MartletTLS
 
 /// What lies between a client's socket and its HTTP: the PROXY protocol and TLS.
@@ -18,8 +19,7 @@ extension Worker {
             do throws(TLSError) {
                 clients[client].engine = try context.makeEngine()
             } catch {
-                counters.handshakeFailed(error.code)
-                return close(client: client)
+                return refuseHandshake(client, error.code)
             }
         }
         if unsafe clients[client].engine?.keep(bytes) == true { return goOnShakingHands(client) }
@@ -35,7 +35,9 @@ extension Worker {
         clients[client].isHandshakeOut = true
         let generation = clients[client].generation
         let deadline = MonotonicTime(nanoseconds: clients[client].deadline)
-        handshakes.submit(until: deadline) { [mailbox] refusal in
+        // Clients take turns by their networks: many handshakes of one make only that one wait.
+        let owner = ClientNetwork(address: clients[client].address.bytes)?.workOwner ?? .anybody
+        handshakes.submit(until: deadline, for: owner) { [mailbox] refusal in
             if refusal == nil { step.run() }
             mailbox.post(.handshake(client: client, generation: generation, step))
         }
@@ -54,8 +56,7 @@ extension Worker {
         if !clients[client].output.isEmpty { flush(client: client) }
         guard clients.holds(client, generation) else { return }
         guard step.hasRun, step.failure == nil else {
-            counters.handshakeFailed(step.failure?.code ?? "tls.overloaded")
-            return close(client: client)
+            return refuseHandshake(client, step.failure?.code ?? "tls.overloaded")
         }
         goOnShakingHands(client)
     }
@@ -79,7 +80,14 @@ extension Worker {
 
     /// A client did not finish its handshake in time.
     mutating func handshakeTimedOut(_ client: Int32) {
-        counters.handshakeFailed("tls.handshake_timed_out")
+        refuseHandshake(client, "tls.handshake_timed_out")
+    }
+
+    private mutating func refuseHandshake(_ client: Int32, _ code: ErrorCode) {
+        counters.handshakeFailed(code)
+        if debug.isOn {
+            debug.connection("a TLS handshake failed", code, client: clients[client].address.text.description)
+        }
         close(client: client)
     }
 

@@ -24,11 +24,13 @@ package struct Worker: ~Copyable {
         package let handshakes: WorkPool
         package let connections: ConnectionLimit
         package let log: any AccessLogging
+        package let debug: DebugLog
         package let clock: Clock
 
         package init(
             id: Int, snapshot: Snapshot, listeners: [ListenerSocket], resolved: [ResolvedName], mailbox: Mailbox,
-            verifier: Verifier, handshakes: WorkPool, connections: ConnectionLimit, log: any AccessLogging, clock: Clock
+            verifier: Verifier, handshakes: WorkPool, connections: ConnectionLimit, log: any AccessLogging,
+            debug: DebugLog, clock: Clock
         ) {
             self.id = id
             self.snapshot = snapshot
@@ -39,6 +41,7 @@ package struct Worker: ~Copyable {
             self.handshakes = handshakes
             self.connections = connections
             self.log = log
+            self.debug = debug
             self.clock = clock
         }
     }
@@ -56,7 +59,8 @@ package struct Worker: ~Copyable {
     let handshakes: WorkPool
     let connections: ConnectionLimit
     let accessLog: any AccessLogging
-    let logFormat: AccessFormat
+    var logFormat: AccessFormat
+    let debug: DebugLog
     let clock: Clock
 
     var snapshot: Snapshot
@@ -74,6 +78,8 @@ package struct Worker: ~Copyable {
     var tunnels = Slab<Tunnel>()
     /// Tells whether clients come in numbers for one request each.
     var singleUse = SingleUseMeter()
+    /// The connections of clients, oldest first.
+    var order = ConnectionOrder()
     /// Clients that will ask no more and whose answers are not due yet.
     var unwatched = FIFO<Unwatched>()
     /// When exchanges were last looked through for those that end.
@@ -99,8 +105,7 @@ package struct Worker: ~Copyable {
     var revoked: [UInt64: Int64] = [:]
     var prunedAt: Int64 = 0
     /// Those whose copies are still to be dropped.
-    var unswept: Set<UInt64> = []
-    var sweptAt: Int64 = 0
+    var sweep = RevocationSweep()
     /// The store is down, and the configuration says that no session goes on then.
     var sessionsAreRefused = false
     var counters = Counters()
@@ -146,6 +151,7 @@ package struct Worker: ~Copyable {
         connections = setup.connections
         accessLog = setup.log
         logFormat = setup.log.format
+        debug = setup.debug
         clock = setup.clock
         snapshot = setup.snapshot
         poller = created
@@ -186,10 +192,11 @@ package struct Worker: ~Copyable {
             if isDraining && isDrained { break }
         }
         records.hand(to: accessLog, now: now, isIdle: true)
+        mailbox.close()
     }
 
     /// Whether nothing is to be done after a while, other than by deadlines.
-    private var isQuiet: Bool { records.isEmpty && unswept.isEmpty && unwatched.isEmpty && !singleUse.isHigh }
+    private var isQuiet: Bool { records.isEmpty && sweep.isEmpty && unwatched.isEmpty && !singleUse.isHigh }
 
     private mutating func readClocks() {
         now = clock.monotonicTime.nanoseconds

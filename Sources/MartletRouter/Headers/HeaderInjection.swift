@@ -36,8 +36,8 @@ package struct HeaderInjection: Sendable {
         }
     }
 
-    /// The headers of the default set, folded.
-    static let defaultNames: Set<String> = ["x-auth-subject", "x-auth-provider", "x-auth-email"]
+    /// The headers of the default set.
+    static let defaultNames = ["X-Auth-Subject", "X-Auth-Provider", "X-Auth-Email"]
 
     /// Its place in ``RouteTable/injections``.
     package let id: Int

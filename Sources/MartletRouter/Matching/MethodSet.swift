@@ -1,3 +1,5 @@
+internal import MartletHTTP
+
 /// A set of the methods that routes name, one bit each; which method a bit is, ``MethodNames`` knows.
 package struct MethodSet: OptionSet, Sendable {
     package let rawValue: UInt64
@@ -60,6 +62,12 @@ struct MethodNames: Sendable {
             if bytes.indices.allSatisfy({ bytes[$0] == method[$0] }) { return MethodSet(rawValue: 1 << UInt64(bit)) }
         }
         return .unnamed
+    }
+
+    /// Whether a method that no route names is one of theirs in another letter case.
+    func hasInOtherCase(_ method: Span<UInt8>) -> Bool {
+        guard set(of: method) == .unnamed else { return false }
+        return names.contains { MethodRegistry.isOtherCase(method, of: Array($0.utf8).span) }
     }
 
     /// A name of up to seven bytes, its length behind it.

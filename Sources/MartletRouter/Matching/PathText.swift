@@ -1,4 +1,5 @@
 import MartletConfig
+import MartletHTTP
 
 /// Brings a path pattern into the form that request paths have when they are matched.
 ///
@@ -38,7 +39,12 @@ enum PathText {
                 index += 1
             }
         }
-        guard String(validating: decoded, as: UTF8.self) != nil else { throw PatternError("is not UTF-8 when decoded") }
+        guard let text = String(validating: decoded, as: UTF8.self) else {
+            throw PatternError("is not UTF-8 when decoded")
+        }
+        guard !text.unicodeScalars.contains(where: { CompatibilityForms.areAmbiguous($0.value) }) else {
+            throw PatternError("has a character that some take for '/', '\\', '.' or '%', which is refused in requests")
+        }
         try checkSegments(path)
         return path
     }

@@ -67,6 +67,8 @@ struct RouteIndex: Sendable {
         /// The methods of routes that match but for the method; kept only when `collectsMethods`.
         var allowed: MethodSet = []
         var collectsMethods = false
+        /// Whether one of those routes names methods; kept likewise.
+        var namesMethods = false
 
         init(_ methods: MethodSet) { self.methods = methods }
     }
@@ -166,7 +168,9 @@ struct RouteIndex: Sendable {
             let entry = entries[index]
             if entry.route >= search.best { return }
             if search.collectsMethods {
-                if case .matched = test(entry.remainder, path) { search.allowed.formUnion(entry.methods) }
+                let outcome = test(entry.remainder, path)
+                if case .matched = outcome { search.allowed.formUnion(entry.methods) }
+                if outcome != .unmatched, entry.methods != .any { search.namesMethods = true }
             } else if !entry.methods.isDisjoint(with: search.methods) {
                 switch test(entry.remainder, path) {
                 case .unmatched: break

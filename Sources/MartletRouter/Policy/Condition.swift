@@ -27,6 +27,21 @@ indirect enum Condition: Sendable {
         }
     }
 
+    /// The claim it is about, as far as one line of a terminal can show it; `any` for a list of conditions.
+    var subject: String {
+        switch self {
+        case .claim(let name, _, _): String(String.UnicodeScalarView(name.unicodeScalars.map(Self.printable)))
+        case .any: "any"
+        }
+    }
+
+    private static func printable(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: "?"
+        default: scalar
+        }
+    }
+
     /// The claims it looks at, as they are; for `martlet explain`.
     func seen(in claims: JSONObject) -> String {
         switch self {

@@ -10,12 +10,23 @@ package enum PolicyVerdict: Sendable, Equatable {
 
 /// What a route demands of a caller beyond being known: `authorize`.
 package struct Policy: Sendable {
-    let conditions: [Condition]
+    /// A condition and its index in `authorize`, from 0.
+    struct Rule: Sendable {
+        let condition: Condition
+        let index: Int
+
+        /// What explanations call it: `authorize[1] email_verified`.
+        var name: String { "authorize[\(index)] \(condition.subject)" }
+    }
+
+    let rules: [Rule]
     /// Seconds since the proof was made.
     let maximumAge: Int64?
+    /// Its index in `authorize`; `nil` where `auth` sets it.
+    let maximumAgeIndex: Int?
 
     /// Whether it allows everybody, so that there is nothing to judge.
-    package var isEmpty: Bool { conditions.isEmpty && maximumAge == nil }
+    package var isEmpty: Bool { rules.isEmpty && maximumAge == nil }
 
     /// Judges a caller: all conditions must hold, and the proof must be younger than `max_age`.
     ///
@@ -24,8 +35,8 @@ package struct Policy: Sendable {
     package func judge(_ principal: Principal?, now: UnixTime) -> PolicyVerdict {
         if isEmpty { return .allowed(until: UnixTime(seconds: .max)) }
         guard let principal else { return .denied(.policyNoPrincipal) }
-        for condition in conditions {
-            if let failure = condition.failure(for: principal.identity.claims) { return .denied(failure) }
+        for rule in rules {
+            if let failure = rule.condition.failure(for: principal.identity.claims) { return .denied(failure) }
         }
         guard let end = end(for: principal) else { return .allowed(until: UnixTime(seconds: .max)) }
         return now < end ? .allowed(until: end) : .denied(.policyTooOld)
@@ -36,22 +47,23 @@ package struct Policy: Sendable {
         maximumAge.map { principal.identity.issuedAt.advanced(bySeconds: $0) }
     }
 
-    /// Judges like ``judge(_:now:)`` but goes on after a failure and says what was asked and seen; for `martlet explain`.
+    /// Judges like ``judge(_:now:)`` but goes on after a failure, and names each condition with what it wants and what is there.
     package func explain(_ principal: Principal?, now: UnixTime) -> [CheckVerdict] {
         guard let principal else {
             return isEmpty ? [] : [CheckVerdict(check: "policy", failure: .policyNoPrincipal, detail: "no principal")]
         }
         let claims = principal.identity.claims
-        var checks = conditions.map { condition in
+        var checks = rules.map { rule in
             CheckVerdict(
-                check: condition.description, failure: condition.failure(for: claims),
-                detail: condition.seen(in: claims))
+                check: rule.name, failure: rule.condition.failure(for: claims),
+                detail: "\(rule.condition): \(rule.condition.seen(in: claims))")
         }
         if let maximumAge, let end = end(for: principal) {
             checks.append(
                 CheckVerdict(
-                    check: "the proof is younger than \(maximumAge) s", failure: now < end ? nil : .policyTooOld,
-                    detail: "issued at \(principal.identity.issuedAt), now \(now)"))
+                    check: "\(maximumAgeIndex.map { "authorize[\($0)]" } ?? "auth") max_age",
+                    failure: now < end ? nil : .policyTooOld,
+                    detail: "younger than \(maximumAge) s: issued at \(principal.identity.issuedAt), now \(now)"))
         }
         return checks
     }

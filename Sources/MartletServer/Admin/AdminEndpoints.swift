@@ -1,3 +1,4 @@
+internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletJSON
@@ -13,6 +14,11 @@ final class AdminEndpoints: Sendable {
     init(_ gateway: Gateway) { self.gateway = gateway }
 
     func answer(_ request: LocalRequest) async -> LocalResponse {
+        let hosts = AdminHosts(gateway.graph.blueprint.configuration.admin?.hosts ?? [])
+        guard hosts.accept(request.field("Host"), local: request.local) else {
+            return AdminProblem.hostNotAllowed.response(request.requestID)
+        }
+        if request.path == "/reload" { return await AdminReload(gateway).answer(request) }
         guard let page = Page(rawValue: request.path) else { return AdminProblem.notFound.response(request.requestID) }
         guard request.method == "GET" || request.method == "HEAD" else {
             return AdminProblem.methodNotAllowed.response(request.requestID)
@@ -52,16 +58,22 @@ struct AdminProblem {
 
     static let notFound = AdminProblem(status: 404, code: "not_found", allow: nil)
     static let methodNotAllowed = AdminProblem(status: 405, code: "method_not_allowed", allow: "GET, HEAD")
+    /// The request was meant for another name: see ``AdminHosts``.
+    static let hostNotAllowed = AdminProblem(status: 421, code: "host_not_allowed", allow: nil)
 
-    func response(_ requestID: String) -> LocalResponse {
-        let document: JSONValue = [
+    /// - Parameter diagnostics: what is wrong, each in one line; `nil` leaves the member out.
+    func response(_ requestID: String, diagnostics: [String]? = nil) -> LocalResponse {
+        var document: JSONObject = [
             "type": .string("urn:martlet:problem:\(code)"), "title": .string("\(HTTPStatus.reason(status))"),
             "status": .integer(Int64(status)), "code": .string(code), "request_id": .string(requestID),
         ]
+        if let diagnostics { document["diagnostics"] = .array(diagnostics.map { .string($0) }) }
         var fields: [(name: String, value: String)] = [
             ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
         ]
         if let allow { fields.append(("Allow", allow)) }
-        return LocalResponse(status: status, fields: fields, body: JSON.write(document) + [0x0A])
+        var response = LocalResponse(status: status, fields: fields, body: JSON.write(.object(document)) + [0x0A])
+        response.reason = ErrorCode(rawValue: "admin.\(code)")
+        return response
     }
 }

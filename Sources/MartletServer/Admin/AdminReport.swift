@@ -28,6 +28,8 @@ struct AdminReport: Sendable {
     let answeringLoops: Int
     /// The names of the routes in force, in their order.
     let routes: [String]
+    /// What the gateway answers itself is counted under these names.
+    var ownRoutes: Set<String> = []
     let providers: [Provider]
     let store: Store
     /// How the connection stands over which instances tell each other of ended sessions; `nil` for `memory:`.
@@ -59,6 +61,7 @@ extension AdminReport {
         self.loops = loops
         answeringLoops = answering
         routes = graph.blueprint.routes.configured.map(\.name)
+        ownRoutes = Set(graph.blueprint.routes.routes.filter { $0.mount >= 0 }.map(\.name))
         providers = graph.providers.map {
             Provider(name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health)
         }

@@ -122,11 +122,16 @@ struct Dashboard {
         return table("Checks", ["Dependency", "State", "Detail"], rows, empty: "Nothing outside is needed.")
     }
 
+    private func title(of route: String) -> String {
+        if route == "-" { return "– (no route)" }
+        return report.routes.contains(route) || report.ownRoutes.contains(route) ? route : "\(route) (gone)"
+    }
+
     private var routes: HTML {
         let retired = Set(traffic.requests.map(\.key.route)).subtracting(report.routes).sorted()
         let rows = (report.routes + retired).map { route -> HTML in
             let histogram = traffic.latency[route]
-            let title = route == "-" ? "– (no route)" : report.routes.contains(route) ? route : "\(route) (gone)"
+            let title = title(of: route)
             let figures = HTML.joined(
                 (2...5).map { digit in
                     let count = traffic.count(route: route, class: digit)

@@ -20,7 +20,7 @@ enum DashboardStyle {
         section.tiles { display: grid; gap: 12px; grid-template-columns: repeat(auto-fit, minmax(132px, 1fr)); padding: 0;
           background: none; border: 0; }
         .tile { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 12px 14px; }
-        .tile strong { display: block; font-size: 21px; font-weight: 650; font-variant-numeric: tabular-nums; white-space: nowrap; }
+        .tile strong { display: block; font-size: 21px; font-weight: 650; font-variant-numeric: tabular-nums; overflow-wrap: anywhere; }
         h2 { margin: 0 0 8px; font-size: 12px; font-weight: 650; letter-spacing: .06em; text-transform: uppercase; color: var(--dim); }
         .tile h2 { margin: 0; } small { color: var(--dim); } .empty { margin: 0; color: var(--dim); }
         .scroll { overflow-x: auto; }

@@ -79,6 +79,10 @@ struct MetricsPage {
             "martlet_proxy_connections_refused_total", .counter,
             "Connections closed at once because a limit was reached.",
             traffic.refusedConnections)
+        out.single(
+            "martlet_proxy_connections_displaced_total", .counter,
+            "Connections that had not sent a whole request within 250 ms, closed because their places were needed.",
+            traffic.displacedConnections)
         out.single("martlet_proxy_exchanges_open", .gauge, "Requests under way.", traffic.openExchanges)
         out.single("martlet_proxy_loops", .gauge, "Event loops that serve clients.", report.loops.count)
         out.single(

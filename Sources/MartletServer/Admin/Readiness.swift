@@ -11,7 +11,12 @@ internal import MartletRedis
 /// A dependency that is away makes the instance `degraded`, still 200: what does not need it goes on. It is 503 while
 /// draining, and while the store is away under `on_error: deny`.
 struct Readiness: Sendable {
-    enum State: String, Sendable, CaseIterable { case ready, degraded, unavailable, draining }
+    enum State: String, Sendable, CaseIterable {
+        case ready, degraded, unavailable, draining
+
+        /// Whether a load balancer should send requests.
+        var isServing: Bool { self == .ready || self == .degraded }
+    }
 
     /// How one dependency is.
     struct Check: Sendable, Equatable {
@@ -63,7 +68,7 @@ struct Readiness: Sendable {
     }
 
     /// Whether a load balancer should send requests.
-    var isServing: Bool { state == .ready || state == .degraded }
+    var isServing: Bool { state.isServing }
 
     /// What `/readyz` answers: the state, and every dependency by name.
     var response: LocalResponse {

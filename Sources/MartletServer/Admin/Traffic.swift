@@ -33,6 +33,7 @@ struct Traffic {
     private(set) var openConnections = 0
     private(set) var acceptedConnections = 0
     private(set) var refusedConnections = 0
+    private(set) var displacedConnections = 0
     private(set) var openExchanges = 0
     /// Of the open connections, those that speak HTTP/2, and the requests on them.
     private(set) var openHTTP2Connections = 0
@@ -63,6 +64,7 @@ struct Traffic {
             openConnections += loop.openConnections
             acceptedConnections += loop.acceptedConnections
             refusedConnections += loop.refusedConnections
+            displacedConnections += loop.displacedConnections
             openExchanges += loop.openExchanges
             addWire(loop)
             openTunnels += loop.openTunnels

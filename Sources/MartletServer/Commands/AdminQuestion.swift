@@ -2,7 +2,7 @@ private import CLinux
 internal import MartletCore
 internal import MartletIO
 
-/// One GET over a connection of its own, waiting for no longer than its patience; for short commands.
+/// One request over a connection of its own, waiting for no longer than its patience; for short commands.
 struct AdminQuestion {
     struct Answer {
         let status: Int
@@ -19,15 +19,18 @@ struct AdminQuestion {
         deadline = Clock.system.monotonicTime + patience
     }
 
+    /// - Parameter method: `GET`, or `POST` without a body.
     /// - Throws: `server.not_running` when nobody listens, `server.not_answering` when no whole answer comes in time.
-    func ask(_ target: String) throws(StartError) -> Answer {
+    func ask(_ target: String, method: String = "GET") throws(StartError) -> Answer {
         guard let (fd, pending) = try? Socket.connect(to: place) else { throw notRunning }
         defer { close(fd) }
         if pending {
             try wait(fd, POLLOUT)
             guard Socket.pendingError(fd) == 0, martlet_is_connected(fd) == 1 else { throw notRunning }
         }
-        try send(Array("GET \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n".utf8), fd)
+        let length = method == "GET" ? "" : "Content-Length: 0\r\n"
+        let head = "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\(length)\r\n"
+        try send(Array(head.utf8), fd)
         guard let answer = AdminQuestion.parse(try receive(fd)) else { throw notAnswering }
         return answer
     }

@@ -21,7 +21,7 @@ struct DemoCommand {
         // It stands between quotation marks in the demo's configuration.
         guard SocketAddress(listen) != nil, !listen.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 == 0x24 })
         else {
-            throw Options.UsageError(message: "'\(listen)' is not an address to listen on")
+            throw Options.UsageError(message: "--listen wants an address such as 127.0.0.1:8080")
         }
     }
 
@@ -32,8 +32,7 @@ struct DemoCommand {
             let (address, note) = place()
             let demo = try await Demo(listen: address, isSecure: isSecure, note: note, registry: registry, sink: sink)
             Output.line(try demo.page().text)
-            await end(demo, signals)
-            sink.flush()
+            if Output.problem == nil { await end(demo, signals) } else { await demo.stop() }
             return .ok
         } catch let failure as DemoFailure {
             Output.error("martlet demo: \(failure.text)\n")
@@ -62,7 +61,7 @@ struct DemoCommand {
         }
         let impatience = Task {
             for await signal in signals {
-                if case .end(let number) = signal { exit(128 + number) }
+                if case .end(let number) = signal { ProcessEnd.leave(128 + number, waitingForLog: .milliseconds(100)) }
             }
         }
         await demo.stop()

@@ -1,4 +1,5 @@
 private import CLinux
+internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
 internal import MartletProvider
@@ -7,55 +8,132 @@ internal import MartletRedis
 
 /// `martlet explain`: what would become of a request, phase by phase.
 ///
-/// Nothing is sent to an upstream.
+/// Nothing is sent to an upstream. The session store and the accounts are asked, and left as they are.
 struct ExplainCommand {
     private let configurationPath: String
-    private let path: String
+    private let target: String
     private let method: String
+    /// `nil` where a `--header` says it, or nobody does.
     private let host: String?
+    private let fields: [Secret]
+    private let hasHostField: Bool
     private let tokenPath: String?
+    private let callerPath: String?
+    private let isJSON: Bool
     private let registry: ProviderRegistry
 
-    /// - Throws: `UsageError` without `--path`.
+    /// - Throws: `UsageError` without `--path` and `--url`, and for options that exclude each other.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        guard let path = options["path"] else { throw Options.UsageError(message: "--path is needed") }
-        self.path = path
+        if let url = options["url"] {
+            guard options["path"] == nil, options["host"] == nil else {
+                throw Options.UsageError(message: "--url says the host and the path: leave out --path and --host")
+            }
+            guard let parsed = AskedURL(url) else {
+                throw Options.UsageError(
+                    message: "--url wants an absolute URL such as https://api.example.com/v1/orders")
+            }
+            (target, host) = (parsed.target, parsed.host)
+        } else {
+            guard let path = options["path"] else {
+                throw Options.UsageError(message: "--path or --url is needed")
+            }
+            (target, host) = (path, options["host"])
+        }
+        let lines = options.all("header")
+        let names = try lines.map(Self.fieldName)
+        hasHostField = names.contains("host")
+        fields = lines.map { Secret(Array($0.utf8)) }
+        (tokenPath, callerPath) = (options["token"], options["as"])
+        guard callerPath == nil || (tokenPath == nil && !names.contains("authorization")) else {
+            throw Options.UsageError(message: "--as stands for the credential: leave out --token and Authorization")
+        }
         configurationPath = options["config"] ?? "config.yaml"
         method = options["method"] ?? "GET"
-        host = options["host"]
-        tokenPath = options["token"]
+        isJSON = options.has("json")
         self.registry = registry
+    }
+
+    private static func fieldName(_ line: String) throws(Options.UsageError) -> String {
+        guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), colon != line.startIndex else {
+            throw Options.UsageError(message: "--header wants 'Name: value'")
+        }
+        return line[..<colon].lowercased()
     }
 
     func run() async -> ExitCode {
         let (blueprint, diagnostics) = Blueprint.read(
             configurationPath, registry: registry, environment: SystemInformation.environment)
-        for diagnostic in diagnostics.sorted { Output.error("\(diagnostic)\n") }
+        Output.report(diagnostics)
         guard let blueprint else { return .configuration }
-        do throws(TokenFile.Failure) {
-            let token = try tokenPath.map { (path) throws(TokenFile.Failure) in try TokenFile.read(path) }
-            return await explain(
-                AskedRequest(method: method, target: path, host: host ?? Self.usualHost(blueprint), token: token),
-                blueprint)
+        let request: AskedRequest
+        do throws(ArgumentFile.Failure) {
+            request = try self.request(blueprint)
         } catch {
-            Output.error("martlet explain: \(error.text)\n")
+            Output.error("martlet explain: \(TerminalText.escaped(error.text))\n")
             return .usage
         }
-    }
-
-    private func explain(_ request: AskedRequest, _ blueprint: Blueprint) async -> ExitCode {
         do throws(StartError) {
-            let services = try Services(sink: LogSink.standardError(), level: .error)
-            defer { services.shutdown() }
-            let graph = try Graph.build(
-                blueprint, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch())
-            let explanation = await RequestExplainer(graph.snapshot, clock: services.clock).explain(request)
-            Output.line(ExplanationPage(request, explanation, blueprint).text)
-            graph.store.shutdown()
-            return .ok
+            return show(try await explain(request, blueprint), of: request, blueprint)
         } catch {
             Output.error("martlet explain: \(error)\n")
             return error.exit
+        }
+    }
+
+    private func request(_ blueprint: Blueprint) throws(ArgumentFile.Failure) -> AskedRequest {
+        let usualHost = hasHostField ? nil : Self.usualHost(blueprint)
+        return AskedRequest(
+            method: method, target: target, host: host ?? usualHost, fields: fields,
+            token: try tokenPath.map { (path) throws(ArgumentFile.Failure) in
+                Secret(try ArgumentFile.read(path, "the token file"))
+            },
+            assumed: try callerPath.map { (path) throws(ArgumentFile.Failure) in
+                try CallerFile.read(path, now: Clock.system.unixTime)
+            })
+    }
+
+    private func explain(
+        _ request: AskedRequest, _ blueprint: Blueprint
+    ) async throws(StartError) -> RequestExplanation {
+        let services = try Services(sink: LogSink.standardError(), level: .error)
+        defer { services.shutdown() }
+        let graph = try Graph.build(
+            blueprint, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch(logger: services.logger),
+            access: .readOnly)
+        var hasAccounts = true
+        if request.assumed == nil {
+            // What cannot be asked is told where it is needed.
+            try? await graph.store.redis?.settle()
+            hasAccounts = await openAccounts(graph)
+        }
+        let explainer = RequestExplainer(
+            graph.snapshot, clock: services.clock, sharesSessions: graph.store.redis != nil, hasAccounts: hasAccounts)
+        let explanation = await explainer.explain(request)
+        await graph.accounts?.store.shutdown()
+        graph.store.shutdown()
+        return explanation
+    }
+
+    /// - Returns: whether there may be any account: not before the gateway has created their tables.
+    private func openAccounts(_ graph: Graph) async -> Bool {
+        guard let accounts = graph.accounts else { return true }
+        do throws(AccountError) {
+            try await accounts.store.start()
+            return true
+        } catch {
+            return error.code != .accountsSchemaMissing
+        }
+    }
+
+    private func show(
+        _ explanation: RequestExplanation, of request: AskedRequest, _ blueprint: Blueprint
+    ) -> ExitCode {
+        let page = ExplanationPage(request, explanation, blueprint)
+        Output.line(isJSON ? ExplanationDocument(page).text : page.text)
+        switch explanation.outcome {
+        case .forwarded, .answeredHere: return .ok
+        case .refused: return .refused
+        case .undecidable: return .unavailable
         }
     }
 
@@ -68,34 +146,54 @@ struct ExplainCommand {
     }
 }
 
-/// A file that holds one token and nothing else.
-enum TokenFile {
-    /// Why there is no token to be had.
+/// The parts of `--url`.
+struct AskedURL {
+    /// Host and port, as a client writes them into `Host`.
+    let host: String
+    /// Path and query.
+    let target: String
+
+    /// `nil` for anything but an `http` or `https` URL without user information.
+    init?(_ text: String) {
+        guard let scheme = ["https://", "http://"].first(where: { text.lowercased().hasPrefix($0) }) else { return nil }
+        let rest = text.dropFirst(scheme.count).prefix { $0 != "#" }
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        guard !authority.isEmpty, !authority.contains("@") else { return nil }
+        host = String(authority)
+        let tail = rest.dropFirst(authority.count)
+        target = tail.hasPrefix("/") ? String(tail) : "/\(tail)"
+    }
+}
+
+/// A small file that an argument names.
+enum ArgumentFile {
+    /// Why there is nothing to be had from it.
     struct Failure: Error {
         let text: String
     }
 
     private static let limit = 64 * 1024
 
-    /// Reads a file, or standard input for `-`; white space around the token is left out.
-    static func read(_ path: String) throws(Failure) -> Secret {
+    /// Reads a file, or standard input for `-`; white space around its content is left out.
+    /// - Parameter what: the file, for messages: `the token file`.
+    static func read(_ path: String, _ what: String) throws(Failure) -> [UInt8] {
         let descriptor = path == "-" ? dup(0) : unsafe martlet_open_read(path)
-        guard descriptor >= 0 else { throw Failure(text: "cannot read the token file '\(path)': \(reason)") }
+        guard descriptor >= 0 else { throw Failure(text: "cannot read \(what) '\(path)': \(reason)") }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 4096)
         while true {
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe CLinux.read(descriptor, $0.baseAddress, $0.count) }
             if count < 0, martlet_errno() == EINTR { continue }
-            guard count >= 0 else { throw Failure(text: "cannot read the token file '\(path)': \(reason)") }
+            guard count >= 0 else { throw Failure(text: "cannot read \(what) '\(path)': \(reason)") }
             if count == 0 { break }
             bytes += chunk.prefix(count)
-            guard bytes.count <= limit else { throw Failure(text: "the token file is larger than 64KiB") }
+            guard bytes.count <= limit else { throw Failure(text: "\(what) is larger than 64KiB") }
         }
         let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
         let head = bytes.drop(while: isSpace)
         let end = head.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? head.startIndex
-        return Secret(Array(head[..<end]))
+        return Array(head[..<end])
     }
 
     private static var reason: String {

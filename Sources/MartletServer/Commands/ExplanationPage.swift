@@ -10,10 +10,10 @@ internal import MartletRouter
 struct ExplanationPage {
     private static let labelWidth = 12
 
-    private let request: AskedRequest
-    private let explanation: RequestExplanation
-    private let configuration: GatewayConfiguration
-    private let routes: RouteTable
+    let request: AskedRequest
+    let explanation: RequestExplanation
+    let configuration: GatewayConfiguration
+    let routes: RouteTable
 
     init(_ request: AskedRequest, _ explanation: RequestExplanation, _ blueprint: Blueprint) {
         self.request = request
@@ -38,9 +38,13 @@ struct ExplanationPage {
     // MARK: Phases
 
     private var requestLines: [String] {
-        let credential = request.token.map { "with a bearer token of \($0.count) bytes" } ?? "without a credential"
+        var words = ["without a credential"]
+        if let token = request.token { words = ["with a bearer token of \(token.count) bytes"] }
+        if request.assumed != nil { words = ["as the caller of the file, without a credential"] }
+        if !request.fields.isEmpty { words.append("with \(request.fields.count) more header fields") }
+        let host = request.host.map { " at \(Self.shown($0))" } ?? ""
         return [
-            "\(Self.shown(request.method)) \(Self.shown(request.target)) at \(Self.shown(request.host)), \(credential)"
+            "\(Self.shown(request.method)) \(Self.shown(request.target))\(host), \(words.joined(separator: ", "))"
         ]
     }
 
@@ -59,7 +63,7 @@ struct ExplanationPage {
         return lines
     }
 
-    private static func part(_ reason: RouteMiss.Reason) -> String {
+    static func part(_ reason: RouteMiss.Reason) -> String {
         switch reason {
         case .host: "host"
         case .path: "path"
@@ -81,7 +85,10 @@ struct ExplanationPage {
         if let health = explanation.health, health.state != .ready {
             lines.append("the provider is \(health.state.rawValue): \(Self.shown(health.detail))")
         }
-        if let principal = explanation.principal { lines.append("is \(Self.shown(principal.subject))") }
+        if let principal = explanation.principal {
+            lines.append("is \(Self.shown(principal.subject))")
+            if explanation.isNewAccount { lines.append("has no account yet: the first request makes one") }
+        }
         return lines
     }
 
@@ -102,6 +109,9 @@ struct ExplanationPage {
         own.removeAll { $0.lowercased().hasPrefix("x-auth-") }
         if !own.isEmpty {
             lines[0] = "every X-Auth-*, \(own.joined(separator: ", ")) of the client's, in any spelling, on every route"
+        }
+        if !explanation.removedFields.isEmpty {
+            lines.append("of this request's own: \(explanation.removedFields.map(Self.shown).joined(separator: ", "))")
         }
         if let route = explanation.route {
             let removed = configuration.routes.first { $0.name.value.hasSameBytes(as: route.name) }?.removeHeaders ?? []
@@ -161,12 +171,17 @@ struct ExplanationPage {
     }
 
     private var verdictLines: [String] {
-        let answer: ClientAnswer
         switch explanation.outcome {
         case .forwarded: return ["forwarded: the client gets what the upstream answers"]
         case .answeredHere: return ["answered by the gateway itself"]
-        case .refused(let refusal): answer = refusal
+        case .refused(let answer): return Self.lines(answer)
+        case .undecidable(let answer, let because):
+            return [because.isEmpty ? "undecidable" : "undecidable: \(Self.shown(because))"]
+                + ["a gateway that cannot tell either answers"] + Self.lines(answer)
         }
+    }
+
+    private static func lines(_ answer: ClientAnswer) -> [String] {
         var lines = ["\(answer.status) \(answer.code), in the log \(answer.reason)"]
         lines += answer.challenges.map { "WWW-Authenticate: \($0)" }
         if let allow = answer.allow { lines.append("Allow: \(allow)") }

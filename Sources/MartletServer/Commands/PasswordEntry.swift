@@ -19,7 +19,7 @@ enum PasswordEntry {
     private static func ask(_ name: String) throws(StartError) -> Secret? {
         guard martlet_terminal_hide(0) == 0 else { throw refusal("the terminal cannot be kept from showing it") }
         defer { martlet_terminal_show() }
-        Output.error("Password for \(name): ")
+        Output.error("Password for \(TerminalText.escaped(name)): ")
         guard let first = line() else { return nil }
         Output.error("The same again: ")
         guard let second = line() else { return nil }

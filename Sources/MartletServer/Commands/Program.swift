@@ -1,4 +1,4 @@
-private import CLinux
+internal import MartletConfig
 package import MartletProvider
 
 /// The `martlet` command: one type per word of its help.
@@ -20,21 +20,32 @@ package struct Program: Sendable {
     private static let help = """
         usage: martlet <command> [options]
 
+          init     [--config FILE]                      write a configuration to begin with
           run      [--config FILE] [--listen ADDRESS]   serve until SIGTERM; SIGHUP reloads, SIGUSR2 upgrades
-          check    [--config FILE] [--online]           say everything that is wrong with a configuration
-          explain  --path PATH [--method M] [--host H] [--token FILE] [--config FILE]
-                                                        say what would happen to a request
+          check    [--config FILE] [--online] [--strict] [--format json]
+                                                        say everything that is wrong with a configuration
+          explain  --path PATH | --url URL [--method M] [--host H] [--header LINE]... [--token FILE | --as FILE]
+                   [--json] [--config FILE]             say what would happen to a request
           demo     [--listen ADDRESS] [--tls]           a gateway to try, with an issuer and an upstream of its own
+          simulate apple|wechat [--listen ADDRESS] [--app ID:SECRET:VARIANT]...
+                                                        a local Apple or WeChat, to test a configuration against
           user     add|passwd|disable|enable NAME | list [--config FILE] [--provider NAME]
                                                         password users; a password is asked for, or read from stdin
           schema                                        the JSON Schema of the configuration
+          reload   [--config FILE] [--address ADDRESS]  have the running gateway read its configuration again
           health   [--config FILE] [--address ADDRESS]  ask the running gateway whether it is ready
           version                                       print the version
+          help     [COMMAND]                            this text, or more about a command, as COMMAND --help does
 
         """
 
+    /// Every command, for hints.
+    static let commands = [
+        "init", "run", "check", "explain", "demo", "simulate", "user", "schema", "reload", "health", "version", "help",
+    ]
+
     /// Whether the command goes on until a signal ends it.
-    package static func serves(_ arguments: [String]) -> Bool { ["run", "demo"].contains(arguments.first) }
+    package static func serves(_ arguments: [String]) -> Bool { ["run", "demo", "simulate"].contains(arguments.first) }
 
     /// Whether the command takes over sockets that the process was started with.
     package static func inherits(_ arguments: [String]) -> Bool { arguments.first == "run" }
@@ -45,110 +56,75 @@ package struct Program: Sendable {
             Output.error(Program.help)
             return .usage
         }
-        do {
-            let rest = Array(arguments.dropFirst())
-            switch command {
-            case "run":
-                return await RunCommand(try Options(rest, allowing: ["config", "listen"]), registry, inheritance).run()
-            case "check":
-                return await CheckCommand(try Options(rest, allowing: ["config"], flags: ["online"]), registry).run()
-            case "schema": return SchemaCommand(try Options(rest, allowing: []), registry).run()
-            case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
-            case "explain":
-                let names: Set = ["path", "method", "host", "token", "config"]
-                return try await ExplainCommand(Options(rest, allowing: names), registry).run()
-            case "demo":
-                return try await DemoCommand(
-                    Options(rest, allowing: ["listen"], flags: ["tls"]), registry
-                ).run()
-            case "user":
-                return try await UserCommand(Options(rest, allowing: ["config", "provider"], words: 2), registry).run()
-            case "version", "--version":
-                Output.line("martlet \(Program.version)")
-                return .ok
-            case "help", "--help", "-h":
-                Output.line(Program.help)
-                return .ok
-            default:
-                Output.error("martlet: there is no command '\(command)'\n\n\(Program.help)")
-                return .usage
-            }
+        let code = await run(command, Array(arguments.dropFirst()))
+        if let problem = Output.problem {
+            Output.error("martlet: the output could not be written: \(problem)\n")
+            return .internalFault
+        }
+        return code
+    }
+
+    private func run(_ command: String, _ rest: [String]) async -> ExitCode {
+        do throws(Options.UsageError) {
+            return try await perform(command, rest)
         } catch {
-            Output.error("martlet \(command): \(error.message)\n")
+            if error.wantsHelp {
+                Output.line(CommandHelp.text(of: command) ?? Program.help)
+                return .ok
+            }
+            let hint = CommandHelp.text(of: command) == nil ? "" : "\nmartlet \(command) --help says what it takes"
+            Output.error("martlet \(command): \(error.message)\(hint)\n")
             return .usage
         }
     }
-}
 
-/// `--name value` and `--flag` arguments of a command.
-package struct Options: Sendable {
-    private var values: [String: String] = [:]
-    private var flags: Set<String> = []
-    /// What is no option, in order.
-    private(set) var words: [String] = []
-
-    /// Arguments that a command does not know.
-    struct UsageError: Error {
-        let message: String
-    }
-
-    /// - Parameters:
-    ///   - allowing: names that take a value.
-    ///   - flags: names that take none.
-    ///   - limit: how many words may stand between the options, and behind `--`.
-    init(
-        _ arguments: [String], allowing names: Set<String>, flags known: Set<String> = [], words limit: Int = 0
-    ) throws(UsageError) {
-        var index = 0
-        var areWords = false
-        while index < arguments.count {
-            let argument = arguments[index]
-            guard argument.hasPrefix("--"), !areWords else {
-                guard words.count < limit else { throw UsageError(message: "unexpected argument '\(argument)'") }
-                words.append(argument)
-                index += 1
-                continue
-            }
-            if argument == "--", limit > 0 {
-                areWords = true
-                index += 1
-                continue
-            }
-            let parts = argument.dropFirst(2).split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            let name = String(parts[0])
-            if known.contains(name), parts.count == 1 {
-                flags.insert(name)
-            } else if names.contains(name) {
-                guard values[name] == nil else { throw UsageError(message: "--\(name) is given twice") }
-                if parts.count == 2 {
-                    values[name] = String(parts[1])
-                } else {
-                    index += 1
-                    guard index < arguments.count else { throw UsageError(message: "--\(name) needs a value") }
-                    values[name] = arguments[index]
-                }
-            } else {
-                throw UsageError(message: "unknown option '\(argument)'")
-            }
-            index += 1
+    private func perform(_ command: String, _ rest: [String]) async throws(Options.UsageError) -> ExitCode {
+        switch command {
+        case "init": return try InitCommand(Options(rest, allowing: ["config"])).run()
+        case "run":
+            return await RunCommand(try Options(rest, allowing: ["config", "listen"]), registry, inheritance).run()
+        case "check":
+            let options = try Options(rest, allowing: ["config", "format"], flags: ["online", "strict"])
+            return try await CheckCommand(options, registry).run()
+        case "schema": return SchemaCommand(try Options(rest, allowing: []), registry).run()
+        case "reload": return ReloadCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
+        case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
+        case "explain":
+            let names: Set = ["path", "url", "method", "host", "token", "as", "config"]
+            let options = try Options(rest, allowing: names, flags: ["json"], repeatable: ["header"])
+            return try await ExplainCommand(options, registry).run()
+        case "demo":
+            return try await DemoCommand(Options(rest, allowing: ["listen"], flags: ["tls"]), registry).run()
+        case "simulate":
+            return try await SimulateCommand(
+                Options(rest, allowing: ["listen"], repeatable: ["app"], words: 1, isSilent: true)
+            ).run()
+        case "user":
+            let options = try Options(rest, allowing: ["config", "provider"], words: 2, isSilent: true)
+            return try await UserCommand(options, registry).run()
+        case "version", "--version", "-V":
+            _ = try Options(rest, allowing: [])
+            Output.line("martlet \(Program.version)")
+            return .ok
+        case "help", "--help", "-h": return try help(rest)
+        default: return unknown(command)
         }
     }
 
-    subscript(name: String) -> String? { values[name] }
-    func has(_ flag: String) -> Bool { flags.contains(flag) }
-}
-
-/// Standard output and error, unbuffered.
-enum Output {
-    static func line(_ text: String) { put(text.hasSuffix("\n") ? text : text + "\n", to: 1) }
-    static func error(_ text: String) { put(text, to: 2) }
-
-    private static func put(_ text: String, to descriptor: Int32) {
-        var bytes = ArraySlice(text.utf8)
-        while !bytes.isEmpty {
-            let written = unsafe bytes.withUnsafeBytes { unsafe write(descriptor, $0.baseAddress, $0.count) }
-            guard written > 0 else { return }
-            bytes = bytes.dropFirst(written)
+    private func help(_ rest: [String]) throws(Options.UsageError) -> ExitCode {
+        guard let command = try Options(rest, allowing: [], words: 1).words.first else {
+            Output.line(Program.help)
+            return .ok
         }
+        guard Program.commands.contains(command) else { return unknown(command) }
+        Output.line(CommandHelp.text(of: command) ?? Program.help)
+        return .ok
+    }
+
+    private func unknown(_ command: String) -> ExitCode {
+        let name = TerminalText.name(command).map { "command '\($0)'" } ?? "such command"
+        let hint = Suggestion.phrase(for: command, among: Program.commands)
+        Output.error("martlet: there is no \(name)\(hint)\n\n\(Program.help)")
+        return .usage
     }
 }

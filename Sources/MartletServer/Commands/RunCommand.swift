@@ -23,16 +23,13 @@ struct RunCommand {
 
     func run() async -> ExitCode {
         let (blueprint, diagnostics) = read()
-        for diagnostic in diagnostics.sorted { Output.error("\(diagnostic)\n") }
+        Output.report(diagnostics)
         guard let blueprint else { return .configuration }
         do {
             let sink = try LogSink(blueprint.configuration.log.format, descriptor: 1)
             let gateway = try Gateway(blueprint, sink: sink)
             let signals = try Signals.stream()
-            try await gateway.start(inheritance)
-            await takeOver(gateway)
-            await serve(gateway, signals)
-            sink.flush()
+            try await serve(gateway, signals)
             return .ok
         } catch let error as StartError {
             Output.error("martlet: \(error)\n")
@@ -44,9 +41,15 @@ struct RunCommand {
     }
 
     /// Reads the configuration; `--listen` stands for the whole of `server.listen`.
-    private func read() -> (Blueprint?, Diagnostics) {
-        let (blueprint, diagnostics) = Blueprint.read(
-            path, registry: registry, environment: SystemInformation.environment, tickets: tickets)
+    /// - Parameter source: read again instead of the file.
+    private func read(_ source: ConfigurationSource? = nil) -> (Blueprint?, Diagnostics) {
+        let environment = SystemInformation.environment
+        let (blueprint, diagnostics) =
+            if let source {
+                Blueprint.read(source, registry: registry, environment: environment, tickets: tickets)
+            } else {
+                Blueprint.read(path, registry: registry, environment: environment, tickets: tickets)
+            }
         guard let listen, let blueprint else { return (blueprint, diagnostics) }
         return blueprint.listening(on: listen, diagnostics)
     }
@@ -64,58 +67,96 @@ struct RunCommand {
         ServiceManager.notify("READY=1")
     }
 
-    private func serve(_ gateway: Gateway, _ signals: AsyncStream<Signals.Signal>) async {
-        var ending: Task<Void, Never>?
-        let (events, sender) = AsyncStream.makeStream(of: ServingEvent.self)
+    /// Starts the gateway, and goes on until it has ended; signals are heard from the beginning on.
+    private func serve(_ gateway: Gateway, _ signals: AsyncStream<Signals.Signal>) async throws {
+        let (events, sender) = AsyncStream.makeStream(of: RunSteps.Event.self)
         let forwarding = Task {
             for await signal in signals { sender.yield(.signal(signal)) }
         }
+        defer { forwarding.cancel() }
+        let starting = start(gateway, sender)
+        let desk = ReloadDesk { sender.yield(.signal(.reload)) }
+        defer { desk.close() }
+        gateway.reloadDesk = desk
         let takeover = Takeover(gateway) { sender.yield(.handedOver) }
-        func end() {
-            ending = Task {
-                await takeover.cancel()
-                await gateway.drain()
-                sender.yield(.drained)
-            }
-        }
+        let logger = gateway.services.logger
+        let watch = FileWatch(gateway.graph.blueprint.configuration.source.files)
+        let watching = look(watch, gateway, sender)
+        defer { watching.cancel() }
+        var steps = RunSteps()
         for await event in events {
-            switch event {
-            case .signal(.reload): if ending == nil { await reload(gateway) }
-            case .signal(.takeOver):
-                guard ending == nil else {
-                    gateway.services.logger.warning("no successor is started: this process is ending")
-                    break
+            for step in steps.take(event) {
+                switch step {
+                case .reload:
+                    let waiting = desk.waiting()
+                    watch.settle()
+                    desk.settle(waiting, await reload(gateway))
+                case .readFiles:
+                    logger.info("files that the configuration names have changed")
+                    _ = await reload(gateway, from: gateway.graph.blueprint.configuration.source)
+                case .takeOver: takeover.begin()
+                case .refuseTakeOver: logger.warning("no successor is started: this process is ending")
+                case .cancelStart(let signal):
+                    logger.info("ending before the start is complete", ("signal", String(signal)))
+                    starting.cancel()
+                    Task {
+                        try? await Task.sleep(for: RunCommand.startPatience)
+                        sender.yield(.startOverdue)
+                    }
+                case .drain(let signal):
+                    desk.close()
+                    if signal != SIGUSR2 { ServiceManager.notify("STOPPING=1") }
+                    if signal != 0 { logger.info("draining", ("signal", String(signal))) }
+                    Task {
+                        await takeover.cancel()
+                        await gateway.drain()
+                        sender.yield(.drained)
+                    }
+                case .end: return
+                case .fail: return try await starting.value
+                case .leave(let status): ProcessEnd.leave(status, waitingForLog: .milliseconds(100))
                 }
-                takeover.begin()
-            case .signal(.end(let number)):
-                guard ending == nil else { exit(128 + number) }
-                ServiceManager.notify("STOPPING=1")
-                gateway.services.logger.info("draining", ("signal", String(number)))
-                end()
-            case .handedOver:
-                guard ending == nil else { break }
-                gateway.services.logger.info("draining", ("signal", String(SIGUSR2)))
-                end()
-            case .drained:
-                forwarding.cancel()
-                return
             }
         }
     }
 
-    /// What happens while the gateway serves.
-    private enum ServingEvent: Sendable {
-        case signal(Signals.Signal)
-        /// A successor serves.
-        case handedOver
-        case drained
+    private typealias EventSender = AsyncStream<RunSteps.Event>.Continuation
+
+    private func start(_ gateway: Gateway, _ sender: EventSender) -> Task<Void, any Error> {
+        Task {
+            do {
+                try await gateway.start(inheritance)
+                // Who waits for this process must not leave everything to one that is ending.
+                if !Task.isCancelled { await takeOver(gateway) }
+                sender.yield(.started)
+            } catch {
+                sender.yield(.startFailed)
+                throw error
+            }
+        }
     }
 
-    private func reload(_ gateway: Gateway) async {
+    /// Tells of files that have changed, where the configuration in force asks for it.
+    private func look(_ watch: FileWatch, _ gateway: Gateway, _ sender: EventSender) -> Task<Void, any Error> {
+        Task {
+            while !Task.isCancelled {
+                try await Task.sleep(for: FileWatch.interval)
+                let configuration = gateway.graph.blueprint.configuration
+                guard configuration.server.watch, watch.look(configuration.source.files) else { continue }
+                sender.yield(.filesChanged)
+            }
+        }
+    }
+
+    /// How long a start that is no longer wanted may take to come to its end.
+    private static let startPatience = Duration.seconds(2)
+
+    /// - Parameter source: read instead of the file.
+    private func reload(_ gateway: Gateway, from source: ConfigurationSource? = nil) async -> ReloadOutcome {
         let logger = gateway.services.logger
         ServiceManager.notify("RELOADING=1")
         defer { ServiceManager.notify("READY=1") }
-        let (blueprint, diagnostics) = read()
+        let (blueprint, diagnostics) = read(source)
         for diagnostic in diagnostics.sorted {
             switch diagnostic.severity {
             case .error: logger.error("the configuration has a mistake", ("diagnostic", diagnostic.description))
@@ -125,15 +166,19 @@ struct RunCommand {
         }
         guard let blueprint else {
             gateway.noteReload(success: false)
-            return logger.error("the configuration was not reloaded; the running one stays")
+            logger.error("the configuration was not reloaded; the running one stays")
+            return .refused(diagnostics.sorted.map(\.description))
         }
         do throws(StartError) {
             try await gateway.reload(blueprint)
             gateway.noteReload(success: true)
-            logger.info("the configuration was reloaded", ("routes", String(blueprint.routes.configured.count)))
+            let routes = blueprint.routes.configured.count
+            logger.info("the configuration was reloaded", ("routes", String(routes)))
+            return .done(routes: routes, warnings: diagnostics.sorted.map(\.description))
         } catch {
             gateway.noteReload(success: false)
             logger.error("the configuration was not reloaded; the running one stays", ("reason", error.description))
+            return .refused(diagnostics.sorted.map(\.description) + [error.description])
         }
     }
 }

@@ -26,6 +26,17 @@ package enum Signals {
         unsafe pthread_sigmask(SIG_BLOCK, &set, nil)
     }
 
+    /// Has a trap or a wild access end the process without an account of it on standard error, where the caller's environment
+    /// does not ask for one by `SWIFT_BACKTRACE`: registers and memory around them hold credentials.
+    package static func dieQuietly() {
+        guard SystemInformation.environment("SWIFT_BACKTRACE") == nil else { return }
+        // All zeros is the system's own action.
+        var action = sigaction()
+        for number in [SIGQUIT, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGSEGV, SIGTRAP] {
+            _ = unsafe sigaction(number, &action, nil)
+        }
+    }
+
     /// Waits for signals on a thread of its own.
     package static func stream() throws -> AsyncStream<Signal> {
         let (stream, continuation) = AsyncStream.makeStream(of: Signal.self)

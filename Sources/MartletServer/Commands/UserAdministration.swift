@@ -37,7 +37,7 @@ struct UserAdministration {
     ) async throws(StartError) -> [String] {
         if action == .list { return try await list() }
         guard let key = maker.canonicalName(name) else {
-            throw StartError(code: "user.bad_name", message: "no user can be called '\(name)'", exit: .usage)
+            throw StartError(code: "user.bad_name", message: "no user can be called so", exit: .usage)
         }
         let isKnown = try await isKnown(key)
         guard isKnown == (action != .add) else {
@@ -140,7 +140,7 @@ struct UserAdministration {
                 switch error.kind {
                 case .unavailable: .unavailable
                 case .notFound, .duplicateUser: .usage
-                case .conflict, .lastIdentity: .internalFault
+                case .identityTaken, .providerAlreadyLinked, .lastIdentity: .internalFault
                 }
             throw StartError(code: error.code, message: error.message, exit: exit)
         }

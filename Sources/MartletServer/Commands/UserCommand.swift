@@ -17,7 +17,9 @@ struct UserCommand {
     /// - Throws: when the words are not one of the actions and, but for `list`, one name.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
         guard let word = options.words.first, let action = UserAdministration.Action(rawValue: word) else {
-            throw Options.UsageError(message: "say one of add, passwd, disable, enable, list")
+            let words = UserAdministration.Action.allCases.map(\.rawValue)
+            let hint = Suggestion.phrase(for: options.words.first ?? "", among: words)
+            throw Options.UsageError(message: "say one of \(words.joined(separator: ", "))\(hint)")
         }
         let names = options.words.dropFirst()
         guard names.count == (action == .list ? 0 : 1) else {
@@ -33,7 +35,7 @@ struct UserCommand {
     func run() async -> ExitCode {
         let (blueprint, diagnostics) = Blueprint.read(
             configurationPath, registry: registry, environment: SystemInformation.environment)
-        for diagnostic in diagnostics.sorted { Output.error("\(diagnostic)\n") }
+        Output.report(diagnostics)
         guard let blueprint else { return .configuration }
         do throws(StartError) {
             for line in try await administer(blueprint) { Output.line(line) }
@@ -82,7 +84,7 @@ struct UserCommand {
             }
         }
         guard let maker = makers.first else {
-            let what = provider.map { "provider '\($0)' keeps no users" } ?? "no provider keeps users"
+            let what = provider == nil ? "no provider keeps users" : "the provider of --provider keeps no users"
             throw StartError(
                 code: "user.no_provider", message: "\(what) under accounts:",
                 exit: provider == nil ? .configuration : .usage)
@@ -115,7 +117,7 @@ struct UserCommand {
     /// While it is away the user is changed all the same, and the end of the sessions fails.
     private func store(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> SharedStore? {
         guard action.endsSessions, case .redis = blueprint.store else { return nil }
-        let store = try SharedStore.make(blueprint, services, ForgetSwitch())
+        let store = try SharedStore.make(blueprint, services, ForgetSwitch(logger: services.logger))
         try? await store.redis?.settle()
         return store
     }

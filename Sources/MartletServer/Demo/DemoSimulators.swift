@@ -27,11 +27,13 @@ struct DemoSimulators {
         sockets = [
             (
                 "martlet-apple",
-                try places.apple.open([Self.anyPort], loops: 1, role: .local { await appleAnswers.answer($0) })
+                try places.apple.open(
+                    [Self.anyPort], loops: 1, role: .local(ListenerHandler { await appleAnswers.answer($0) }))
             ),
             (
                 "martlet-wechat",
-                try places.weChat.open([Self.anyPort], loops: 1, role: .local { await weChatAnswers.answer($0) })
+                try places.weChat.open(
+                    [Self.anyPort], loops: 1, role: .local(ListenerHandler { await weChatAnswers.answer($0) }))
             ),
         ]
         appleURL = "http://\(places.apple.addresses.first?.description ?? "")"
@@ -62,7 +64,7 @@ struct DemoSimulators {
 }
 
 /// The simulators' own requests are nobody's business.
-private struct NoAccessLog: AccessLogging {
+struct NoAccessLog: AccessLogging {
     let format = AccessFormat.text
     func take(_ lines: inout ByteBuffer) { lines.removeAll() }
 }

@@ -38,30 +38,69 @@ package struct Blueprint: Sendable {
         _ path: String, registry: ProviderRegistry, environment: @escaping (String) -> String?,
         tickets: TLSTicketKeys = TLSTicketKeys(clock: .system)
     ) -> (Blueprint?, Diagnostics) {
-        make(
-            from: GatewayConfiguration.load(
-                path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue)),
-            registry, tickets)
+        var findings = Findings(tickets)
+        let loaded = GatewayConfiguration.load(
+            path: path, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
+        ) { findings.examine($0, registry, into: &$1) }
+        return make(loaded.configuration, findings, loaded.diagnostics)
+    }
+
+    /// Reads once more what a configuration was read from: the same text, and the files that it names as they are now.
+    static func read(
+        _ source: ConfigurationSource, registry: ProviderRegistry, environment: @escaping (String) -> String?,
+        tickets: TLSTicketKeys
+    ) -> (Blueprint?, Diagnostics) {
+        decode(source.text, source.file, registry, environment, tickets)
     }
 
     /// Reads a text; for configurations that the program writes itself.
     package static func read(
         text: String, name: String, registry: ProviderRegistry, environment: @escaping (String) -> String?
     ) -> (Blueprint?, Diagnostics) {
-        make(
-            from: GatewayConfiguration.decode(
-                text: Array(text.utf8), file: name, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
-            ),
-            registry, TLSTicketKeys(clock: .system))
+        decode(Array(text.utf8), name, registry, environment, TLSTicketKeys(clock: .system))
+    }
+
+    private static func decode(
+        _ text: [UInt8], _ file: String, _ registry: ProviderRegistry, _ environment: @escaping (String) -> String?,
+        _ tickets: TLSTicketKeys
+    ) -> (Blueprint?, Diagnostics) {
+        var findings = Findings(tickets)
+        let loaded = GatewayConfiguration.decode(
+            text: text, file: file, environment: environment, knownKinds: registry.kinds.map(\.rawValue)
+        ) { findings.examine($0, registry, into: &$1) }
+        return make(loaded.configuration, findings, loaded.diagnostics)
+    }
+
+    /// What is made of single blocks, whatever is wrong with others: so that all mistakes are told together.
+    private struct Findings {
+        let tickets: TLSTicketKeys
+        var providers: [PreparedProvider] = []
+        var assertion: AssertionSigner?
+        var store: StorePlan?
+        var security: WireSecurity?
+
+        init(_ tickets: TLSTicketKeys) { self.tickets = tickets }
+
+        mutating func examine(
+            _ configuration: GatewayConfiguration, _ registry: ProviderRegistry, into diagnostics: inout Diagnostics
+        ) {
+            providers = prepare(configuration.providers, registry, &diagnostics)
+            assertion = signer(configuration.assertion, &diagnostics)
+            store = plan(configuration.store, &diagnostics)
+            checkAccounts(configuration.accounts, &diagnostics)
+            for listener in configuration.server.listeners { listener.checkOwners(into: &diagnostics) }
+            let security = WireSecurity(configuration, tickets: tickets, into: &diagnostics)
+            security.warn(at: Clock.system.unixTime, into: &diagnostics)
+            self.security = security
+        }
     }
 
     private static func make(
-        from loaded: (configuration: GatewayConfiguration?, diagnostics: Diagnostics), _ registry: ProviderRegistry,
-        _ tickets: TLSTicketKeys
+        _ configuration: GatewayConfiguration?, _ findings: Findings, _ found: Diagnostics
     ) -> (Blueprint?, Diagnostics) {
-        var diagnostics = loaded.diagnostics
-        guard let configuration = loaded.configuration else { return (nil, diagnostics) }
-        let providers = prepare(configuration.providers, registry, &diagnostics)
+        var diagnostics = found
+        guard let configuration else { return (nil, diagnostics) }
+        let providers = findings.providers
         let routes = RouteTable.compile(
             configuration.routes, mounts: mounts(configuration), upstreams: configuration.upstreams.map(\.name.value),
             providers: configuration.providers.map(\.name.value), paths: configuration.server.paths,
@@ -71,17 +110,13 @@ package struct Blueprint: Sendable {
             claims.check(routes, configuration.routes, into: &diagnostics)
             claims.warnOfPasswords(routes, configuration, into: &diagnostics)
         }
-        let assertion = signer(configuration.assertion, &diagnostics)
-        let store = plan(configuration.store, &diagnostics)
-        checkAccounts(configuration.accounts, &diagnostics)
-        for listener in configuration.server.listeners { listener.checkOwners(into: &diagnostics) }
-        let security = WireSecurity(configuration, tickets: tickets, into: &diagnostics)
-        security.warn(at: Clock.system.unixTime, into: &diagnostics)
-        guard let routes, let store, !diagnostics.hasErrors else { return (nil, diagnostics) }
+        guard let routes, let store = findings.store, let security = findings.security, !diagnostics.hasErrors else {
+            return (nil, diagnostics)
+        }
         return (
             Blueprint(
-                configuration: configuration, routes: routes, providers: providers, assertion: assertion, store: store,
-                security: security),
+                configuration: configuration, routes: routes, providers: providers, assertion: findings.assertion,
+                store: store, security: security),
             diagnostics
         )
     }
@@ -138,6 +173,7 @@ package struct Blueprint: Sendable {
             return nil
         }
         url.security?.resolveFiles { FilePath($0, relativeTo: location.file).text }
+        if let key = url.security?.keyFile { diagnostics.warnOfExposure(key, at: location) }
         // Connections read the files again; here they are held against the rules.
         do { _ = try url.security?.makeContext() } catch {
             diagnostics.error(error.code, at: location, error.message)
@@ -153,11 +189,13 @@ extension Blueprint {
         var diagnostics = diagnostics
         let place = SourceLocation(file: "--listen", line: 1, column: 1)
         guard let address = SocketAddress(text) else {
-            diagnostics.error("config.bad_address", at: place, "'\(text)' is not an address to listen on")
+            diagnostics.error("config.bad_address", at: place, "it wants an address such as 127.0.0.1:8080")
             return (nil, diagnostics)
         }
         var changed = configuration
-        changed.server.listeners = [ListenerConfiguration(address: Located(address, at: place), reusePort: false)]
+        var listener = ListenerConfiguration(address: Located(address, at: place), reusePort: false)
+        listener.health = configuration.server.health
+        changed.server.listeners = [listener]
         return (
             Blueprint(
                 configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store,

@@ -29,6 +29,7 @@ package final class Gateway: Sendable {
         /// End what replaced configurations used.
         var retiring: [Task<Void, Never>] = []
         var isDraining = false
+        var reloadDesk: ReloadDesk?
         var reloads: ReloadRecord
     }
 
@@ -46,6 +47,7 @@ package final class Gateway: Sendable {
     let services: Services
     /// When it was built.
     let startedAt: UnixTime
+    private let publicHealth = PublicHealth()
     private let shelf: KeyShelf
     private let forgetting: ForgetSwitch
     private let state: Mutex<State>
@@ -59,7 +61,7 @@ package final class Gateway: Sendable {
     init(_ blueprint: Blueprint, services: Services) throws(StartError) {
         self.services = services
         let shelf = KeyShelf()
-        let forgetting = ForgetSwitch()
+        let forgetting = ForgetSwitch(logger: services.logger)
         let graph = try Graph.build(blueprint, services, previous: nil, keys: shelf, forgetting: forgetting)
         self.shelf = shelf
         self.forgetting = forgetting
@@ -85,6 +87,7 @@ package final class Gateway: Sendable {
         let graph = graph
         let configuration = graph.blueprint.configuration
         warnOfDescriptors(configuration.server.limits)
+        try await expectStore()
         // Clients need not wait for an issuer that is slow: a token whose key is not there yet waits by itself.
         try await open(graph.accounts)
         let starting = Task { await Gateway.start(graph.providers) }
@@ -92,8 +95,8 @@ package final class Gateway: Sendable {
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
         let sockets = try listeners.open(
-            configuration.server.listeners, loops: count, role: .gateway, inheritance: &inheritance,
-            security: graph.blueprint.security.listeners)
+            configuration.server.listeners, loops: count, role: .gateway, health: healthHandler,
+            inheritance: &inheritance, security: graph.blueprint.security.listeners)
         let loops = try LoopGroup(
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
             connections: services.connections)
@@ -118,6 +121,20 @@ package final class Gateway: Sendable {
         }
         for address in addresses { announce(address, "public") }
         if let adminAddress { announce(adminAddress, "admin") }
+    }
+
+    /// Under `on_error: deny` no session is served without the store: where it refuses our credentials, only a change of the
+    /// configuration or of the server helps, and the start says so.
+    ///
+    /// One that cannot be reached does not end the start: it is asked again.
+    private func expectStore() async throws(StartError) {
+        guard graph.blueprint.configuration.store.onError == .deny, let redis = graph.store.redis else { return }
+        do throws(StoreError) {
+            try await redis.settle()
+        } catch {
+            guard error.isRefusal else { return }
+            throw StartError(code: error.code, message: "the store refuses us: \(error.message)", exit: .unavailable)
+        }
     }
 
     /// Opens the account store.
@@ -176,6 +193,14 @@ package final class Gateway: Sendable {
             ("connections", String(limits.connections)))
     }
 
+    /// Answers balancers on public listeners.
+    private var healthHandler: LocalHandler {
+        { [weak self] request in
+            guard let self else { return PublicHealth.response(isServing: false, request) }
+            return publicHealth.answer(request, self)
+        }
+    }
+
     private func announce(_ address: String, _ listener: String) {
         services.logger.info("listening", ("address", address), ("listener", listener))
     }
@@ -192,7 +217,8 @@ package final class Gateway: Sendable {
         do {
             sockets = try places.open(
                 [ListenerConfiguration(address: admin.address, reusePort: sharesPorts)], loops: 1,
-                side: .admin, role: .local { await handler.answer($0) }, inheritance: &inheritance)
+                side: .admin, role: .local(ListenerHandler { await handler.answer($0) }),
+                inheritance: &inheritance)
         } catch {
             guard admin.isImplied else { throw error }
             return services.logger.warning("there is no admin listener", ("reason", error.description))
@@ -252,6 +278,7 @@ package final class Gateway: Sendable {
             await end(next, for: old)
             throw error
         }
+        follow(blueprint.configuration.log)
         await retire(old, for: next)
         warnOfRestart(old.blueprint.configuration, blueprint.configuration)
     }
@@ -261,7 +288,7 @@ package final class Gateway: Sendable {
         guard let loops = state.withLock({ $0.loops }) else { return }
         var (listeners, inheritance) = state.withLock { ($0.listeners, $0.inheritance) }
         let sockets = try listeners.open(
-            next.blueprint.configuration.server.listeners, loops: loops.count, role: .gateway,
+            next.blueprint.configuration.server.listeners, loops: loops.count, role: .gateway, health: healthHandler,
             inheritance: &inheritance, security: next.blueprint.security.listeners)
         let opened = listeners
         state.withLock { state in
@@ -270,6 +297,15 @@ package final class Gateway: Sendable {
         }
         loops.adopt(next.snapshot, sockets: sockets)
         loops.resolved(resolved)
+    }
+
+    /// Goes over to the level and the format of a new configuration.
+    private func follow(_ log: LogConfiguration) {
+        services.logThreshold.level = log.level
+        guard services.sink.use(log.format) else { return }
+        let (loops, admin) = state.withLock { ($0.loops, $0.admin) }
+        loops?.logFormatChanged()
+        admin?.logFormatChanged()
     }
 
     /// Ends what one graph has and the other, which serves, does not use.
@@ -294,6 +330,12 @@ package final class Gateway: Sendable {
     private static func close(_ graph: Graph, for serving: Graph) async {
         if graph.store !== serving.store { graph.store.shutdown() }
         if graph.accounts?.url != serving.accounts?.url { await graph.accounts?.store.shutdown() }
+    }
+
+    /// Where a reload can be asked for; `nil` where the configuration is nobody's file.
+    var reloadDesk: ReloadDesk? {
+        get { state.withLock { $0.reloadDesk } }
+        set { state.withLock { $0.reloadDesk = newValue } }
     }
 
     /// Counts what became of a configuration that was to be taken over.
@@ -321,11 +363,17 @@ package final class Gateway: Sendable {
 
     // MARK: End
 
-    /// Accepts no more, lets what is under way finish, and ends everything.
+    /// Says that it is not ready, accepts no more after `shutdown_delay`, lets what is under way finish, and ends everything.
     package func drain() async {
-        let patience = graph.blueprint.configuration.server.timeouts.drain
-        let (loops, admin, tasks, hasHeir) = state.withLock { state in
+        let timeouts = graph.blueprint.configuration.server.timeouts
+        let patience = timeouts.drain
+        let isSucceeded = state.withLock { state in
             state.isDraining = true
+            return state.hasHeir
+        }
+        // Nobody has to go elsewhere where a successor serves at the same addresses.
+        if !isSucceeded, timeouts.shutdownDelay > .zero { try? await Task.sleep(for: timeouts.shutdownDelay) }
+        let (loops, admin, tasks, hasHeir) = state.withLock { state in
             if state.ownsFiles { state.listeners.removeFiles() }
             let tasks = [state.starting, state.resolving, state.watching, state.reminding]
             return (state.loops, state.admin, tasks, state.hasHeir)
@@ -383,7 +431,13 @@ package final class Gateway: Sendable {
 
 /// Where what must be forgotten is told: to the loops, once there are any.
 final class ForgetSwitch: Sendable {
+    /// How long whoever revokes something waits for the loops.
+    private static let patience = Duration.seconds(1)
+
     private let target = Mutex<LoopGroup?>(nil)
+    private let logger: Logger
+
+    init(logger: Logger) { self.logger = logger }
 
     func aim(at loops: LoopGroup) { target.withLock { $0 = loops } }
 
@@ -391,6 +445,11 @@ final class ForgetSwitch: Sendable {
     func forget() { target.withLock { $0 }?.forget() }
     /// The copies of sessions that have ended, and verdicts on subjects who have changed.
     func revoked(_ numbers: [UInt64]) { target.withLock { $0 }?.revoked(numbers) }
+    /// The same for what this instance has ended: returns when no loop believes its copies any more, or one is stuck.
+    func revokedHere(_ numbers: [UInt64]) async {
+        guard await target.withLock({ $0 })?.revoked(numbers, within: Self.patience) == false else { return }
+        logger.warning("a loop has not dropped what was revoked in time", ("count", String(numbers.count)))
+    }
     /// Whether sessions are refused because the store is down.
     func refuseSessions(_ refuses: Bool) { target.withLock { $0 }?.refuseSessions(refuses) }
 }

@@ -24,16 +24,19 @@ struct Graph: Sendable {
     /// - Parameters:
     ///   - previous: what is serving now; its store, its accounts and its issuers' keys are used on where they are the same.
     ///   - forgetting: tells the loops what they must not believe any more.
+    ///   - access: what is done with the stores.
     static func build(
-        _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: KeyShelf, forgetting: ForgetSwitch
+        _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: KeyShelf, forgetting: ForgetSwitch,
+        access: StoreAccess = .full
     ) throws(StartError) -> Graph {
         let configuration = blueprint.configuration
-        let accounts = try OpenAccounts.make(configuration.accounts, services, previous: previous?.accounts)
+        let accounts = try OpenAccounts.make(
+            configuration.accounts, services, previous: previous?.accounts, access: access)
         let store: SharedStore
         if let previous, previous.store.label == SharedStore.Label(configuration.store) {
             store = previous.store
         } else {
-            store = try SharedStore.make(blueprint, services, forgetting)
+            store = try SharedStore.make(blueprint, services, forgetting, access: access)
         }
         let visit = keys.visit()
         let parts = Parts(services: services, store: store, accounts: accounts?.store, keys: visit)
@@ -48,7 +51,10 @@ struct Graph: Sendable {
         }
         let sessions = SessionStore(
             policy: SessionPolicy(configuration.sessions), backend: store.sessions, clock: services.clock,
-            onRevoked: { forgetting.revoked($0) })
+            onRevoked: { numbers in
+                store.copies?.drop(numbers)
+                await forgetting.revokedHere(numbers)
+            })
         let snapshot = Snapshot(
             routes: blueprint.routes,
             upstreams: zip(configuration.upstreams, blueprint.security.upstreams).map { Upstream($0, tls: $1) },
@@ -73,18 +79,27 @@ struct Graph: Sendable {
         _ sessions: SessionStore
     ) -> SignInParts {
         let (store, clock) = (parts.store, parts.services.clock)
-        let endpoints = SignInEndpoints(
-            SignInSetup(
-                providers: providers, sessions: sessions, accounts: parts.accounts, store: store.values,
-                storeKeyPrefix: store.label.prefix, configuration: configuration.sessions,
-                wellKnown: configuration.wellKnown, keySet: blueprint.assertion?.keySet, clock: clock,
-                logger: parts.services.logger.with(("room", "signin")),
-                forgetVerdicts: { store.forgetEverywhere($0) }))
+        var setup = SignInSetup(
+            providers: providers, sessions: sessions, accounts: parts.accounts, store: store.values,
+            storeKeyPrefix: store.label.prefix, configuration: configuration.sessions,
+            wellKnown: configuration.wellKnown, keySet: blueprint.assertion?.keySet, clock: clock,
+            logger: parts.services.logger.with(("room", "signin")),
+            forgetVerdicts: { await store.forgetEverywhere($0) })
+        setup.nonces = store.nonces
+        let endpoints = SignInEndpoints(setup)
         return SignInParts(
-            sessions: sessions,
+            sessions: judging(sessions, configuration.store, store, clock),
             subjects: parts.accounts.map { AccountSubjects(accounts: $0, clock: clock) },
             assertion: blueprint.assertion,
             handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.answer })
+    }
+
+    /// What judges session tokens: under `on_error: cached` with copies for all loops.
+    private static func judging(
+        _ sessions: SessionStore, _ configuration: StoreConfiguration, _ store: SharedStore, _ clock: Clock
+    ) -> any SessionJudging {
+        guard configuration.onError == .cached, let copies = store.copies else { return sessions }
+        return SessionsWithCopies(sessions, copies: copies, clock: clock)
     }
 
     private static func context(
@@ -93,10 +108,11 @@ struct Graph: Sendable {
         let policy = IssuerKeysPolicy(configuration.jwks)
         let (services, store, keys) = (parts.services, parts.store, parts.keys)
         let logger = services.logger.with(("provider", name))
-        return ProviderContext(
+        var context = ProviderContext(
             name: name,
             services: ProviderContext.Services(
-                clock: services.clock, http: HTTPCaller(fetcher: services.fetcher), store: store.values,
+                clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, provider: name),
+                store: store.values,
                 hashing: services.hashing, users: parts.accounts),
             logger: logger, storeKeyPrefix: store.label.prefix,
             makeIssuerKeys: { url, algorithms, onRemoved in
@@ -105,11 +121,14 @@ struct Graph: Sendable {
                 return keys.keys(label) {
                     IssuerKeys(
                         url: url, policy: policy, allowing: algorithms, fetcher: KeyFetcher(fetcher: services.fetcher),
-                        store: store.values, storeKeyPrefix: store.label.prefix, clock: services.clock, logger: logger,
+                        store: store.values.partition(.keys), storeKeyPrefix: store.label.prefix,
+                        clock: services.clock, logger: logger,
                         onKeysRemoved: onRemoved)
                 }
             },
             forget: { store.forgetEverywhere() })
+        context.nonces = store.nonces
+        return context
     }
 }
 

@@ -17,13 +17,15 @@ struct Listeners: Sendable {
     ///   - loops: how many loops accept.
     ///   - side: what inherited sockets are looked for under.
     ///   - role: what is done with requests.
+    ///   - health: answers at the paths where listeners tell whether the gateway is ready.
     ///   - inheritance: what the process was started with; sockets of these addresses are taken out of it.
     ///   - security: for each of the configurations its TLS; nothing at all is clear text.
     /// - Returns: for every loop its sockets; −1 stands for one that the loop has already.
     /// - Throws: `server.address_in_use` and the like; then nothing has changed.
     mutating func open(
         _ configurations: [ListenerConfiguration], loops: Int, side: Inheritance.Group.Side = .public,
-        role: ListenerSocket.Role, inheritance: inout Inheritance, security: [TLSServerContext?] = []
+        role: ListenerSocket.Role, health: LocalHandler? = nil, inheritance: inout Inheritance,
+        security: [TLSServerContext?] = []
     ) throws(StartError) -> [[ListenerSocket]] {
         var next: [ListenerPlace] = []
         do throws(StartError) {
@@ -46,6 +48,7 @@ struct Listeners: Sendable {
         var sockets = [[ListenerSocket]](repeating: [], count: loops)
         for (index, place) in next.enumerated() {
             let tls = index < security.count ? security[index] : nil
+            let role = Listeners.role(role, configurations[index].health, health)
             for (loop, lanes) in place.lanes.enumerated() where loop < loops {
                 sockets[loop] += lanes.map { lane in
                     ListenerSocket(
@@ -57,6 +60,13 @@ struct Listeners: Sendable {
         Listeners.removeFiles(of: places, butOf: next)
         places = next
         return sockets
+    }
+
+    private static func role(
+        _ role: ListenerSocket.Role, _ path: HealthPath?, _ health: LocalHandler?
+    ) -> ListenerSocket.Role {
+        guard case .gateway = role, let path, let health else { return role }
+        return .local(ListenerHandler(path: path.path, health))
     }
 
     /// The same where nothing was inherited.

@@ -30,7 +30,7 @@ final class LoopGroup: Sendable {
                 let setup = Worker.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
                     verifier: services.verifier, handshakes: services.handshakes, connections: connections,
-                    log: log ?? services.sink,
+                    log: log ?? services.sink, debug: DebugLog(services.logger.with(("room", "proxy"))),
                     clock: services.clock)
                 let started = Completion()
                 threads.append(try SystemThread(name: "\(name)-\(index)") { LoopGroup.run(setup, started) })
@@ -82,9 +82,22 @@ final class LoopGroup: Sendable {
         for mailbox in mailboxes { mailbox.revoked(numbers) }
     }
 
+    /// The same, and waits until every loop has.
+    /// - Returns: whether all had before the deadline.
+    func revoked(_ numbers: [UInt64], within patience: Duration) async -> Bool {
+        let acknowledgement = LoopAcknowledgement(loops: mailboxes.count)
+        for mailbox in mailboxes { mailbox.revoked(numbers, acknowledgement) }
+        return await acknowledgement.wait(within: patience)
+    }
+
     /// Tells every loop whether sessions are refused.
     func refuseSessions(_ refuses: Bool) {
         for mailbox in mailboxes { mailbox.refuseSessions(refuses) }
+    }
+
+    /// Has every loop write access lines in the format that the log has now.
+    func logFormatChanged() {
+        for mailbox in mailboxes { mailbox.logFormatChanged() }
     }
 
     /// Ends every loop once its clients are served, at the deadline at the latest.

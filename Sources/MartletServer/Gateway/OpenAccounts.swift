@@ -9,10 +9,13 @@ struct OpenAccounts: Sendable {
     /// A server, which may come back, and not a file.
     let isRemote: Bool
 
-    /// - Parameter previous: what serves now; used on where the URL is the same.
+    /// - Parameters:
+    ///   - previous: what serves now; used on where the URL is the same.
+    ///   - access: what is done with it.
     /// - Returns: `nil` without `accounts:`.
     static func make(
-        _ configuration: AccountsConfiguration?, _ services: Services, previous: OpenAccounts?
+        _ configuration: AccountsConfiguration?, _ services: Services, previous: OpenAccounts?,
+        access: StoreAccess = .full
     ) throws(StartError) -> OpenAccounts? {
         guard let text = configuration?.url.value else { return nil }
         if let previous, previous.url == text { return previous }
@@ -20,7 +23,7 @@ struct OpenAccounts: Sendable {
             let parsed = try AccountURL(text)
             let store = try Accounts.open(
                 parsed, clock: services.clock, logger: services.logger.with(("room", "accounts")),
-                loop: services.loop, resolver: services.resolver)
+                loop: services.loop, resolver: services.resolver, readOnly: access == .readOnly)
             var isRemote = false
             if case .postgresql = parsed { isRemote = true }
             return OpenAccounts(url: text, store: store, isRemote: isRemote)

@@ -3,7 +3,7 @@ internal import MartletCore
 internal import MartletProvider
 internal import MartletRouter
 
-/// Finds routes on which two providers claim the same credential: nothing would tell them apart.
+/// Finds routes on which two providers claim the same direct credential: nothing would tell them apart.
 struct ProviderClaims {
     private let names: [String]
     private let accepts: [[CredentialSource]]
@@ -24,7 +24,8 @@ struct ProviderClaims {
     /// Reports the first such pair of every route.
     func check(_ routes: RouteTable, _ configurations: [RouteConfiguration], into diagnostics: inout Diagnostics) {
         for (route, configuration) in zip(routes.configured, configurations) {
-            guard let (first, second) = conflict(route.providers) else { continue }
+            // A session says which provider made it; only direct credentials need somebody to claim them.
+            guard route.credentials.contains(.direct), let (first, second) = conflict(route.providers) else { continue }
             diagnostics.error(
                 .configAmbiguousProviders, at: configuration.name.location,
                 "route '\(route.name)' is judged by '\(names[first])' and '\(names[second])', which claim the same tokens"

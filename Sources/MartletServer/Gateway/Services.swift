@@ -10,6 +10,8 @@ struct Services: Sendable {
     let clock: Clock
     let sink: LogSink
     let logger: Logger
+    /// The level of all loggers; a reload may change it.
+    let logThreshold: LogThreshold
     /// Redis and other cold I/O.
     let loop: EventLoop
     let resolver: Resolver
@@ -26,15 +28,17 @@ struct Services: Sendable {
     init(sink: LogSink, level: LogLevel) throws(StartError) {
         clock = .system
         self.sink = sink
-        logger = Logger(sink, minimum: level)
+        logThreshold = LogThreshold(level)
+        logger = Logger(sink, threshold: logThreshold)
         connections = ConnectionLimit()
         verifier = Verifier(threads: Services.coreCount, clock: clock)
         handshakes = WorkPool(
-            name: "martlet-tls", threads: Services.coreCount, queue: Services.handshakesWaiting, niceness: 5,
+            name: "martlet-tls", threads: Services.coreCount, queue: Services.handshakesWaiting,
+            perMember: Services.handshakesWaiting / 4, perGroup: Services.handshakesWaiting / 2, niceness: 5,
             clock: clock)
         hashing = WorkPool(
-            name: "martlet-hash", threads: Services.coreCount, queue: Services.hashesWaiting, niceness: 10, clock: clock
-        )
+            name: "martlet-hash", threads: Services.coreCount, queue: Services.hashesWaiting,
+            perMember: Services.hashesWaiting / 4, perGroup: Services.hashesWaiting / 2, niceness: 10, clock: clock)
         do {
             loop = try EventLoop(name: "martlet-io")
             resolver = try Resolver()
@@ -44,10 +48,11 @@ struct Services: Sendable {
         }
     }
 
-    /// Hashes that may wait for a thread; more logins are told to come back.
-    private static let hashesWaiting = 64
+    /// Hashes that may wait for a thread, a quarter of them for one address (IPv6: one /64) and half for one /24 (/48); more
+    /// logins are told to come back.
+    private static let hashesWaiting = 256
 
-    /// Handshakes that may wait for a thread; more are refused.
+    /// Handshakes that may wait for a thread, divided as hashes are; more are refused.
     private static let handshakesWaiting = 16_384
 
     /// Processors that this process may use.
@@ -70,7 +75,8 @@ struct KeyFetcher: KeyFetching {
 
     func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
         do {
-            let response = try await fetcher.get(url, timeout: timeout, maximumBytes: maximumBytes)
+            let response = try await fetcher.get(
+                url, for: .issuerKeys, timeout: timeout, maximumBytes: maximumBytes)
             guard response.status == 200 else {
                 throw FetchError(code: "fetch.status", message: "the answer's status is \(response.status)")
             }
@@ -85,24 +91,61 @@ struct KeyFetcher: KeyFetching {
     }
 }
 
-/// libcurl as the way to other services.
+/// libcurl as one provider's way to other services.
 struct HTTPCaller: HTTPCalling {
     let fetcher: HTTPFetcher
+    /// The provider's name.
+    let provider: String
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
-        let content: FetchRequest.Content =
+        do throws(FetchFailure) {
+            return HTTPAnswer(try await fetcher.send(FetchRequest(call), for: .provider(provider)))
+        } catch {
+            throw HTTPCallError(error)
+        }
+    }
+
+    func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling {
+        do throws(FetchFailure) {
+            return ReservedCaller(
+                fetcher: fetcher, slot: try await fetcher.reserve(.provider(provider), within: limit))
+        } catch {
+            throw HTTPCallError(error)
+        }
+    }
+}
+
+/// The same in a slot that is already there.
+private struct ReservedCaller: HTTPCalling {
+    let fetcher: HTTPFetcher
+    let slot: FetchSlot
+
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
+        do throws(FetchFailure) {
+            return HTTPAnswer(try await fetcher.send(FetchRequest(call), in: slot))
+        } catch {
+            throw HTTPCallError(error)
+        }
+    }
+}
+
+extension FetchRequest {
+    fileprivate init(_ call: HTTPCall) {
+        let content: Content =
             switch call.content {
             case .none: .none
             case .form(let fields): .form(fields)
             }
-        do throws(FetchFailure) {
-            let answer = try await fetcher.send(
-                FetchRequest(
-                    call.url, content: content, headers: call.headers, timeout: call.timeout,
-                    maximumBytes: call.maximumBytes))
-            return HTTPAnswer(status: answer.status, body: answer.body)
-        } catch {
-            throw HTTPCallError(code: error.code, message: error.message)
-        }
+        self.init(
+            call.url, content: content, headers: call.headers, timeout: call.timeout, maximumBytes: call.maximumBytes,
+            isRepeatable: call.isRepeatable)
     }
+}
+
+extension HTTPAnswer {
+    fileprivate init(_ response: FetchResponse) { self.init(status: response.status, body: response.body) }
+}
+
+extension HTTPCallError {
+    fileprivate init(_ failure: FetchFailure) { self.init(code: failure.code, message: failure.message) }
 }

@@ -1,8 +1,10 @@
 internal import MartletConfig
 internal import MartletCore
+internal import MartletProvider
 internal import MartletProxy
 internal import MartletRedis
 internal import MartletSession
+private import Synchronization
 
 /// The store that instances share, the connections behind it, and what instances tell each other over it.
 ///
@@ -25,20 +27,25 @@ final class SharedStore: Sendable {
     let label: Label
     let values: any SharedStoring
     let sessions: any SessionBackend
+    let nonces: NonceIssuer
     /// `nil` for `memory:`.
     let redis: RedisClient?
+    /// What sessions go on with while Redis cannot be asked; `nil` for `memory:`.
+    let copies: SessionCopies?
     private let listener: RedisSubscriber?
     private let channel: [UInt8]
     private let forgetting: ForgetSwitch
 
     private init(
         _ label: Label, values: any SharedStoring, sessions: any SessionBackend, redis: RedisClient?,
-        listener: RedisSubscriber?, forgetting: ForgetSwitch
+        copies: SessionCopies?, listener: RedisSubscriber?, clock: Clock, forgetting: ForgetSwitch
     ) {
+        nonces = NonceIssuer(store: values, keyPrefix: label.prefix, clock: clock)
         self.label = label
         self.values = values
         self.sessions = sessions
         self.redis = redis
+        self.copies = copies
         self.listener = listener
         self.forgetting = forgetting
         channel = Array(RevocationMessage.channel(prefix: label.prefix).utf8)
@@ -48,27 +55,35 @@ final class SharedStore: Sendable {
     var listenerStatus: RedisStatus? { listener?.status }
 
     /// Makes the store of a configuration and starts its connections.
+    /// - Parameter access: what is done with it; a store that is only read has no subscription.
     static func make(
-        _ blueprint: Blueprint, _ services: Services, _ forgetting: ForgetSwitch
+        _ blueprint: Blueprint, _ services: Services, _ forgetting: ForgetSwitch, access: StoreAccess = .full
     ) throws(StartError) -> SharedStore {
         let label = Label(blueprint.configuration.store)
         switch blueprint.store {
         case .memory:
             return SharedStore(
                 label, values: MemoryStore(clock: services.clock), sessions: MemorySessions(), redis: nil,
-                listener: nil, forgetting: forgetting)
+                copies: nil, listener: nil, clock: services.clock, forgetting: forgetting)
         case .redis(let url):
             do throws(StoreError) {
                 let client = try RedisClient(
                     url, options: RedisOptions(), loop: services.loop, resolver: services.resolver,
                     clock: services.clock, logger: services.logger.with(("room", "redis")))
-                let listener = try listener(url, label, services, forgetting)
+                let copies = SessionCopies()
+                let gaps = GapClosing(client, probe: label.prefix + "probe") {
+                    copies.dropAll()
+                    forgetting.forget()
+                }
+                let listener =
+                    access == .full ? try listener(url, label, services, forgetting, copies, gaps) : nil
                 client.start()
-                listener.start()
+                listener?.start()
                 return SharedStore(
-                    label, values: client, sessions: RedisSessions(client: client, keyPrefix: label.prefix),
-                    redis: client,
-                    listener: listener, forgetting: forgetting)
+                    label, values: access == .full ? client : ReadOnlyStore(client, clock: services.clock),
+                    sessions: RedisSessions(client: client, keyPrefix: label.prefix),
+                    redis: client, copies: access == .full ? copies : nil,
+                    listener: listener, clock: services.clock, forgetting: forgetting)
             } catch {
                 throw StartError(code: error.code, message: error.message, exit: .configuration)
             }
@@ -76,7 +91,8 @@ final class SharedStore: Sendable {
     }
 
     private static func listener(
-        _ url: RedisURL, _ label: Label, _ services: Services, _ forgetting: ForgetSwitch
+        _ url: RedisURL, _ label: Label, _ services: Services, _ forgetting: ForgetSwitch, _ copies: SessionCopies,
+        _ gaps: GapClosing
     ) throws(StoreError) -> RedisSubscriber {
         try RedisSubscriber(
             url, channel: RevocationMessage.channel(prefix: label.prefix), loop: services.loop,
@@ -85,11 +101,12 @@ final class SharedStore: Sendable {
                 if message == forgetVerdicts {
                     forgetting.forget()
                 } else if let numbers = RevocationMessage.numbers(in: message) {
+                    copies.drop(numbers)
                     forgetting.revoked(numbers)
                 }
             },
             // What was said meanwhile may have been about any verdict.
-            onGap: { forgetting.forget() })
+            onGap: { gaps.noticed() })
     }
 
     /// Has every loop of every instance drop its verdicts: those on direct credentials too.
@@ -97,23 +114,22 @@ final class SharedStore: Sendable {
     /// An instance that cannot be told goes on with what it has until that expires.
     func forgetEverywhere() {
         forgetting.forget()
-        publish(Self.forgetVerdicts)
+        Task { await say(Self.forgetVerdicts) }
     }
 
     /// The same for one subject: a caller who changes something of their own must not cost others their verdicts.
-    func forgetEverywhere(_ subject: String) {
+    ///
+    /// Returns when no loop of this instance has them any more, and the others have been told.
+    func forgetEverywhere(_ subject: String) async {
         let numbers = [SubjectNumber.of(subject)]
-        forgetting.revoked(numbers)
-        publish(RevocationMessage.bytes(numbers))
+        async let said: Void = say(RevocationMessage.bytes(numbers))
+        await forgetting.revokedHere(numbers)
+        await said
     }
 
     /// The same, for a process without loops that is about to end: returns when it is said.
     func tellOthersToForget(_ subject: String) async {
         await say(RevocationMessage.bytes([SubjectNumber.of(subject)]))
-    }
-
-    private func publish(_ message: [UInt8]) {
-        Task { await say(message) }
     }
 
     private func say(_ message: [UInt8]) async {
@@ -124,5 +140,45 @@ final class SharedStore: Sendable {
     func shutdown() {
         listener?.shutdown()
         redis?.shutdown()
+    }
+}
+
+/// Asks the store until it answers again, and says so: see ``MissedMessages``.
+private final class GapClosing: Sendable {
+    private static let pause = Duration.milliseconds(50)
+
+    private let client: RedisClient
+    private let probe: String
+    private let forget: @Sendable () -> Void
+    private let missed = Mutex(MissedMessages())
+
+    /// - Parameters:
+    ///   - probe: a key to ask for; whether it is there makes no difference.
+    ///   - forget: drops what may be out of date.
+    init(_ client: RedisClient, probe: String, _ forget: @escaping @Sendable () -> Void) {
+        self.client = client
+        self.probe = probe
+        self.forget = forget
+    }
+
+    func noticed() {
+        guard missed.withLock({ $0.noticed() }) != nil else { return }
+        Task { await askUntilAnswered() }
+    }
+
+    private func askUntilAnswered() async {
+        while client.status.state != .stopped {
+            let canAnswer = await canAnswer()
+            guard missed.withLock({ $0.asked(canAnswer: canAnswer) }) == .askLater else { return forget() }
+            try? await Task.sleep(for: Self.pause)
+        }
+    }
+
+    private func canAnswer() async -> Bool {
+        switch await client.value(for: probe) {
+        case .answer, .miss: true
+        // A user who may not read this key can be answered all the same.
+        case .unavailable(let error): error.code == .redisNotPermitted
+        }
     }
 }

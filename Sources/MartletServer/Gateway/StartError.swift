@@ -3,6 +3,8 @@ package import MartletCore
 /// How the process ends (`Operations.md`; the numbers are those of `sysexits.h`).
 package enum ExitCode: Int32, Sendable {
     case ok = 0
+    /// `martlet explain`: the request would be refused.
+    case refused = 1
     case usage = 64
     /// A service that is needed cannot be used: an address is taken, a store is away.
     case unavailable = 69

@@ -43,6 +43,7 @@ struct WireSecurity: Sendable {
         _ listener: ListenerConfiguration, _ tickets: TLSTicketKeys, _ diagnostics: inout Diagnostics
     ) {
         guard let tls = listener.tls, !tls.certificates.isEmpty else { return listeners.append(nil) }
+        for files in tls.certificates { diagnostics.warnOfExposure(files.key.value, at: files.key.location) }
         do {
             let context = try TLSServerContext(
                 TLSServerOptions(tls, offersHTTP2: listener.offersHTTP2), tickets: tickets)
@@ -55,8 +56,9 @@ struct WireSecurity: Sendable {
             }
         } catch {
             listeners.append(nil)
-            diagnostics.error(
-                error.code, at: tls.location(of: error.place) ?? listener.address.location, error.message)
+            let location = tls.location(of: error.place) ?? listener.address.location
+            diagnostics.error(error.code, at: location, error.message)
+            Self.reportUnreadable(tls.certificates, tls.clientAuthorityFile, but: location, &diagnostics)
         }
     }
 
@@ -64,6 +66,7 @@ struct WireSecurity: Sendable {
         let isEncrypted = upstream.endpoints.contains { if case .https = $0.value { true } else { false } }
         guard isEncrypted else { return upstreams.append(nil) }
         let tls = upstream.wire.tls
+        if let key = tls.certificate?.key { diagnostics.warnOfExposure(key.value, at: key.location) }
         do {
             let context = try TLSClientContext(TLSClientOptions(upstream.wire))
             upstreams.append(context)
@@ -75,8 +78,25 @@ struct WireSecurity: Sendable {
             }
         } catch {
             upstreams.append(nil)
-            diagnostics.error(
-                error.code, at: tls.location(of: error.place) ?? upstream.name.location, error.message)
+            let location = tls.location(of: error.place) ?? upstream.name.location
+            diagnostics.error(error.code, at: location, error.message)
+            Self.reportUnreadable([tls.certificate].compactMap(\.self), tls.authorityFile, but: location, &diagnostics)
+        }
+    }
+
+    /// Reports every other file that cannot be read: a context stops at the first.
+    private static func reportUnreadable(
+        _ certificates: [CertificateFiles], _ authorities: Located<String>?, but known: SourceLocation,
+        _ diagnostics: inout Diagnostics
+    ) {
+        var files: [(ErrorCode, Located<String>)] = []
+        for pair in certificates {
+            files += [(.tlsCertificateUnreadable, pair.certificate), (.tlsKeyUnreadable, pair.key)]
+        }
+        if let authorities { files.append((.tlsTrustUnreadable, authorities)) }
+        for (code, file) in files where file.location != known {
+            guard let reason = FileProbe.readFailure(file.value) else { continue }
+            diagnostics.error(code, at: file.location, "\(file.value): \(reason)")
         }
     }
 }

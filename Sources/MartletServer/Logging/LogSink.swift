@@ -18,28 +18,44 @@ package final class LogSink: AccessLogging, LogWriting {
     /// A batch of more lines than that gives its memory back.
     private static let keptBytes = 256 * 1024
 
-    package let format: AccessFormat
+    /// How lines are written from now on.
+    package var format: AccessFormat { isText.load(ordering: .relaxed) ? .text : .json }
+    private let isText: Atomic<Bool>
     private let descriptor: Int32
     private let state = Mutex(State())
     private let dropped = Atomic<Int>(0)
     private let wake: Int32
+    /// Every sink of the process: their threads keep them for as long as it lives.
+    private static let all = Mutex<[LogSink]>([])
 
     /// - Parameters:
     ///   - format: `auto` is text on a terminal, JSON lines elsewhere.
     ///   - descriptor: where to write.
     package init(_ format: LogConfiguration.Format, descriptor: Int32) throws(SystemThreadError) {
         self.descriptor = descriptor
-        self.format =
-            switch format {
-            case .text: .text
-            case .json: .json
-            case .auto: isatty(descriptor) == 1 ? .text : .json
-            }
+        isText = Atomic(LogSink.isText(format, descriptor))
         wake = eventfd(0, Int32(EFD_CLOEXEC))
         _ = try SystemThread(name: "martlet-log") { [self] in work() }
+        LogSink.all.withLock { $0.append(self) }
     }
 
     deinit { close(wake) }
+
+    /// Goes over to another format.
+    ///
+    /// - Returns: whether it is another one.
+    func use(_ format: LogConfiguration.Format) -> Bool {
+        let next = LogSink.isText(format, descriptor)
+        return isText.exchange(next, ordering: .relaxed) != next
+    }
+
+    private static func isText(_ format: LogConfiguration.Format, _ descriptor: Int32) -> Bool {
+        switch format {
+        case .text: true
+        case .json: false
+        case .auto: isatty(descriptor) == 1
+        }
+    }
 
     /// Lines that were dropped because the reader was slow.
     package var droppedBatches: Int { dropped.load(ordering: .relaxed) }
@@ -87,13 +103,18 @@ package final class LogSink: AccessLogging, LogWriting {
         take(&line)
     }
 
-    /// Waits until everything handed over so far is written, at most a second; for the end of the process.
-    package func flush() {
+    /// Waits until everything handed over so far is written, at most so long; for the end of the process.
+    package func flush(within patience: Duration = .seconds(1)) {
+        let deadline = Clock.system.monotonicTime + patience
         signal()
-        for _ in 0..<100 {
-            if state.withLock({ $0.pending.isEmpty && !$0.isWriting }) { return }
-            usleep(10_000)
+        while !state.withLock({ $0.pending.isEmpty && !$0.isWriting }), Clock.system.monotonicTime < deadline {
+            usleep(1000)
         }
+    }
+
+    /// The same for every sink that there is.
+    static func flushAll(within patience: Duration) {
+        for sink in all.withLock({ $0 }) { sink.flush(within: patience) }
     }
 
     private func signal() {

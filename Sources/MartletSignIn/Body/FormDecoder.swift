@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletProvider
 internal import MartletProxy
 
 /// Reads `application/x-www-form-urlencoded` (WHATWG URL §5.1), more strictly: bad escapes are refused, not kept as text.
@@ -35,7 +36,7 @@ struct FormDecoder {
         var plain: [UInt8] = []
         plain.reserveCapacity(end &- offset)
         while offset < end { plain.append(try byte(before: end)) }
-        guard (try? UTF8Span(validating: plain.span)) != nil else { throw .malformed(.signInBadForm) }
+        guard (try? UTF8Span(validating: plain.span)) != nil else { throw .badForm }
         return plain
     }
 
@@ -45,10 +46,10 @@ struct FormDecoder {
         offset &+= 1
         switch byte {
         case UInt8(ascii: "+"): return 0x20
-        case ..<0x20, 0x7F: throw .malformed(.signInBadForm)
+        case ..<0x20, 0x7F: throw .badForm
         case UInt8(ascii: "%"):
             guard offset &+ 1 < end, let high = Self.digit(bytes[offset]), let low = Self.digit(bytes[offset &+ 1])
-            else { throw .malformed(.signInBadForm) }
+            else { throw .badForm }
             offset &+= 2
             return high << 4 | low
         default: return byte
@@ -63,4 +64,9 @@ struct FormDecoder {
         default: nil
         }
     }
+}
+
+extension Failure {
+    fileprivate static let badForm = Failure.malformed(
+        .signInBadForm, [BodyError([], .malformed, detail: "The form cannot be decoded.")])
 }

@@ -15,7 +15,9 @@ package enum SignInBody {
     /// Reads a request's body.
     /// - Throws: 400, 413 or 415 with a `signin.` or `json.` reason.
     static func form(of request: LocalRequest) throws(Failure) -> SignInForm {
-        guard request.bodyBytes > 0 else { throw .malformed(.signInBodyMissing) }
+        guard request.bodyBytes > 0 else {
+            throw .malformed(.signInBodyMissing, [BodyError([], .missing, detail: "There is no body.")])
+        }
         guard request.bodyBytes <= maximumBytes, request.body.count == request.bodyBytes else {
             throw .tooLarge(.signInBodyTooLarge)
         }
@@ -33,9 +35,12 @@ package enum SignInBody {
         do throws(JSONError) {
             members = try JSON.members(of: bytes, limits: limits)
         } catch {
-            throw .malformed(error.code == .jsonDuplicateName ? .signInRepeatedMember : error.code)
+            throw .unreadable(error)
         }
-        guard let members else { throw .malformed(.signInNotAnObject) }
+        guard let members else {
+            throw .malformed(
+                .signInNotAnObject, [BodyError([], .unknownType, detail: "The body must be a JSON object.")])
+        }
         var texts: [String: Secret] = [:]
         var others: [String: JSONValue] = [:]
         for member in members where isReadable(member.name.utf8) {
@@ -53,7 +58,9 @@ package enum SignInBody {
         var names: Set<[UInt8]> = []
         var texts: [String: Secret] = [:]
         for pair in try decoder.pairs() {
-            guard names.insert(pair.name).inserted else { throw .malformed(.signInRepeatedMember) }
+            guard names.insert(pair.name).inserted else {
+                throw .repeated(String(decoding: pair.name, as: UTF8.self))
+            }
             if isReadable(pair.name) { texts[String(decoding: pair.name, as: UTF8.self)] = pair.value }
         }
         return SignInForm(texts: texts, others: [:], isForm: true)
@@ -92,5 +99,40 @@ package enum SignInBody {
         var text = text.drop(while: isBlank)
         while let last = text.last, isBlank(last) { text.removeLast() }
         return text
+    }
+}
+
+/// The names of members that responses may repeat: those of the endpoints and of the providers that come along.
+///
+/// Another provider's own members are named by that provider; a name that only a client knows is not told to anybody.
+enum BodyMembers {
+    static let known: Set<String> = [
+        "identity_token", "authorization_code", "user", "nonce", "full_name", "app", "code", "raw_data", "signature",
+        "encrypted_data", "iv", "username", "password", "refresh_token", "current_password", "new_password",
+        "device_name",
+    ]
+
+    /// The path of a member that a response may name, empty for others.
+    static func path(_ name: String) -> [String] { known.contains(name) ? [name] : [] }
+}
+
+extension Failure {
+    /// A member that is there twice.
+    static func repeated(_ name: String) -> Failure {
+        .malformed(.signInRepeatedMember, [BodyError(BodyMembers.path(name), .repeated)])
+    }
+
+    /// A body that is not JSON, or has a member twice.
+    static func unreadable(_ error: JSONError) -> Failure {
+        if error.code == .jsonDuplicateName { return .repeated(error.member ?? "") }
+        return .malformed(
+            error.code,
+            [BodyError([], .malformed, detail: "The body is not JSON as it must be, at byte \(error.offset).")])
+    }
+
+    /// The same refusal with a word about the body where whoever refused it had none.
+    func describingBody() -> Failure {
+        guard status == 400, bodyErrors.isEmpty, reason != .signInBadQuery else { return self }
+        return .malformed(reason, [BodyError([], .invalid)])
     }
 }

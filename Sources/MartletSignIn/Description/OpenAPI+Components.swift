@@ -30,6 +30,7 @@ extension OpenAPI {
               "required": ["identity_token"],
               "properties": {
                 "identity_token": {"type": "string"},
+                "device_name": {"type": ["string", "null"], "maxLength": 64},
                 "authorization_code": {"type": ["string", "null"]},
                 "user": {
                   "type": ["string", "null"],
@@ -51,6 +52,7 @@ extension OpenAPI {
               "properties": {
                 "app": {"type": ["string", "null"], "description": "May be left out where there is one."},
                 "code": {"type": "string"},
+                "device_name": {"type": ["string", "null"], "maxLength": 64},
                 "raw_data": {"type": ["string", "null"]},
                 "signature": {"type": ["string", "null"]},
                 "encrypted_data": {"type": ["string", "null"]},
@@ -60,7 +62,11 @@ extension OpenAPI {
             "PasswordLogin": {
               "type": "object",
               "required": ["username", "password"],
-              "properties": {"username": {"type": "string"}, "password": {"type": "string"}}
+              "properties": {
+                "username": {"type": "string"},
+                "password": {"type": "string"},
+                "device_name": {"type": ["string", "null"], "maxLength": 64}
+              }
             },
             "Refresh": {
               "type": "object",
@@ -141,7 +147,33 @@ extension OpenAPI {
                 "created_at": {"type": "integer"},
                 "last_seen_at": {"type": "integer"},
                 "expires_at": {"type": "integer", "description": "When the session ends."},
-                "current": {"type": "boolean"}
+                "current": {"type": "boolean"},
+                "device_name": {"type": "string", "description": "As the login said."},
+                "user_agent": {"type": "string", "description": "As the login said."},
+                "address": {"type": "string", "description": "Where the login came from."},
+                "last_address": {"type": "string", "description": "Where the session was last used from."}
+              },
+              "additionalProperties": false
+            },
+            "Identities": {
+              "type": "object",
+              "required": ["identities"],
+              "properties": {
+                "identities": {"type": "array", "items": {"$ref": "#/components/schemas/IdentityEntry"}}
+              },
+              "additionalProperties": false
+            },
+            "IdentityEntry": {
+              "type": "object",
+              "required": ["provider", "linked_at", "last_login_at", "state", "can_unlink"],
+              "properties": {
+                "provider": {"type": "string"},
+                "linked_at": {"type": "integer"},
+                "last_login_at": {"type": "integer", "description": "`linked_at` where there was no login since."},
+                "state": {"type": "string", "description": "`active`; further states may come."},
+                "name": {"type": "string", "description": "Of the identity that made the session."},
+                "email": {"type": "string", "description": "Of the identity that made the session."},
+                "can_unlink": {"type": "boolean", "description": "Whether it is not the last one."}
               },
               "additionalProperties": false
             },
@@ -179,7 +211,27 @@ extension OpenAPI {
                 "title": {"type": "string"},
                 "status": {"type": "integer"},
                 "code": {"type": "string"},
+                "detail": {"type": "string", "description": "One sentence for the app's developer, about a body."},
+                "errors": {
+                  "type": "array",
+                  "description": "The members of a body that are wrong.",
+                  "items": {"$ref": "#/components/schemas/BodyError"}
+                },
                 "request_id": {"type": "string"}
+              },
+              "additionalProperties": false
+            },
+            "BodyError": {
+              "type": "object",
+              "required": ["pointer", "code"],
+              "properties": {
+                "pointer": {
+                  "type": "string",
+                  "description": "A JSON Pointer (RFC 6901), of forms too; empty for the whole body."
+                },
+                "code": {
+                  "enum": ["missing", "unknown_type", "repeated", "too_short", "too_long", "invalid", "malformed"]
+                }
               },
               "additionalProperties": false
             }
@@ -204,6 +256,11 @@ extension OpenAPI {
               "description": "The caller's sessions.",
               "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
               "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Sessions"}}}
+            },
+            "Identities": {
+              "description": "The identities of the caller's account.",
+              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
+              "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Identities"}}}
             },
             "Done": {
               "description": "Done.",
@@ -266,13 +323,13 @@ extension OpenAPI {
               }
             },
             "Conflict": {
-              "description": "The identity is bound elsewhere, its place is taken, or it is the last.",
+              "description": "The identity is bound to another account, the account has one of this provider, or it is the last.",
               "content": {
                 "application/problem+json": {
                   "schema": {
                     "allOf": [
                       {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["identity_conflict"]}}}
+                      {"properties": {"code": {"enum": ["identity_taken", "provider_already_linked", "last_identity"]}}}
                     ]
                   }
                 }

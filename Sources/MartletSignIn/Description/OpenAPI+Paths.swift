@@ -188,6 +188,19 @@ extension OpenAPI {
               }
             }
           },
+          "/identities": {
+            "get": {
+              "operationId": "identities",
+              "summary": "List the identities of the caller's account, the oldest first",
+              "security": [{"session": []}],
+              "responses": {
+                "200": {"$ref": "#/components/responses/Identities"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
           "/sessions/{id}": {
             "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
             "delete": {

@@ -5,7 +5,7 @@ internal import MartletProvider
 /// One of the paths that are answered here, and what its name refers to.
 enum Endpoint: Sendable {
     case login(ProviderHandle, any SigningIn)
-    case nonce, refresh, logout, session, sessions
+    case nonce, refresh, logout, session, sessions, identities
     /// One session of the caller's.
     case oneSession(String)
     /// A provider's name; not configured any more, it can still be unlinked.
@@ -23,7 +23,7 @@ enum Endpoint: Sendable {
     var methods: [String] {
         switch self {
         case .login, .nonce, .refresh, .logout, .password: ["POST"]
-        case .session, .sessions, .description, .keySet, .appSiteAssociation, .changePassword: ["GET"]
+        case .session, .sessions, .identities, .description, .keySet, .appSiteAssociation, .changePassword: ["GET"]
         case .oneSession: ["DELETE"]
         case .link: ["POST", "DELETE"]
         }
@@ -75,6 +75,7 @@ extension Endpoint {
         case ("logout", 1): return .logout
         case ("session", 1): return .session
         case ("sessions", 1): return .sessions
+        case ("identities", 1): return .identities
         case ("password", 1): return .password
         case ("openapi.json", 1): return .description
         case ("sessions", 2): return .oneSession(name)

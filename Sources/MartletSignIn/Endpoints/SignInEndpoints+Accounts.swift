@@ -11,8 +11,11 @@ extension SignInEndpoints {
     func link(_ request: LocalRequest, with provider: ProviderHandle?) async throws(Failure) -> LocalResponse {
         guard let accounts = setup.accounts else { throw .noRoute(.signInNoAccounts) }
         guard let provider, let signingIn = provider.signingIn else { throw .noRoute(.signInUnknownProvider) }
-        _ = try await caller(of: request)
-        let proven = try await prove(try SignInBody.form(of: request), with: signingIn, request)
+        let first = try await caller(of: request)
+        let form = try SignInBody.form(of: request)
+        let proven = try await attempting(budgets.logins(with: provider), request) { () async throws(Failure) in
+            try await prove(form, with: signingIn, request, for: .link(sessionID: first.session.id))
+        }
         // The proof may have taken its time: a session that was ended meanwhile must not bind anything any more.
         let caller = try await caller(of: request)
         do throws(AccountError) {
@@ -70,7 +73,7 @@ extension SignInEndpoints {
 
     /// Ends what an identity that is not linked any more has made, and what loops remember of it.
     private func endSessions(of subject: String, madeBy provider: String) async throws(Failure) {
-        setup.forgetVerdicts(subject)
+        await setup.forgetVerdicts(subject)
         await mark(subject, provider)
         do throws(SessionError) {
             try await setup.sessions.endAll(subject: subject, provider: provider, except: nil)
@@ -88,7 +91,7 @@ extension SignInEndpoints {
                 of: caller, from: try form.requiredSecret("current_password"),
                 to: try form.requiredSecret("new_password"), in: context(of: request))
             setup.logger.info("password changed", ("provider", owner), ("request_id", request.requestID))
-            setup.forgetVerdicts(caller.session.subject)
+            await setup.forgetVerdicts(caller.session.subject)
             await mark(caller.session.subject, owner)
         } catch {
             throw .authentication(error)

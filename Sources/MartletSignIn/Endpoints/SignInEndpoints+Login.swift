@@ -8,9 +8,6 @@ internal import MartletSession
 
 /// From a proof to tokens: login, the nonce before it, refresh after it.
 extension SignInEndpoints {
-    static let nonceLifetime = Duration.seconds(300)
-    /// 256 bits.
-    private static let nonceBytes = 32
     /// The claim that an account keeps for its sessions.
     private static let keptClaim = "name"
 
@@ -30,15 +27,19 @@ extension SignInEndpoints {
         _ request: LocalRequest, with provider: ProviderHandle, _ signingIn: any SigningIn
     ) async throws(Failure) -> LocalResponse {
         let form = try SignInBody.form(of: request)
-        let start: LoginFence.Start
-        do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
-        let proven = try await prove(form, with: signingIn, request)
+        let client = try SessionClient(form, request)
+        let (start, proven) = try await attempting(budgets.logins(with: provider), request) {
+            () async throws(Failure) in
+            let start: LoginFence.Start
+            do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
+            return (start, try await prove(form, with: signingIn, request, for: .login))
+        }
         guard let repetition = proven.repetition else {
-            return try await open(proven, provider: provider.name, startedAt: start)
+            return try await open(proven, provider: provider.name, for: client, startedAt: start)
         }
         return try await repeating(LoginRepetition(repetition, provider: provider.name, setup: setup), request) {
             () async throws(Failure) in
-            try await open(proven, provider: provider.name, startedAt: start)
+            try await open(proven, provider: provider.name, for: client, startedAt: start)
         }
     }
 
@@ -66,27 +67,39 @@ extension SignInEndpoints {
 
     /// Makes the session of a proven identity.
     private func open(
-        _ proven: SignIn, provider: String, startedAt start: LoginFence.Start
+        _ proven: SignIn, provider: String, for client: SessionClient, startedAt start: LoginFence.Start
     ) async throws(Failure) -> LocalResponse {
         let person = try await person(behind: proven, provider: provider)
         let identity = Self.identity(proven.identity, keeping: person.keptClaims)
         let tokens: IssuedTokens
         do throws(SessionError) {
             tokens = try await setup.sessions.create(
-                subject: person.subject, provider: provider, identity: identity)
+                subject: person.subject, provider: provider, identity: identity, client: client)
         } catch {
             throw .session(error)
         }
         try await keep(tokens, startedAt: start)
+        await noteLogin(of: person.subject, with: provider)
         return Answer.tokens(tokens, isNew: person.isNew)
+    }
+
+    /// Notes the login for the list of the account's identities; where that fails, the login is good all the same.
+    private func noteLogin(of subject: String, with provider: String) async {
+        guard let accounts = setup.accounts else { return }
+        do throws(AccountError) {
+            try await accounts.noteLogin(of: subject, with: provider, at: setup.clock.unixTime)
+        } catch {
+            setup.logger.warning("a login could not be noted", ("provider", provider), ("reason", "\(error.code)"))
+        }
     }
 
     /// Asks the provider for the identity behind a form.
     func prove(
-        _ form: SignInForm, with signingIn: any SigningIn, _ request: LocalRequest
+        _ form: SignInForm, with signingIn: any SigningIn, _ request: LocalRequest,
+        for purpose: AuthenticationContext.Purpose
     ) async throws(Failure) -> SignIn {
         do throws(AuthenticationError) {
-            return try await signingIn.signIn(with: form, in: context(of: request))
+            return try await signingIn.signIn(with: form, in: context(of: request, for: purpose))
         } catch {
             throw .authentication(error)
         }
@@ -136,20 +149,11 @@ extension SignInEndpoints {
 
     /// `POST /nonce`.
     func nonce(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
-        if let wait = nonces.take(at: setup.clock.monotonicTime, for: request.network) {
-            throw .throttled(.signInNonces, retryAfter: Int(clamping: wait.wholeSeconds) + 1)
-        }
-        guard let random = try? RandomBytes.make(Self.nonceBytes) else { throw .authUnavailable(.signInNoRandomness) }
-        let nonce = NonceKey.mark + Base64URL.encode(random)
-        let key = NonceKey.storeKey(of: nonce, prefix: setup.storeKeyPrefix)
-        do throws(StoreError) {
-            let isOurs = try await setup.store.setIfAbsent([1], for: key, lifetime: Self.nonceLifetime)
-            guard isOurs else { throw StoreError(code: .signInNoRandomness, message: "a nonce was given out twice") }
-        } catch {
-            throw .store(error)
+        let nonce = try await attempting(budgets.nonces, request, countsSuccess: true) { () async throws(Failure) in
+            do throws(StoreError) { return try await setup.nonces.make() } catch { throw .store(error) }
         }
         return Answer.json([
-            "nonce": .string(nonce), "expires_in": .integer(Self.nonceLifetime.wholeSeconds),
+            "nonce": .string(nonce), "expires_in": .integer(NonceIssuer.lifetime.wholeSeconds),
         ])
     }
 
@@ -162,10 +166,36 @@ extension SignInEndpoints {
         } catch {
             throw .authentication(error)
         }
-        do throws(SessionError) {
-            return Answer.tokens(try await setup.sessions.refresh(token), isNew: setup.accounts == nil ? nil : false)
+        return try await attempting(budgets.refreshes, request) { () async throws(Failure) in
+            do throws(SessionError) {
+                let tokens = try await setup.sessions.refresh(token, from: request.address)
+                return Answer.tokens(tokens, isNew: setup.accounts == nil ? nil : false)
+            } catch {
+                throw .session(error)
+            }
+        }
+    }
+
+    /// Does what needs no proof, if the network may fail at it once more; a refusal (401, 403) counts, an outage does not.
+    /// - Parameter countsSuccess: whether success counts as well, because there is nothing to fail at.
+    func attempting<Value>(
+        _ budget: AttemptBudget, _ request: LocalRequest, countsSuccess: Bool = false,
+        _ body: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        let clock = setup.clock
+        let attempt: AttemptBudget.Attempt
+        do throws(BudgetExceeded) {
+            attempt = try budget.begin(from: request.network, at: clock.monotonicTime)
         } catch {
-            throw .session(error)
+            throw .budget(error)
+        }
+        do throws(Failure) {
+            let value = try await body()
+            budget.end(attempt, failed: countsSuccess, at: clock.monotonicTime)
+            return value
+        } catch {
+            budget.end(attempt, failed: [401, 403].contains(error.status), at: clock.monotonicTime)
+            throw error
         }
     }
 }

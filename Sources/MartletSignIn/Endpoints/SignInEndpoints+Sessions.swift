@@ -29,14 +29,7 @@ extension SignInEndpoints {
             throw .session(error)
         }
         let entries = summaries.map { summary in
-            JSONValue.object([
-                "session_id": .string(summary.id),
-                "provider": .string(summary.provider),
-                "created_at": .integer(summary.createdAt.seconds),
-                "last_seen_at": .integer(summary.lastSeenAt.seconds),
-                "expires_at": .integer(summary.expiresAt.seconds),
-                "current": .bool(summary.id.hasSameBytes(as: caller.session.id)),
-            ])
+            JSONValue.object(summary.entry(isCurrent: summary.id.hasSameBytes(as: caller.session.id)))
         }
         return Answer.json(["sessions": .array(entries)])
     }

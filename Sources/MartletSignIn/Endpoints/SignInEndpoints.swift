@@ -13,13 +13,14 @@ internal import MartletSession
 package final class SignInEndpoints: Sendable {
     let setup: SignInSetup
     let fence: LoginFence
-    let nonces = NonceBudget(window: nonceLifetime)
+    let budgets: AttemptBudgets
     private let crossOrigin: CrossOrigin
     /// The description of the endpoints, ready to be sent.
     let description: LocalResponse
 
     package init(_ setup: SignInSetup) {
         self.setup = setup
+        budgets = AttemptBudgets(setup.providers)
         fence = LoginFence(store: setup.store, keyPrefix: setup.storeKeyPrefix)
         crossOrigin = CrossOrigin(origins: setup.configuration.corsOrigins)
         description = Answer.json(OpenAPI.document(path: setup.configuration.path))
@@ -34,7 +35,7 @@ package final class SignInEndpoints: Sendable {
         do throws(Failure) {
             answer = try await self.answer(request, at: endpoint)
         } catch {
-            answer = LocalResponse(refusing: error)
+            answer = LocalResponse(refusing: error.describingBody())
         }
         return endpoint.isForPages ? crossOrigin.mark(answer, to: request) : answer
     }
@@ -51,6 +52,7 @@ package final class SignInEndpoints: Sendable {
         case .logout: return try await logout(request)
         case .session: return try await session(request)
         case .sessions: return try await sessions(request)
+        case .identities: return try await identities(request)
         case .oneSession(let id): return try await endSession(id, request)
         case .link(let name, let provider):
             guard method == "POST" else { return try await unlink(name, provider, request) }
@@ -69,10 +71,12 @@ package final class SignInEndpoints: Sendable {
     }
 
     /// What a provider is told about the request.
-    func context(of request: LocalRequest) -> AuthenticationContext {
+    func context(
+        of request: LocalRequest, for purpose: AuthenticationContext.Purpose = .request
+    ) -> AuthenticationContext {
         AuthenticationContext(
             now: setup.clock.unixTime, deadline: setup.clock.monotonicTime + LocalLimits.patience,
-            client: request.network)
+            client: request.network, address: request.address, purpose: purpose)
     }
 }
 

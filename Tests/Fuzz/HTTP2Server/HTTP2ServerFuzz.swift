@@ -83,7 +83,7 @@ private func judge(_ text: [UInt8], ends: Bool) {
 private func isAboutMeaning(_ failure: HeadFailure) -> Bool {
     switch failure {
     case .badHost, .authorizationRepeated, .badExpectation, .badContentLength, .badFieldName, .badRequestLine,
-        .headTooLarge:
+        .headTooLarge, .methodCase:
         true
     default: false
     }

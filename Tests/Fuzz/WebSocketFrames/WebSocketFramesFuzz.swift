@@ -7,9 +7,10 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     guard size > 1 else { return 0 }
     let bytes = Array(UnsafeBufferPointer(start: data + 1, count: size - 1))
     let sender: WebSocketFrameTracker.Sender = data[0] & 1 == 0 ? .client : .server
-    let whole = follow(bytes, from: sender, step: bytes.count, stops: false)
-    precondition(whole == follow(bytes, from: sender, step: Int(data[0] >> 1) % 24 + 1, stops: false))
-    precondition(whole == follow(bytes, from: sender, step: Int(data[0] >> 1) % 24 + 1, stops: true))
+    let extended = size & 1 == 0
+    let whole = follow(bytes, from: sender, extended, step: bytes.count, stops: false)
+    precondition(whole == follow(bytes, from: sender, extended, step: Int(data[0] >> 1) % 24 + 1, stops: false))
+    precondition(whole == follow(bytes, from: sender, extended, step: Int(data[0] >> 1) % 24 + 1, stops: true))
     precondition(bytes.starts(with: whole.passed))
     return 0
 }
@@ -21,8 +22,11 @@ private struct Outcome: Equatable {
     var hasClosed = false
 }
 
-private func follow(_ bytes: [UInt8], from sender: WebSocketFrameTracker.Sender, step: Int, stops: Bool) -> Outcome {
+private func follow(
+    _ bytes: [UInt8], from sender: WebSocketFrameTracker.Sender, _ extended: Bool, step: Int, stops: Bool
+) -> Outcome {
     var tracker = WebSocketFrameTracker(from: sender)
+    tracker.hasExtensions = extended
     var result = Outcome()
     var fed = 0
     feeding: while fed < bytes.count {

@@ -77,28 +77,35 @@ import Testing
         }
     }
 
-    @Test func `brings a database of the version before up to date, at several instances at once`() async throws {
+    @Test(arguments: [1, 2])
+    func `brings a database of a version before up to date, at several instances at once`(version: Int) async throws {
         let server = try SharedPostgreSQL.get()
         let database = try server.makeDatabase()
         try await withStores(at: server.url(database: database)) { stores in
             _ = try await stores[0].signIn(identity("apple", "001"))
         }
-        _ = try server.query("DROP TABLE users; DELETE FROM martlet_schema WHERE version = 2", database: database)
+        _ = try server.query(
+            "ALTER TABLE identities DROP COLUMN last_login_at; \(version == 1 ? "DROP TABLE users; " : "")"
+                + "DELETE FROM martlet_schema WHERE version > \(version)", database: database)
         try await withStores(at: server.url(database: database), 4, starts: false) { stores in
             _ = try await together(4) { index in try await stores[index].start() }
             for store in stores {
                 #expect(try await store.isKnown(identity("apple", "001")))
                 #expect(try await store.users().isEmpty)
             }
+            let subject = try #require(try await stores[0].known(identity("apple", "001"))).subject
+            #expect(try await stores[1].linkedIdentities(of: subject).map(\.lastLoginAt) == [nil])
+            try await stores[2].noteLogin(of: subject, with: "apple", at: noon)
+            #expect(try await stores[3].linkedIdentities(of: subject).map(\.lastLoginAt) == [noon])
         }
-        #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "2")
+        #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "3")
     }
 
     @Test func `refuses a database of a newer version`() async throws {
         let server = try SharedPostgreSQL.get()
         let database = try server.makeDatabase()
         try await withStores(at: server.url(database: database)) { _ in }
-        _ = try server.query("INSERT INTO martlet_schema VALUES (3)", database: database)
+        _ = try server.query("INSERT INTO martlet_schema VALUES (4)", database: database)
         try await withStores(at: server.url(database: database), starts: false) { stores in
             #expect(await code { try await stores[0].start() } == .accountsSchemaNewer)
             #expect(await code { _ = try await stores[0].find(identity("a", "1")) } != nil)

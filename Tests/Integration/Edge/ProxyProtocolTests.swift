@@ -104,6 +104,59 @@ import Testing
         }
     }
 
+    private static let asking = Array(
+        "GET /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Forwarded-For: 6.6.6.6\r\nX-Forwarded-User: eve\r\n\r\n"
+            .utf8)
+
+    @Test func `lets the balancer alone speak of others, and not for whom it cannot name`() throws {
+        let unix = Self.signature + [0x21, 0x31, 0, 216] + [UInt8](repeating: 0x2F, count: 216)
+        let datagram = Self.signature + [0x21, 0x12, 0, 12, 192, 0, 2, 1, 198, 51, 100, 7, 0xDC, 0x04, 1, 0xBB]
+        let rows: [(header: [UInt8], chain: String, user: String?)] = [
+            (Self.signature + [0x20, 0, 0, 0], "6.6.6.6, 127.0.0.1", "eve"),
+            (Array("PROXY UNKNOWN\r\n".utf8), "127.0.0.1", nil),
+            (Self.signature + [0x21, 0, 0, 0], "127.0.0.1", nil), (unix, "127.0.0.1", nil),
+            (datagram, "127.0.0.1", nil),
+            (Self.line, "192.0.2.1", nil),
+        ]
+        let upstream = try ScriptedUpstream()
+        try withMartlet(Self.config(upstream)) { gateway throws in
+            for row in rows {
+                let socket = try RawSocket(connectingTo: gateway.endpoint)
+                try socket.send(row.header + Self.asking)
+                _ = try socket.receiveToEnd()
+                let request = try #require(upstream.requests.last)
+                #expect(request["X-Forwarded-For"] == row.chain && request["X-Forwarded-User"] == row.user, "\(row)")
+            }
+            #expect(upstream.requests.count == rows.count)
+        }
+        try withMartlet(Self.config(upstream, trusted: "127.0.0.0/8, 192.0.2.0/24")) { gateway throws in
+            let socket = try RawSocket(connectingTo: gateway.endpoint)
+            try socket.send(Self.line + Self.asking)
+            _ = try socket.receiveToEnd()
+            #expect(upstream.requests.last?["X-Forwarded-For"] == "6.6.6.6, 192.0.2.1")
+        }
+    }
+
+    @Test func `a Unix socket's peers speak of others where the listener trusts them`() throws {
+        let upstream = try ScriptedUpstream()
+        var config = GatewayConfig(endpoints: [upstream.url])
+        config.listen =
+            "- { address: 127.0.0.1:0 }\n- { address: unix:m.sock, trusted: true }\n- { address: unix:n.sock }"
+        try withMartlet(config.text) { gateway throws in
+            for (file, chain, user, client) in [
+                ("m.sock", "6.6.6.6, unix", "eve", "6.6.6.6"), ("n.sock", "unix", nil, "unix"),
+            ] as [(String, String, String?, String)] {
+                let socket = try RawSocket(connectingTo: .unix(gateway.folder.file(file)))
+                try socket.send(Self.asking)
+                _ = try socket.receiveToEnd()
+                #expect(
+                    upstream.requests.last?["X-Forwarded-For"] == chain
+                        && upstream.requests.last?["X-Forwarded-User"] == user)
+                try waitUntil("the log names \(client)") { gateway.log.contains { $0["client"] == client } }
+            }
+        }
+    }
+
     @Test func `is not waited for longer than for a head`() throws {
         let upstream = try ScriptedUpstream()
         try withMartlet(Self.config(upstream, server: "timeouts: { request_head: 300ms }")) { gateway throws in

@@ -15,10 +15,11 @@ private func withFetcher<Result>(
 
 extension HTTPFetcher {
     fileprivate func code(
-        _ url: String, timeout: Duration = .seconds(10), maximumBytes: Int = 1000
+        _ url: String, for purpose: FetchPurpose = .issuerKeys, timeout: Duration = .seconds(10),
+        maximumBytes: Int = 1000
     ) async -> ErrorCode? {
         do {
-            _ = try await get(url, timeout: timeout, maximumBytes: maximumBytes)
+            _ = try await get(url, for: purpose, timeout: timeout, maximumBytes: maximumBytes)
             return nil
         } catch {
             return error.code
@@ -31,7 +32,8 @@ extension HTTPFetcher {
         let server = try ScriptedUpstream { try $0.respond(200, body: "{\"keys\":[]}") }
         try await withFetcher { fetcher in
             let response = try await fetcher.get(
-                server.url + "/keys?a=b", timeout: .seconds(10), maximumBytes: 11, headers: [("X-One", "1")])
+                server.url + "/keys?a=b", for: .issuerKeys, timeout: .seconds(10), maximumBytes: 11,
+                headers: [("X-One", "1")])
             #expect(response.status == 200 && response.body == Array("{\"keys\":[]}".utf8))
         }
         let request = try server.onlyRequest()
@@ -43,7 +45,7 @@ extension HTTPFetcher {
     func `every status but a redirect is an answer`(status: Int) async throws {
         let server = try ScriptedUpstream { try $0.respond(status, body: status == 204 ? "" : "x") }
         try await withFetcher { fetcher in
-            let response = try await fetcher.get(server.url, timeout: .seconds(10), maximumBytes: 10)
+            let response = try await fetcher.get(server.url, for: .issuerKeys, timeout: .seconds(10), maximumBytes: 10)
             #expect(response.status == status)
         }
     }
@@ -123,7 +125,9 @@ extension HTTPFetcher {
     @Test func `keeps the connection for the next request`() async throws {
         let server = try ScriptedUpstream()
         try await withFetcher { fetcher in
-            for _ in 0..<5 { _ = try await fetcher.get(server.url, timeout: .seconds(10), maximumBytes: 10) }
+            for _ in 0..<5 {
+                _ = try await fetcher.get(server.url, for: .issuerKeys, timeout: .seconds(10), maximumBytes: 10)
+            }
         }
         #expect(server.requests.count == 5 && server.acceptedConnections == 1)
     }
@@ -133,7 +137,8 @@ extension HTTPFetcher {
         try await withFetcher { fetcher in
             let form = FetchRequest.Content.form([("client_id", "a b"), ("code", "x&y")])
             _ = try await fetcher.send(
-                FetchRequest(server.url + "/token", content: form, timeout: .seconds(10), maximumBytes: 10))
+                FetchRequest(server.url + "/token", content: form, timeout: .seconds(10), maximumBytes: 10),
+                for: .provider("p"))
         }
         let request = try server.onlyRequest()
         #expect(request.method == "POST" && request.text == "client_id=a%20b&code=x%26y")
@@ -145,7 +150,9 @@ extension HTTPFetcher {
         try await withFetcher { fetcher in
             let request = FetchRequest(
                 "http://127.0.0.1:1/", headers: [(name, value)], timeout: .seconds(1), maximumBytes: 1)
-            let failure = await #expect(throws: FetchFailure.self) { try await fetcher.send(request) }
+            let failure = await #expect(throws: FetchFailure.self) {
+                try await fetcher.send(request, for: .provider("p"))
+            }
             #expect(failure?.code == .fetchHeaderInvalid)
         }
     }
@@ -177,21 +184,62 @@ extension HTTPFetcher {
         fetcher.shutdown()
     }
 
-    @Test func `refuses more than it can have under way`() async throws {
-        let server = try ScriptedUpstream { exchange in _ = exchange.waitForEnd() }
+    @Test func `a flood for one purpose is refused and holds up no other`() async throws {
+        let server = try ScriptedUpstream { exchange in
+            if exchange.request.startLine.contains("/stuck") { _ = exchange.waitForEnd(within: .seconds(60)) }
+            try exchange.respond(200, body: "ok")
+        }
         let fetcher = try HTTPFetcher(FetchOptions())
         let codes = Box<[ErrorCode?]>([])
+        let url = server.url + "/stuck"
         let tasks = (0..<300).map { _ in
             Task {
-                let code = await fetcher.code(server.url, timeout: .seconds(60))
+                let code = await fetcher.code(url, for: .provider("wechat"), timeout: .seconds(60))
                 codes.withLock { $0.append(code) }
             }
         }
         while codes.value.count < 44 { try await Task.sleep(for: .milliseconds(2)) }
+        while server.requests.count < 64 { try await Task.sleep(for: .milliseconds(2)) }
+        for purpose in [FetchPurpose.issuerKeys, .provider("another")] {
+            for _ in 0..<3 { #expect(await fetcher.code(server.url + "/quick", for: purpose) == nil) }
+        }
+        #expect(server.requests.count { $0.startLine.contains("/stuck") } == 64)
         fetcher.shutdown()
         for task in tasks { await task.value }
         #expect(codes.value.filter { $0 == .fetchOverloaded }.count == 44)
         #expect(codes.value.filter { $0 == .fetchStopped }.count == 256)
+    }
+
+    @Test func `a slot is kept until it is let go of, and is good for one request at a time`() async throws {
+        let server = try ScriptedUpstream { exchange in
+            if exchange.request.startLine.contains("/stuck") { _ = exchange.waitForEnd(within: .seconds(60)) }
+            try exchange.respond(200, body: "ok")
+        }
+        try await withFetcher { fetcher in
+            var slots: [FetchSlot] = []
+            for _ in 0..<16 { slots.append(try await fetcher.reserve(.issuerKeys, within: .seconds(1))) }
+            let late = await #expect(throws: FetchFailure.self) {
+                try await fetcher.reserve(.issuerKeys, within: .milliseconds(50))
+            }
+            #expect(late?.code == .fetchTimeout)
+            let last = slots.popLast()
+            let slot = try #require(last)
+            let request = FetchRequest(server.url + "/stuck", timeout: .seconds(60), maximumBytes: 10)
+            let first = Task { try await fetcher.send(request, in: slot) }
+            while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(2)) }
+            let second = await #expect(throws: FetchFailure.self) {
+                try await fetcher.send(
+                    FetchRequest(server.url, timeout: .seconds(5), maximumBytes: 10), in: slot)
+            }
+            #expect(second?.code == .fetchOverloaded)
+            first.cancel()
+            _ = await first.result
+            let quick = FetchRequest(server.url, timeout: .seconds(5), maximumBytes: 10)
+            #expect(try await fetcher.send(quick, in: slot).status == 200)
+            let waiting = Task { await fetcher.code(server.url) }
+            slots.removeAll()
+            #expect(await waiting.value == nil)
+        }
     }
 }
 
@@ -273,7 +321,7 @@ extension HTTPFetcher {
         try await withFetcher { fetcher in
             let url = "http://127.0.0.1:\(port)/path?secret=s3cr3t"
             let failure = await #expect(throws: FetchFailure.self) {
-                try await fetcher.get(url, timeout: .seconds(5), maximumBytes: 1)
+                try await fetcher.get(url, for: .issuerKeys, timeout: .seconds(5), maximumBytes: 1)
             }
             #expect(failure?.description.contains("127.0.0.1") == true)
             #expect(failure?.description.contains("s3cr3t") == false && failure?.description.contains("path") == false)

@@ -40,6 +40,31 @@ import Testing
         }
     }
 
+    /// :method POST, :scheme http, :path /, :authority a, content-length 2.
+    private static let post: [UInt8] = [0x83, 0x86, 0x84, 0x41, 1, 0x61, 0x0F, 0x0D, 1, 0x32]
+
+    @Test func `a request whose body is not as long as it says goes nowhere, if that comes with its head`() throws {
+        let bodies = [
+            Self.frame(0, 0, 1, Array("hi".utf8)) + Self.frame(0, 1, 1, Array("EVIL".utf8)),
+            Self.frame(0, 1, 1, Array("hi!".utf8)),
+            Self.frame(0, 1, 1, Array("h".utf8)),
+            Self.frame(0, 0, 1, Array("hi".utf8)) + Self.frame(0, 0, 1, Array("EVIL".utf8)),
+        ]
+        try withOpenGateway { gateway, upstream throws in
+            for (index, body) in bodies.enumerated() {
+                let socket = try RawSocket(connectingTo: gateway.endpoint)
+                try socket.send(Self.preface + Self.frame(1, 4, 1, Self.post) + body)
+                try waitUntil("body \(index) is in the log") {
+                    gateway.log.count { $0["reason"] == "request.bad_content_length" } == index + 1
+                }
+            }
+            #expect(upstream.requests.isEmpty && upstream.acceptedConnections == 0)
+            let line = try #require(gateway.log.first { $0["reason"] == "request.bad_content_length" })
+            #expect(line["status"] == "400" && line["method"] == "POST" && line["path"] == "/")
+            #expect(try gateway.get("/").status == 200)
+        }
+    }
+
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + frame(4, 0, 0)
     /// :method GET, :scheme http, :path /, :authority a.
     private static let get: [UInt8] = [0x82, 0x86, 0x84, 0x41, 1, 0x61]

@@ -30,6 +30,54 @@ import Testing
         }
     }
 
+    @Test func `gives out nonces without Redis once it has their key`() throws {
+        let redis = try RedisServer()
+        try withSignIn(apple: "nonce: required", more: "store: { url: \"\(redis.url)\" }") { stage in
+            func nonce() throws -> HTTPMessage { try stage.send("POST", "/auth/nonce") }
+            func login(_ nonce: String) throws -> Int {
+                let token = try stage.apple.token { $0.claims["nonce"] = JSONText(string: nonce) }
+                return try stage.post("/auth/login/apple", ["identity_token": token, "nonce": nonce]).status
+            }
+            try redis.stop()
+            try waitUntil("the outage is known") { try nonce().status == 503 }
+            expectUnavailable(try nonce())
+            try redis.restart()
+            try waitUntil("there is one") { try nonce().status == 200 }
+            try redis.stop()
+            try waitUntil("the outage is known") { try login("mno_x") == 503 }
+            let during = try (0..<3).map { _ in try #require(nonce().member("nonce")) }
+            #expect(try login(during[0]) == 503)
+            // Redis comes back empty.
+            try redis.restart()
+            try waitUntil("logins go on") { try login(during[0]) == 200 }
+            #expect(try during.map { try login($0) } == [401, 200, 200])
+        }
+    }
+
+    @Test func `takes a nonce of any instance, once`() throws {
+        let redis = try RedisServer()
+        let apple = try AppleFixture()
+        var config = GatewayConfig(
+            endpoints: ["builtin:echo"], providers: apple.provider("nonce: required"), routes: GatewayConfig.closed)
+        config.more = "store: { url: \"\(redis.url)\" }"
+        try withMartlet(config.text) { one in
+            try withMartlet(config.text) { other in
+                func login(_ nonce: String, at gateway: Gateway) throws -> Int {
+                    let token = try apple.token { $0.claims["nonce"] = JSONText(string: nonce) }
+                    let body = Array("{\"identity_token\":\"\(token)\",\"nonce\":\"\(nonce)\"}".utf8)
+                    let type = [("Content-Type", "application/json")]
+                    return try gateway.exchange("POST", "/auth/login/apple", type, body: body).status
+                }
+                let nonces = try [one, other, one, other].map {
+                    try #require($0.exchange("POST", "/auth/nonce").member("nonce"))
+                }
+                #expect(Set(nonces).count == 4 && nonces.allSatisfy { $0.utf8.count <= 128 })
+                #expect(try nonces.map { try login($0, at: other) } == [200, 200, 200, 200])
+                #expect(try nonces.map { try login($0, at: one) } == [401, 401, 401, 401])
+            }
+        }
+    }
+
     @Test func `is 503 without accounts while sessions go on`() throws {
         try withSignIn { stage in
             let tokens = try stage.passwordLogin()

@@ -159,3 +159,51 @@ import Testing
         }
     }
 }
+
+/// Providers of passwords that are for logins alone.
+@Suite struct `Passwords without Basic` {
+    @Test func `share a route, and are offered nowhere`() throws {
+        let upstream = try ScriptedUpstream { try $0.respond(200, body: "ok") }
+        let folder = try TemporaryFolder()
+        let login = { (name: String) in "username=\(name)&password=\(SignInStage.password.replacing(" ", with: "+"))" }
+        var config = GatewayConfig(
+            endpoints: [upstream.url],
+            providers: """
+                password:
+                  kind: password
+                  hash: { memory: 7168KiB, iterations: 5 }
+                staff:
+                  kind: password
+                  hash: { memory: 7168KiB, iterations: 5 }
+                  basic: false
+                """,
+            routes: """
+                - { name: staff, match: { path: /staff/** }, auth: { providers: [staff] }, upstream: api }
+                - { name: both, match: { path: /** }, auth: { providers: [password, staff] }, upstream: api }
+                """)
+        config.more = "accounts: { url: \"sqlite:accounts.db\" }"
+        let path = try folder.write(config.text, to: "config.yaml")
+        let added = try run(
+            try Executable.martlet(), ["user", "add", "alice", "--provider", "staff", "--config", path],
+            input: "\(SignInStage.password)\n")
+        #expect(added.ending == .exited(0), "\(added)")
+        let gateway = try Gateway(config.text, in: folder)
+        let form = [("Content-Type", "application/x-www-form-urlencoded")]
+        let answer = try gateway.exchange("POST", "/auth/login/staff", form, body: Array(login("alice").utf8))
+        let tokens = try Tokens(answer)
+        for target in ["/staff/a", "/a"] {
+            #expect(try gateway.get(target, bearer(tokens.access)).status == 200)
+        }
+        let pair = Data("alice:\(SignInStage.password)".utf8).base64EncodedString()
+        let basic = [("Authorization", "Basic \(pair)")]
+        #expect(try gateway.get("/a", basic).status == 200)
+        for refused in [try gateway.get("/staff/a", basic), try gateway.get("/staff/a")] {
+            #expect(refused.status == 401)
+            #expect(
+                !refused.fields.contains { $0.name.lowercased() == "www-authenticate" && $0.value.hasPrefix("Basic") })
+        }
+        let offered = try gateway.get("/a")
+        #expect(offered.fields.contains { $0.name.lowercased() == "www-authenticate" && $0.value.hasPrefix("Basic") })
+        try gateway.stop()
+    }
+}

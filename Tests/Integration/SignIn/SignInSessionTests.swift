@@ -81,8 +81,34 @@ import Testing
             let again = try stage.send("DELETE", "/auth/link/apple", bearer: password.access)
             expectRefusal(again, 404, "not_found")
             let last = try stage.send("DELETE", "/auth/link/password", bearer: password.access)
-            expectRefusal(last, 409, "identity_conflict")
+            expectRefusal(last, 409, "last_identity")
             #expect(try stage.appleLogin().subject != apple.subject)
+        }
+    }
+
+    @Test func `are listed with when they were used`() throws {
+        try withSignIn { stage in
+            let start = unixNow()
+            let apple = try stage.appleLogin()
+            func listed(_ token: String) throws -> [[String: Any]] {
+                let answer = try stage.send("GET", "/auth/identities", bearer: token)
+                return try #require(answer.object["identities"] as? [[String: Any]])
+            }
+            let only = try #require(try listed(apple.access).first)
+            #expect(only["provider"] as? String == "apple" && only["can_unlink"] as? Bool == false)
+            #expect(only["state"] as? String == "active")
+            #expect((start...start + 30).contains(only["last_login_at"] as? Int ?? 0))
+            let link = ["username": "alice", "password": SignInStage.password]
+            #expect(try stage.post("/auth/link/password", bearer: apple.access, link).status == 204)
+            let password = try stage.passwordLogin()
+            let both = try listed(password.access)
+            #expect(Set(both.compactMap { $0["provider"] as? String }) == ["apple", "password"])
+            #expect(
+                both.allSatisfy {
+                    $0["can_unlink"] as? Bool == true && $0["email"] == nil || $0["provider"] as? String == "apple"
+                })
+            #expect(try stage.send("DELETE", "/auth/link/apple", bearer: password.access).status == 204)
+            #expect(try listed(password.access).map { $0["can_unlink"] as? Bool } == [false])
         }
     }
 
@@ -107,9 +133,10 @@ import Testing
             let apple = try stage.appleLogin()
             let link = ["username": "alice", "password": SignInStage.password]
             expectRefusal(
-                try stage.post("/auth/link/password", bearer: apple.access, link), 409, "identity_conflict")
+                try stage.post("/auth/link/password", bearer: apple.access, link), 409, "identity_taken")
             let second = ["identity_token": try stage.apple.token(subject: "002.abc.0002")]
-            expectRefusal(try stage.post("/auth/link/apple", bearer: apple.access, second), 409, "identity_conflict")
+            expectRefusal(
+                try stage.post("/auth/link/apple", bearer: apple.access, second), 409, "provider_already_linked")
             expectUnauthorized(try stage.post("/auth/link/password", link), "credential_missing")
             let wrong = ["username": "alice", "password": "wrong"]
             expectUnauthorized(try stage.post("/auth/link/password", bearer: apple.access, wrong), "credential_invalid")

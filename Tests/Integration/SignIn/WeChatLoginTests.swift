@@ -110,6 +110,45 @@ import Testing
         try stage.stop()
     }
 
+    @Test(arguments: [false, true])
+    func `a code from another network, endpoint or session is a used one`(isShared: Bool) throws {
+        let stage = try WeChatStage()
+        let redis = try isShared ? RedisServer() : nil
+        let config = stage.configuration(
+            store: redis?.url ?? "memory:", more: "accounts: { url: \"sqlite:\(stage.folder.file("accounts.db"))\" }\n",
+            server: "trusted_proxies: [127.0.0.0/8]")
+        try withMartlet(config) { one in
+            let other = try redis.map { _ in try Gateway(config) }
+            func member(_ code: String) -> [String: String] { ["app": "ios", "code": code] }
+            func from(_ address: String) -> [(String, String)] { [("X-Forwarded-For", address)] }
+            func login(_ code: String, _ address: String, at gateway: Gateway? = nil) throws -> HTTPMessage {
+                try (gateway ?? one).signInWithWeChat(member(code), from(address))
+            }
+            let code = try stage.code(WeChatStage.mobile, ["person": "\"Ada\""])
+            let first = try login(code, "2001:db8:0:1::1")
+            let again = try login(code, "2001:db8:0:1::2", at: other)
+            #expect(first.status == 200 && again.text == first.text)
+            for address in ["2001:db8:0:2::1", "198.51.100.7"] {
+                expectRefusal(try login(code, address, at: other), 401, "credential_invalid", address)
+            }
+            #expect((other ?? one).everything.contains("wechat.code_reused"))
+            // A link: the session counts, wherever it comes from.
+            let session = bearer(first.member("access_token") ?? "")
+            let linked = try stage.code(WeChatStage.mobile, ["person": "\"Ada\""])
+            func link(_ fields: [(String, String)], at gateway: Gateway? = nil) throws -> Int {
+                try (gateway ?? one).postWeChat("/auth/link/wechat", member(linked), fields).status
+            }
+            #expect(try link(session + from("198.51.100.7")) == 204)
+            #expect(try link(session + from("198.51.100.8"), at: other) == 204)
+            expectRefusal(try login(linked, "198.51.100.7"), 401, "credential_invalid")
+            let second = try login(stage.code(WeChatStage.mobile, ["person": "\"Ada\""]), "198.51.100.7")
+            #expect(try link(bearer(second.member("access_token") ?? "") + from("198.51.100.7")) == 401)
+            #expect(try stage.exchanges() == 3)
+            try other?.stop()
+        }
+        try stage.stop()
+    }
+
     @Test func `whoever is known by openid keeps the account when a unionid comes`() throws {
         let stage = try WeChatStage()
         let accounts = "accounts: { url: \"sqlite:\(stage.folder.file("accounts.db"))\" }\n"

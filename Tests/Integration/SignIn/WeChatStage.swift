@@ -28,6 +28,11 @@ final class WeChatStage: Sendable {
         }
     }
 
+    /// A client of a network of its own, for gateways that trust their peer: a /48 of IPv6.
+    static func client(_ number: Int) -> (String, String) {
+        ("X-Forwarded-For", "2001:db8:\(String(number & 0xFFFF, radix: 16))::1")
+    }
+
     func stop() throws {
         demo.kill(15)
         _ = try demo.wait()
@@ -54,7 +59,9 @@ final class WeChatStage: Sendable {
     }
 
     /// A gateway's configuration: all routes want a session or a credential.
-    func configuration(_ provider: String = "", store: String = "memory:", more: String = "") -> String {
+    func configuration(
+        _ provider: String = "", store: String = "memory:", more: String = "", server: String = ""
+    ) -> String {
         var config = GatewayConfig(
             endpoints: ["builtin:echo"],
             providers: """
@@ -67,6 +74,7 @@ final class WeChatStage: Sendable {
                     mini: { variant: mini_program, app_id: \(Self.mini), app_secret: \(Self.secret) }
                 \(provider.split(separator: "\n").map { "  \($0)" }.joined(separator: "\n"))
                 """,
+            server: server,
             routes: "- { name: api, match: { path: /** }, auth: { providers: [wechat] }, upstream: api }")
         config.more = "store: { url: \"\(store)\" }\n\(more)"
         return config.text
@@ -75,9 +83,13 @@ final class WeChatStage: Sendable {
 
 extension Gateway {
     /// `POST /auth/login/wechat`.
-    func signInWithWeChat(_ members: [String: String]) throws -> HTTPMessage {
+    func signInWithWeChat(_ members: [String: String], _ fields: [(String, String)] = []) throws -> HTTPMessage {
+        try postWeChat("/auth/login/wechat", members, fields)
+    }
+
+    /// The same post to any endpoint.
+    func postWeChat(_ path: String, _ members: [String: String], _ fields: [(String, String)]) throws -> HTTPMessage {
         let body = try JSONSerialization.data(withJSONObject: members)
-        return try exchange(
-            "POST", "/auth/login/wechat", [("Content-Type", "application/json")], body: Array(body))
+        return try exchange("POST", path, [("Content-Type", "application/json")] + fields, body: Array(body))
     }
 }

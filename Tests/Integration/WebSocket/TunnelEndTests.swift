@@ -14,7 +14,7 @@ import Testing
         exchange.closes = true
     }
 
-    private static func openEvents(_ gateway: Gateway, _ fields: [(String, String)]) throws -> HTTPClient {
+    static func openEvents(_ gateway: Gateway, _ fields: [(String, String)]) throws -> HTTPClient {
         let client = try gateway.connect()
         try client.send("GET", "/events", fields)
         guard let head = try client.reader.readHead(), head.status == 200 else { throw TestFailure("no stream") }
@@ -25,7 +25,7 @@ import Testing
     }
 
     /// How long until a stream is cut; it must not look complete.
-    private static func expectCut(_ client: HTTPClient, within limit: Duration = .seconds(5)) throws {
+    static func expectCut(_ client: HTTPClient, within limit: Duration = .seconds(5)) throws {
         let bytes = client.reader.pending + (try client.socket.receiveToEnd(within: limit))
         #expect(!String(decoding: bytes, as: UTF8.self).hasSuffix("0\r\n\r\n"))
     }

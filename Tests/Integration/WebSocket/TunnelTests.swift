@@ -17,6 +17,16 @@ import Testing
             }
             for byte in Frame.text("byte by byte").bytes(masked: true) { try end.socket.send([byte]) }
             #expect(try end.frame()?.words == "byte by byte")
+        }
+    }
+
+    @Test func `frames of an extension pass where the handshake has agreed on it`() throws {
+        let script: ScriptedUpstream.Script = { exchange in
+            let end = try exchange.acceptWebSocket("Sec-WebSocket-Extensions: permessage-deflate\r\n")
+            while let frame = try end.frame(within: .seconds(60)), frame.first != Frame.close { try end.send(frame) }
+        }
+        try withOpenGateway(script: script) { gateway, _ throws in
+            let end = try gateway.webSocket("/", [("Sec-WebSocket-Extensions", "permessage-deflate")])
             let compressed = Frame(first: 0xC1, payload: [0xF2, 0x48, 0xCD, 0xC9, 0xC9, 0x07, 0x00])
             try end.send(compressed)
             #expect(try end.frame() == compressed)
@@ -143,6 +153,7 @@ import Testing
         ("no mask", Frame.text("x").bytes(masked: false)),
         ("a long ping", [0x89, 0xFE, 0, 126, 1, 2, 3, 4]),
         ("a length that is too long", [0x82, 0xFE, 0, 1, 1, 2, 3, 4, 5]),
+        ("an extension bit", [0xC1, 0x81, 1, 2, 3, 4, 5]),
     ]
 
     @Test func `a client that breaks the protocol is told so, and its upstream`() throws {
@@ -171,6 +182,18 @@ import Testing
             #expect(try end.frame()?.words == "good")
             try end.expectClose(1002)
             #expect(try gateway.record(of: "/bad")["reason"] == "tunnel.upstream_broke_protocol")
+        }
+    }
+
+    @Test func `an upstream's extension bit without an extension ends it`() throws {
+        let script: ScriptedUpstream.Script = { exchange in
+            let end = try exchange.acceptWebSocket()
+            try exchange.send([0x91, 1, 0x61])
+            #expect(try end.frame()?.status == 1002)
+        }
+        try withOpenGateway(script: script) { gateway, _ throws in
+            try gateway.webSocket("/bits").expectClose(1002)
+            #expect(try gateway.record(of: "/bits")["reason"] == "tunnel.upstream_broke_protocol")
         }
     }
 

@@ -161,6 +161,38 @@ struct WireCertificates: Sendable {
         }
     }
 
+    @Test func `a new certificate is shown without a signal, once its key is there too`() throws {
+        let folder = try TemporaryFolder()
+        func put(_ from: String, _ name: String) throws {
+            try folder.write(try String(contentsOfFile: from, encoding: .utf8), to: name)
+        }
+        for watch in [true, false] {
+            try put(certificates.first.certificateFile, "c.pem")
+            try put(certificates.first.keyFile, "k.pem")
+            let files = CertificateAuthority.Issued(
+                certificateFile: folder.file("c.pem"), keyFile: folder.file("k.pem"))
+            try withGateway(certificates.listener(files), server: "watch: \(watch)") { gateway, _, _ throws in
+                // What is in the file by now is not what runs: it is not read.
+                try gateway.folder.write("version: 1\nunknown: 1\n", to: "config.yaml")
+                try put(certificates.second.certificateFile, "c.pem")
+                guard watch else {
+                    pause(.milliseconds(2600))
+                    #expect(!gateway.everything.contains("files that the configuration names"))
+                    return
+                }
+                try waitUntil("half a pair is refused") {
+                    gateway.everything.contains("the configuration was not reloaded; the running one stays")
+                }
+                #expect(try client(gateway, []).contains("subject=CN = first\n"))
+                try put(certificates.second.keyFile, "k.pem")
+                try waitUntil("the new certificate is there") {
+                    try client(gateway, []).contains("subject=CN = second\n")
+                }
+                #expect(gateway.log.count { $0["event"] == "files that the configuration names have changed" } == 2)
+            }
+        }
+    }
+
     @Test func `a bad file ends the start with its position`() throws {
         let folder = try TemporaryFolder()
         var config = GatewayConfig(endpoints: ["builtin:echo"])
@@ -203,6 +235,20 @@ struct WireCertificates: Sendable {
             for client in [silent, slow, stalled] { #expect(client.socket.isEnded(within: .seconds(5))) }
             let metrics = try gateway.askAdmin("/metrics").text
             #expect(metrics.contains(#"outcome="tls.handshake_timed_out"} 3"#))
+        }
+    }
+
+    @Test func `half-open handshakes give their places to new connections`() throws {
+        try withGateway(certificates.listener(), server: "workers: 1\nlimits: { connections: 3 }") {
+            gateway, _, _ throws in
+            let silent = try gateway.connect()
+            let half = try (0..<2).map { _ in try gateway.connect() }
+            // The beginning of a TLS record that does not go on.
+            for client in half { try client.send("\u{16}\u{3}\u{1}") }
+            pause(.milliseconds(1300))
+            #expect(try curl(gateway) == "200 2")
+            #expect(try curl(gateway) == "200 2")
+            #expect(silent.socket.isEnded(within: .seconds(2)))
         }
     }
 

@@ -28,7 +28,8 @@ package final class ChildProcess: Sendable {
         outputPath = folder.file("\(name).out")
         errorPath = folder.file("\(name).err")
         let inputPath = try folder.write(input, to: "\(name).in")
-        let merged = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+        // An empty value is that of a variable which the program is not to have.
+        let merged = ProcessInfo.processInfo.environment.merging(environment) { $1 }.filter { !$1.isEmpty }
         identifier = try spawn(
             program, arguments, merged.map { "\($0)=\($1)" }, files: [inputPath, outputPath, errorPath])
     }

@@ -1,8 +1,10 @@
 import AppleProvider
 import MartletCore
-import MartletProvider
+import MartletCrypto
 import MartletTesting
 import Testing
+
+@testable import MartletProvider
 
 /// A login's nonce: what body and token say under each policy.
 struct NonceCase: Sendable, CustomTestStringConvertible {
@@ -36,13 +38,11 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         .init("off", raw, "other", nil),
     ]
 
-    /// A store that has given out these nonces.
-    static func store(_ nonces: String...) async throws -> MemoryStore {
+    /// A store, and a nonce that an instance of it has given out.
+    static func store() async throws -> (store: MemoryStore, nonce: String) {
         let store = MemoryStore(clock: Bench.clock)
-        for nonce in nonces {
-            try await store.set([1], for: NonceKey.storeKey(of: nonce, prefix: "test:"), lifetime: .seconds(300))
-        }
-        return store
+        let issuer = NonceIssuer(store: store, keyPrefix: "test:", clock: Bench.clock)
+        return (store, try await issuer.make())
     }
 
     static func bench(_ policy: String, form: String = "raw", _ store: any SharedStoring) throws -> Bench {
@@ -51,57 +51,57 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: cases)
     func `must be in both and agree`(_ nonce: NonceCase) async throws {
-        let bench = try Self.bench(nonce.policy, try await Self.store())
+        let bench = try Self.bench(nonce.policy, MemoryStore(clock: Bench.clock))
         let result = try await bench.login(nonce: nonce.body, token: nonce.token)
         #expect(result.code == nonce.code)
         #expect(result.disposition == (nonce.code == nil ? nil : .rejected))
     }
 
     @Test func `that is required is ours, once`() async throws {
-        let bench = try Self.bench("required", try await Self.store(Self.raw))
-        #expect(try await bench.login(nonce: Self.raw, token: Self.raw).code == nil)
-        #expect(try await bench.login(nonce: Self.raw, token: Self.raw).code == "apple.nonce_reused")
+        let (store, nonce) = try await Self.store()
+        let bench = try Self.bench("required", store)
+        #expect(try await bench.login(nonce: nonce, token: nonce).code == nil)
+        #expect(try await bench.login(nonce: nonce, token: nonce).code == "apple.nonce_reused")
         #expect(try await bench.login(nonce: "made-up", token: "made-up").code == "apple.nonce_reused")
-    }
-
-    @Test func `that is optional is used up if it is ours`() async throws {
-        let store = try await Self.store(Self.raw)
-        let bench = try Self.bench("optional", store)
-        #expect(try await bench.login(nonce: Self.raw, token: Self.raw).code == nil)
-        guard case .miss = await store.take(NonceKey.storeKey(of: Self.raw, prefix: "test:")) else {
-            Issue.record("the nonce is still there")
-            return
-        }
     }
 
     @Test(arguments: ["optional", "required"])
     func `that we gave out never turns into an app's own`(policy: String) async throws {
-        let ours = NonceKey.mark + Self.raw
-        let bench = try Self.bench(policy, try await Self.store(ours))
+        let (store, ours) = try await Self.store()
+        let bench = try Self.bench(policy, store)
         #expect(try await bench.login(nonce: ours, token: ours).code == nil)
         #expect(try await bench.login(nonce: ours, token: ours).code == "apple.nonce_reused")
-        let expired = NonceKey.mark + "gateway-nonce-0002"
-        #expect(try await bench.login(nonce: expired, token: expired).code == "apple.nonce_reused")
+        let strange = NonceIssuer.mark + "gateway-nonce-0002"
+        #expect(try await bench.login(nonce: strange, token: strange).code == "apple.nonce_reused")
+        let (_, foreign) = try await Self.store()
+        #expect(try await bench.login(nonce: foreign, token: foreign).code == "apple.nonce_reused")
     }
 
     @Test func `may be hashed by the app`() async throws {
-        let bench = try Self.bench("required", form: "sha256_hex", try await Self.store(Self.raw, "other"))
-        #expect(try await bench.login(nonce: "other", token: "other").code == "apple.nonce_mismatch")
-        for token in [Self.raw, Self.hash.uppercased(), String(Self.hash.dropLast()), Self.hash + " "] {
-            #expect(try await bench.login(nonce: Self.raw, token: token).code == "apple.nonce_mismatch", "\(token)")
+        let (store, ours) = try await Self.store()
+        let hash = Self.hexadecimal(SHA256.digest(Array(ours.utf8)))
+        let bench = try Self.bench("required", form: "sha256_hex", store)
+        for token in [ours, hash.uppercased(), String(hash.dropLast()), hash + " "] {
+            #expect(try await bench.login(nonce: ours, token: token).code == "apple.nonce_mismatch", "\(token)")
         }
-        #expect(try await bench.login(nonce: Self.hash, token: Self.hash).code == "apple.nonce_mismatch")
-        #expect(try await bench.login(nonce: Self.raw, token: Self.hash).code == nil)
-        #expect(try await bench.login(nonce: Self.raw, token: Self.hash).code == "apple.nonce_reused")
+        #expect(try await bench.login(nonce: hash, token: hash).code == "apple.nonce_mismatch")
+        #expect(try await bench.login(nonce: ours, token: hash).code == nil)
+        #expect(try await bench.login(nonce: ours, token: hash).code == "apple.nonce_reused")
+        let own = try Self.bench("optional", form: "sha256_hex", MemoryStore(clock: Bench.clock))
+        #expect(try await own.login(nonce: Self.raw, token: Self.hash).code == nil)
+    }
+
+    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+        bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
     }
 
     @Test func `is not used up by a login that fails`() async throws {
-        let store = try await Self.store(Self.raw)
+        let (store, raw) = try await Self.store()
         let bench = try Self.bench("required", store)
         func attempt(_ texts: [String: String], _ change: (inout Token) -> Void = { _ in }) async throws -> ErrorCode? {
-            let texts = texts.merging(["nonce": Self.raw]) { text, _ in text }
+            let texts = texts.merging(["nonce": raw]) { text, _ in text }
             return try await bench.login(.init(texts: texts)) {
-                $0.claims["nonce"] = JSONText(string: Self.raw)
+                $0.claims["nonce"] = JSONText(string: raw)
                 change(&$0)
             }.code
         }
@@ -110,30 +110,35 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
             try await attempt(["authorization_code": "x"]) { $0.claims["c_hash"] = "\"y\"" } == "apple.code_mismatch")
         #expect(try await attempt([:]) { $0.claims["aud"] = "\"com.other\"" } == "apple.bad_audience")
         #expect(try await attempt(["nonce": "other"]) == "apple.nonce_mismatch")
-        let forged = Bench.Post(texts: ["nonce": Self.raw]).with(
-            try Bench.token(by: SigningKey("RSAKEY1")) { $0.claims["nonce"] = JSONText(string: Self.raw) })
+        let forged = Bench.Post(texts: ["nonce": raw]).with(
+            try Bench.token(by: SigningKey("RSAKEY1")) { $0.claims["nonce"] = JSONText(string: raw) })
         #expect(await bench.login(form: forged).code == "apple.bad_signature")
         #expect(try await attempt([:]) == nil)
     }
 
     @Test(arguments: ["optional", "required"])
     func `cannot be decided without the store`(policy: String) async throws {
-        let result = try await Self.bench(policy, BrokenStore()).login(nonce: Self.raw, token: Self.raw)
+        let (_, ours) = try await Self.store()
+        let result = try await Self.bench(policy, BrokenStore()).login(nonce: ours, token: ours)
         #expect(result.code == "apple.store_unavailable" && result.disposition == .unavailable)
     }
 
     @Test func `needs no store where there is none to use up`() async throws {
         #expect(try await Self.bench("optional", BrokenStore()).login(nonce: nil, token: nil).code == nil)
+        #expect(try await Self.bench("optional", BrokenStore()).login(nonce: Self.raw, token: Self.raw).code == nil)
         #expect(try await Self.bench("off", BrokenStore()).login(nonce: Self.raw, token: Self.raw).code == nil)
-        let wrong = try await Self.bench("required", BrokenStore()).login(nonce: Self.raw, token: "other")
-        #expect(wrong.code == "apple.nonce_mismatch")
+        for token in ["other", Self.raw] {
+            let wrong = try await Self.bench("required", BrokenStore()).login(nonce: Self.raw, token: token)
+            #expect(wrong.code == (token == "other" ? "apple.nonce_mismatch" : "apple.nonce_reused"))
+        }
     }
 
     @Test func `is taken by one of many at once`() async throws {
-        let bench = try Self.bench("required", try await Self.store(Self.raw))
+        let (store, ours) = try await Self.store()
+        let bench = try Self.bench("required", store)
         await bench.provider.start()
-        let form = Bench.Post(texts: ["nonce": Self.raw]).with(
-            try Bench.token { $0.claims["nonce"] = JSONText(string: Self.raw) })
+        let form = Bench.Post(texts: ["nonce": ours]).with(
+            try Bench.token { $0.claims["nonce"] = JSONText(string: ours) })
         let codes = await withTaskGroup(of: ErrorCode?.self) { group in
             for _ in 0..<50 { group.addTask { await bench.login(form: form).code } }
             return await group.reduce(into: [ErrorCode?]()) { $0.append($1) }

@@ -37,7 +37,7 @@ struct BadToken: Sendable, CustomTestStringConvertible {
         "\"ES256\"",
         "\"\"", "1", "[\"RS256\"]",
     ]
-    static let forbiddenFields = ["crit", "b64", "zip", "enc", "jwk", "jku", "x5u", "x5c", "x5t", "x5t#S256"]
+    static let forbiddenFields = ["crit", "b64", "zip", "enc", "cty", "jwk", "jku", "x5u", "x5c", "x5t", "x5t#S256"]
     static let types = ["\"at+jwt\"", "\"jwt\"", "\"JOSE\"", "null", "1"]
     static let keys: [String?] = [
         nil, "\"\"", "\"nobody\"", "\"../../etc/passwd\"", "\"' OR 1=1 --\"", "\"https://evil.example\"", "1", "null",

@@ -96,4 +96,28 @@ import Testing
             #expect(try await store.identities(of: "usr_nobody").isEmpty)
         }
     }
+
+    @Test func `tell when they were linked and last logged in with`() async throws {
+        try await withStores { stores in
+            let store = stores[0]
+            let account = try await store.signIn(identity("wechat", "u1", "o1"))
+            try await store.link(identity("apple", "001"), to: account)
+            let linked = ["wechat", "apple"].map { LinkedIdentity(provider: $0, linkedAt: noon, lastLoginAt: nil) }
+            let before = try await store.linkedIdentities(of: account.subject)
+            #expect(Set(before.map(\.provider)) == ["wechat", "apple"] && before.count == linked.count)
+            #expect(before.allSatisfy { $0.linkedAt == noon && $0.lastLoginAt == nil })
+            for seconds in [1_800_000_060, 1_800_000_030] as [Int64] {
+                try await store.noteLogin(of: account.subject, with: "apple", at: UnixTime(seconds: seconds))
+            }
+            try await store.noteLogin(of: account.subject, with: "password", at: noon)
+            try await store.noteLogin(of: "usr_nobody", with: "apple", at: noon)
+            try await store.noteLogin(of: "", with: "", at: noon)
+            let after = try await store.linkedIdentities(of: account.subject)
+            #expect(after.first { $0.provider == "apple" }?.lastLoginAt == UnixTime(seconds: 1_800_000_060))
+            #expect(after.first { $0.provider == "wechat" }?.lastLoginAt == nil)
+            for nobody in ["usr_nobody", "", "a\u{0}b"] {
+                #expect(try await store.linkedIdentities(of: nobody).isEmpty)
+            }
+        }
+    }
 }

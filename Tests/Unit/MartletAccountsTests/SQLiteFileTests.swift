@@ -169,15 +169,31 @@ import Testing
         guard result.ending == .exited(0) else { throw TestFailure("sqlite3: \(result)") }
     }
 
-    @Test func `brings a file of the version before up to date`() async throws {
+    /// What takes a file back to a version.
+    static let undoing = [
+        (2, "ALTER TABLE identities DROP COLUMN last_login_at; DELETE FROM martlet_schema WHERE version > 2"),
+        (
+            1,
+            "ALTER TABLE identities DROP COLUMN last_login_at; DROP TABLE users; "
+                + "DELETE FROM martlet_schema WHERE version > 1"
+        ),
+    ]
+
+    @Test(arguments: undoing)
+    func `brings a file of a version before up to date`(version: Int, undoing: String) async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
-        try await withStores(at: path) { stores in _ = try await stores[0].signIn(identity("apple", "001")) }
-        try change(path, "DROP TABLE users; DELETE FROM martlet_schema WHERE version = 2")
+        let old = try await withStores(at: path) { stores in try await stores[0].signIn(identity("apple", "001")) }
+        try change(path, undoing)
         try await withStores(at: path) { stores in
             #expect(try await stores[0].isKnown(identity("apple", "001")))
             let users = try await stores[0].users()
             #expect(users.isEmpty)
+            let before = LinkedIdentity(provider: "apple", linkedAt: noon, lastLoginAt: nil)
+            #expect(try await stores[0].linkedIdentities(of: old.subject) == [before])
+            try await stores[0].noteLogin(of: old.subject, with: "apple", at: UnixTime(seconds: 1_800_000_060))
+            let after = try await stores[0].linkedIdentities(of: old.subject)
+            #expect(after.map(\.lastLoginAt) == [UnixTime(seconds: 1_800_000_060)])
         }
     }
 
@@ -185,9 +201,9 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { _ in }
-        try change(path, "INSERT INTO martlet_schema VALUES (3)")
+        try change(path, "INSERT INTO martlet_schema VALUES (4)")
         #expect(await code { try await withStores(at: path) { _ in } } == .accountsSchemaNewer)
-        try change(path, "DELETE FROM martlet_schema WHERE version = 3")
+        try change(path, "DELETE FROM martlet_schema WHERE version = 4")
         try await withStores(at: path) { _ in }
     }
 

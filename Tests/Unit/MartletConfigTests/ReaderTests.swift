@@ -121,7 +121,11 @@ private struct Strict: ConfigurationDecodable {
         let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }
-        for (name, text) in files { try Data(text.utf8).write(to: folder.appending(path: name)) }
+        for (name, text) in files {
+            try Data(text.utf8).write(to: folder.appending(path: name))
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o600], ofItemAtPath: folder.appending(path: name).path)
+        }
         let (value, lines) = try readBlock(yaml, file: folder.appending(path: "c.yaml").path) {
             reader throws(ConfigurationError) in try reader.secret("key")
         }
@@ -191,7 +195,7 @@ private struct Strict: ConfigurationDecodable {
         #expect(configuration == nil)
         #expect(
             diagnostics.description
-                == "/nonexistent/config.yaml:1:1: error: cannot read the configuration: No such file or directory [config.file_unreadable]"
+                == "/nonexistent/config.yaml:1:1: error: cannot read the configuration: No such file or directory; give its place as --config FILE, or write one to begin with by 'martlet init' [config.file_unreadable]"
         )
     }
 

@@ -79,4 +79,27 @@ import Testing
         lasting.closeOnExpiry = .never
         #expect(upgrades == [UpgradeConfiguration(), named, listed, none, lasting, UpgradeConfiguration()])
     }
+
+    @Test func `warns of Unix sockets whose clients nobody can tell apart`() throws {
+        let text = """
+            version: 1
+            server:
+              listen:
+                - { address: unix:a.sock }
+                - { address: unix:b.sock, trusted: true }
+                - { address: unix:c.sock, proxy_protocol: true }
+                - { address: 127.0.0.1:2 }
+            providers: { users: { kind: KIND } }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, upstream: echo }]
+            """
+        for kind in ["password", "wechat"] {
+            let (configuration, diagnostics) = load(text.replacing("KIND", with: kind), kinds: [kind])
+            #expect(configuration?.server.listeners.map(\.isTrusted) == [false, true, false, false])
+            let warnings = diagnostics.all.filter { $0.code == .configInsecure }
+            #expect(warnings.map(\.location.line) == [4] && warnings.first?.text.contains("'users'") == true)
+        }
+        let (_, quiet) = load(text.replacing("KIND", with: "apple"), kinds: ["apple"])
+        #expect(quiet.all.isEmpty)
+    }
 }

@@ -56,12 +56,13 @@ import Testing
         #expect(store.count == 0)
         for _ in 0..<2 { _ = try await store.increment("a", lifetime: .seconds(10)) }
         time.advance(by: .seconds(4))
-        for count in [1, 0, 0] {
+        try await store.decrement("a")
+        #expect(try await store.counter("a") == CounterReading(count: 1, remaining: .seconds(6)))
+        for _ in 0..<2 {
             try await store.decrement("a")
-            #expect(try await store.counter("a") == CounterReading(count: count, remaining: .seconds(6)))
+            #expect(try await store.counter("a") == CounterReading(count: 0, remaining: .zero))
         }
-        time.advance(by: .seconds(6))
-        #expect(try await store.counter("a") == CounterReading(count: 0, remaining: .zero))
+        #expect(store.count == 0, "what counts nothing takes no room")
     }
 
     @Test func `a lease has one holder, who alone lets go of it`() async throws {
@@ -92,6 +93,51 @@ import Testing
                 try await store.set([1], for: "e", lifetime: .seconds(1))
             } == "store.full")
         #expect(await stored(store, "c") == [1])
+    }
+
+    /// Writes values for a purpose until there is no room.
+    private func fill(_ store: any SharedStoring) async -> Int {
+        var written = 0
+        while await code({ () async throws(StoreError) in
+            try await store.set([1], for: "fill \(written)", lifetime: .seconds(60))
+        }) == nil {
+            written += 1
+        }
+        return written
+    }
+
+    @Test(arguments: StorePurpose.allCases)
+    func `that is full for one purpose has room for the others`(purpose: StorePurpose) async throws {
+        let store = MemoryStore(clock: time.clock)
+        #expect((1000...100_000).contains(await fill(store.partition(purpose))))
+        for other in StorePurpose.allCases where other != purpose {
+            let partition = store.partition(other)
+            #expect(try await partition.setIfAbsent([2], for: "other", lifetime: .seconds(60)), "\(other)")
+            #expect(try await partition.increment("count", lifetime: .seconds(60)).count == 1, "\(other)")
+        }
+        let full = store.partition(purpose)
+        let refusal = await code { () async throws(StoreError) in
+            _ = try await full.increment("count", lifetime: .seconds(60))
+        }
+        #expect(refusal == "store.full")
+        time.advance(by: .seconds(60))
+        #expect(try await full.increment("count", lifetime: .seconds(60)).count == 1)
+    }
+
+    @Test func `has the same parts each time, and none where its bounds are given`() async throws {
+        let store = MemoryStore(clock: time.clock)
+        try await store.partition(.codes).set([1], for: "a", lifetime: .seconds(1))
+        guard case .answer([1]) = await store.partition(.codes).value(for: "a") else {
+            Issue.record("it is gone")
+            return
+        }
+        guard case .miss = await store.value(for: "a") else {
+            Issue.record("it is general")
+            return
+        }
+        let single = MemoryStore(clock: time.clock, maximumEntries: 1)
+        try await single.partition(.codes).set([1], for: "a", lifetime: .seconds(1))
+        #expect(await stored(single, "a") == [1])
     }
 
     @Test func `the bound on bytes counts keys and values`() async throws {

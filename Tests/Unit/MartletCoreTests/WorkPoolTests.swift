@@ -38,6 +38,42 @@ import Testing
         pool.stop()
     }
 
+    @Test func `does other people's work next, however much one owner has handed in`() async throws {
+        let pool = WorkPool(
+            name: "martlet-test", threads: 1, queue: 8, perMember: 4, niceness: 0, clock: .system)
+        let (flood, other) = (WorkOwner(group: 1, member: 1), WorkOwner(group: 2, member: 1))
+        let gate = Mutex(())
+        let order = Mutex<[String]>([])
+        let refused = Mutex(0)
+        let isDone = AsyncStream<Void>.makeStream()
+        await withCheckedContinuation { continuation in
+            gate.withLock { _ in
+                pool.submit(until: .never, for: flood) { _ in
+                    continuation.resume()
+                    gate.withLock { _ in }
+                }
+                while pool.waiting > 0 {}
+                for number in 0..<6 {
+                    pool.submit(until: .never, for: flood) { refusal in
+                        if refusal == nil {
+                            order.withLock { $0.append("flood \(number)") }
+                        } else {
+                            refused.withLock { $0 += 1 }
+                        }
+                        if number == 3 { isDone.continuation.finish() }
+                    }
+                }
+                pool.submit(until: .never, for: other) { refusal in
+                    order.withLock { $0.append(refusal == nil ? "other" : "refused") }
+                }
+            }
+        }
+        for await _ in isDone.stream {}
+        #expect(refused.withLock { $0 } == 2)
+        #expect(order.withLock { $0 } == ["flood 0", "other", "flood 1", "flood 2", "flood 3"])
+        pool.stop()
+    }
+
     @Test func `refuses what is too late, too much, or after the end`() async {
         let pool = pool(threads: 1, queue: 1)
         await #expect(throws: WorkPool.Refusal.expired) {

@@ -188,4 +188,22 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
         #expect(seen.client.isEmpty && seen.server == [.other(.closed(stream: id, code: .cancel))])
         #expect(pair.client.streams == 0 && pair.server.streams == 0)
     }
+
+    @Test func `a stream that broke together with its head is known to be broken while its events wait`() throws {
+        let client = try HTTP2Session.greetedClient()
+        let stream = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))
+        _ = client.output()
+        let whole = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))
+        _ = client.output()
+        let fields = [(":status", "200"), ("content-length", "2")]
+        let bytes =
+            Raw.headers(stream, fields, flags: 4) + Raw.data(stream, "too long") + Raw.headers(whole, fields, flags: 4)
+            + Raw.data(whole, "ok", flags: 1) + Raw.reset(whole)
+        _ = unsafe bytes.withUnsafeBufferPointer { unsafe client.receive($0, now: 0) }
+        #expect(client.endOfBroken(stream) == .protocolError)
+        // All of the other one has come.
+        #expect(client.endOfBroken(whole) == nil)
+        _ = client.events(bytes)
+        #expect(client.endOfBroken(stream) == nil)
+    }
 }

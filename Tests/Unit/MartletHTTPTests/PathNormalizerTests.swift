@@ -1,3 +1,4 @@
+import Foundation
 import MartletCore
 import MartletHTTP
 import MartletTesting
@@ -42,7 +43,9 @@ struct PathCase: CustomTestStringConvertible, Sendable {
         "/%E0%9F%BF", "/%ED%A0%80", "/%F0%80%80%AF",
         "/%F4%90%80%80", "/%F5%80%80%80", "/%FF", "/%E6%97", "/%F0%9F%90", "/long/enough/for/the/block/search//x",
         "/long/enough/for/the/block/search/../x",
-        "/long/enough/for/the/block/sear\\ch",
+        "/long/enough/for/the/block/sear\\ch", "/%EF%BC%8F", "/a%EF%BC%8Eb", "/%E2%80%A4%E2%80%A4/a", "/%EF%BC%BC",
+        "/%EF%BC%85",
+        "/%E2%84%80", "/%F0%9F%84%80", "/a/%e2%92%88",
     ]
     /// With both options that keep.
     static let kept = [
@@ -52,6 +55,45 @@ struct PathCase: CustomTestStringConvertible, Sendable {
         PathCase("/..%2Fb", nil), PathCase("/a%2f%2e", nil),
         PathCase("/a%2F/b", nil), PathCase("/a%2f..;x", nil), PathCase("/a%5Cb", nil), PathCase("/a%2", nil),
     ]
+
+    /// With slashes merged.
+    static let merged = [
+        PathCase("//", "/"), PathCase("//a", "/a"), PathCase("/a//b", "/a/b"), PathCase("/a///b////", "/a/b/"),
+        PathCase("///%61//", "/a/"), PathCase("/a//..", nil), PathCase("//./a", nil), PathCase("/..//a", nil),
+        PathCase("/a%2F/b", nil), PathCase("/a//%2F", nil), PathCase("/a\\/b", nil), PathCase("/a/b", "/a/b"),
+    ]
+
+    @Test(arguments: merged)
+    func `merges slashes when told to`(_ path: PathCase) {
+        var out = ByteBuffer()
+        let bytes = Array(path.path.utf8)
+        var normal: [UInt8]?
+        switch PathNormalizer.normalize(
+            bytes.span, keepsEncodedSlash: false, keepsEncodedPercent: false, mergesSlashes: true, into: &out)
+        {
+        case .unchanged: normal = bytes
+        case .rewritten: normal = out.array
+        case .failure(let failure): #expect(failure == .pathAmbiguous)
+        }
+        #expect(normal == path.normal.map { Array($0.utf8) })
+    }
+
+    /// Unicode's own normalisation, as Foundation has it, says of every character what it becomes (UAX #15, NFKC); the list was made
+    /// with Python's `unicodedata` (14.0) in the same way.
+    @Test func `refuses every character that becomes one that means something in a path`() {
+        var wrong: [UInt32] = []
+        for value in UInt32(0x80)...0x10FFFF {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let folded = String(scalar).precomposedStringWithCompatibilityMapping
+            let isAmbiguous = folded.unicodeScalars.contains { "/\\.%".unicodeScalars.contains($0) }
+            if isAmbiguous != CompatibilityForms.areAmbiguous(value) { wrong.append(value) }
+        }
+        #expect(wrong == [])
+        for value in [0x2024, 0xFF0F, 0xFF0E, 0x1F100] as [UInt32] {
+            let path = Unicode.Scalar(value).map { String($0).utf8.map { "%" + String($0, radix: 16) }.joined() } ?? ""
+            #expect(PathNormalizerTests.normalize(Array("/\(path)".utf8)) == nil)
+        }
+    }
 
     /// The normal form, or nil where the path is refused.
     static func normalize(_ path: [UInt8], keeping: Bool = false) -> [UInt8]? {

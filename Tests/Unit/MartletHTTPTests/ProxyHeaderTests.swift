@@ -25,7 +25,7 @@ private func describe(_ outcome: ProxyHeader.Outcome, of total: Int) -> String {
     case .failure(let failure): return failure.code.rawValue
     case .complete(let count, let peer):
         let rest = count == total ? "" : " rest=\(total - count)"
-        guard case .address(let address) = peer else { return "local\(rest)" }
+        guard case .address(let address) = peer else { return "\(peer)\(rest)" }
         let isIPv4 = address.bytes.starts(with: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255])
         let text =
             isIPv4
@@ -72,10 +72,10 @@ private func summed(_ change: UInt32 = 0, before: [UInt8] = [], after: [UInt8] =
         HeaderCase(
             "the longest line", "PROXY TCP6 \(longAddress) \(longAddress) 65535 65535\r\n",
             "\(longAddress) 65535"),
-        HeaderCase("nothing known", "PROXY UNKNOWN\r\n", "local"),
-        HeaderCase("something said of nothing known", "PROXY UNKNOWN ::1 x 99999  \r\nG", "local rest=1"),
+        HeaderCase("nothing known", "PROXY UNKNOWN\r\n", "unknown"),
+        HeaderCase("something said of nothing known", "PROXY UNKNOWN ::1 x 99999  \r\nG", "unknown rest=1"),
         HeaderCase(
-            "the longest line of nothing known", "PROXY UNKNOWN\(String(repeating: " ", count: 92))\r\n", "local"),
+            "the longest line of nothing known", "PROXY UNKNOWN\(String(repeating: " ", count: 92))\r\n", "unknown"),
         HeaderCase("nothing", "", "incomplete"),
         HeaderCase("a beginning", "PROXY TCP4 192.0", "incomplete"),
         HeaderCase("no LF yet", "PROXY TCP4 192.0.2.1 198.51.100.7 56324 443\r", "incomplete"),
@@ -131,10 +131,10 @@ private func summed(_ change: UInt32 = 0, before: [UInt8] = [], after: [UInt8] =
         HeaderCase("IPv4", binary(0x21, 0x11, ipv4Block), "192.0.2.1 56324"),
         HeaderCase("IPv4 and what follows", binary(0x21, 0x11, ipv4Block) + [1, 2], "192.0.2.1 56324 rest=2"),
         HeaderCase("IPv6", binary(0x21, 0x21, ipv6Block), "2001:db8:0:0:0:0:0:1 80"),
-        HeaderCase("datagrams", binary(0x21, 0x12, ipv4Block), "local"),
-        HeaderCase("a Unix socket", binary(0x21, 0x31, [UInt8](repeating: 0x2F, count: 216)), "local"),
-        HeaderCase("no family", binary(0x21, 0x00, []), "local"),
-        HeaderCase("no family with something", binary(0x21, 0x00, [1, 2, 3]), "local"),
+        HeaderCase("datagrams", binary(0x21, 0x12, ipv4Block), "unknown"),
+        HeaderCase("a Unix socket", binary(0x21, 0x31, [UInt8](repeating: 0x2F, count: 216)), "unknown"),
+        HeaderCase("no family", binary(0x21, 0x00, []), "unknown"),
+        HeaderCase("no family with something", binary(0x21, 0x00, [1, 2, 3]), "unknown"),
         HeaderCase("the proxy's own", binary(0x20, 0x00, []), "local"),
         HeaderCase("the proxy's own with addresses", binary(0x20, 0x11, ipv4Block), "local"),
         HeaderCase("the proxy's own of any family", binary(0x20, 0xFF, [1, 2, 3]), "local"),

@@ -43,7 +43,9 @@ import Testing
         Case("65 536 bytes", [0x82, 127, 0, 0, 0, 0, 0, 1, 0, 0] + Payload.bytes(65_536)),
         Case("the longest frame, begun", [0x82, 127, 0x7F] + [UInt8](repeating: 0xFF, count: 7) + [1, 2], .midFrame),
         Case("fragments around a ping", [0x01, 1, 0x61, 0x89, 0, 0x80, 1, 0x62]),
-        Case("extension bits", [0xC1, 1, 0x61, 0xF1, 0]),
+        Case("an extension bit without an extension", hello + [0xC1, 1, 0x61], passes: 4, .broken(.reservedBits)),
+        Case("another one", from: .client, [0xA1, 0x80] + mask, passes: 0, .broken(.reservedBits)),
+        Case("the last one, of a control frame", [0x99, 0], passes: 0, .broken(.reservedBits)),
         Case("an opcode nobody knows", [0x83, 1, 0x61]),
         Case("a control opcode nobody knows", [0x8F, 1, 0x61]),
         Case("a ping of 125 bytes", [0x89, 125] + Payload.bytes(125)),
@@ -74,6 +76,14 @@ import Testing
         }
         let all = Follower.follow(example.bytes, from: example.sender, splits: Array(example.bytes.indices))
         #expect(all == whole)
+    }
+
+    @Test func `lets extension bits pass where an extension was agreed on`() {
+        let bytes: [UInt8] = [0xC1, 1, 0x61, 0xF1, 0]
+        var tracker = WebSocketFrameTracker(from: .server)
+        tracker.hasExtensions = true
+        var offset = 0
+        #expect(tracker.next(bytes.span, from: &offset) == .pass(ByteRange(from: 0, to: 5)))
     }
 
     @Test func `stops at the end of a frame when it is told to`() {

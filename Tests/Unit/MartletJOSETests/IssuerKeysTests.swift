@@ -139,7 +139,7 @@ import Testing
         let instance = try Instance()
         _ = try await instance.settle("ONE")
         instance.issuer.answer(Array(try #require(Self.badDocuments[fault]).utf8))
-        #expect(try await instance.settle("THREE") == "unknown")
+        #expect(try await instance.settle("THREE") == "unavailable")
         #expect(instance.keys.status.lastError == "jwks.bad_document")
         #expect(try instance.lookup("ONE") == "ONE")
         #expect(instance.removed.value.isEmpty)
@@ -171,7 +171,7 @@ import Testing
         #expect(try instance.lookup("THREE") == "undecided")
         await instance.keys.stop()
         #expect(instance.keys.status.nextRefresh == nil)
-        #expect(try instance.lookup("THREE") == "unknown")
+        #expect(try instance.lookup("THREE") == "unavailable")
     }
 
     @Test func `steps of the wall clock do not age keys`() async throws {

@@ -106,6 +106,16 @@ import Testing
         #expect(throws: JOSEError(.badKeySet, "")) { try Self.set([rsa, rsa]) }
     }
 
+    @Test(arguments: ["n", "e"])
+    func `leaves out an RSA key with a leading zero byte`(member: String) throws {
+        let value = try #require(try Self.rsa.get().jwk()[member])
+        let bytes = try #require(Base64URL.decode(Array(value.utf8)))
+        let change = Change(name: member, value: "\"\(Base64URL.encode([0] + bytes))\"")
+        let set = try Self.set([Self.entry(Self.rsa.get(), change), Self.entry(Self.elliptic.get())])
+        #expect(set.keys.keys.map(\.text) == ["EC"])
+        #expect(set.skipped.map(\.reason) == ["'\(member)' has a leading zero byte"])
+    }
+
     @Test func `bounds the document`() throws {
         let entry = try Self.entry(Self.rsa.get())
         let fillers = (0..<19).map { "{\"kid\":\"k\($0)\"}" }

@@ -56,6 +56,15 @@ import Testing
         #expect(issuer.fetches == 1)
     }
 
+    @Test func `what another has written until the lease is ours needs no fetch`() async throws {
+        let (first, second) = (try instance(), try instance())
+        // The second has found nothing in the store; the first does all its work before the second asks for the lease.
+        store.beforeNextClaim { _ = try? await first.settle("ONE") }
+        #expect(try await second.settle("ONE") == "ONE")
+        #expect(issuer.fetches == 1 && second.keys.status.source == .store)
+        #expect(store.keys.count == 1)
+    }
+
     @Test func `when the one that fetches fails another tries`() async throws {
         issuer.hold()
         issuer.fail()
@@ -123,11 +132,76 @@ import Testing
     @Test func `a broken store only means asking the issuer`() async throws {
         store.isBroken = true
         let (first, second) = (try instance(), try instance())
-        #expect(try await first.settle("ONE") == "ONE")
-        #expect(try await second.settle("ONE") == "ONE")
+        for instance in [first, second] {
+            // Half the fetch's time is for the store.
+            async let word = instance.settle("ONE")
+            let count = issuer.fetches
+            for _ in 0..<75 {
+                try await eventually("it waits") { time.sleepers == 2 }
+                #expect(issuer.fetches == count)
+                time.advance(by: .milliseconds(20))
+            }
+            #expect(try await word == "ONE")
+        }
         #expect(try await second.settle("nobody") == "unknown")
         #expect(try await second.settle("nobody-else") == "unknown")
         #expect(issuer.fetches == 3)
+    }
+
+    @Test func `the first keys wait for the store, and need no fetch when it has them`() async throws {
+        _ = try await instance().settle("ONE")
+        store.isBroken = true
+        let late = try instance()
+        async let word = late.settle("ONE")
+        for _ in 0..<10 {
+            try await eventually("it waits") { time.sleepers == 2 }
+            time.advance(by: .milliseconds(20))
+        }
+        try await eventually("it waits") { time.sleepers == 2 }
+        store.isBroken = false
+        time.advance(by: .milliseconds(20))
+        #expect(try await word == "ONE")
+        #expect(late.keys.status.source == .store && issuer.fetches == 1)
+        // Keys that are held wait for nothing.
+        store.isBroken = true
+        #expect(try await late.settle("THREE") == "unknown")
+        #expect(issuer.fetches == 2)
+    }
+
+    @Test func `a key that another instance has asked for in vain is not told to be unknown`() async throws {
+        let (first, second) = (try instance(), try instance())
+        _ = try await first.settle("ONE")
+        _ = try await second.settle("ONE")
+        time.advance(by: .seconds(120))
+        issuer.fail()
+        #expect(try await first.settle("THREE") == "unavailable")
+        func ask(_ name: String) async throws -> String {
+            async let word = second.settle(name)
+            for _ in 0..<11 {
+                try await eventually("it waits") {
+                    time.sleepers >= 2 || (try? second.lookup(name)) != "undecided"
+                }
+                time.advance(by: .milliseconds(100))
+            }
+            return try await word
+        }
+        #expect(try await ask("THREE") == "unavailable")
+        #expect(issuer.fetches == 2 && second.keys.status.failures == 0)
+        #expect(try second.lookup("THREE") == "unavailable" && second.lookup("TWO") == "TWO")
+        // It looks again soon, and finds what the other has got meanwhile.
+        issuer.answer(try Instance.document([0, 2]))
+        time.advance(by: .seconds(60))
+        #expect(try await first.settle("THREE") == "THREE")
+        #expect(try await second.settle("THREE") == "THREE")
+        #expect(issuer.fetches == 3)
+        // A failure of its own is not made good by another's.
+        issuer.fail()
+        time.advance(by: .seconds(60))
+        #expect(try await second.settle("FOUR") == "unavailable")
+        time.advance(by: .seconds(60))
+        #expect(try await first.settle("FOUR") == "unavailable")
+        #expect(try await ask("FOUR") == "unavailable")
+        #expect(second.keys.status.failures == 1 && second.keys.status.lastError == "fetch.status")
     }
 
     @Test func `instances share the cooldown of unknown keys`() async throws {

@@ -10,6 +10,7 @@ final class StoreInMemory: KeyValueStoring {
 
     private let entries = Mutex<[String: Entry]>([:])
     private let broken = Mutex(false)
+    private let ahead = Mutex<(@Sendable () async -> Void)?>(nil)
     private let clock: Clock
 
     init(clock: Clock) { self.clock = clock }
@@ -19,6 +20,9 @@ final class StoreInMemory: KeyValueStoring {
         get { broken.withLock { $0 } }
         set { broken.withLock { $0 = newValue } }
     }
+
+    /// What happens once, before the next claim is decided.
+    func beforeNextClaim(_ body: @escaping @Sendable () async -> Void) { ahead.withLock { $0 = body } }
 
     /// What is in it now.
     var keys: [String] {
@@ -42,6 +46,11 @@ final class StoreInMemory: KeyValueStoring {
     }
 
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
+        let body = ahead.withLock { ahead in
+            defer { ahead = nil }
+            return ahead
+        }
+        await body?()
         if isBroken { throw Self.outage }
         let now = clock.monotonicTime
         return entries.withLock { entries in

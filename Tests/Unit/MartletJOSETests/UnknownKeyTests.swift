@@ -65,14 +65,46 @@ import Testing
         let instance = try Instance()
         _ = try await instance.settle("ONE")
         instance.issuer.fail()
-        #expect(try await instance.settle("THREE") == "unknown")
-        #expect(try await instance.settle("FOUR") == "unknown")
-        #expect(instance.issuer.fetches == 2)
+        #expect(try await instance.settle("THREE") == "unavailable")
+        #expect(try await instance.settle("FOUR") == "unavailable")
+        instance.time.advance(by: .seconds(59))
+        #expect(try await instance.settle("FIVE") == "unavailable")
+        instance.time.advance(by: .seconds(1))
+        #expect(try await instance.settle("FIVE") == "unavailable")
+        #expect(instance.issuer.fetches == 3)
         #expect(try instance.lookup("TWO") == "TWO")
         // It was not proven absent: the next cooldown asks again.
         instance.issuer.answer(try Instance.document([0, 1, 2]))
         instance.time.advance(by: .seconds(60))
         #expect(try await instance.settle("THREE") == "THREE")
+    }
+
+    @Test func `what the issuer was asked about stays unknown while it fails`() async throws {
+        let instance = try Instance()
+        _ = try await instance.settle("ONE")
+        #expect(try await instance.settle("nobody") == "unknown")
+        instance.issuer.fail()
+        instance.time.advance(by: .seconds(60))
+        #expect(try await instance.settle("somebody") == "unavailable")
+        #expect(try await instance.settle("nobody") == "unknown")
+    }
+
+    @Test func `a refresh that fails for another reason proves nothing absent either`() async throws {
+        let instance = try Instance()
+        await instance.keys.start()
+        instance.issuer.fail()
+        instance.issuer.hold()
+        instance.time.advance(by: Instance.ttl)
+        try await eventually("the refresh is under way") { instance.issuer.fetches == 2 }
+        async let word = instance.settle("THREE")
+        try await Task.sleep(for: .milliseconds(20))
+        instance.issuer.release()
+        #expect(try await word == "unavailable")
+        // The answer of a refresh that goes well counts for all.
+        instance.issuer.answer(try Instance.document([0, 1]))
+        #expect(try await instance.settle("FOUR") == "unknown")
+        await instance.keys.stop()
+        #expect(try instance.lookup("SIX") == "unavailable" && instance.lookup("TWO") == "TWO")
     }
 
     @Test func `memory does not grow with what clients send`() async throws {

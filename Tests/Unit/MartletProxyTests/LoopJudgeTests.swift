@@ -10,6 +10,8 @@ import Testing
         func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String {
             throw .rejected("nobody.found")
         }
+
+        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String? { nil }
     }
 
     private let mailbox: Mailbox
@@ -99,6 +101,10 @@ import Testing
             static let accessPrefix = "mat_"
 
             func judge(
+                _ token: Credential, in context: AuthenticationContext
+            ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.none") }
+
+            func inspect(
                 _ token: Credential, in context: AuthenticationContext
             ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.none") }
         }

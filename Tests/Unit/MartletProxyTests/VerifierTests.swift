@@ -2,6 +2,7 @@ import MartletConfig
 import MartletCore
 import MartletJSON
 import MartletProvider
+import MartletTesting
 import Testing
 
 @testable import MartletProxy
@@ -21,6 +22,8 @@ import Testing
         init(isQuick: Bool = false) { self.isQuick = isQuick }
 
         let isQuick: Bool
+        /// Who has to wait does so until this is set.
+        let gate = Box(false)
 
         var accepts: [CredentialSource] { [.bearerPrefix("")] }
 
@@ -29,7 +32,7 @@ import Testing
         ) throws(AuthenticationError) -> LocalVerdict {
             let text = credential.withBytes { String(decoding: $0, as: UTF8.self) }
             if text == "bad" { throw .rejected("trusting.bad") }
-            if text == "later" { return .undecided }
+            if text.hasPrefix("later") { return .undecided }
             return .authenticated(
                 Identity(
                     providerSubject: text, issuer: "t", claims: [:], authTime: context.now, issuedAt: context.now,
@@ -39,16 +42,19 @@ import Testing
         func authenticate(
             _ credential: Credential, in context: AuthenticationContext
         ) async throws(AuthenticationError) -> Identity {
+            while !gate.value { try? await Task.sleep(for: .milliseconds(5)) }
             throw .rejected("trusting.not_asked")
         }
     }
 
     private func job(
-        _ text: String, _ exchange: Int32, _ mailbox: Mailbox, deadline: MonotonicTime = .never
+        _ text: String, _ exchange: Int32, _ mailbox: Mailbox, deadline: MonotonicTime = .never,
+        judge: Verifier.Judge = .provider(ProviderHandle(Trusting(), name: "t")),
+        subjects: (any SubjectResolving)? = nil
     ) -> Verifier.Job {
         Verifier.Job(
-            credential: Credential(bearer: Array(text.utf8)), judge: .provider(ProviderHandle(Trusting(), name: "t")),
-            subjects: nil, context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: deadline),
+            credential: Credential(bearer: Array(text.utf8)), judge: judge, subjects: subjects,
+            context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: deadline),
             mailbox: mailbox, exchange: exchange, generation: 1, epoch: 2)
     }
 
@@ -88,6 +94,54 @@ import Testing
         verifier.stop()
     }
 
+    @Test func `who waits for keys turns away only others who would`() async throws {
+        let verifier = Verifier(threads: 2, clock: .system)
+        let mailbox = try Mailbox()
+        let (slow, other) = (Trusting(), Trusting())
+        let judge = Verifier.Judge.provider(ProviderHandle(slow, name: "slow"))
+        let limit = WaitingKind.keys(provider: "slow").limit
+        for number in 0..<limit { verifier.submit(job("later", Int32(number), mailbox, judge: judge)) }
+        verifier.submit(job("later", Int32(limit), mailbox, judge: judge))
+        // Which of them is one too many is for the threads to decide.
+        #expect(await verdicts(mailbox, 1).values.first?.code == "auth.overloaded")
+        verifier.submit(job("known", 10_001, mailbox, judge: judge))
+        verifier.submit(job("known", 10_002, mailbox, judge: judge, subjects: Naming()))
+        verifier.submit(job("any", 10_003, mailbox, judge: .sessions(Refusing())))
+        other.gate.withLock { $0 = true }
+        verifier.submit(
+            job("later", 10_004, mailbox, judge: .provider(ProviderHandle(other, name: "other"))))
+        let found = await verdicts(mailbox, 4)
+        #expect(found[10_001]?.subject == "known" && found[10_002]?.subject == "known")
+        #expect(found[10_003]?.code == "refusing.refused" && found[10_004]?.code == "trusting.not_asked")
+        slow.gate.withLock { $0 = true }
+        #expect(await verdicts(mailbox, limit).count == limit)
+        verifier.submit(job("later", 10_005, mailbox, judge: judge))
+        #expect(await verdicts(mailbox, 1)[10_005]?.code == "trusting.not_asked")
+        verifier.stop()
+    }
+
+    /// Finds the subject at once.
+    private struct Naming: SubjectResolving {
+        func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String { "usr_1" }
+        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String? { nil }
+    }
+
+    private struct Refusing: SessionJudging {
+        static let accessPrefix = "mat_"
+
+        func judge(
+            _ credential: Credential, in context: AuthenticationContext
+        ) async throws(AuthenticationError) -> ProvenSession {
+            throw .rejected("refusing.refused")
+        }
+
+        func inspect(
+            _ credential: Credential, in context: AuthenticationContext
+        ) async throws(AuthenticationError) -> ProvenSession {
+            try await judge(credential, in: context)
+        }
+    }
+
     @Test func `refuses what is too late or comes after the end`() async throws {
         let verifier = Verifier(threads: 1, clock: .system)
         let mailbox = try Mailbox()
@@ -103,4 +157,6 @@ extension Result<String, AuthenticationError> {
     fileprivate var code: ErrorCode? {
         if case .failure(let error) = self { error.code } else { nil }
     }
+
+    fileprivate var subject: String? { try? get() }
 }

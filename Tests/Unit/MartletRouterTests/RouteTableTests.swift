@@ -35,6 +35,27 @@ import Testing
         #expect(compilation.diagnostics.all[3].text == "route 'b' names provider 'appel', which is not defined")
     }
 
+    @Test func `know whether methods matter for a host and path`() throws {
+        func asks(_ table: RouteTable, _ path: String, _ host: String = "a") -> Bool {
+            table.judgesMethods(authority: Array(host.utf8).span, path: Array(path.utf8).span)
+        }
+        let table = try compiled([
+            route("first", path: glob("/**")), route("a", path: glob("/a/**"), methods: ["POST"]),
+            route("b", hosts: ["b.test"], path: regex("/b/[0-9]+"), methods: ["GET"]),
+        ])
+        #expect(table.judgesMethods && asks(table, "/a/x") && asks(table, "/b/1", "b.test"))
+        #expect(!asks(table, "/b/1") && !asks(table, "/b/x", "b.test") && !asks(table, "/c"))
+        #expect(try !compiled([route("a", path: glob("/**"))]).judgesMethods)
+    }
+
+    @Test func `know a method of theirs in another letter case`() throws {
+        let table = try compiled([route("a", methods: ["PURGE", "Mixed"])])
+        func isOther(_ method: String) -> Bool { table.hasMethodInOtherCase(Array(method.utf8).span) }
+        #expect(isOther("purge") && isOther("MIXED") && isOther("get"))
+        #expect(!isOther("PURGE") && !isOther("Mixed") && !isOther("PURG") && !isOther("OTHER"))
+        #expect(Compilation([route(methods: ["post"])]).codes == [.configBadValue])
+    }
+
     @Test func `without routes match nothing`() throws {
         #expect(try compiled([]).match("GET", "/") == .none)
     }

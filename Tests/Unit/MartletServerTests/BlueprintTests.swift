@@ -1,3 +1,4 @@
+import BundledProviders
 import MartletConfig
 import MartletCore
 import MartletHTTP
@@ -35,6 +36,46 @@ private struct PasswordStub: Authenticating {
         return (blueprint, diagnostics.sorted.map(\.description))
     }
 
+    @Test func `tells the mistakes of every block together`() throws {
+        var registry = ProviderRegistry()
+        BundledProviders.register(in: &registry)
+        let text = """
+            version: 1
+            servre: {}
+            store: { url: "redis://" }
+            accounts: { url: "postgresql://h:0/d" }
+            providers:
+              apple: { kind: apple, audience: [a], nonce: yes }
+              wechat: { kind: wechat, apps: { ios: { variant: android, app_id: wx0, app_secret: "${UNSET}" } } }
+              staff: { kind: password, hash: bcrypt }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, upstream: ehco }]
+            """
+        let (blueprint, diagnostics) = Blueprint.read(
+            text: text, name: "gw.yaml", registry: registry, environment: { _ in nil })
+        #expect(blueprint == nil)
+        let lines = diagnostics.sorted.map(\.description)
+        for part in [
+            ":2:1: ", "'servre'", ":3:15: ", ":4:18: ", "'audience'", "nonce: ", "variant: ",
+            "'UNSET' is not set", ":8:34: ", "'ehco'",
+        ] {
+            #expect(lines.contains { $0.contains(part) }, "\(part) in \(lines)")
+        }
+        #expect(lines.count { $0.contains("'UNSET'") || $0.contains("app_secret") } == 1, "\(lines)")
+    }
+
+    @Test func `still compiles the routes where a provider is wrong`() {
+        let (_, lines) = read(
+            """
+            version: 1
+            providers: { staff: { kind: stub, x: 1 } }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, match: { path_regex: "(" }, upstream: echo }]
+            """)
+        #expect(
+            lines.contains { $0.contains("gw.yaml:2:") } && lines.contains { $0.contains("gw.yaml:4:") }, "\(lines)")
+    }
+
     private func configuration(address: String = "127.0.0.1:8080", auth: String = "{}", more: String = "") -> String {
         """
         version: 1
@@ -44,6 +85,20 @@ private struct PasswordStub: Authenticating {
         routes: [{ name: all, auth: \(auth), upstream: echo }]
         \(more)
         """
+    }
+
+    @Test(arguments: [
+        ("{}", true), ("{ credentials: [direct] }", true), ("{ credentials: [session, direct] }", true),
+        ("{ credentials: [session] }", false), ("{ providers: [staff] }", false),
+    ])
+    func `refuses two providers of one direct credential where it is taken`(auth: String, refuses: Bool) {
+        let (blueprint, lines) = read(
+            configuration(auth: auth).replacing(
+                "{ staff: { kind: stub } }", with: "{ staff: { kind: stub }, guests: { kind: stub } }"))
+        let error =
+            "gw.yaml:5:18: error: route 'all' is judged by 'staff' and 'guests', which claim the same tokens "
+            + "[config.ambiguous_providers]"
+        #expect((blueprint == nil) == refuses && lines.contains(error) == refuses)
     }
 
     @Test(arguments: [

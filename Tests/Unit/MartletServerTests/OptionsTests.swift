@@ -23,11 +23,14 @@ import Testing
     }
 
     static let refused: [([String], String)] = [
-        (["file.yaml"], "unexpected argument 'file.yaml'"), (["-c", "x"], "unexpected argument '-c'"),
-        (["--config"], "--config needs a value"), (["--confg", "x"], "unknown option '--confg'"),
+        (["file.yaml"], "unexpected argument (number 1)"),
+        (["-c", "x"], "unexpected argument (number 1); options begin with two hyphens"),
+        (["--config"], "--config needs a value"),
+        (["--confg", "x"], "unknown option '--confg' (did you mean '--config'?)"),
         (["--config", "a", "--config", "b"], "--config is given twice"),
-        (["--online=yes"], "unknown option '--online=yes'"),
-        (["--"], "unknown option '--'"), (["--=x"], "unknown option '--=x'"),
+        (["--online=yes"], "--online takes no value"), (["--secret=hunter2"], "unknown option '--secret'"),
+        (["--online", "--e\u{1B}[2J"], "unknown option (argument 2)"),
+        (["--"], "unknown option (argument 1)"), (["--=x"], "unknown option (argument 1)"),
     ]
 
     @Test(arguments: refused) func `anything else is refused with a reason`(arguments: [String], message: String) {
@@ -35,7 +38,40 @@ import Testing
             _ = try Options(arguments, allowing: ["config"], flags: ["online"])
             Issue.record("\(arguments) were taken")
         } catch {
-            #expect(error.message == message)
+            #expect(error.message == message && !error.wantsHelp)
         }
+    }
+
+    @Test func `options that may be repeated keep every value`() throws {
+        let options = try Options(["--header", "A: 1", "--header=B: 2"], allowing: [], repeatable: ["header"])
+        #expect(options.all("header") == ["A: 1", "B: 2"] && options.all("other").isEmpty)
+    }
+
+    @Test func `a command whose arguments may be passwords repeats none of them`() {
+        for arguments in [["a", "b", "hunter2"], ["--hunter2"], ["--hunter2=x"], ["a", "-hunter2", "b"]] {
+            do {
+                _ = try Options(arguments, allowing: ["config"], words: 2, isSilent: true)
+                Issue.record("\(arguments) were taken")
+            } catch {
+                #expect(!error.message.contains("hunter2") && !error.message.isEmpty)
+            }
+        }
+    }
+
+    @Test(arguments: [["--help"], ["-h"], ["add", "--help"], ["--config", "a", "-h", "--nonsense"]])
+    func `help is asked for anywhere`(arguments: [String]) {
+        do {
+            _ = try Options(arguments, allowing: ["config"], words: 2)
+            Issue.record("\(arguments) were taken")
+        } catch {
+            #expect(error.wantsHelp)
+        }
+    }
+
+    @Test func `what a terminal would act upon is written out`() {
+        #expect(TerminalText.escaped("a\u{1B}[2J\nb\u{7F}\u{9B}") == "a\\x1b[2J\\x0ab\\x7f\\x9b")
+        #expect(TerminalText.escaped("\u{202E}李雷 é") == "\\u{202e}李雷 é")
+        #expect(TerminalText.name("check") == "check" && TerminalText.name("a b") == nil)
+        #expect(TerminalText.name("") == nil && TerminalText.name(String(repeating: "a", count: 33)) == nil)
     }
 }

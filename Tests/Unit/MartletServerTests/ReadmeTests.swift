@@ -56,7 +56,7 @@ import Testing
         let services = try Services(sink: LogSink(.text, descriptor: 2), level: .error)
         defer { services.shutdown() }
         let graph = try Graph.build(
-            made, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch())
+            made, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch(logger: services.logger))
         func explain(_ token: String) async -> RequestExplanation {
             await RequestExplainer(graph.snapshot, clock: .system)
                 .explain(AskedRequest(method: "GET", target: "/a", host: "a.test", token: Secret(token)))

@@ -80,6 +80,8 @@ private final class FewAccounts: AccountStoring {
     func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
         throw AccountError("test.unused", .unavailable, "")
     }
+    func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] { [] }
+    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {}
     func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] { [] }
 
     func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
@@ -116,13 +118,17 @@ private final class EndedSessions: SessionStoring {
 
     var ended: [String] { subjects.value }
 
+    func inspect(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.unknown") }
+
     func judge(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("test.unused") }
     func create(
-        subject: String, provider: String, identity: Identity
+        subject: String, provider: String, identity: Identity, client: SessionClient
     ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }
-    func refresh(_ token: Secret) async throws(SessionError) -> IssuedTokens {
+    func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
         throw SessionError("test.unused", .invalid)
     }
     func list(subject: String) async throws(SessionError) -> [SessionSummary] { [] }

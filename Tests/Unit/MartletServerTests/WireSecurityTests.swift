@@ -1,3 +1,4 @@
+import Foundation
 import MartletConfig
 import MartletCore
 import MartletProvider
@@ -64,6 +65,36 @@ private struct Certificates: Sendable {
         #expect(security.upstreams.map { $0 != nil } == [true])
         #expect(security.certificates.map(\.facts.names) == [["localhost"]])
         #expect(security.certificates.map(\.place) == ["127.0.0.1:8443"])
+    }
+
+    @Test func `has every file that cannot be read`() {
+        let (_, lines) = read(
+            pair("/nowhere.pem", "/nowhere.key") + "\nclient_ca_file: /nowhere.ca\nclient_auth: required",
+            upstream: "{ certificate_file: /gone.pem, key_file: /gone.key, ca_file: /gone.ca }")
+        let files = ["/nowhere.pem", "/nowhere.key", "/nowhere.ca", "/gone.pem", "/gone.key", "/gone.ca"]
+        for file in files { #expect(lines.count { $0.contains("\(file): No such file") } == 1, "\(file) in \(lines)") }
+        #expect(lines.count == files.count)
+        for (code, number) in [("tls.certificate_unreadable", 2), ("tls.key_unreadable", 2), ("tls.ca_unreadable", 2)] {
+            #expect(lines.count { $0.hasSuffix("[\(code)]") } == number, "\(code) in \(lines)")
+        }
+    }
+
+    @Test func `warns of a private key that others may read`() throws {
+        let folder = try TemporaryFolder()
+        let good = certificates.good
+        for (mode, who) in [(0o640, "its group"), (0o604, "everybody"), (0o600, nil), (0o400, nil)] as [(Int, String?)]
+        {
+            let key = folder.file("key-\(mode).pem")
+            try FileManager.default.copyItem(atPath: good.keyFile, toPath: key)
+            try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: key)
+            let (blueprint, lines) = read(pair(good.certificateFile, key))
+            #expect(blueprint != nil)
+            #expect(lines.count == (who == nil ? 0 : 1), "\(lines)")
+            if let who {
+                #expect(lines[0].hasPrefix("gw.yaml:7:19: warning: ") && lines[0].hasSuffix("[config.file_exposed]"))
+                #expect(lines[0].contains("\(who) may read it"), "\(lines)")
+            }
+        }
     }
 
     @Test func `has a mistake at the key that names the file`() throws {

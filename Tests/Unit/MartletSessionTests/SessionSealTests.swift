@@ -64,13 +64,48 @@ import Testing
         for other in elsewhere { #expect(other.open(sealed, under: token(.refresh)) == nil) }
     }
 
+    private let lookup = [UInt8](repeating: 1, count: 24)
+    private let client = SessionClient(
+        deviceName: "Anna’s iPhone", userAgent: "App/1",
+        address: [UInt8](repeating: 0, count: 10) + [255, 255, 192, 0, 2, 1])
+
     @Test func `opens a listing for its subject alone`() throws {
-        let sealed = try seal.seal(SessionListing(provider: "苹果", created: 1_800_000_000_123), of: "usr_ann")
+        let listing = SessionListing(
+            provider: "苹果", created: 1_800_000_000_123, addressKey: seal.addressKey(lookup), client: client)
+        let sealed = try seal.seal(listing, of: "usr_ann")
         let opened = try #require(seal.open(sealed, of: "usr_ann"))
         #expect(opened.provider == "苹果" && opened.created == 1_800_000_000_123)
+        #expect(opened.client == client && opened.addressKey == seal.addressKey(lookup))
+        // With it a reader could make tokens that look spent.
+        let bytes = listing.bytes
+        #expect(!bytes.indices.contains { bytes[$0...].starts(with: lookup[8...]) })
         #expect(seal.open(sealed, of: "usr_bob") == nil)
         for other in elsewhere { #expect(other.open(sealed, of: "usr_ann") == nil) }
         #expect(SessionListing([1, 2, 3]) == nil && SessionListing([UInt8](repeating: 0xFF, count: 9)) == nil)
+        for length in listing.bytes.indices { #expect(SessionListing(Array(listing.bytes.prefix(length))) == nil) }
+    }
+
+    @Test func `reads a listing of before there were clients`() throws {
+        let old = [0, 0, 0x01, 0xA3, 0x18, 0x5C, 0x50, 0x7B] + Array("apple".utf8)
+        let listing = try #require(SessionListing(old))
+        #expect(listing.provider == "apple" && listing.created == 1_800_000_000_123)
+        #expect(listing.client == SessionClient() && listing.addressKey.isEmpty)
+    }
+
+    @Test func `opens a note with its session's key in its place alone`() throws {
+        let six = (0..<16).map { UInt8($0) }
+        for address in [client.address, six] {
+            let note = try seal.note(address, lookup: lookup).bytes
+            #expect(seal.open(note: note, key: seal.addressKey(lookup)) == address)
+            #expect(seal.open(note: note, key: seal.addressKey([UInt8](repeating: 2, count: 24))) == nil)
+            #expect(seal.open(note: note, key: []) == nil)
+            for other in elsewhere { #expect(other.open(note: note, key: seal.addressKey(lookup)) == nil) }
+            let mark = try seal.note(address, lookup: lookup, isLogin: true).bytes
+            #expect(mark == Array(note.prefix(8)) && seal.open(note: mark, key: seal.addressKey(lookup)) == nil)
+            #expect(try elsewhere[0].note(address, lookup: lookup, isLogin: true).bytes != mark)
+        }
+        #expect(
+            try seal.note([], lookup: lookup).bytes.isEmpty && seal.open(note: [], key: seal.addressKey(lookup)) == nil)
     }
 
     @Test func `marks a provider by subject`() {

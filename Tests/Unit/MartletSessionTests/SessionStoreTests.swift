@@ -69,6 +69,26 @@ import Testing
         #expect(try await bench.store.list(subject: "usr_ann").isEmpty)
     }
 
+    @Test func `is inspected without counting as used`() async throws {
+        let bench = SessionBench { policy in
+            policy.idleTimeout = .seconds(100)
+            policy.accessTTL = .seconds(3600)
+        }
+        let tokens = try await bench.login()
+        let context = AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never)
+        bench.advance(.seconds(90))
+        let seen = try await bench.store.inspect(Credential(bearer: tokens.accessToken.copy), in: context)
+        #expect(seen.principal.subject == "usr_ann")
+        bench.advance(.seconds(10))
+        #expect(await bench.refusal(of: tokens.accessToken) == .sessionUnknown)
+        do {
+            _ = try await bench.store.inspect(Credential(bearer: tokens.accessToken.copy), in: context)
+            Issue.record("it has ended")
+        } catch {
+            #expect(error.code == .sessionUnknown)
+        }
+    }
+
     @Test func `ends the session at its absolute end, whatever is refreshed`() async throws {
         let bench = SessionBench { policy in
             policy.refreshTTL = .seconds(1000)
@@ -304,7 +324,8 @@ import Testing
             providerSubject: "1", issuer: "i", claims: ["c": .string(String(repeating: "x", count: 70_000))],
             authTime: .init(seconds: 0), issuedAt: .init(seconds: 0), expiresAt: .init(seconds: 0))
         let error = await #expect(throws: SessionError.self) {
-            try await bench.store.create(subject: "s", provider: "p", identity: huge)
+            try await bench.store.create(
+                subject: "s", provider: "p", identity: huge, client: SessionClient())
         }
         #expect(error?.code == .sessionRecordTooLarge)
     }

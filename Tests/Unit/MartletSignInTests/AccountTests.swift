@@ -29,9 +29,9 @@ import Testing
         _ = try await stand.login("password", "b82")
         let token = try await stand.login("apple", "anna")
         let bound = await stand.post("/auth/link/password", bearer: token, #"{"proof":"b82"}"#)
-        #expect(bound.summary == "409 identity_conflict accounts.conflict")
+        #expect(bound.summary == "409 identity_taken accounts.bound_elsewhere")
         let second = await stand.post("/auth/link/apple", bearer: token, #"{"proof":"anna2"}"#)
-        #expect(second.summary == "409 identity_conflict accounts.conflict")
+        #expect(second.summary == "409 provider_already_linked accounts.provider_taken")
     }
 
     @Test func `needs the second proof`() async throws {
@@ -115,7 +115,7 @@ import Testing
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         let reply = await stand.send("DELETE", "/auth/link/apple", bearer: token)
-        #expect(reply.summary == "409 identity_conflict accounts.last_identity")
+        #expect(reply.summary == "409 last_identity accounts.last_identity")
         #expect(await stand.send("GET", "/auth/session", bearer: token).status == 200)
         #expect(stand.apple.script.value.unlinked.isEmpty && stand.forgotten.value == 0)
     }

@@ -53,7 +53,7 @@ import Testing
             #expect(last.status == 204)
             #expect(await stand.send("GET", "/auth/session", bearer: token).status == 401)
             let conflict = await stand.send("DELETE", "/auth/link/password", bearer: password["access_token"])
-            #expect(conflict.status == 409 && conflict.code == "identity_conflict")
+            #expect(conflict.status == 409 && conflict.code == "last_identity")
             #expect(try await subjects.subject(of: identity, provider: "apple") != subject)
         }
     }

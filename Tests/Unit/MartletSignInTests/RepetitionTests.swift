@@ -55,6 +55,23 @@ import Testing
         #expect(await stand.post("/auth/login/apple", Self.post).status == 200)
     }
 
+    @Test func `is told apart by what it is for`() async throws {
+        let stand = Stand()
+        let first = await stand.post("/auth/login/apple", Self.post)
+        let token = try #require(first["access_token"])
+        let id = try #require(first["session_id"])
+        _ = await stand.post("/auth/link/apple", bearer: token, Self.post)
+        #expect(stand.apple.script.value.purposes == [.login, .link(sessionID: id)])
+        let network = ClientNetwork(address: [UInt8](repeating: 1, count: 16))
+        func scope(_ purpose: AuthenticationContext.Purpose, _ client: ClientNetwork?) -> [UInt8]? {
+            AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never, client: client, purpose: purpose)
+                .repetitionScope
+        }
+        #expect(scope(.login, network) != nil && scope(.login, nil) == nil && scope(.request, network) == nil)
+        #expect(scope(.link(sessionID: "a"), nil) == scope(.link(sessionID: "a"), network))
+        #expect(scope(.link(sessionID: "a"), nil) != scope(.link(sessionID: "b"), nil))
+    }
+
     @Test func `waits for the first, but not past its time`() async throws {
         let stand = Self.stand()
         let setup = stand.endpoints.setup

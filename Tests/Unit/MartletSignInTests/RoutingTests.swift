@@ -29,6 +29,7 @@ import Testing
     static let methods: [(String, String)] = [
         ("/auth/login/apple", "POST"), ("/auth/nonce", "POST"), ("/auth/refresh", "POST"), ("/auth/logout", "POST"),
         ("/auth/session", "GET, HEAD"), ("/auth/sessions", "GET, HEAD"), ("/auth/sessions/ses_1", "DELETE"),
+        ("/auth/identities", "GET, HEAD"),
         ("/auth/link/apple", "POST, DELETE"), ("/auth/password", "POST"), ("/auth/openapi.json", "GET, HEAD"),
         ("/.well-known/jwks.json", "GET, HEAD"), ("/.well-known/apple-app-site-association", "GET, HEAD"),
         ("/.well-known/change-password", "GET, HEAD"),

@@ -104,7 +104,8 @@ struct WeChatStage {
         return { app, members in
             let texts = members.merging(["app": app]) { $1 }.mapValues { Secret($0) }
             let login = AuthenticationContext(
-                now: clock.unixTime, deadline: clock.monotonicTime + .seconds(10))
+                now: clock.unixTime, deadline: clock.monotonicTime + .seconds(10),
+                client: ClientNetwork(address: [UInt8](repeating: 1, count: 16)), purpose: .login)
             return try await provider.signIn(with: SignInForm(texts: texts, others: [:], isForm: true), in: login)
         }
     }

@@ -6,6 +6,11 @@ import Testing
 @testable import PasswordProvider
 
 @Suite struct BasicTests {
+    @Test(arguments: [([], true), (["basic: true"], true), (["basic: false"], false)] as [([String], Bool)])
+    func `is claimed unless the block says otherwise`(yaml: [String], isClaimed: Bool) throws {
+        #expect(try Bench(yaml).provider.accepts == (isClaimed ? [.basic] : []))
+    }
+
     // RFC 7617 §2 and §2.1, and the corners of the syntax.
     @Test(arguments: [
         ("QWxhZGRpbjpvcGVuIHNlc2FtZQ==", "Aladdin", "open sesame"), ("dGVzdDoxMjPCow==", "test", "123\u{A3}"),

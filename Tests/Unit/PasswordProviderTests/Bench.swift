@@ -28,10 +28,12 @@ struct Bench: Sendable {
     ///   - yaml: the provider's block, a line each.
     ///   - file: where the block is said to stand.
     ///   - queue: how many hashes may wait.
-    init(_ yaml: [String] = [], file: String = "config.yaml", queue: Int = 256) throws {
+    ///   - perNetwork: how many of one network.
+    init(_ yaml: [String] = [], file: String = "config.yaml", queue: Int = 256, perNetwork: Int? = nil) throws {
         store = StoreInMemory(clock: time.clock)
         users = UsersInMemory()
-        pool = WorkPool(name: "test-hash", threads: 2, queue: queue, niceness: 0, clock: time.clock)
+        pool = WorkPool(
+            name: "test-hash", threads: 2, queue: queue, perMember: perNetwork, niceness: 0, clock: time.clock)
         let services = ProviderContext.Services(
             clock: time.clock, http: ProviderContext.detached("x", clock: time.clock, hasUsers: false).http,
             store: store, hashing: pool, users: users)
@@ -162,6 +164,8 @@ final class StoreInMemory: SharedStoring {
     /// Keys of counters, as they were incremented.
     let increments = Box<[String]>([])
     let keys = Box<Set<String>>([])
+    /// Happens whenever a counter is read.
+    let hold = Box<(@Sendable () async -> Void)?>(nil)
 
     init(clock: Clock) { memory = MemoryStore(clock: clock) }
 
@@ -210,6 +214,7 @@ final class StoreInMemory: SharedStoring {
 
     func counter(_ key: String) async throws(StoreError) -> CounterReading {
         try look(key)
+        await hold.value?()
         return try await memory.counter(key)
     }
 }

@@ -37,6 +37,7 @@ import Testing
         let bench = try Bench()
         let error = try #require(await bench.change("alice", from: Bench.alice, to: password))
         #expect(error.code == code && error.disposition == .malformed)
+        #expect(error.bodyErrors.map(\.pointer) == ["/new_password"])
         await #expect {
             try await bench.provider.makeRecord(name: "bob", password: Secret(password))
         } throws: {

@@ -34,7 +34,7 @@ import Testing
         (["throttle: { per_adress: {} }"], "config.unknown_key", "1:13"),
         (["throttle: off"], "config.wrong_type", "1:11"),
         (["min_length: 0"], "config.bad_value", "1:13"), (["min_length: 257"], "config.bad_value", "1:13"),
-        (["min_length: eight"], "config.wrong_type", "1:13"),
+        (["min_length: eight"], "config.wrong_type", "1:13"), (["basic: sometimes"], "config.wrong_type", "1:8"),
     ]
 
     @Test(arguments: bad)

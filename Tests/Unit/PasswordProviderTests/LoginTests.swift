@@ -201,6 +201,69 @@ import Testing
         let error = try #require(await bench.logIn("alice", Bench.alice))
         #expect(error.code == "password.overloaded" && error.disposition == .unavailable)
         #expect(error.retryAfter == .seconds(1))
+        #expect(bench.store.keys.value.isEmpty, "the store was not asked")
+    }
+
+    @Test func `leaves the store to others, whatever one network sends at once`() async throws {
+        let bench = try Bench(queue: 4096, perNetwork: 4096)
+        let (isOpen, underWay, most) = (Box(false), Box(0), Box(0))
+        bench.store.hold.withLock {
+            $0 = {
+                let now = underWay.withLock { underWay in
+                    underWay += 1
+                    return underWay
+                }
+                most.withLock { $0 = max($0, now) }
+                while !isOpen.value { try? await Task.sleep(for: .milliseconds(5)) }
+                underWay.withLock { $0 -= 1 }
+            }
+        }
+        let (refused, others) = (Box(0), Box(0))
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<1000 {
+                group.addTask {
+                    let error = await bench.basic(Base64.encode(Array("nobody\(number):x".utf8), padding: .required))
+                        .failure
+                    if error?.code == "password.overloaded" { refused.withLock { $0 += 1 } }
+                }
+            }
+            // A quarter of those that wait are of one address.
+            while refused.value < 1000 - 256 - 512 { try? await Task.sleep(for: .milliseconds(5)) }
+            group.addTask {
+                let error = await bench.logIn("alice", Bench.alice, from: Bench.elsewhere)
+                others.withLock { $0 = error == nil ? 1 : -1 }
+            }
+            try? await Task.sleep(for: .milliseconds(50))
+            isOpen.withLock { $0 = true }
+        }
+        #expect(most.value == 256 && refused.value == 1000 - 256 - 512 && others.value == 1)
+    }
+
+    @Test func `leaves places for a hash to other networks`() async throws {
+        let bench = try Bench(queue: 4, perNetwork: 2)
+        let isOpen = Box(false)
+        let held = Box(0)
+        for _ in 0..<2 {
+            bench.pool.submit(until: .never) { _ in
+                held.withLock { $0 += 1 }
+                while !isOpen.value { pause(.milliseconds(1)) }
+            }
+            while bench.pool.waiting > 0 { await Task.yield() }
+        }
+        let refused = Box(0)
+        await withTaskGroup(of: Void.self) { group in
+            for number in 0..<6 {
+                group.addTask {
+                    let code = await bench.logIn("nobody \(number)", "wrong", from: Bench.home)?.code
+                    if code == "password.overloaded" { refused.withLock { $0 += 1 } }
+                }
+            }
+            while refused.value < 4 || bench.pool.waiting < 2 { await Task.yield() }
+            group.addTask { #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil) }
+            while bench.pool.waiting < 3 { await Task.yield() }
+            isOpen.withLock { $0 = true }
+        }
+        #expect(refused.value == 4)
     }
 
     @Test func `does not begin a hash that nobody waits for any more`() async throws {

@@ -33,15 +33,16 @@ struct Bench {
     /// - Parameters:
     ///   - lines: more of the provider's block.
     ///   - store: what another instance shares, if there is one.
+    ///   - name: of the provider.
     init(
         _ lines: String = "", apps: String = allApps, weChat: ScriptedWeChat = ScriptedWeChat(), time: Time = Time(),
-        store: (any SharedStoring)? = nil
+        store: (any SharedStoring)? = nil, name: String = "wechat"
     ) throws {
         let configuration = try Self.configuration("\(apps)\n\(lines)")
         let store = store ?? MemoryStore(clock: time.clock)
         let services = ProviderContext.Services.detached(clock: time.clock, hasUsers: false)
         let context = ProviderContext(
-            name: "wechat",
+            name: name,
             services: ProviderContext.Services(
                 clock: time.clock, http: weChat, store: store, hashing: services.hashing, users: nil),
             logger: Logger(log, minimum: .debug), storeKeyPrefix: "test:",
@@ -75,8 +76,15 @@ struct Bench {
         SignInForm(texts: members.mapValues { Secret($0) }, others: [:], isForm: false)
     }
 
-    var login: AuthenticationContext {
-        AuthenticationContext(now: time.clock.unixTime, deadline: time.clock.monotonicTime + .seconds(10))
+    var login: AuthenticationContext { context(.login, from: Self.home) }
+
+    /// The network that logins come from.
+    static let home = ClientNetwork(address: [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 0, count: 12))
+
+    func context(_ purpose: AuthenticationContext.Purpose, from network: ClientNetwork?) -> AuthenticationContext {
+        AuthenticationContext(
+            now: time.clock.unixTime, deadline: time.clock.monotonicTime + .seconds(10), client: network,
+            purpose: purpose)
     }
 
     func signIn(
@@ -109,12 +117,24 @@ final class ScriptedWeChat: HTTPCalling {
     private let replies = Box<[String: Reply]>([:])
     private let asked = Box<[HTTPCall]>([])
     private let gate = Box<(@Sendable () async -> Void)?>(nil)
+    private let full = Box(false)
 
     /// What a path answers from now on.
     func answer(_ path: String, _ reply: Reply) { replies.withLock { $0[path] = reply } }
 
     /// What happens before the next answers.
     func hold(_ body: @escaping @Sendable () async -> Void) { gate.withLock { $0 = body } }
+
+    /// Whether nothing more may be sent.
+    var isFull: Bool {
+        get { full.value }
+        set { full.withLock { $0 = newValue } }
+    }
+
+    func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling {
+        guard !isFull else { throw HTTPCallError(code: "fetch.overloaded", message: "scripted") }
+        return self
+    }
 
     var calls: [HTTPCall] { asked.value }
     /// The paths in the order in which they were asked for.
@@ -131,7 +151,7 @@ final class ScriptedWeChat: HTTPCalling {
         }
     }
 
-    private static func path(of url: String) -> String {
+    static func path(of url: String) -> String {
         let rest = url.split(separator: "?", maxSplits: 1)[0]
         return rest.split(separator: "/").dropFirst(2).map { "/\($0)" }.joined()
     }

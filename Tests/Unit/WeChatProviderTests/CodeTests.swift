@@ -144,6 +144,49 @@ import Testing
         #expect(bench.weChat.calls.count == 1)
     }
 
+    @Test func `a code is sent by a call that is never repeated, a profile by one that may be`() async throws {
+        let weChat = ScriptedWeChat()
+        let bench = try Bench(weChat: weChat)
+        weChat.answer(Self.token, .json(`WeChat exchange`.grant()))
+        weChat.answer("/sns/userinfo", .json(#"{"openid":"o-1"}"#))
+        weChat.answer("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
+        for app in ["ios", "page", "mini"] { _ = await bench.refusal(app, "c1") }
+        _ = await bench.refusal("web", "c1")
+        let sent = Set(weChat.calls.map { "\($0.isRepeatable) \(ScriptedWeChat.path(of: $0.url))" })
+        #expect(sent == ["false \(Self.token)", "false /sns/jscode2session", "true /sns/userinfo"])
+    }
+
+    @Test func `a code that cannot be sent yet stays good`() async throws {
+        let bench = try Self.bench()
+        bench.weChat.isFull = true
+        let error = try #require(await bench.refusal("ios", "c1"))
+        #expect(error.code == "wechat.overloaded" && error.disposition == .unavailable)
+        #expect(bench.weChat.calls.isEmpty)
+        bench.weChat.isFull = false
+        let first = try await bench.signIn("ios", "c1")
+        // The same post needs no call.
+        bench.weChat.isFull = true
+        #expect(try await bench.signIn("ios", "c1").identity.claims == first.identity.claims)
+    }
+
+    @Test func `a flood for one application leaves room for another`() async throws {
+        let weChat = ScriptedWeChat()
+        let bench = try Self.bench(weChat)
+        weChat.answer("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
+        let isOver = Box(false)
+        weChat.hold { while !isOver.value { try? await Task.sleep(for: .milliseconds(5)) } }
+        let flood = (0..<ExchangeLimit.perApp).map { number in
+            Task { await bench.refusal("ios", "flood\(number)")?.code }
+        }
+        while weChat.calls.count < ExchangeLimit.perApp { try await Task.sleep(for: .milliseconds(5)) }
+        weChat.hold {}
+        #expect(await bench.refusal("ios", "one-more")?.code == "wechat.overloaded")
+        _ = try await bench.signIn("mini", "c1")
+        isOver.withLock { $0 = true }
+        for task in flood { #expect(await task.value == nil) }
+        _ = try await bench.signIn("ios", "one-more")
+    }
+
     @Test func `without the store nothing is sent`() async throws {
         let bench = try Self.bench(store: BrokenStore())
         let error = try #require(await bench.refusal("ios", "c1"))

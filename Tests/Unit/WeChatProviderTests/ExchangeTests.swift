@@ -96,18 +96,18 @@ import Testing
 
     @Test(
         arguments: [
-            ([:], "signin.missing_member"), (["app": "ios"], "signin.missing_member"),
-            (["code": "c"], "signin.missing_member"), (["app": "IOS", "code": "c"], "wechat.unknown_app"),
-            (["app": Bench.mobile, "code": "c"], "wechat.unknown_app"),
-            (["app": "mini", "code": "c", "raw_data": "{}"], "signin.missing_member"),
-            (["app": "mini", "code": "c", "signature": "00"], "signin.missing_member"),
-        ] as [([String: String], ErrorCode)])
-    func `a form that cannot be read is malformed and sends nothing`(
-        form: [String: String], code: ErrorCode
+            ([:], "signin.missing_member /app"), (["app": "ios"], "signin.missing_member /code"),
+            (["code": "c"], "signin.missing_member /app"), (["app": "IOS", "code": "c"], "wechat.unknown_app /app"),
+            (["app": Bench.mobile, "code": "c"], "wechat.unknown_app /app"),
+            (["app": "mini", "code": "c", "raw_data": "{}"], "signin.missing_member /signature"),
+            (["app": "mini", "code": "c", "signature": "00"], "signin.missing_member /raw_data"),
+        ] as [([String: String], String)])
+    func `a form that cannot be read is malformed, names the member and sends nothing`(
+        form: [String: String], expected: String
     ) async throws {
         let bench = try Self.bench()
         let error = await #expect(throws: AuthenticationError.self) { try await bench.signIn(Bench.form(form)) }
-        #expect(error?.code == code)
+        #expect(error.map { "\($0.code) \($0.bodyErrors.map(\.pointer).joined())" } == expected)
         #expect(error?.disposition == .malformed)
         #expect(bench.weChat.calls.isEmpty)
     }

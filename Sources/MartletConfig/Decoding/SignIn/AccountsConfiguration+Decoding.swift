@@ -23,7 +23,7 @@ extension AccountsConfiguration: ConfigurationDecodable {
         if text.hasPrefix("sqlite:") { return databaseFile(text.dropFirst(7), relativeTo: file).map { "sqlite:\($0)" } }
         for scheme in ["postgresql://", "postgres://"] where text.hasPrefix(scheme) {
             let isUsable = text != scheme && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
-            return isUsable ? text : nil
+            return isUsable ? PostgreSQLFiles.resolve(text, relativeTo: file) : nil
         }
         return nil
     }

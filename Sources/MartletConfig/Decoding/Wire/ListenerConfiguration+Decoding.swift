@@ -13,8 +13,14 @@ extension ListenerConfiguration: ConfigurationDecodable {
                 "proxy_protocol", .boolean, default: "false",
                 "Every connection begins with a PROXY protocol header, version 1 or 2, from a trusted proxy."),
             .optional(
+                "trusted", .boolean, default: "false",
+                "A Unix socket's peers are believed as those in `trusted_proxies` are."),
+            .optional(
                 "redirect_to_https", .either([.boolean, .integer(1...65_535)]), default: "false",
                 "Answers every request with 308 to the same URL under https, at this port; `true` is 443."),
+            .optional(
+                "health", .block(of: HealthPath.self),
+                "Where this listener tells whether the gateway is ready; that of `server` without it."),
             .optional("owner", .text, "The user who owns a Unix socket, by name or number."),
             .optional("group", .text, "The group that owns a Unix socket, by name or number."),
             .optional(
@@ -28,18 +34,28 @@ extension ListenerConfiguration: ConfigurationDecodable {
         let tls: ListenerTLS? = reader.block("tls")
         let offersHTTP2 = reader.optional("http2", default: true)
         let takesProxyProtocol = reader.optional("proxy_protocol", default: false)
+        let isTrusted = reader.optional("trusted", default: false)
         let redirect: Located<RedirectPort>? = reader.optional("redirect_to_https")
+        let health: HealthPath? = reader.block("health")
         let permissions = SocketFilePermissions(from: &reader)
         self.init(address: try reader.required("address"), reusePort: reusePort)
         self.tls = tls
         self.offersHTTP2 = offersHTTP2
         self.takesProxyProtocol = takesProxyProtocol
         redirectsToHTTPSPort = redirect?.value.number
+        self.health = health
         if case .unix = address.value {
             socketFile = permissions
         } else {
             refusePermissions(&reader)
+            if let node = reader.node("trusted"), isTrusted {
+                reader.error(
+                    .configConflictingKeys, at: node.location,
+                    "trusted: only peers of a Unix socket are believed unseen; those of an address belong into server.trusted_proxies"
+                )
+            }
         }
+        self.isTrusted = isTrusted
         if let redirect, redirect.value.number != nil, reader.has("tls") {
             reader.error(
                 .configConflictingKeys, at: redirect.location,

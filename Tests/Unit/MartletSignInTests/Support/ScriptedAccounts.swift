@@ -61,9 +61,12 @@ final class ScriptedAccounts: AccountStoring {
                 return AccountError("accounts.no_account", .notFound, "")
             }
             if state.entries[index].holds(identity) { return nil }
-            let isTaken = state.entries.contains { $0.holds(identity) }
-            guard !isTaken, !state.entries[index].identities.contains(where: { $0.provider == identity.provider })
-            else { return AccountError("accounts.conflict", .conflict, "") }
+            if state.entries.contains(where: { $0.holds(identity) }) {
+                return AccountError("accounts.bound_elsewhere", .identityTaken, "")
+            }
+            if state.entries[index].identities.contains(where: { $0.provider == identity.provider }) {
+                return AccountError("accounts.provider_taken", .providerAlreadyLinked, "")
+            }
             state.entries[index].identities.append(identity)
             state.entries[index].keep(claims)
             return nil
@@ -89,6 +92,25 @@ final class ScriptedAccounts: AccountStoring {
         try count()
         return state.value.entries.first { $0.subject == subject }?.identities ?? []
     }
+
+    func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] {
+        try count()
+        let logins = logins.value
+        return state.value.entries.first { $0.subject == subject }?.identities.map { identity in
+            LinkedIdentity(
+                provider: identity.provider, linkedAt: UnixTime(seconds: 1),
+                lastLoginAt: logins["\(subject) \(identity.provider)"])
+        } ?? []
+    }
+
+    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {
+        if cannotNote.value { throw AccountError("accounts.busy", .unavailable, "") }
+        logins.withLock { $0["\(subject) \(provider)"] = now }
+    }
+
+    /// When each identity of each account was last logged in with.
+    private let logins = Box<[String: UnixTime]>([:])
+    let cannotNote = Box(false)
 
     private func count() throws(AccountError) {
         let isAway = state.withLock { state in

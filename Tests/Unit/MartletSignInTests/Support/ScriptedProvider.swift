@@ -24,6 +24,7 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
         var logins = 0
         var unlinked: [String] = []
         var clients: [ClientNetwork?] = []
+        var purposes: [AuthenticationContext.Purpose] = []
         /// Runs within a login, once the identity is proved.
         var interruption: (@Sendable () async -> Void)?
     }
@@ -47,6 +48,7 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
         let script = script.withLock { script in
             script.logins += 1
             script.clients.append(context.client)
+            script.purposes.append(context.purpose)
             return script
         }
         if let error = script.error { throw error }

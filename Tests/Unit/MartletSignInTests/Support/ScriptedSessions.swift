@@ -11,6 +11,7 @@ final class ScriptedSessions: SessionStoring {
         let provider: String
         let identity: Identity
         let createdAt: UnixTime
+        let client: SessionClient
         var access: String
         var refresh: String
     }
@@ -57,15 +58,19 @@ final class ScriptedSessions: SessionStoring {
         return ProvenSession(principal: principal, number: 1, copyLifetime: .seconds(5))
     }
 
+    func inspect(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession { try await judge(token, in: context) }
+
     func create(
-        subject: String, provider: String, identity: Identity
+        subject: String, provider: String, identity: Identity, client: SessionClient
     ) async throws(SessionError) -> IssuedTokens {
         try count()
         let entry = state.withLock { state in
             state.serial += 1
             let entry = Entry(
                 reference: SessionReference(subject: subject, id: "ses_\(state.serial)"), provider: provider,
-                identity: identity, createdAt: clock.unixTime, access: "mat_a\(state.serial)",
+                identity: identity, createdAt: clock.unixTime, client: client, access: "mat_a\(state.serial)",
                 refresh: "mrt_r\(state.serial)")
             state.entries.append(entry)
             return entry
@@ -73,7 +78,7 @@ final class ScriptedSessions: SessionStoring {
         return entry.tokens
     }
 
-    func refresh(_ token: Secret) async throws(SessionError) -> IssuedTokens {
+    func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
         try count()
         if isThrottled { throw SessionError("session.throttled", .throttled) }
         let text = token.withBytes { String(decoding: $0, as: UTF8.self) }
@@ -93,7 +98,8 @@ final class ScriptedSessions: SessionStoring {
         return entries.filter { $0.reference.subject == subject }.reversed().map { entry in
             SessionSummary(
                 id: entry.reference.id, provider: entry.provider, createdAt: entry.createdAt,
-                lastSeenAt: entry.createdAt, expiresAt: entry.createdAt.advanced(bySeconds: 5_184_000))
+                lastSeenAt: entry.createdAt, expiresAt: entry.createdAt.advanced(bySeconds: 5_184_000),
+                client: entry.client, lastAddress: entry.client.address)
         }
     }
 

@@ -69,9 +69,11 @@ struct Stand {
     /// - Parameters:
     ///   - bearer: a token for `Authorization`.
     ///   - fields: beside it.
+    ///   - network: where it comes from.
     func send(
         _ method: String, _ target: String, bearer: String? = nil, type: String? = nil, _ body: [UInt8] = [],
-        fields: [(name: String, value: String)] = []
+        fields: [(name: String, value: String)] = [],
+        from network: ClientNetwork? = ClientNetwork(address: [UInt8](repeating: 0, count: 16))
     ) async -> Reply {
         var fields = fields
         if let bearer { fields.append(("Authorization", "Bearer \(bearer)")) }
@@ -80,7 +82,7 @@ struct Stand {
         let request = LocalRequest(
             method: method, path: parts[0], query: parts.count > 1 ? parts[1] : "", fields: fields, body: body,
             bodyBytes: body.count, client: "127.0.0.1",
-            network: ClientNetwork(address: [UInt8](repeating: 0, count: 16)), requestID: "r1")
+            network: network, requestID: "r1")
         let reply = Reply(response: await endpoints.answer(request))
         for finding in findings(method, parts[0], reply) { Issue.record("\(finding)") }
         return reply

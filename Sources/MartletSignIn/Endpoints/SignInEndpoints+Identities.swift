@@ -1,0 +1,49 @@
+internal import MartletAccounts
+internal import MartletCore
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletProxy
+internal import MartletSession
+
+/// What callers may see of the identities of their account.
+extension SignInEndpoints {
+    /// Accounts keep no other; a provider's own states would join it.
+    private static let activeState = "active"
+
+    /// `GET /identities`: those of the caller's account, or the session's own where there is none.
+    func identities(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        let caller = try await caller(of: request)
+        let own = LinkedIdentity(
+            provider: caller.principal.provider, linkedAt: caller.principal.identity.issuedAt,
+            lastLoginAt: caller.principal.identity.issuedAt)
+        let linked = try await linkedIdentities(of: caller.session.subject)
+        let identities = linked.isEmpty ? [own] : linked
+        let entries = identities.map { identity in
+            JSONValue.object(Self.entry(identity, of: caller, canUnlink: linked.count > 1))
+        }
+        return Answer.json(["identities": .array(entries)])
+    }
+
+    private func linkedIdentities(of subject: String) async throws(Failure) -> [LinkedIdentity] {
+        guard let accounts = setup.accounts else { return [] }
+        do throws(AccountError) { return try await accounts.linkedIdentities(of: subject) } catch {
+            throw .account(error)
+        }
+    }
+
+    /// - Parameter caller: whose session has the claims of the one identity that made it, and of no other.
+    private static func entry(_ identity: LinkedIdentity, of caller: Caller, canUnlink: Bool) -> JSONObject {
+        var entry: JSONObject = [
+            "provider": .string(identity.provider),
+            "linked_at": .integer(identity.linkedAt.seconds),
+            "last_login_at": .integer((identity.lastLoginAt ?? identity.linkedAt).seconds),
+            "state": .string(activeState),
+            "can_unlink": .bool(canUnlink),
+        ]
+        guard identity.provider.hasSameBytes(as: caller.principal.provider) else { return entry }
+        for claim in ["name", "email"] {
+            if let text = caller.principal.identity.claims[claim]?.string { entry[claim] = .string(text) }
+        }
+        return entry
+    }
+}

@@ -1,0 +1,69 @@
+internal import MartletCore
+internal import MartletIO
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletProxy
+internal import MartletSession
+
+/// What a session notes of who made it, and how its owner reads that.
+extension SessionClient {
+    private static let longestName = 64
+    private static let longestAgent = 256
+    private static let member = "device_name"
+
+    /// - Throws: 400 for a `device_name` that is no text, too long, or could hide or turn around what stands beside it.
+    init(_ form: SignInForm, _ request: LocalRequest) throws(Failure) {
+        let name: String?
+        do throws(AuthenticationError) { name = try form.text(Self.member) } catch { throw .authentication(error) }
+        if let name { try Self.check(name) }
+        self.init(
+            deviceName: name?.isEmpty == true ? nil : name,
+            userAgent: request.field("User-Agent").flatMap(Self.agent), address: request.address)
+    }
+
+    private static func check(_ name: String) throws(Failure) {
+        guard name.unicodeScalars.count <= longestName else {
+            throw .malformed(
+                .signInBadDeviceName,
+                [BodyError(member, .tooLong, detail: "`device_name` may have \(longestName) characters at most.")])
+        }
+        guard !name.unicodeScalars.contains(where: isControl) else {
+            throw .malformed(
+                .signInBadDeviceName,
+                [BodyError(member, .invalid, detail: "`device_name` may have no control characters.")])
+        }
+    }
+
+    /// Control characters, line ends, and what turns the direction of text around.
+    private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x00..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
+        }
+    }
+
+    /// The field as a list may show it: printable ASCII, cut off.
+    private static func agent(_ value: String) -> String? {
+        let bytes = value.utf8.prefix(longestAgent).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension SessionSummary {
+    /// An entry of `GET /sessions`.
+    func entry(isCurrent: Bool) -> JSONObject {
+        var entry: JSONObject = [
+            "session_id": .string(id),
+            "provider": .string(provider),
+            "created_at": .integer(createdAt.seconds),
+            "last_seen_at": .integer(lastSeenAt.seconds),
+            "expires_at": .integer(expiresAt.seconds),
+            "current": .bool(isCurrent),
+        ]
+        if let name = client.deviceName { entry["device_name"] = .string(name) }
+        if let agent = client.userAgent { entry["user_agent"] = .string(agent) }
+        if !client.address.isEmpty { entry["address"] = .string(SocketEndpoint.text(of: client.address)) }
+        if !lastAddress.isEmpty { entry["last_address"] = .string(SocketEndpoint.text(of: lastAddress)) }
+        return entry
+    }
+}

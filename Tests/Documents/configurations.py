@@ -1,0 +1,76 @@
+"""From the part of a configuration that a page shows to a whole file, and from there to one that runs on this machine."""
+
+import re
+
+SECTION = re.compile(r"^(\w+):", re.MULTILINE)
+NAMED_FILE = re.compile(r"\b(\w+_file): *([\w./-]+)")
+KINDS = {
+    "apple": "apple: { kind: apple, audiences: [com.example.app] }",
+    "wechat": "wechat: { kind: wechat, apps: { ios: { variant: mobile, app_id: wx0000000000000001, app_secret_file: ios } } }",
+    "password": "password: { kind: password, users: accounts }",
+}
+
+
+def sections(text):
+    """The top-level keys of a file with their text."""
+    starts = [match.start() for match in SECTION.finditer(text)] + [len(text)]
+    return {SECTION.match(text, start).group(1): text[start:end] for start, end in zip(starts, starts[1:])}
+
+
+def names(text, key):
+    """The names of the list under a key, wherever it stands."""
+    return [name.strip() for found in re.findall(rf"\b{key}: *\[([^\]]*)\]", text) for name in found.split(",")]
+
+
+def complete(text):
+    """Adds what a part of a configuration lacks to be a whole one, and nothing to one that is whole."""
+    found = sections(text)
+    if "version" in found:
+        return text
+    parts = {"version": "version: 1\n", **found}
+    if "routes" not in parts:
+        providers = re.findall(r"^ {2}(\w+):", parts.get("providers", ""), re.MULTILINE) or ["apple"]
+        auth = f"{{ providers: [{', '.join(providers)}] }}"
+        parts["routes"] = f"routes: [{{ name: all, match: {{ path: /** }}, auth: {auth}, upstream: api }}]\n"
+    if "providers" not in parts:
+        wanted = dict.fromkeys(names(parts["routes"], "providers"))
+        parts["providers"] = "providers:\n" + "".join(f"  {KINDS[name]}\n" for name in wanted)
+    if "users: accounts" in parts["providers"]:
+        parts.setdefault("accounts", 'accounts: { url: "sqlite:martlet.db" }\n')
+    parts.setdefault("upstreams", 'upstreams: { api: { endpoints: ["http://127.0.0.1:9000"] } }\n')
+    return "".join(parts.values())
+
+
+def make_files(text, folder, pair, secret):
+    """Puts a file wherever a configuration names one: certificates and keys of one pair, for all else a secret."""
+    for key, name in NAMED_FILE.findall(text):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.exists():
+            kind = "certificate" if "certificate" in key or "ca" in key.split("_") else "key" if key.startswith("key") else ""
+            path.write_text(pair[kind] if kind else secret)
+            path.chmod(0o600)
+
+
+def localized(text, ports):
+    """The same configuration with the ports of this run, and with the stand-ins of those whom it would ask.
+
+    What names a `base_url` says itself whom it asks."""
+    if "server" not in sections(text):
+        text += "server: { listen: [{ address: 127.0.0.1:8080 }] }\n"
+    if "admin" not in sections(text):
+        text += "admin: { address: 127.0.0.1:9901 }\n"
+    is_complete = "base_url:" in text
+    text = local_addresses(text, ports)
+    if is_complete:
+        return text
+    text = re.sub(r"^( *)(kind: apple)$", rf"\1\2\n\1jwks_url: {ports.apple}/auth/keys", text, flags=re.MULTILINE)
+    text = text.replace("{ kind: apple,", f'{{ kind: apple, jwks_url: "{ports.apple}/auth/keys",')
+    return re.sub(r"^( *)(kind: wechat)$", rf"\1\2\n\1base_url: {ports.wechat}", text, flags=re.MULTILINE).replace(
+        "{ kind: wechat,", f'{{ kind: wechat, base_url: "{ports.wechat}",')
+
+
+def local_addresses(text, ports):
+    """Every address that pages use, as it is in this run."""
+    text = re.sub(r"\b127\.0\.0\.1:(\d+)\b", lambda match: f"127.0.0.1:{ports.local(int(match.group(1)))}", text)
+    return text.replace("https://gw.example.com", f"http://127.0.0.1:{ports.gateway}")

@@ -1,0 +1,103 @@
+"""What is expected of every command and every block of the pages. An entry that nothing needs is a mistake, too."""
+
+import dataclasses
+
+GUIDES = "Sources/MartletServer/Documentation.docc/"
+PASSWORD = "correct horse battery"
+
+
+@dataclasses.dataclass(frozen=True)
+class Rule:
+    """How the commands of a page that begin with `start` are typed.
+
+    `status` is what HTTP answers, `prints` has to be in the output, `given` goes to standard input. What has a `status` or `asks`
+    finds a gateway that runs. With `serves` the command goes on while those behind it are typed; with `is_apart` it
+    finds an empty folder. With `excuse` it is not typed at all; of `make` the target and the options are looked up.
+    """
+
+    page: str
+    start: str
+    code: int = 0
+    status: int = 0
+    prints: str = ""
+    given: str = ""
+    asks: bool = False
+    serves: bool = False
+    is_apart: bool = False
+    excuse: str = ""
+
+
+TYPED_TWICE = f"{PASSWORD}\n{PASSWORD}\n"
+RULES = [
+    Rule("README.md", "make run", excuse="builds, and serves the demo, which DemoTests starts"),
+    Rule("README.md", "martlet check", prints="ok"),
+    Rule("README.md", "martlet user add ada", given=TYPED_TWICE, prints="ada"),
+    Rule("README.md", "martlet run", serves=True),
+    Rule("README.md", "curl -d username=ada", status=200, prints='"access_token":"mat_'),
+    Rule("README.md", "curl -H 'Authorization: Bearer mat_", status=200, prints='"x-user-id":"usr_'),
+    Rule("README.md", "curl -d refresh_token=", status=200, prints='"refresh_token":"mrt_'),
+    Rule("README.md", "martlet explain", prints="X-User-Id"),
+    Rule("config.yaml", "martlet run", serves=True),
+    Rule("config.yaml", "curl -i http://127.0.0.1:8080/public/hello", status=200),
+    Rule("config.yaml", "curl -i http://127.0.0.1:8080/v1/orders", status=401, prints="credential_missing"),
+    Rule("config.yaml", "curl -i http://127.0.0.1:9901/readyz", status=200, prints='"status"'),
+    Rule("config.yaml", "martlet check", prints="ok"),
+    Rule("config.yaml", "kill -HUP"),
+    Rule("Accounts.md", "sqlite3 martlet.db"),
+    Rule("Benchmarks.md", "make bench", excuse="takes minutes to half an hour, and is worth something on an idle machine alone"),
+    Rule("Benchmarks.md", "make floods", excuse="takes a minute to half an hour, and is a step of its own in .ci/run"),
+    Rule("Benchmarks.md", "make load", asks=True, prints="requests in"),
+    Rule("Benchmarks.md", "valgrind", excuse="a release build under callgrind; Tests/Counts runs one so"),
+    Rule("Benchmarks.md", "callgrind_annotate", excuse="reads what the command before it would have written"),
+    Rule("Operations.md", "martlet init", is_apart=True),
+    Rule("Operations.md", "martlet check --config config.yaml --online", prints="ok"),
+    Rule("Operations.md", "martlet check --config", prints="ok"),
+    Rule("Operations.md", "martlet run", serves=True),
+    Rule("Operations.md", "martlet explain --path", prints="forwarded"),
+    Rule("Operations.md", "martlet explain --url https://api.example.com/v1/orders --method POST", code=1, prints="401"),
+    Rule("Operations.md", "martlet explain --url https://api.example.com/v1/orders --as caller.json", prints='"forwarded"'),
+    Rule("Operations.md", "mv martlet.new"),
+    Rule("Operations.md", "systemctl", excuse="asks systemd, which this machine need not have; TakeoverTests sends the signal"),
+    Rule("Operations.md", "martlet user add alice", given=TYPED_TWICE, prints="alice"),
+    Rule("Operations.md", "martlet user passwd alice"),
+    Rule("Operations.md", "martlet user disable alice"),
+    Rule("Operations.md", "martlet user list", prints="alice\tdisabled"),
+    Rule("SigningIn.md", "martlet simulate apple", serves=True),
+    Rule("SigningIn.md", "curl -s -H 'Content-Type: application/json'", status=200, prints="identity_token"),
+    Rule("SigningIn.md", "curl -i -H 'Content-Type: application/json'", status=200, prints='"access_token":"mat_'),
+    Rule("WeChat.md", "martlet simulate wechat", serves=True),
+    Rule("Password.md", "curl -d 'username=alice'", status=200, prints='"access_token":"mat_'),
+    Rule("WeChat.md", "curl -d app=ios", status=200, prints='"provider":"wechat"'),
+]
+
+
+@dataclasses.dataclass(frozen=True)
+class Excuse:
+    """A block that is neither typed nor checked, by the beginning of its text."""
+
+    page: str
+    language: str
+    start: str
+    reason: str
+
+
+EXCUSES = [
+    Excuse("README.md", "swift", "public import", "ReadmeTests compiles it"),
+    Excuse("Operations.md", "ini", "# martlet.socket", "systemd's; SocketActivationTests passes sockets as it does"),
+    Excuse("Operations.md", "ini", "[Unit]", "systemd's"),
+    Excuse("Operations.md", "dockerfile", "FROM debian", "needs a container engine and a registry"),
+    Excuse("Operations.md", "yaml", "readinessProbe", "Kubernetes's, no configuration of the gateway"),
+    Excuse("WebSocket.md", "js", "socket.onclose", "a browser's; needs functions of the reader's page"),
+    Excuse("WritingAProvider.md", "swift", "public import", "GuideTests compiles it"),
+    Excuse("WritingAProvider.md", "swift", "import", "GuideTests compiles it"),
+    Excuse("WritingAProvider.md", "yaml", "version: 1", "of a provider that the reader writes; GuideTests checks it"),
+]
+
+# Pages whose commands need more of a gateway than the first configuration on them has, or which show none.
+SETTINGS = {
+    "Benchmarks.md": "config.yaml",
+    "Operations.md": "users",
+}
+# Users and files that pages take for granted.
+USERS = {"Password.md": "Alice"}
+CALLER = '{ "provider": "apple", "claims": { "email": "ada@example.com", "email_verified": true } }\n'

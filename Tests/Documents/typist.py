@@ -1,0 +1,221 @@
+"""Types what one page shows, in a folder of its own, and says what came of it."""
+
+import contextlib
+import json
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import socket
+import sqlite3
+import subprocess
+import tempfile
+
+import configurations
+import rules
+import standins
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# curl says with which status it was answered on standard error, where no pipe of the page takes it.
+CURL = '#!/bin/sh\nexec {curl} -sS --max-time 20 -w "%{{stderr}}\\nstatus %{{http_code}}\\n" "$@"\n'
+USERS_CONFIGURATION = """version: 1
+accounts: { url: "sqlite:martlet.db" }
+providers:
+  password: { kind: password, users: accounts }
+  apple: { kind: apple, audiences: [com.example.app] }
+upstreams: { api: { endpoints: ["builtin:echo"] } }
+routes: [{ name: all, match: { path: /** }, auth: { providers: [apple, password] }, upstream: api }]
+"""
+
+
+class Mistake(Exception):
+    """What a page shows is not so."""
+
+
+class Typist:
+    """One page: its folder, the gateway that runs there, and the tokens that it was given."""
+
+    def __init__(self, page, binary, simulators, pair, folder, upstream):
+        self.page, self.binary, self.simulators, self.pair, self.folder = page, binary, simulators, pair, folder
+        self.ports = standins.Ports(
+            standins.free_port(), standins.free_port(), upstream, simulators.apple, simulators.wechat)
+        self.gateway = None
+        self.others = []
+        self.tokens = {}
+        self.make_folder()
+
+    @property
+    def name(self):
+        return self.page.rsplit("/", 1)[-1]
+
+    def make_folder(self):
+        tools = self.folder / "bin"
+        tools.mkdir(parents=True)
+        (tools / "martlet").symlink_to(self.binary)
+        (tools / "curl").write_text(CURL.format(curl=shutil.which("curl")))
+        (tools / "curl").chmod(0o755)
+        self.environment = os.environ | {
+            "PATH": f"{tools}:{os.environ['PATH']}", "MARTLET_EXECUTABLE": str(self.binary), "SWIFT_BACKTRACE": "enable=no"}
+        (self.folder / "token.txt").write_text(self.simulators.identity_token() + "\n")
+        (self.folder / "file").write_text(rules.PASSWORD + " two\n")
+        (self.folder / "caller.json").write_text(rules.CALLER)
+        shutil.copy(self.binary, self.folder / "martlet.new")
+
+    def configure(self, text):
+        """Writes what the page's commands run with."""
+        whole = configurations.complete(text)
+        configurations.make_files(whole, self.folder, self.pair, "the-phone-app-s-secret")
+        (self.folder / "config.yaml").write_text(configurations.localized(whole, self.ports))
+
+    def prepare(self, found):
+        """The configuration that the page's commands are about, with the users that it takes for granted."""
+        setting = rules.SETTINGS.get(self.name)
+        if setting:
+            self.configure(USERS_CONFIGURATION if setting == "users" else (ROOT / setting).read_text())
+        else:
+            self.configure(next(block.text for block in found if block.language == "yaml"))
+        if user := rules.USERS.get(self.name):
+            self.run(f"martlet user add {user}", given=rules.TYPED_TWICE)
+
+    def run(self, text, given="", folder=None):
+        return subprocess.run(
+            ["bash", "-c", text], cwd=folder or self.folder, env=self.environment, input=given, capture_output=True, text=True, timeout=120)
+
+    def type(self, command, rule):
+        """Types a command.
+
+        :raises Mistake: when what comes of it is not what the rule says."""
+        text = self.substituted(command.text)
+        if rule.excuse:
+            return look_up(text)
+        if rule.serves:
+            return self.serve(text) if text.startswith("martlet run") else self.serve_beside(text)
+        if (rule.status or rule.asks) and not self.gateway:
+            self.serve("martlet run")
+        done = self.run(text, rule.given, tempfile.mkdtemp(dir=self.folder) if rule.is_apart else None)
+        said = done.stdout + done.stderr
+        if done.returncode != rule.code:
+            raise Mistake(f"ended with {done.returncode}, not {rule.code}: {said.strip()[-500:]}")
+        if rule.status and f"status {rule.status}" not in done.stderr:
+            raise Mistake(f"was not answered {rule.status}: {said.strip()[-500:]}")
+        if rule.prints not in said:
+            raise Mistake(f"did not print {rule.prints!r}: {said.strip()[-500:]}")
+        self.remember(done.stdout)
+
+    def substituted(self, text):
+        """The command with the ports of this run, and with what a reader would put where the page has dots."""
+        text = configurations.local_addresses(text, self.ports)
+        if "…" in text and self.gateway:
+            text = text.replace("kill -HUP …", f"kill -HUP {self.gateway.pid}")
+        for prefix in ("mat_", "mrt_"):
+            if prefix + "…" in text:
+                text = text.replace(prefix + "…", self.token(prefix))
+        if '"TOKEN"' in text:
+            text = text.replace("TOKEN", self.tokens["TOKEN"])
+        if "0xyxyegn7qDwQ9uAqQPnucDyLWeLY2Ck" in text:
+            text = text.replace("0xyxyegn7qDwQ9uAqQPnucDyLWeLY2Ck", self.simulators.code())
+        if text.startswith("make "):
+            text = text.replace("token.txt", str(self.folder / "token.txt")).replace("make ", f"make -C {ROOT} ", 1)
+            text = text.replace("50000", "300").replace("--duration 60", "--duration 2")
+        text = text.replace("/usr/local/bin", str(self.folder / "bin"))
+        if "…" in text:
+            raise Mistake("has dots that nothing is known for")
+        return text
+
+    def token(self, prefix):
+        """A token of the last login; of a login with Apple where the page showed none."""
+        if prefix not in self.tokens:
+            url = f"http://127.0.0.1:{self.ports.gateway}/auth/login/apple"
+            self.remember(json.dumps(standins.post(url, {"identity_token": self.simulators.identity_token()})))
+        return self.tokens[prefix]
+
+    def remember(self, said):
+        self.tokens |= {found[:4]: found for found in re.findall(r"\b(?:mat|mrt)_[\w-]{40,}", said)}
+        self.tokens |= {"TOKEN": found for found in re.findall(r'"identity_token": *"([\w.-]+)"', said)}
+
+    def serve(self, text):
+        """Starts a gateway, or starts it again, and waits until it is ready."""
+        if self.gateway:
+            standins.finish(self.gateway)
+        self.gateway, log = self.start(text)
+        standins.wait_until(text, self.is_ready, self.gateway, log)
+
+    def serve_beside(self, text):
+        """Starts another server of ours, and waits until it listens."""
+        process, log = self.start(text)
+        self.others.append(process)
+        port = int(re.search(r"127\.0\.0\.1:(\d+)", text).group(1))
+        standins.wait_until(text, lambda: standins.accepts(port), process, log)
+
+    def start(self, text):
+        log = self.folder / "served.log"
+        with open(log, "ab") as output:
+            process = subprocess.Popen(
+                shlex.split(text), cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                executable=self.binary)
+        return process, log
+
+    def is_ready(self):
+        return self.run(f"martlet health --address 127.0.0.1:{self.ports.admin}").returncode == 0
+
+    def send(self, block):
+        """Sends a request that a page shows in bytes.
+
+        :raises Mistake: when the answer is neither 200 nor 101."""
+        if not self.gateway:
+            self.serve("martlet run")
+        request = self.substituted(block.text).replace("\n", "\r\n") + "\r\n"
+        with socket.create_connection(("127.0.0.1", self.ports.gateway), timeout=20) as connection:
+            connection.sendall(request.encode())
+            answer = connection.recv(4096)
+        if answer[9:12] not in (b"200", b"101"):
+            raise Mistake(f"was answered {answer[:200]!r}")
+
+    def query(self, block):
+        """Runs SQL on the page's account store.
+
+        :raises Mistake: when SQLite does not take it."""
+        if not self.gateway:
+            self.serve("martlet run")
+        with contextlib.closing(sqlite3.connect(self.folder / "martlet.db")) as connection:
+            try:
+                connection.executescript("PRAGMA foreign_keys = ON;\n" + block.text)
+            except sqlite3.Error as error:
+                raise Mistake(str(error)) from None
+
+    def close(self):
+        for process in filter(None, [self.gateway, *self.others]):
+            standins.finish(process)
+        self.gateway, self.others = None, []
+
+
+def look_up(text):
+    """What can be said of a command that is not typed: a target of make is there, and so are its script's options.
+
+    :raises Mistake: when they are not."""
+    if not text.startswith("make "):
+        return
+    done = subprocess.run(["bash", "-c", text.replace("make ", "make -n ", 1)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Mistake(f"make does not know it: {done.stderr.strip()}")
+    words = shlex.split(done.stdout.strip().splitlines()[-1].split("make[")[0] or "true")
+    script = next((ROOT / word for word in words if word.startswith("Tests/")), None)
+    options = {word for word in words if word.startswith("--")}
+    if script and options:
+        known = subprocess.run([script, "--help"], capture_output=True, text=True).stdout
+        if missing := sorted(option for option in options if option not in known):
+            raise Mistake(f"{script.name} has no {', '.join(missing)}")
+
+
+def check(block, binary, pair, folder):
+    """Completes a configuration and has the gateway check it.
+
+    :raises Mistake: when it finds anything."""
+    whole = configurations.complete(block.text)
+    configurations.make_files(whole, folder, pair, "0123456789abcdef0123456789abcdef")
+    (folder / "config.yaml").write_text(whole)
+    done = subprocess.run([binary, "check", "--config", "config.yaml"], cwd=folder, capture_output=True, text=True, timeout=60)
+    said = done.stdout + done.stderr
+    if done.returncode != 0 or "warning:" in said:
+        raise Mistake(f"is not accepted as it is: {said.strip()[-800:]}")

@@ -1,0 +1,274 @@
+"""What is tried while a flood goes on: one request of each kind again and again, each over a connection of its own."""
+
+import asyncio
+import base64
+import collections
+import itertools
+import json
+import ssl
+import statistics
+import time
+
+from stage import BASIC_USERS, COOLDOWN, PASSWORD
+
+TIMEOUT = 10
+FORM = "application/x-www-form-urlencoded"
+
+
+class Refused(Exception):
+    """An answer that is not the expected one; the text is what the table shows."""
+
+
+class Client:
+    """Asks one gateway, and says how long each answer took."""
+
+    def __init__(self, gateway, issuer):
+        self.gateway, self.issuer = gateway, issuer
+        self.numbers = itertools.count()
+        self.tls = ssl.create_default_context()
+        self.tls.check_hostname, self.tls.verify_mode = False, ssl.CERT_NONE
+
+    async def ask(self, method, path, body=None, authorization=None, secure=False):
+        """:returns: the body of a 200 and the seconds that it took, with the connection that it came over."""
+        lines = [f"{method} {path} HTTP/1.1", "Host: api.example.com", "Connection: close"]
+        if authorization:
+            lines.append(f"Authorization: {authorization}")
+        if body is not None:
+            lines += [f"Content-Type: {'application/json' if body.startswith('{') else FORM}", f"Content-Length: {len(body)}"]
+        request = ("\r\n".join(lines) + "\r\n\r\n" + (body or "")).encode()
+        started = time.perf_counter()
+        port = self.gateway.tls if secure else self.gateway.port
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=self.tls if secure else None)
+        try:
+            writer.write(request)
+            answer = await reader.read()
+            took = time.perf_counter() - started
+        finally:
+            writer.transport.abort()
+        status = answer[9:12].decode(errors="replace")
+        if status != "200":
+            raise Refused(status or "closed")
+        return answer.split(b"\r\n\r\n", 1)[1], took
+
+    async def login(self, provider, body):
+        said, took = await self.ask("POST", f"/auth/login/{provider}", body)
+        return json.loads(said), took
+
+    async def route(self, authorization, path="/v1/orders"):
+        return (await self.ask("GET", path, authorization=authorization))[1]
+
+
+class AppleLogin:
+    """A nonce, and a login with a token that has it."""
+
+    name, interval = "Apple login", 0.15
+
+    async def prepare(self, client):
+        """What has to be there before the first request."""
+
+    async def once(self, client):
+        said, first = await client.ask("POST", "/auth/nonce", "")
+        nonce = json.loads(said)["nonce"]
+        token = client.issuer.token("login", nonce=nonce)
+        _, second = await client.login("apple", json.dumps({"identity_token": token, "nonce": nonce}))
+        return first + second
+
+
+class WeChatLogin(AppleLogin):
+    """A login with a code that nobody has used."""
+
+    name, interval = "WeChat login", 0.15
+
+    async def once(self, client):
+        code = f"good{next(client.numbers)}x{time.time_ns()}"
+        return (await client.login("wechat", f"app=ios&code={code}"))[1]
+
+
+class PasswordLogin(AppleLogin):
+    name, interval = "password login", 0.18
+
+    async def once(self, client):
+        return (await client.login("password", json.dumps({"username": "login", "password": PASSWORD})))[1]
+
+
+class Basic(AppleLogin):
+    """Name and password on a route, of one user after the other."""
+
+    name, interval = "Basic", 0.18
+
+    async def once(self, client):
+        user = BASIC_USERS[next(client.numbers) % len(BASIC_USERS)]
+        return await client.route("Basic " + base64.b64encode(f"{user}:{PASSWORD}".encode()).decode())
+
+
+class Refresh:
+    """Several sessions in turn: one may be refreshed 16 times in half a minute."""
+
+    name, interval = "refresh", 0.15
+
+    async def prepare(self, client):
+        self.tokens = collections.deque()
+        for number in range(24):
+            said, _ = await client.login("apple", json.dumps({"identity_token": client.issuer.token(f"refresh{number}")}))
+            self.tokens.append(said["refresh_token"])
+
+    async def once(self, client):
+        self.tokens.rotate()
+        said, took = await client.ask("POST", "/auth/refresh", json.dumps({"refresh_token": self.tokens[0]}))
+        self.tokens[0] = json.loads(said)["refresh_token"]
+        return took
+
+
+class Session:
+    """A token of the gateway's own, on a route."""
+
+    name, interval = "session", 0.15
+
+    async def prepare(self, client):
+        said, _ = await client.login("apple", json.dumps({"identity_token": client.issuer.token("session")}))
+        self.token = said["access_token"]
+
+    async def once(self, client):
+        return await client.route("Bearer " + self.token)
+
+
+class KnownKey(AppleLogin):
+    """A token of Apple's that no loop has seen, under a key that all know."""
+
+    name, interval = "known key", 0.15
+
+    async def once(self, client):
+        return await client.route("Bearer " + client.issuer.token("bearer", jti=next(client.numbers)))
+
+
+class NewKey(AppleLogin):
+    """The issuer publishes a key under a new id, and a token of it comes once a fetch is permitted again."""
+
+    name, interval = "new key", COOLDOWN + 0.1
+
+    async def once(self, client):
+        sign = client.issuer.rotate()
+        await asyncio.sleep(COOLDOWN + 0.05)
+        return await client.route("Bearer " + sign("bearer"))
+
+
+class Public(AppleLogin):
+    name, interval = "public", 0.15
+
+    async def once(self, client):
+        return await client.route(None, "/public/hello")
+
+
+class Handshake(AppleLogin):
+    """A new TLS connection, and a request to the public route over it."""
+
+    name, interval = "TLS", 0.15
+
+    async def once(self, client):
+        return (await client.ask("GET", "/public/hello", secure=True))[1]
+
+
+KINDS = [AppleLogin, WeChatLogin, PasswordLogin, Basic, Refresh, Session, KnownKey, NewKey, Public, Handshake]
+
+
+class Results:
+    """What came of one kind in one phase: latencies in seconds, and the reasons of those that failed."""
+
+    def __init__(self):
+        self.latencies, self.failures = [], {}
+
+    def failed(self, reason):
+        self.failures[reason] = self.failures.get(reason, 0) + 1
+
+    @property
+    def count(self):
+        return len(self.latencies) + sum(self.failures.values())
+
+    @property
+    def success(self):
+        return len(self.latencies) / self.count if self.count else 0.0
+
+    def percentile(self, share):
+        """In milliseconds; None when nothing succeeded."""
+        if not self.latencies:
+            return None
+        ordered = sorted(self.latencies)
+        return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000
+
+    def facts(self):
+        return {"count": self.count, "success": round(self.success, 4), "failures": self.failures,
+                "median_ms": rounded(self.percentile(0.5)), "p99_ms": rounded(self.percentile(0.99))}
+
+
+class Rounds(Results):
+    """The same over the rounds of a phase."""
+
+    def __init__(self, rounds):
+        super().__init__()
+        self.rounds = rounds
+        for one in rounds:
+            self.latencies += one.latencies
+            for reason, count in one.failures.items():
+                self.failures[reason] = self.failures.get(reason, 0) + count
+
+    def percentile(self, share):
+        """The median over the rounds: one of them may have met a stall of the machine."""
+        found = [value for one in self.rounds if (value := one.percentile(share)) is not None]
+        return statistics.median(found) if found else None
+
+
+def joined(rounds):
+    """The results of all rounds, by the names of the kinds."""
+    return {kind: Rounds([one[kind] for one in rounds]) for kind in rounds[0]}
+
+
+def rounded(value):
+    return None if value is None else round(value, 2)
+
+
+class Probes:
+    """All kinds, for one gateway."""
+
+    def __init__(self, gateway, issuer):
+        self.client = Client(gateway, issuer)
+        self.kinds = [kind() for kind in KINDS]
+
+    async def prepare(self):
+        """Logs in what needs it, and asks each kind once.
+
+        :returns: the results by the names of the kinds.
+        :raises Refused: when one is refused, so that what follows would measure nothing."""
+        results = {kind.name: Results() for kind in self.kinds}
+        for kind in self.kinds:
+            try:
+                await asyncio.wait_for(kind.prepare(self.client), TIMEOUT)
+                results[kind.name].latencies.append(await asyncio.wait_for(kind.once(self.client), TIMEOUT))
+            except (Refused, OSError, TimeoutError) as error:
+                raise Refused(f"{kind.name} does not work before any flood: {error!r}") from None
+        return results
+
+    async def run(self, seconds):
+        """Asks for a while.
+
+        :returns: the results by the names of the kinds."""
+        results = {kind.name: Results() for kind in self.kinds}
+        await asyncio.gather(*(
+            self.repeat(kind, results[kind.name], seconds, place / len(self.kinds)) for place, kind in enumerate(self.kinds)))
+        return results
+
+    async def repeat(self, kind, results, seconds, phase):
+        """One kind at its interval; kinds do not begin in step. Each is asked twice at least, however short the phase."""
+        began = time.perf_counter()
+        turn = phase
+        while turn * kind.interval < seconds or results.count < 2:
+            await asyncio.sleep(began + turn * kind.interval - time.perf_counter())
+            try:
+                results.latencies.append(await asyncio.wait_for(kind.once(self.client), TIMEOUT))
+            except Refused as error:
+                results.failed(str(error))
+            except TimeoutError:
+                results.failed("timeout")
+            except OSError as error:
+                results.failed(type(error).__name__)
+            # A request that took longer than the interval delays the next one; those it missed are not made up for.
+            turn = max(turn + 1, (time.perf_counter() - began) / kind.interval)

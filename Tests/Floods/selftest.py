@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Tests of what decides who felt a flood, and of what the flooder sends. No gateway is needed."""
+
+import base64
+import json
+import pathlib
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+
+import floods
+import probes
+import report
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def results(latencies, failures=0):
+    made = probes.Results()
+    made.latencies = [one / 1000 for one in latencies]
+    if failures:
+        made.failures["503"] = failures
+    return made
+
+
+def row(before, half, full, mode="same", own=()):
+    flood = floods.Flood("flood", b"", own=own)
+    phases = {"before": {"kind": before}, "half": {"kind": half}, "full": {"kind": full}}
+    return report.Row(flood, mode, "memory", phases, {}, {})
+
+
+class Judging(unittest.TestCase):
+    quiet, slow, lost = results([1] * 99 + [9]), results([1] * 90 + [30] * 10), results([1] * 8, failures=2)
+
+    def test_who_loses_a_tenth_of_its_successes_felt_it(self):
+        self.assertEqual(row(self.quiet, self.quiet, self.quiet).findings(5), {})
+        self.assertEqual(row(self.quiet, self.quiet, self.lost).findings(5), {"kind": "success"})
+        self.assertEqual(row(self.quiet, self.lost, self.quiet).findings(5), {"kind": "success"})
+
+    def test_a_p99_counts_at_half_the_rate_and_beyond_the_floor(self):
+        self.assertEqual(row(self.quiet, self.slow, self.quiet).findings(5), {"kind": "p99"})
+        self.assertEqual(row(self.quiet, self.slow, self.quiet).findings(25), {})
+        self.assertEqual(row(self.quiet, self.quiet, self.slow).findings(5), {})
+
+    def test_a_stall_in_one_round_is_not_taken_for_a_flood(self):
+        stalled = probes.joined([{"kind": one} for one in (self.quiet, results([1] * 90 + [300] * 10), self.quiet)])["kind"]
+        self.assertEqual(stalled.count, 300)
+        self.assertEqual(row(self.quiet, stalled, self.quiet).findings(5), {})
+        slow = probes.joined([{"kind": one} for one in (self.slow, self.quiet, self.slow)])["kind"]
+        self.assertEqual(row(self.quiet, slow, self.quiet).findings(5), {"kind": "p99"})
+
+    def test_a_kind_may_feel_its_own_flood_from_its_own_address_alone(self):
+        self.assertEqual(row(self.quiet, self.lost, self.lost, own=("kind",)).findings(5), {})
+        self.assertEqual(row(self.quiet, self.lost, self.lost, mode="other", own=("kind",)).findings(5), {"kind": "success"})
+
+
+class Flooder(unittest.TestCase):
+    """Against a socket that reads and never answers."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.program = pathlib.Path(cls.folder.name) / "flooder"
+        subprocess.run(["gcc", "-O2", "-o", cls.program, HERE / "flooder.c"], check=True)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.folder.cleanup()
+
+    def sent(self, template, *options):
+        """What one connection gets."""
+        path = pathlib.Path(self.folder.name) / "template"
+        path.write_bytes(template)
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            command = [self.program, "--port", listener.getsockname()[1], "--template", path, "--seconds", 0.3, *options]
+            flooder = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE)
+            connection, _ = listener.accept()
+            received = b""
+            while part := receive(connection):
+                received += part
+            connection.close()
+            return received, json.loads(flooder.communicate()[0])
+
+    def flood(self, name):
+        return next(flood for flood in floods.floods() if flood.name == name)
+
+    def test_requests_differ_in_what_is_filled_in_and_in_nothing_else(self):
+        template = self.flood("WeChat code").template(names_address=True)
+        received, said = self.sent(template, "--connections", 1, "--depth", 4)
+        requests = received.split(b"POST ")[1:]
+        self.assertEqual((len(requests), len(set(requests)), said["sent"]), (4, 4, 4))
+        self.assertEqual({len(one) + 5 for one in requests}, {len(template)})
+        for one in requests:
+            self.assertRegex(one, rb"\r\nX-Forwarded-For: 100\.1\d\d\.1\d\d\.1\d\d\r\n(?s:.*)app=ios&code=bad[0-9A-Za-z]{20}$")
+
+    def test_a_token_of_an_unknown_key_is_a_token(self):
+        received, _ = self.sent(self.flood("unknown key").template(False), "--connections", 1, "--depth", 2)
+        headers = [json.loads(decoded(part)) for part in re.findall(rb"Bearer ([\w-]+)\.", received)]
+        self.assertEqual({one["alg"] for one in headers}, {"RS256"})
+        self.assertEqual(len({one["kid"] for one in headers}), 2)
+
+    def test_basic_credentials_have_users_of_their_own(self):
+        received, _ = self.sent(self.flood("wrong Basic").template(False), "--connections", 1, "--depth", 2)
+        pairs = [decoded(part) for part in re.findall(rb"Basic ([\w+/=]+)", received)]
+        self.assertEqual(len(set(pairs)), 2)
+        for pair in pairs:
+            self.assertRegex(pair, rb"^flood[a-z]{13}:wrong pass$")
+
+    def test_tokens_have_the_length_of_the_gateways_own(self):
+        for name, prefix, length in (("unknown mat_", b"mat_", 75), ("wrong refresh", b"mrt_", 86)):
+            received, _ = self.sent(self.flood(name).template(False), "--connections", 1, "--depth", 2)
+            # Nothing is between a body and the next request.
+            tokens = re.findall(prefix + rb"[\w-]+", received.replace(b"POST ", b" POST "))
+            self.assertEqual((len(set(tokens)), {len(one) for one in tokens}), (2, {4 + length}))
+
+    def test_what_is_held_is_sent_once_and_never_ended(self):
+        received, said = self.sent(self.flood("half head").template(False), "--held", 1, "--trickle")
+        self.assertEqual(received, b"GET /public/x HTTP/1.1\r\nHost: a.test\r\nX-Half: ")
+        self.assertEqual((said["connections"], said["sent"]), (1, 1))
+
+    def test_a_rate_is_kept(self):
+        _, said = self.sent(b"x", "--held", 1, "--churn", "--rate", 10)
+        self.assertLessEqual(said["connections"], 5)
+
+
+def receive(connection):
+    try:
+        return connection.recv(65536)
+    except ConnectionResetError:
+        return b""
+
+
+def decoded(part):
+    return base64.urlsafe_b64decode(part + b"=" * (-len(part) % 4))
+
+
+if __name__ == "__main__":
+    unittest.main(argv=[sys.argv[0], *sys.argv[1:]])

@@ -1,0 +1,188 @@
+"""The processes of a run: the stand-ins, redis-server, and gateways with an account store that has users."""
+
+import json
+import os
+import pathlib
+import resource
+import shutil
+import ssl
+import subprocess
+import sys
+import time
+
+from signing import Issuer, run
+from machine import Failed, free_port, memory
+
+HERE = pathlib.Path(__file__).resolve().parent
+PASSWORD = "correct horse battery staple"
+# A Basic credential that was right is not looked at again for ten seconds, so it takes several users to have it judged.
+BASIC_USERS = [f"basic{number}" for number in range(24)]
+USERS = ["login", *BASIC_USERS]
+COOLDOWN = 0.1
+CONFIGURATION = """version: 1
+server:
+  listen:
+    - address: "127.0.0.1:{port}"
+    - {{ address: "127.0.0.1:{tls}", tls: {{ certificate_file: cert.pem, key_file: key.pem }} }}
+  trusted_proxies: [127.0.0.1/32]
+admin: {{ address: "127.0.0.1:{admin}" }}
+log: {{ level: error, format: json }}
+store: {{ url: "{store}" }}
+accounts: {{ url: "sqlite:accounts.db" }}
+jwks: {{ unknown_kid_cooldown: {cooldown}ms }}
+providers:
+  apple: {{ kind: apple, audiences: [com.example.app], jwks_url: "http://127.0.0.1:{keys}/auth/keys" }}
+  wechat:
+    kind: wechat
+    base_url: "http://127.0.0.1:{wechat}"
+    apps: {{ ios: {{ variant: mobile, app_id: wx0000000000000001, app_secret: 0123456789abcdef0123456789abcdef }} }}
+  password: {{ kind: password, users: accounts }}
+upstreams: {{ up: {{ endpoints: ["http://127.0.0.1:{upstream}"] }} }}
+routes:
+  - {{ name: public, match: {{ path: "/public/**" }}, auth: none, upstream: up }}
+  - {{ name: api, match: {{ path: "/v1/**" }}, auth: {{ providers: [apple, wechat, password] }}, upstream: up }}
+"""
+
+
+def wait_for(what, is_ready, process, log=None, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and process.poll() is None:
+        if is_ready():
+            return
+        time.sleep(0.02)
+    said = pathlib.Path(log).read_text(errors="replace")[-1000:] if log else ""
+    raise Failed(f"{what} does not start {said}")
+
+
+def end(process):
+    process.terminate()
+    try:
+        process.wait(10)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+
+
+class Stage:
+    """What all floods of a run share: a folder, a certificate, the issuer, the stand-ins, the accounts, and maybe Redis."""
+
+    def __init__(self, binary, folder):
+        self.binary, self.folder = binary, folder
+        self.processes = []
+        self.made_gateways, self.gateways = 0, []
+        self.issuer = Issuer(folder)
+        self.make_certificate()
+        self.ports = self.start_standins()
+        self.redis = None
+        self.accounts = self.make_accounts()
+
+    def start(self, command, log):
+        with open(self.folder / log, "ab") as output:
+            process = subprocess.Popen(
+                [str(word) for word in command], cwd=self.folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                env=os.environ | {"SWIFT_BACKTRACE": "enable=no"}, preexec_fn=raise_file_limit)
+        self.processes.append(process)
+        return process
+
+    def stop(self, process):
+        self.processes.remove(process)
+        end(process)
+
+    def close(self):
+        for process in reversed(self.processes):
+            end(process)
+        self.processes = []
+
+    def make_certificate(self):
+        run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
+             "-subj", "/CN=localhost", "-keyout", self.folder / "key.pem", "-out", self.folder / "cert.pem"])
+
+    def start_standins(self):
+        process = self.start([sys.executable, "-B", HERE / "standins.py", self.folder], "standins.log")
+        ports = self.folder / "ports.json"
+        wait_for("the stand-ins", ports.exists, process, self.folder / "standins.log")
+        return json.loads(ports.read_text())
+
+    def start_redis(self):
+        socket = self.folder / "redis.sock"
+        process = self.start(
+            ["redis-server", "--port", "0", "--unixsocket", socket, "--save", "", "--appendonly", "no", "--databases", "1000"],
+            "redis.log")
+        wait_for("redis-server", socket.exists, process, self.folder / "redis.log")
+        self.redis = socket
+
+    def make_accounts(self):
+        """Passwords are hashed once; every gateway begins with a copy."""
+        folder = self.folder / "accounts"
+        folder.mkdir()
+        self.write_configuration(folder, "memory:", [1, 2, 3])
+        for user in USERS:
+            run([self.binary, "user", "add", user, "--config", folder / "config.yaml"], input=PASSWORD + "\n")
+        return folder
+
+    def write_configuration(self, folder, store, ports):
+        for name in ("cert.pem", "key.pem"):
+            shutil.copy(self.folder / name, folder)
+        (folder / "config.yaml").write_text(CONFIGURATION.format(
+            port=ports[0], tls=ports[1], admin=ports[2], store=store, cooldown=int(COOLDOWN * 1000), **self.ports))
+
+    def gateway(self, store):
+        """A gateway that nobody has asked anything; `store` is `memory` or `redis`."""
+        self.made_gateways += 1
+        folder = self.folder / f"gateway{self.made_gateways}"
+        shutil.copytree(self.accounts, folder)
+        if store == "redis" and not self.redis:
+            self.start_redis()
+        url = f"redis+unix://{self.redis}?db={self.made_gateways}" if store == "redis" else "memory:"
+        self.gateways.append(Gateway(self, folder, url))
+        return self.gateways[-1]
+
+    def close_gateways(self):
+        for gateway in list(self.gateways):
+            gateway.close()
+
+
+class Gateway:
+    """One running gateway."""
+
+    def __init__(self, stage, folder, store):
+        self.stage, self.folder = stage, folder
+        self.port, self.tls, self.admin = free_port(), free_port(), free_port()
+        stage.write_configuration(folder, store, [self.port, self.tls, self.admin])
+        self.process = stage.start([stage.binary, "run", "--config", folder / "config.yaml"], folder / "log")
+        wait_for("the gateway", self.is_ready, self.process, folder / "log")
+
+    def is_ready(self):
+        health = subprocess.run(
+            [self.stage.binary, "health", "--address", f"127.0.0.1:{self.admin}"], capture_output=True)
+        return health.returncode == 0
+
+    def size(self):
+        """Resident bytes and open files, or zeros when it has ended."""
+        try:
+            return memory(self.process.pid, "Rss"), len(os.listdir(f"/proc/{self.process.pid}/fd"))
+        except (OSError, Failed):
+            return 0, 0
+
+    def close(self):
+        self.stage.gateways.remove(self)
+        self.stage.stop(self.process)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def raise_file_limit():
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def client_hello():
+    """The first flight of a TLS handshake."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    connection = context.wrap_bio(incoming, outgoing, server_hostname="localhost")
+    try:
+        connection.do_handshake()
+    except ssl.SSLWantReadError:
+        pass
+    return outgoing.read()

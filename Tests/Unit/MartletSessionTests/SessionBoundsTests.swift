@@ -1,0 +1,124 @@
+import MartletCore
+import MartletCrypto
+import MartletJSON
+import MartletProvider
+import MartletSessionTesting
+import Testing
+
+@testable import MartletSession
+
+/// Records that somebody who can write into the store has made: rightly sealed, with instants that no gateway writes.
+@Suite struct SessionBoundsTests {
+    private static let now: Int64 = 1_800_000_000_000
+    private static let strange: [Int64] = [.min, .min + now, -1, now + 3_661 * 86_400_000, .max]
+
+    private let backend = MemorySessions()
+    private let moment = SessionMoment(now: now, idle: 1_000_000, slack: 1)
+    private let lookup = SubjectPlace("usr_ann").tag + [UInt8](repeating: 1, count: 16)
+    private var place: SessionPlace { SessionPlace(lookup: lookup) }
+    private let verifier = [UInt8](repeating: 8, count: 32)
+    private let key = [UInt8](repeating: 2, count: 32)
+
+    private func pair() throws -> TokenPair {
+        try TokenPair(lookup: lookup, verifier: verifier)
+    }
+
+    /// A record with one number changed.
+    private func record(_ member: String? = nil, _ value: Int64 = 0) throws -> SessionRecord {
+        let good = SessionRecord(
+            subject: "usr_ann", provider: "apple", identity: .ann, created: Self.now, ends: Self.now + 1_000_000)
+        var object = try #require(JSON.parse(good.bytes, limits: .init(maximumDepth: 8, maximumBytes: 9999)).object)
+        if let member { object[member] = .integer(value) }
+        return try #require(SessionRecord(JSON.write(object)))
+    }
+
+    /// Files a session as a gateway would.
+    private func insert(_ record: SessionRecord, _ tokens: TokenPair) async throws {
+        let seal = SessionSeal(place)
+        let ends = Self.now + 1_000_000
+        let listing = SessionListing(
+            provider: "apple", created: record.created, addressKey: seal.addressKey(lookup), client: SessionClient())
+        let session = NewSession(
+            subject: SubjectPlace("usr_ann"), place: place, created: Self.now, ends: ends,
+            record: try seal.seal(record, with: Secret(key)), listing: try seal.seal(listing, of: "usr_ann"),
+            providerMark: SessionSeal.providerMark("apple", of: "usr_ann"), verifier: verifier,
+            refreshWrap: try seal.wrap(Secret(key), for: tokens.refresh, expiry: ends),
+            access: AccessWrap(
+                mark: tokens.access.mark, expiry: ends,
+                sealed: try seal.wrap(Secret(key), for: tokens.access, expiry: ends)), note: [],
+            limit: 10)
+        _ = try await backend.insert(session, at: moment)
+    }
+
+    @Test(arguments: ["created", "ends", "auth_time"], strange)
+    func `a record with an instant that none can have is not valid`(member: String, value: Int64) async throws {
+        let tokens = try pair()
+        try await insert(try record(member, value), tokens)
+        let bench = SessionBench(backend: backend, startingAt: Self.now)
+        #expect(await bench.refusal(of: tokens.access.text) == .sessionRecordUnreadable)
+        let refusal = await bench.refusal(ofRefreshing: tokens.refresh.text)
+        #expect(refusal?.code == .sessionRecordUnreadable && refusal?.kind == .invalid)
+        let listed = try await bench.store.list(subject: "usr_ann")
+        #expect(listed.isEmpty == (member == "created"))
+    }
+
+    @Test(arguments: [true, false], strange)
+    func `a repeated pair with an instant that none can have is not valid`(isExpiry: Bool, value: Int64) async throws {
+        let (tokens, next) = (try pair(), try pair())
+        let (ends, seal) = (Self.now + 1_000_000, SessionSeal(place))
+        try await insert(try record(), tokens)
+        let given = SessionPair(
+            access: next.access.secret, accessExpiry: isExpiry ? value : ends, refresh: next.refresh.secret,
+            key: Secret(key), graceEnd: isExpiry || value < Self.now ? ends : value)
+        let rotation = SessionRotation(
+            generation: 0, refreshWrap: try seal.wrap(Secret(key), for: next.refresh, expiry: ends),
+            access: AccessWrap(
+                mark: next.access.mark, expiry: ends,
+                sealed: try seal.wrap(Secret(key), for: next.access, expiry: ends)),
+            grace: SessionRotation.Grace(
+                mark: tokens.refresh.mark, end: ends, sealed: try seal.seal(given, under: tokens.refresh)),
+            note: [])
+        #expect(try await backend.rotate(place, rotation, at: moment) == .done)
+        let bench = SessionBench(backend: backend, startingAt: Self.now)
+        let refusal = await bench.refusal(ofRefreshing: tokens.refresh.text)
+        #expect(refusal?.code == (isExpiry || value > Self.now ? .sessionRecordUnreadable : nil))
+        #expect(await bench.refusal(of: next.access.text) == nil)
+    }
+
+    @Test func `a session whose sealed end is over is not repeated either`() async throws {
+        let (tokens, next) = (try pair(), try pair())
+        let (ends, seal) = (Self.now + 1_000_000, SessionSeal(place))
+        try await insert(try record("ends", Self.now - 1), tokens)
+        let given = SessionPair(
+            access: next.access.secret, accessExpiry: ends, refresh: next.refresh.secret, key: Secret(key),
+            graceEnd: ends)
+        let rotation = SessionRotation(
+            generation: 0, refreshWrap: try seal.wrap(Secret(key), for: next.refresh, expiry: ends),
+            access: AccessWrap(
+                mark: next.access.mark, expiry: ends,
+                sealed: try seal.wrap(Secret(key), for: next.access, expiry: ends)),
+            grace: SessionRotation.Grace(
+                mark: tokens.refresh.mark, end: ends, sealed: try seal.seal(given, under: tokens.refresh)),
+            note: [])
+        #expect(try await backend.rotate(place, rotation, at: moment) == .done)
+        let bench = SessionBench(backend: backend, startingAt: Self.now)
+        #expect(await bench.refusal(ofRefreshing: tokens.refresh.text)?.code == .sessionUnknown)
+    }
+
+    @Test(arguments: strange) func `a provider's strange instant does not spoil its session`(value: Int64) async throws
+    {
+        let bench = SessionBench(backend: backend, startingAt: Self.now)
+        let identity = Identity(
+            providerSubject: "1", issuer: "i", claims: [:], authTime: UnixTime(seconds: value),
+            issuedAt: UnixTime(seconds: value), expiresAt: UnixTime(seconds: value))
+        let tokens = try await bench.store.create(
+            subject: "usr_ann", provider: "apple", identity: identity, client: SessionClient())
+        #expect(await bench.refusal(of: tokens.accessToken) == nil)
+    }
+
+    @Test(arguments: [
+        (Int64.max, Int64.min, Int64.max), (.min, .max, .min), (-2, .max, .min), (0, .min, .max), (7, 5, 2),
+    ]) func `a difference saturates`(later: Int64, earlier: Int64, difference: Int64) {
+        #expect(later.since(earlier) == difference)
+    }
+}
