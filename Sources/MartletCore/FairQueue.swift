@@ -16,16 +16,25 @@ public struct WorkOwner: Hashable, Sendable {
 ///
 /// Groups take turns, and within a group its members; what one member has handed in is served in order. When the queue
 /// is full, a group that has less in it than another takes the other's last place.
-struct FairQueue<Element> {
+package struct FairQueue<Element> {
     /// How many elements may wait.
-    struct Limits: Sendable {
+    package struct Limits: Sendable {
         let total: Int
         let group: Int
         let member: Int
+
+        package init(total: Int, group: Int, member: Int) {
+            self.total = total
+            self.group = group
+            self.member = member
+        }
+
+        /// For elements that are bounded elsewhere.
+        package static var none: Limits { Limits(total: .max, group: .max, member: .max) }
     }
 
     /// What became of an element.
-    enum Outcome {
+    package enum Outcome {
         case queued
         /// There is no place for it.
         case refused
@@ -36,9 +45,9 @@ struct FairQueue<Element> {
     private let limits: Limits
     private var groups: [UInt64: FairGroup<Element>] = [:]
     private var turns = FIFO<UInt64>()
-    private(set) var count = 0
+    package private(set) var count = 0
 
-    init(_ limits: Limits) { self.limits = limits }
+    package init(_ limits: Limits) { self.limits = limits }
 
     /// Whether an owner may add one more.
     func hasRoom(for owner: WorkOwner) -> Bool {
@@ -49,7 +58,7 @@ struct FairQueue<Element> {
     }
 
     /// Adds an element, if its owner may have one more.
-    mutating func append(_ element: Element, of owner: WorkOwner) -> Outcome {
+    package mutating func append(_ element: Element, of owner: WorkOwner) -> Outcome {
         guard hasRoom(for: owner) else { return .refused }
         guard count >= limits.total else {
             insert(element, of: owner)
@@ -61,7 +70,7 @@ struct FairQueue<Element> {
     }
 
     /// Takes the element whose turn it is.
-    mutating func popFirst() -> Element? {
+    package mutating func popFirst() -> Element? {
         while let key = turns.popFirst() {
             guard let element = groups[key]?.popFirst() else {
                 groups[key] = nil

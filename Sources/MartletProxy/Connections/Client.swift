@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletIO
 internal import MartletTLS
 
 /// One connection of a client (downstream), or one stream of an HTTP/2 connection.
@@ -49,6 +50,8 @@ struct Client: ~Copyable, SlabElement {
     var security: TLSServerContext?
     /// A thread has the engine.
     var isHandshakeOut = false
+    /// Events of its socket that wait in the ``HandshakeQueue``.
+    var waitingEvents: Readiness = []
     /// The first answer of the handshake has gone out.
     var isHandshakeAnswered = false
     /// Of an HTTP/2 connection.
@@ -135,6 +138,7 @@ struct Client: ~Copyable, SlabElement {
         sentAtCheck = 0
         isDirty = false
         isHandshakeOut = false
+        waitingEvents = []
         isHandshakeAnswered = false
         exchange = -1
         parser = RequestParser(maximumHeadBytes: maximumHeadBytes)

@@ -29,8 +29,14 @@ extension Worker {
 
     /// Something happened on a client's socket.
     mutating func clientEvent(_ token: EventToken, _ readiness: Readiness) {
+        guard clients.holds(token.index, token.generation) else { return }
+        if clients[token.index].phase == .handshake { return wait(token, readiness) }
+        clientIsReady(token, readiness)
+    }
+
+    /// Goes on with a client as far as its socket lets it.
+    mutating func clientIsReady(_ token: EventToken, _ readiness: Readiness) {
         let client = token.index
-        guard clients.holds(client, token.generation) else { return }
         // A tunnel whose one direction was ended hangs up with the other: what came last is still to be read.
         if readiness.has(isTunnel(clients[client].exchange) ? .failed : .broken) { return abandon(client) }
         if readiness.has(.writable), clients[client].exchange >= 0 || !clients[client].output.isEmpty {

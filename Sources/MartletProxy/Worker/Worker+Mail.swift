@@ -18,7 +18,8 @@ extension Worker {
                 guard exchanges.holds(exchange, generation) else { continue }
                 localAnswered(exchange, response)
             case .handshake(let client, let generation, let step):
-                if clients.holds(client, generation) { handshakeWent(client, step) }
+                let token = EventToken(.client, index: client, generation: generation)
+                handshaking.append(.finished(step), of: token, from: network(of: token))
             case .adopt(let next, let sockets): adopt(next, sockets)
             case .resolved(let names): upstreams.resolve(names)
             case .forget:

@@ -9,6 +9,35 @@ internal import MartletTLS
 extension Worker {
     // MARK: TLS
 
+    /// Events of a connection whose handshake is under way wait for its turn among those of its kind.
+    mutating func wait(_ token: EventToken, _ readiness: Readiness) {
+        let isWaiting = clients[token.index].waitingEvents != []
+        clients[token.index].waitingEvents.formUnion(readiness)
+        if !isWaiting { handshaking.append(.events, of: token, from: network(of: token)) }
+    }
+
+    /// Goes on with handshakes, as many as a turn of the loop may take.
+    mutating func goOnShakingHands() {
+        var done = 0
+        while let (token, work) = handshaking.next(after: done) {
+            guard clients.holds(token.index, token.generation) else { continue }
+            done += 1
+            switch work {
+            case .finished(let step): handshakeWent(token.index, step)
+            case .events:
+                let readiness = clients[token.index].waitingEvents
+                clients[token.index].waitingEvents = []
+                clientIsReady(token, readiness)
+            }
+        }
+    }
+
+    /// Where a client is, if it is still there and its address says so.
+    func network(of token: EventToken) -> ClientNetwork? {
+        guard clients.holds(token.index, token.generation) else { return nil }
+        return ClientNetwork(address: clients[token.index].address.bytes)
+    }
+
     /// Bytes of a handshake have come.
     ///
     /// The first answer to a client costs a signature, which would hold up the loop's other connections: a thread
@@ -36,7 +65,7 @@ extension Worker {
         let generation = clients[client].generation
         let deadline = MonotonicTime(nanoseconds: clients[client].deadline)
         // Clients take turns by their networks: many handshakes of one make only that one wait.
-        let owner = ClientNetwork(address: clients[client].address.bytes)?.workOwner ?? .anybody
+        let owner = network(of: token(of: client))?.workOwner ?? .anybody
         handshakes.submit(until: deadline, for: owner) { [mailbox] refusal in
             if refusal == nil { step.run() }
             mailbox.post(.handshake(client: client, generation: generation, step))

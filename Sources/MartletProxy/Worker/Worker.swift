@@ -57,6 +57,8 @@ package struct Worker: ~Copyable {
     let verifier: Verifier
     /// Threads for what a TLS handshake costs.
     let handshakes: WorkPool
+    /// What is to be done for handshakes on this loop.
+    var handshaking = HandshakeQueue()
     let connections: ConnectionLimit
     let accessLog: any AccessLogging
     var logFormat: AccessFormat
@@ -174,13 +176,15 @@ package struct Worker: ~Copyable {
     package mutating func run() {
         while true {
             let idle: Int32 = isQuiet ? watchPatience : min(50, unwatchedPatience)
-            let patience = ready.isEmpty && ownJudge.isIdle ? wheel.wait(now: now, idle: idle) : 0
+            let isIdle = ready.isEmpty && handshaking.isEmpty && ownJudge.isIdle
+            let patience = isIdle ? wheel.wait(now: now, idle: idle) : 0
             let count = poller.wait(milliseconds: patience)
             readClocks()
             // Links first: one that has ended, or says what nobody asked for, is not given another request.
             for index in 0..<count { dispatch(index, ifForLink: true) }
             for index in 0..<count { dispatch(index, ifForLink: false) }
             goOn()
+            if !handshaking.isEmpty { goOnShakingHands() }
             judgeWaiting()
             sweepRevoked()
             watchExchanges()
