@@ -21,13 +21,21 @@ class Row:
     def __init__(self, flood, mode, store, phases, made, sizes):
         self.flood, self.mode, self.store = flood, mode, store
         self.phases, self.made, self.sizes = phases, made, sizes
+        self.repetition = None
 
     def may_feel(self, kind):
         """Whether a kind may be refused: the flood's own one, where both have the same address."""
         return self.mode == "same" and kind in self.flood.own
 
     def findings(self, floor):
-        """The kinds that felt it and should not have, with what they felt."""
+        """The kinds that felt it and should not have, with what they felt: in the row's repetition too, if it has one."""
+        found = self.own_findings(floor)
+        if self.repetition is None:
+            return found
+        again = self.repetition.own_findings(floor)
+        return {kind: reason for kind, reason in found.items() if kind in again}
+
+    def own_findings(self, floor):
         before, found = self.phases["before"], {}
         for kind in before:
             floods = [self.phases[name][kind] for name in ("half", "full") if name in self.phases]

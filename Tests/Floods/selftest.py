@@ -37,6 +37,13 @@ def row(before, half, full, mode="same", own=()):
 class Judging(unittest.TestCase):
     quiet, slow, lost = results([1] * 99 + [9]), results([1] * 90 + [30] * 10), results([1] * 8, failures=2)
 
+    def test_what_a_repetition_does_not_show_again_was_the_machine(self):
+        felt = row(self.quiet, self.slow, self.quiet)
+        felt.repetition = row(self.quiet, self.quiet, self.quiet)
+        self.assertEqual(felt.findings(5), {})
+        felt.repetition = row(self.quiet, self.slow, self.quiet)
+        self.assertEqual(felt.findings(5), {"kind": "p99"})
+
     def test_who_loses_a_tenth_of_its_successes_felt_it(self):
         self.assertEqual(row(self.quiet, self.quiet, self.quiet).findings(5), {})
         self.assertEqual(row(self.quiet, self.quiet, self.lost).findings(5), {"kind": "success"})
