@@ -6,11 +6,13 @@ does. Where a peer has a choice of settings for large bodies there is a candidat
 
 import json
 import os
+import pathlib
 import shutil
 
-from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port, tree
+from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port, run, tree
 from tokens import AUDIENCE
 
+HERE = pathlib.Path(__file__).resolve().parent
 MANY = 1_000_000_000
 NGINX_MODULES = "/usr/lib/nginx/modules"
 
@@ -47,7 +49,7 @@ def nginx_head(folder):
 def start_origin(bench):
     """The upstream of all candidates: answers of several sizes, a sink, an echo of the identity, the issuer's keys."""
     folder = bench.work / "origin"
-    bench.origin = free_port()
+    bench.origin, bench.origin_socket = free_port(), folder / "origin.sock"
     for name, size in {"0k": 0, "64k": 65536, "1m": 1 << 20}.items():
         (folder / "www").mkdir(parents=True, exist_ok=True)
         (folder / "www" / name).write_bytes(b"x" * size)
@@ -61,7 +63,7 @@ events {{ worker_connections 15000; }}
 http {{
   {http} open_file_cache max=100; open_file_cache_valid 1h; sendfile on; tcp_nopush on;
   server {{
-    listen 127.0.0.1:{bench.origin} backlog=4096;
+    listen 127.0.0.1:{bench.origin} backlog=4096; listen unix:{bench.origin_socket} backlog=4096;
     root {folder}/www;
     location = /1k {{ default_type application/json; return 200 '{document}'; }}
     location = /sink {{
@@ -77,7 +79,7 @@ http {{
     return process
 
 
-def nginx(bench, name="nginx", settings="", server="", head="", http=""):
+def nginx(bench, name="nginx", settings="", server="", head="", http="", upstream=None):
     """nginx that passes on; `settings` go into its location, `server` into its servers."""
     key = name.replace(" ", "-").replace(",", "")
     folder = bench.work / key
@@ -89,7 +91,7 @@ def nginx(bench, name="nginx", settings="", server="", head="", http=""):
 events {{ worker_connections 15000; }}
 http {{
   {common} {http}
-  upstream origin {{ server 127.0.0.1:{bench.origin}; keepalive 256; keepalive_requests {MANY}; keepalive_time 24h; }}
+  upstream origin {{ server {upstream or f"127.0.0.1:{bench.origin}"}; keepalive 256; keepalive_requests {MANY}; keepalive_time 24h; }}
   proxy_http_version 1.1;
   server {{
     listen 127.0.0.1:{ports["http"]} backlog=4096; listen 127.0.0.1:{ports["h2c"]} http2; {server} {location}
@@ -106,6 +108,17 @@ http {{
 
 def nginx_unbuffered(bench):
     return nginx(bench, "nginx, unbuffered", "proxy_buffering off; proxy_request_buffering off;")
+
+
+def floor(bench, name="floor", upstream=None):
+    """The least that a proxy can cost: it copies bytes and reads none (`floor.c`)."""
+    program, port = bench.work / "floor", free_port()
+    if not program.exists():
+        run(["gcc", "-O2", "-o", program, HERE / "floor.c"])
+    key = name.replace(" ", "-").replace(",", "")
+    process = bench.processes.start(key, [program, port, upstream or bench.origin], CANDIDATE_CORE)
+    bench.processes.await_port(process, port)
+    return Candidate(name, process, {"http": port})
 
 
 HAPROXY = """
@@ -165,14 +178,14 @@ providers:
   apple: {{ kind: apple, audiences: [{audience}], jwks_url: "http://127.0.0.1:{origin}/keys" }}
 {providers}
 upstreams:
-  origin: {{ endpoints: ["http://127.0.0.1:{origin}"] }}
+  origin: {{ endpoints: ["{endpoint}"] }}
 routes:
 {routes}
 """
 ROUTES = """  - { name: all, match: { path: "/**" }, auth: { providers: [apple] }, upstream: origin }"""
 
 
-def write_martlet(bench, name="Martlet", *, workers=1, more="", providers="", routes=ROUTES):
+def write_martlet(bench, name="Martlet", *, workers=1, more="", providers="", routes=ROUTES, endpoint=None):
     """A configuration of the gateway in a folder of its own: the folder, and its ports."""
     folder = bench.work / name.lower().replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
@@ -180,7 +193,7 @@ def write_martlet(bench, name="Martlet", *, workers=1, more="", providers="", ro
     (folder / "config.yaml").write_text(MARTLET.format(
         port=ports["http"], tls=ports["tls"], admin=ports["admin"], certificate=bench.certificate,
         key=bench.certificate_key, workers=workers, audience=AUDIENCE, origin=bench.origin, more=more,
-        providers=providers, routes=routes))
+        endpoint=endpoint or f"http://127.0.0.1:{bench.origin}", providers=providers, routes=routes))
     return folder, {**ports, "h2c": ports["http"], "h2tls": ports["tls"]}
 
 

@@ -2,6 +2,7 @@
 
 import rows_counts
 import rows_cpu
+import rows_floor
 import rows_latency
 import rows_process
 from machine import Failed, Unavailable
@@ -9,6 +10,7 @@ from row import missed
 
 ALL = {
     "known": rows_cpu.known,
+    "floor": rows_floor.floor,
     "instructions": rows_counts.instructions,
     "session": rows_cpu.session,
     "rotation": rows_cpu.rotation,
