@@ -1,9 +1,9 @@
-# Thin names for the scripts, which work without make too. `make help` lists them.
+# Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
 .PHONY: help run build test unit integration release lint format fuzz counts floods bench load ci clean
 
-help: ## What can be made
+help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
 run: ## Install what is missing, build, start the demo
@@ -16,18 +16,18 @@ build: ## Build the gateway (debug)
 test: ## Install what is missing, build and run every test
 	@./test
 
-unit: ## The rooms' own tests
+unit: ## The unit tests alone
 	@./test unit
 
 integration: ## The black-box tests alone
 	@./test integration
 
-release: ## The optimised binary, with Swift's library inside
+release: ## Build the optimized binary, statically linked with Swift's library
 	@.tools/deps build
 	swift build -c release --static-swift-stdlib --product martlet --scratch-path .build-release
 	@echo "$$(swift build -c release --static-swift-stdlib --scratch-path .build-release --show-bin-path)/martlet"
 
-lint: ## Check format, imports, sizes and what may not be written
+lint: ## Check format, imports, sizes, forbidden constructs, words and pages
 	@Tests/Lint/run
 
 format: ## Rewrite the sources in the house format
@@ -36,20 +36,20 @@ format: ## Rewrite the sources in the house format
 fuzz: ## Fuzz every parser for a minute each (FOR=seconds for longer, TARGET=name for one)
 	@Tests/Fuzz/run --seconds $(or $(FOR),60) $(TARGET)
 
-counts: ## Compare what a request costs, in instructions and allocations, with what is committed (after make release)
+counts: ## Compare a request's instructions and allocations with the committed figures (after make release)
 	@Tests/Counts/run
 
-floods: ## Flood the gateway with what needs no proof: nobody else may feel it (after make release; ARGS=--quick for a minute)
+floods: ## Flood the gateway, and check that other clients are served (after make release; ARGS=--quick)
 	@Tests/Floods/run $(ARGS)
 
-bench: ## Measure beside nginx, HAProxy and the gateways that verify (ARGS=--quick to see that it works)
+bench: ## Measure beside nginx, HAProxy and gateways that verify tokens (ARGS=--quick for a trial run)
 	@Tests/Bench/run $(ARGS)
 
 load: ## A load test with curl, of a demo or of your own gateway (ARGS='--url … --token FILE …')
 	@Tests/Bench/load $(ARGS)
 
-ci: ## What a change has to pass
+ci: ## Run every check that a change has to pass
 	@.ci/run
 
-clean: ## Remove what was built
+clean: ## Remove build products
 	rm -rf .build .build-release .build-fuzz .bench

@@ -54,7 +54,7 @@ let rooms: [Room] = [
     Room(name: "MartletFetch", imports: ["MartletCore", "CCurl"]),
     Room(
         name: "MartletRedis",
-        imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis", "CLinux"]),
+        imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis"]),
     Room(
         name: "MartletProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE"]),
@@ -65,7 +65,7 @@ let rooms: [Room] = [
         ]),
     Room(
         name: "MartletSession",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider", "MartletIO"],
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider"],
         testImports: ["MartletSessionTesting"]),
     Room(
         name: "MartletRouter",
@@ -98,22 +98,34 @@ let rooms: [Room] = [
     Room(
         name: "MartletSignIn",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE",
-            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletProxy", "MartletIO",
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
+            "MartletAccounts", "MartletSession", "MartletProxy", "MartletIO",
         ]),
     Room(
         name: "MartletSimulator",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletProxy"],
         testImports: ["MartletConfig", "MartletProvider", "WeChatProvider"]),
     Room(
+        name: "MartletAdmin",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
+            "MartletProvider", "MartletAccounts", "MartletProxy", "CLinux",
+        ]),
+    Room(
         name: "MartletServer",
         imports: [
-            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS",
-            "MartletIO",
-            "MartletFetch", "MartletRedis", "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter",
-            "MartletProxy", "MartletSignIn", "MartletSimulator", "CLinux",
+            "MartletCore", "MartletConfig", "MartletJOSE", "MartletTLS", "MartletIO", "MartletFetch", "MartletRedis",
+            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletProxy", "MartletSignIn",
+            "MartletAdmin", "CLinux",
         ],
-        testImports: ["BundledProviders", "AppleProvider"]),
+        testImports: ["MartletJSON", "MartletHTTP", "MartletCrypto", "BundledProviders", "AppleProvider"]),
+    Room(
+        name: "MartletCommands",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletIO", "MartletRedis",
+            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletProxy", "MartletSignIn",
+            "MartletSimulator", "MartletAdmin", "MartletServer", "CLinux",
+        ]),
 ]
 
 /// Debian's C libraries, one target each; `CHeadScan` is a header of ours.
@@ -139,7 +151,8 @@ let package = Package(
         + rooms.flatMap(\.targets)
         + [
             .executableTarget(
-                name: "martlet", dependencies: ["MartletServer", "MartletProvider", "BundledProviders"],
+                name: "martlet",
+                dependencies: ["MartletCommands", "MartletServer", "MartletProvider", "BundledProviders"],
                 path: "Sources/martlet",
                 swiftSettings: strict),
             .target(
@@ -153,9 +166,8 @@ let package = Package(
             .testTarget(
                 name: "IntegrationTests",
                 dependencies: [
-                    "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletTLS",
-                    "MartletHTTP2", "MartletIO",
-                    "MartletFetch", "MartletRedis", "MartletProvider", "MartletAccounts", "MartletSession",
+                    "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletTLS", "MartletHTTP2",
+                    "MartletIO", "MartletFetch", "MartletRedis", "MartletProvider", "MartletAccounts", "MartletSession",
                     "MartletSessionTesting",
                 ],
                 path: "Tests/Integration", swiftSettings: strict),

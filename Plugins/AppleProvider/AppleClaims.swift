@@ -2,16 +2,16 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletJSON
 
-/// The claims of an identity token, read the way Apple writes them.
+/// The claims of an identity token, parsed the way Apple writes them.
 struct AppleClaims {
     private static let maximumTimeDigits = 12
     private static let maximumSubjectBytes = 255
-    /// What `real_user_status` may be; any other number counts as "unknown".
+    /// The known values of `real_user_status`; any other number counts as "unknown".
     private static let realUserStatus: ClosedRange<Int64> = 0...2
     private static let realUserUnknown: Int64 = 1
 
     private let payload: JSONObject
-    /// What each member is, in their order: found in one pass, as every check asks for one.
+    /// The claim of each member, in the order of the members: found in one pass, because every check looks one up.
     private let names: [ClaimName?]
 
     init(_ payload: JSONObject) {
@@ -20,33 +20,33 @@ struct AppleClaims {
     }
 
     private func value(_ name: ClaimName) -> JSONValue? {
-        for place in names.indices where names[place] == name { return payload.members[place].value }
+        for index in names.indices where names[index] == name { return payload.members[index].value }
         return nil
     }
 
-    func issuer(among issuers: NonEmpty<Located<String>>) throws(Refusal) -> String {
-        guard let issuer = value(.issuer)?.string else { throw .badIssuer("iss is not a text") }
+    func issuer(among issuers: NonEmpty<Located<String>>) throws(AppleError) -> String {
+        guard let issuer = value(.issuer)?.string else { throw .badIssuer("iss is not a string") }
         guard issuers.contains(where: { issuer.hasSameBytes(as: $0.value) }) else {
             throw .badIssuer("iss is \(shown(issuer))")
         }
         return issuer
     }
 
-    /// The one audience: a text, or a list of exactly one.
-    func audience(among audiences: NonEmpty<Located<String>>) throws(Refusal) -> String {
+    /// The single audience: a string, or a list of exactly one.
+    func audience(among audiences: NonEmpty<Located<String>>) throws(AppleError) -> String {
         var value = value(.audience)
         if let list = value?.array, list.count == 1 { value = list.first }
-        guard let audience = value?.string else { throw .badAudience("aud is neither a text nor a list of one") }
+        guard let audience = value?.string else { throw .badAudience("aud is neither a string nor a list of one") }
         guard audiences.contains(where: { audience.hasSameBytes(as: $0.value) }) else {
             throw .badAudience("aud is \(shown(audience))")
         }
         return audience
     }
 
-    /// An instant: digits only, 12 at most, so that no arithmetic on it can go wrong.
+    /// A time in seconds since 1970: digits only, 12 at most, so that arithmetic on it cannot overflow.
     ///
     /// - Returns: `nil` if the claim is absent.
-    func time(_ name: ClaimName) throws(Refusal) -> UnixTime? {
+    func time(_ name: ClaimName) throws(AppleError) -> UnixTime? {
         guard let value = value(name) else { return nil }
         guard case .number(let number) = value, let seconds = Self.digits(number.text) else {
             throw .badTimes("\(name.rawValue) is not a whole number of seconds")
@@ -66,67 +66,67 @@ struct AppleClaims {
         return number
     }
 
-    func subject() throws(Refusal) -> String {
+    func subject() throws(AppleError) -> String {
         guard let subject = value(.subject)?.string, (1...Self.maximumSubjectBytes).contains(subject.utf8.count) else {
-            throw .badSubject("sub is not a text of 1 to \(Self.maximumSubjectBytes) bytes")
+            throw .badSubject("sub is not a string of 1 to \(Self.maximumSubjectBytes) bytes")
         }
         guard !Self.hasControl(subject) else {
-            throw .badSubject("sub has control characters")
+            throw .badSubject("sub contains control characters")
         }
         return subject
     }
 
-    /// Whether a text has characters of the category Cc, which Unicode has closed: no table of its is asked.
+    /// Whether a string has characters of the category Cc, which Unicode has closed: no table lookup is needed.
     private static func hasControl(_ text: String) -> Bool {
         let bytes = text.utf8Span.span
-        // Mostly there is nothing but printable ASCII, less 0x20 at most 0x5E: no branch for each byte.
-        var greatest: UInt8 = 0
-        for index in bytes.indices { greatest = max(greatest, bytes[index] &- 0x20) }
-        if greatest <= 0x5E { return false }
-        var before: UInt8 = 0
+        // Usually all bytes are printable ASCII, at most 0x5E after subtracting 0x20: no branch for each byte.
+        var maximum: UInt8 = 0
+        for index in bytes.indices { maximum = max(maximum, bytes[index] &- 0x20) }
+        if maximum <= 0x5E { return false }
+        var previous: UInt8 = 0
         for index in bytes.indices {
             let byte = bytes[index]
             // U+0080 to U+009F are C2 80 to C2 9F.
-            if byte < 0x20 || byte == 0x7F || (before == 0xC2 && byte < 0xA0) { return true }
-            before = byte
+            if byte < 0x20 || byte == 0x7F || (previous == 0xC2 && byte < 0xA0) { return true }
+            previous = byte
         }
         return false
     }
 
-    /// A claim that binds the token to what else the client has; `nil` if it is absent.
-    func binding(_ name: ClaimName) throws(Refusal) -> String? {
+    /// A claim that binds the token to a nonce or a code; `nil` if it is absent.
+    func binding(_ name: ClaimName) throws(AppleError) -> String? {
         guard let value = value(name) else { return nil }
-        guard let text = value.string else { throw .badClaim("\(name.rawValue) is not a text") }
+        guard let text = value.string else { throw .badClaim("\(name.rawValue) is not a string") }
         return text
     }
 
-    /// Apple's notifications are signed with the same keys for the same audience; they are no proof of a person.
-    func refuseEvents() throws(Refusal) {
+    /// Apple's notifications are signed with the same keys for the same audience, but do not authenticate a user.
+    func rejectEvents() throws(AppleError) {
         guard value(.events) == nil else { throw .wrongTokenKind("this is a notification, not an identity token") }
     }
 
-    /// The claims as rules and headers see them: booleans are booleans, numbers within their meaning, and without those that
-    /// serve to check the token and say nothing about the person.
-    func normalised() throws(Refusal) -> JSONObject {
+    /// The claims as rules and headers see them: booleans are booleans, numbers are in their defined range, and claims
+    /// that only serve to verify the token are left out.
+    func normalized() throws(AppleError) -> JSONObject {
         var claims: [JSONObject.Member] = []
         claims.reserveCapacity(payload.count)
-        for (place, member) in payload.members.enumerated() {
-            guard let name = names[place] else {
+        for (index, member) in payload.members.enumerated() {
+            guard let name = names[index] else {
                 claims.append(member)
                 continue
             }
             guard !name.isPrivate else { continue }
-            claims.append(JSONObject.Member(name: member.name, value: try normalised(member.value, name)))
+            claims.append(JSONObject.Member(name: member.name, value: try normalized(member.value, name)))
         }
         return JSONObject(members: claims)
     }
 
-    private func normalised(_ value: JSONValue, _ name: ClaimName) throws(Refusal) -> JSONValue {
+    private func normalized(_ value: JSONValue, _ name: ClaimName) throws(AppleError) -> JSONValue {
         switch name {
-        // Apple has also written these as texts.
+        // Apple has also sent these as strings.
         case .emailVerified, .isPrivateEmail, .nonceSupported: return .bool(try boolean(value, name: name.rawValue))
-        case .email, .transferSubject, .organisation:
-            guard case .string = value else { throw .badClaim("\(name.rawValue) is not a text") }
+        case .email, .transferSubject, .organization:
+            guard case .string = value else { throw .badClaim("\(name.rawValue) is not a string") }
             return value
         case .realUserStatus:
             guard let number = value.int64 else { throw .badClaim("real_user_status is not a whole number") }
@@ -135,7 +135,7 @@ struct AppleClaims {
         }
     }
 
-    private func boolean(_ value: JSONValue, name: String) throws(Refusal) -> Bool {
+    private func boolean(_ value: JSONValue, name: String) throws(AppleError) -> Bool {
         switch value {
         case .bool(let value): return value
         case "true": return true
@@ -145,7 +145,7 @@ struct AppleClaims {
     }
 }
 
-/// The claims that mean something here, by what the token calls them.
+/// The claims that the provider knows, by their names in the token.
 enum ClaimName: String, CaseIterable {
     case issuer = "iss"
     case audience = "aud"
@@ -160,20 +160,20 @@ enum ClaimName: String, CaseIterable {
     case isPrivateEmail = "is_private_email"
     case realUserStatus = "real_user_status"
     case transferSubject = "transfer_sub"
-    case organisation = "org_id"
+    case organization = "org_id"
     case notBefore = "nbf"
     case nonce
     case codeHash = "c_hash"
     case accessTokenHash = "at_hash"
     case tokenID = "jti"
 
-    /// The claim of that name, if it is one of them; told by its bytes.
+    /// The claim of that name, if it is known; compared byte by byte.
     init?(_ name: String) {
         guard let claim = Self.allCases.first(where: { $0.rawValue.hasSameBytes(as: name) }) else { return nil }
         self = claim
     }
 
-    /// Whether it serves to check the token and says nothing about the person.
+    /// Whether the claim only serves to verify the token and says nothing about the user.
     var isPrivate: Bool {
         switch self {
         case .nonce, .codeHash, .accessTokenHash, .notBefore, .tokenID: true

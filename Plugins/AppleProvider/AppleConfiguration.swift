@@ -4,45 +4,43 @@ public import MartletJOSE
 
 /// The block of a provider whose `kind` is `apple`.
 public struct AppleConfiguration: ConfigurationDecodable {
-    /// The client ids whose tokens are accepted: bundle ids and Services IDs.
-    ///
-    /// Never empty.
+    /// The client ids whose tokens are accepted, bundle IDs and Services IDs; never empty.
     public let audiences: NonEmpty<Located<String>>
-    /// What `iss` may be, compared byte by byte.
+    /// The accepted values of `iss`, compared byte by byte.
     public let issuers: NonEmpty<Located<String>>
-    /// Where Apple's keys are.
+    /// The URL of Apple's key set.
     public let jwksURL: Located<URLText>
-    /// Where Apple's other endpoints are.
+    /// The base URL of Apple's other endpoints.
     public let baseURL: Located<URLText>
     public let algorithms: Set<SignatureAlgorithm>
-    /// How long after `exp` a token still counts.
+    /// How long after `exp` a token is still accepted.
     public let leeway: Duration
-    /// Of one call to Apple.
+    /// The timeout of one call to Apple.
     public let timeout: Duration
-    /// How long after `iat` a token may be used as bearer.
+    /// How long after `iat` a token is accepted as a bearer token.
     public let maximumAge: Duration
     /// Whether a login's token must be bound to it by a nonce.
     public let nonce: NoncePolicy
-    /// What of the nonce the app puts into its request to Apple.
+    /// The form in which the app puts the nonce into its request to Apple.
     public let nonceForm: NonceForm
-    /// How long after `iat` a token may be used to log in.
+    /// How long after `iat` a token is accepted for a login.
     public let loginMaximumAge: Duration
 
     /// Whether a login needs a nonce.
     public enum NoncePolicy: String, Sendable, CaseIterable, ConfigurationValue {
-        /// It is not looked at.
+        /// The nonce is ignored.
         case off
-        /// It may be the app's own or come from the gateway, or be missing from both the body and the token.
+        /// The nonce may be the app's own or issued by the gateway, or be missing from both the body and the token.
         case optional
-        /// It comes from the gateway.
+        /// The nonce must have been issued by the gateway.
         case required
     }
 
-    /// What the token's `nonce` is, where the body's is the raw one.
+    /// What the token's `nonce` is; the body's is always the raw one.
     public enum NonceForm: String, Sendable, CaseIterable, ConfigurationValue {
-        /// The same.
+        /// The raw nonce.
         case raw
-        /// Its SHA-256 in lower-case hexadecimal.
+        /// The SHA-256 of the nonce in lower-case hexadecimal.
         case sha256Hex = "sha256_hex"
     }
 
@@ -60,7 +58,7 @@ public struct AppleConfiguration: ConfigurationDecodable {
         nonceForm = reader.optional("nonce_form", default: .raw)
         loginMaximumAge = reader.optional(
             "login_max_age", default: Defaults.loginMaximumAge, in: .seconds(1) ... .seconds(86_400))
-        for key in Self.laterKeys { reader.unsupported(key) }
+        for key in Self.reservedKeys { reader.unsupported(key) }
         audiences = try reader.required("audiences")
     }
 
@@ -75,15 +73,15 @@ public struct AppleConfiguration: ConfigurationDecodable {
 
     private static let keysPath = "/auth/keys"
 
-    /// Keys for exchanging codes.
-    private static let laterKeys = ["team_id", "key_id", "private_key", "private_key_file"]
+    /// Reserved keys for exchanging codes, which is not supported.
+    private static let reservedKeys = ["team_id", "key_id", "private_key", "private_key_file"]
 
     private static func keys(below base: Located<URLText>) -> Located<URLText> {
         let text = base.value.text.hasSuffix("/") ? String(base.value.text.dropLast()) : base.value.text
         return Located(URLText(text + keysPath) ?? base.value, at: base.location)
     }
 
-    /// The algorithms as the file spells them.
+    /// The algorithms as the configuration file spells them.
     private enum Algorithm: String, CaseIterable, ConfigurationValue {
         case rs256 = "RS256"
         case es256 = "ES256"
@@ -104,32 +102,34 @@ extension AppleConfiguration {
         ConfigurationGrammar([
             .required(
                 "audiences", .list(.text, nonEmpty: true),
-                "The client ids whose tokens are accepted; a token's `aud` must be one."),
+                "The client ids whose tokens are accepted; a token's `aud` must be one of them."),
             .optional(
-                "issuers", .list(.text, nonEmpty: true), default: "[\(Defaults.issuer)]", "What a token's `iss` may be."
+                "issuers", .list(.text, nonEmpty: true), default: "[\(Defaults.issuer)]",
+                "The accepted values of a token's `iss`."
             ),
-            .optional("base_url", .url, default: Defaults.baseURL.text, "Where Apple's endpoints are."),
+            .optional("base_url", .url, default: Defaults.baseURL.text, "The base URL of Apple's endpoints."),
             .optional(
                 "jwks_url", .url, default: Defaults.baseURL.text + keysPath,
-                "Where Apple's keys are; https, or a loopback address."),
+                "The URL of Apple's key set; https, or a loopback address."),
             .optional(
                 "algorithms", .list(.choice(Algorithm.allCases.map(\.rawValue)), nonEmpty: true), default: "[RS256]",
-                "The signature algorithms that are accepted."),
-            .optional("leeway", .duration, default: "0s", "How long after its `exp` a token still counts."),
-            .optional("timeout", .duration, default: "5s", "How long one call to Apple may take."),
-            .optional("max_age", .duration, default: "24h", "How long after its `iat` a token may be used as bearer."),
+                "The accepted signature algorithms."),
+            .optional("leeway", .duration, default: "0s", "How long after its `exp` a token is still accepted."),
+            .optional("timeout", .duration, default: "5s", "The timeout of one call to Apple."),
+            .optional(
+                "max_age", .duration, default: "24h", "How long after its `iat` a token is accepted as a bearer token."),
             .optional(
                 "nonce", .choice(NoncePolicy.allCases.map(\.rawValue)), default: "optional",
-                "Whether a login needs a nonce; `required` takes only the gateway's own."),
+                "Whether a login needs a nonce; `required` accepts only those that the gateway issued."),
             .optional(
                 "nonce_form", .choice(NonceForm.allCases.map(\.rawValue)), default: "raw",
-                "What of the nonce the app puts into its request to Apple."),
+                "The form in which the app puts the nonce into its request to Apple."),
             .optional(
-                "login_max_age", .duration, default: "10m", "How long after its `iat` a token may be used to log in."),
+                "login_max_age", .duration, default: "10m", "How long after its `iat` a token is accepted for a login."),
         ])
     }
 
-    /// What no single field can show.
+    /// Checks that span several fields or list entries.
     func validate(into diagnostics: inout Diagnostics) {
         for (key, url) in [("jwks_url", jwksURL), ("base_url", baseURL)] where !url.value.isTrustworthy {
             diagnostics.error(
@@ -137,7 +137,7 @@ extension AppleConfiguration {
         }
         for (key, list) in [("audiences", audiences), ("issuers", issuers)] {
             for entry in list where entry.value.isEmpty {
-                diagnostics.error(.configBadValue, at: entry.location, "\(key): an empty text matches nothing")
+                diagnostics.error(.configBadValue, at: entry.location, "\(key): an empty string matches nothing")
             }
         }
     }

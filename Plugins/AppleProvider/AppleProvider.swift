@@ -3,9 +3,9 @@ internal import MartletCore
 internal import MartletJOSE
 public import MartletProvider
 
-/// Sign in with Apple: judges identity tokens that come as bearer tokens or in a login.
+/// Sign in with Apple: verifies identity tokens that are sent as bearer tokens or in a login.
 public struct AppleProvider: LocallyVerifying {
-    /// What its block is decoded to.
+    /// The type of the provider's configuration block.
     public typealias Configuration = AppleConfiguration
 
     public static let kind: ProviderKind = "apple"
@@ -16,7 +16,7 @@ public struct AppleProvider: LocallyVerifying {
     private let bearerChecks: TokenChecklist
     private let loginChecks: TokenChecklist
 
-    /// Checks URLs and lists.
+    /// Checks the URLs and lists.
     public static func validate(_ configuration: AppleConfiguration, into diagnostics: inout Diagnostics) {
         configuration.validate(into: &diagnostics)
     }
@@ -25,7 +25,7 @@ public struct AppleProvider: LocallyVerifying {
         self.configuration = configuration
         self.context = context
         keys = context.issuerKeys(at: configuration.jwksURL.value.text, allowing: configuration.algorithms)
-        let headers = JWSHeaderMemory()
+        let headers = JWSHeaderCache()
         bearerChecks = TokenChecklist(
             configuration: configuration, maximumAge: configuration.maximumAge, headers: headers)
         loginChecks = TokenChecklist(
@@ -37,83 +37,83 @@ public struct AppleProvider: LocallyVerifying {
     /// One signature and a few hundred bytes of JSON.
     public var isQuick: Bool { true }
 
-    /// Judges with the keys in memory; `undecided` when a fetch may bring the key.
+    /// Verifies with the cached keys; `undecided` when a fetch may bring the key.
     public func verify(
         _ credential: Credential, in context: AuthenticationContext
-    ) throws(AuthenticationError) -> LocalVerdict {
-        var trail = CheckTrail(recorded: false)
-        do throws(Refusal) {
+    ) throws(AuthenticationError) -> LocalVerification {
+        var log = CheckLog(recorded: false)
+        do throws(AppleError) {
             return .authenticated(
-                try judge(credential, for: .bearer, at: context.now, trail: &trail) { keys.lookup($0) }.identity)
+                try verifyToken(credential, for: .bearer, at: context.now, log: &log) { keys.lookup($0) }.identity)
         } catch {
             if case .undecided = error.kind { return .undecided }
-            throw Self.error(error)
+            throw Self.authenticationError(error)
         }
     }
 
-    /// Judges, after a fetch if one is allowed and may bring the key.
+    /// Verifies, after a fetch if one is allowed and may bring the key.
     public func authenticate(
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
-        var trail = CheckTrail(recorded: false)
-        do throws(Refusal) {
-            return try await settle(credential, for: .bearer, at: context.now, trail: &trail).identity
+        var log = CheckLog(recorded: false)
+        do throws(AppleError) {
+            return try await verifyFetchingKey(credential, for: .bearer, at: context.now, log: &log).identity
         } catch {
-            throw Self.error(error)
+            throw Self.authenticationError(error)
         }
     }
 
-    /// What a token is good for.
-    enum Use { case bearer, login }
+    /// What a token is presented for.
+    enum Purpose { case bearer, login }
 
-    /// Judges with the keys at hand, and once more if one had to be fetched.
-    func settle(
-        _ credential: Credential, for use: Use, at now: UnixTime, trail: inout CheckTrail
-    ) async throws(Refusal) -> CheckedToken {
-        let empty = trail
-        do throws(Refusal) {
-            return try judge(credential, for: use, at: now, trail: &trail) { keys.lookup($0) }
+    /// Verifies with the cached keys, and again if the key had to be fetched.
+    func verifyFetchingKey(
+        _ credential: Credential, for purpose: Purpose, at now: UnixTime, log: inout CheckLog
+    ) async throws(AppleError) -> VerifiedToken {
+        let empty = log
+        do throws(AppleError) {
+            return try verifyToken(credential, for: purpose, at: now, log: &log) { keys.lookup($0) }
         } catch {
             guard case .undecided(let id) = error.kind else { throw error }
-            let settled = await keys.settle(id)
-            trail = empty
-            return try judge(credential, for: use, at: now, trail: &trail) { _ in settled }
+            let fetched = await keys.resolve(id)
+            log = empty
+            return try verifyToken(credential, for: purpose, at: now, log: &log) { _ in fetched }
         }
     }
 
-    private func judge(
-        _ credential: Credential, for use: Use, at now: UnixTime, trail: inout CheckTrail,
+    private func verifyToken(
+        _ credential: Credential, for purpose: Purpose, at now: UnixTime, log: inout CheckLog,
         lookup: (KeyID) -> IssuerKeys.Lookup
-    ) throws(Refusal) -> CheckedToken {
-        try credential.withBytes { (token) throws(Refusal) in
-            switch use {
-            case .bearer: try bearerChecks.run(token, at: now, trail: &trail, lookup: lookup)
-            case .login: try loginChecks.run(token, at: now, trail: &trail, lookup: lookup)
+    ) throws(AppleError) -> VerifiedToken {
+        try credential.withBytes { (token) throws(AppleError) in
+            switch purpose {
+            case .bearer: try bearerChecks.run(token, at: now, log: &log, lookup: lookup)
+            case .login: try loginChecks.run(token, at: now, log: &log, lookup: lookup)
             }
         }
     }
 
-    static func error(_ refusal: Refusal) -> AuthenticationError {
-        switch refusal.kind {
-        case .rejected: .rejected(refusal.code, cause: refusal)
-        case .undecided, .unavailable: .unavailable(refusal.code, cause: refusal)
+    static func authenticationError(_ error: AppleError) -> AuthenticationError {
+        switch error.kind {
+        case .rejected: .rejected(error.code, cause: error)
+        case .undecided, .unavailable: .unavailable(error.code, cause: error)
         }
     }
 }
 
 extension AppleProvider: Explaining {
-    /// Runs the same checks, and tells how each went.
-    public func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckVerdict] {
-        var trail = CheckTrail(recorded: true)
-        _ = try? await settle(credential, for: .bearer, at: context.now, trail: &trail)
-        return trail.verdicts
+    /// Runs the same checks and reports the result of each.
+    public func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckOutcome] {
+        var log = CheckLog(recorded: true)
+        _ = try? await verifyFetchingKey(credential, for: .bearer, at: context.now, log: &log)
+        return log.results
     }
 }
 
 extension AppleProvider: Running {
-    /// Gets Apple's keys and begins to keep them fresh.
+    /// Fetches Apple's keys and starts refreshing them.
     public func start() async { await keys.start() }
-    /// Ends that.
+    /// Stops refreshing the keys.
     public func shutdown() async { await keys.stop() }
 }
 
@@ -146,7 +146,8 @@ extension AppleProvider: Reporting {
         if let age = status.age {
             gauges.append(
                 .init(
-                    name: "jwks_age_seconds", help: "Time since the issuer gave out the keys in use.", kind: .gauge,
+                    name: "jwks_age_seconds", help: "Time since the keys in use were fetched from the issuer.",
+                    kind: .gauge,
                     value: Double(age.wholeMilliseconds) / 1000))
         }
         return gauges

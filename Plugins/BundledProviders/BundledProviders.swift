@@ -3,7 +3,7 @@ public import MartletProvider
 private import PasswordProvider
 private import WeChatProvider
 
-/// The providers that are compiled in.
+/// The providers that are compiled into the gateway.
 public enum BundledProviders {
     /// Registers all of them.
     public static func register(in registry: inout ProviderRegistry) {

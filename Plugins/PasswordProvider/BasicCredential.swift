@@ -2,7 +2,7 @@ package import MartletCore
 
 /// A name and a password as `Authorization: Basic` carries them (RFC 7617 §2), decoded strictly.
 package struct BasicCredential: Sendable {
-    /// The longest token: a name, a colon, and a password that may still shrink when it is composed.
+    /// The longest token, in bytes: a name, a colon, and a password that may still shrink when it is composed.
     private static let maximumBytes = 8192
 
     package let name: [UInt8]
@@ -14,7 +14,7 @@ package struct BasicCredential: Sendable {
         guard token.count <= Self.maximumBytes, let decoded = Base64.decode(token[...], padding: .required) else {
             return nil
         }
-        // Owned by something that wipes it.
+        // A `Secret`, because that wipes its bytes.
         let pair = Secret(decoded)
         let parts = pair.withBytes { bytes -> (name: [UInt8], password: Secret)? in
             guard Self.isText(bytes), let colon = bytes.firstIndex(of: UInt8(ascii: ":")) else { return nil }

@@ -1,25 +1,25 @@
 private import Synchronization
 
-/// Looks after a file of users once a second, on no loop's thread.
+/// Polls a users file once a second, on a thread that is not an event loop's.
 final class FileWatch: Sendable {
     private static let interval = Duration.seconds(1)
 
     private let task = Mutex<Task<Void, Never>?>(nil)
 
-    /// Begins; a second call changes nothing.
-    func start(_ look: @escaping @Sendable () -> Void) {
+    /// Starts polling; idempotent.
+    func start(_ poll: @escaping @Sendable () -> Void) {
         task.withLock { task in
             guard task == nil else { return }
             task = Task.detached {
                 while !Task.isCancelled {
                     do { try await Task.sleep(for: Self.interval) } catch { return }
-                    look()
+                    poll()
                 }
             }
         }
     }
 
-    /// Ends it.
+    /// Stops polling.
     func stop() {
         task.withLock { task in
             task?.cancel()

@@ -1,35 +1,35 @@
 internal import MartletCore
 internal import MartletCrypto
 
-/// The work of one check, to be done on a thread that may be busy.
+/// The CPU work of one password check, to be run on a pool thread.
 struct PasswordCheck: Sendable {
-    /// What it came to.
+    /// The result of the check.
     struct Outcome: Sendable {
         let matches: Bool
-        /// A better hash of the same password, where one is due.
+        /// A stronger hash of the same password, if it needs a rehash.
         let replacement: String?
     }
 
-    /// The user's, or one that only takes the time.
+    /// The user's hash, or a dummy of the same cost.
     let hash: PasswordHash
-    /// What was typed, in every form that counts.
+    /// The presented password, in every accepted form.
     let candidates: [Secret]
-    /// `false` where nothing may come of it: an unknown user, a disabled one.
+    /// `false` if the check must fail: the user is unknown or disabled.
     let mayMatch: Bool
-    /// What hashes should be like; `nil` where they cannot be replaced.
+    /// The parameters that hashes should have; `nil` if they cannot be replaced.
     let target: Argon2Parameters?
 
     func run() throws(CryptoError) -> Outcome {
         var matches = false
-        // Who may not match has every form computed even where one fits: time must not tell what a decoy's password is.
+        // If no match is allowed, every form is computed even after a hit: timing must not reveal a dummy's password.
         for candidate in candidates where !matches {
-            let fits = try hash.matches(candidate)
-            matches = fits && mayMatch
+            let isMatch = try hash.matches(candidate)
+            matches = isMatch && mayMatch
         }
         guard matches, let target, hash.needsRehash(target), let password = candidates.last else {
             return Outcome(matches: matches, replacement: nil)
         }
-        // Without a better hash the old one stays.
+        // If hashing fails, the old hash stays.
         return Outcome(matches: true, replacement: try? PasswordHash.make(password, with: target).encoded)
     }
 }

@@ -3,7 +3,7 @@ internal import MartletCrypto
 public import MartletProvider
 
 extension PasswordProvider: PasswordChanging {
-    /// How often a change begins anew because the hash was replaced meanwhile, as a login does with an old one.
+    /// How often a change is attempted; it starts over if the hash was replaced meanwhile, as by a login that rehashes.
     private static let changeAttempts = 3
 
     /// Changes a password; the current one is checked and throttled as at a login.
@@ -18,23 +18,23 @@ extension PasswordProvider: PasswordChanging {
         do throws(AuthenticationError) {
             try await replacePassword(of: name, key: subject, from: current, to: password, users, attempt, context)
         } catch {
-            if error.disposition == .unavailable { await throttle.withdrew(attempt) }
+            if error.disposition == .unavailable { await throttle.withdraw(attempt) }
             throw error
         }
-        flights.closeDoors()
-        await throttle.succeeded(attempt, at: context.now)
+        singleFlight.startNewEpoch()
+        await throttle.recordSuccess(attempt, at: context.now)
     }
 
-    /// Checks the current password and puts the new one's hash in place of exactly the old one's.
+    /// Checks the current password and replaces its hash, only if that is unchanged, by the new one's.
     private func replacePassword(
         of name: [UInt8], key: String, from current: Secret, to new: Secret, _ users: any UserRecordStoring,
         _ attempt: Throttle.Attempt, _ context: AuthenticationContext
     ) async throws(AuthenticationError) {
         for _ in 0..<Self.changeAttempts {
             guard let user = try await find(name, key: key), let stored = user.stored else { throw Self.noRecord }
-            if let refusal = try await judge(user, current, in: context).refusal {
-                await throttle.failed(attempt)
-                throw .rejected(refusal)
+            if let failure = try await verify(user, current, in: context).failure {
+                await throttle.recordFailure(attempt)
+                throw .rejected(failure)
             }
             let hash = try await hash(new, for: context.client, until: context.deadline)
             if try await replace(stored, by: hash, of: user.subject, in: users) { return }
@@ -54,7 +54,7 @@ extension PasswordProvider: PasswordChanging {
         }
     }
 
-    /// A password as it may be set.
+    /// Checks and normalizes a password to be set.
     private func newPassword(_ password: Secret) throws(AuthenticationError) -> Secret {
         let text: PasswordText
         do {
@@ -68,29 +68,29 @@ extension PasswordProvider: PasswordChanging {
         }
         guard text.codePoints >= minimumLength else { throw tooShort }
         guard text.isAssigned else { throw Self.badCharacters }
-        return text.normalised
+        return text.normalized
     }
 
     private var tooShort: AuthenticationError {
-        let detail = "`new_password` must have \(minimumLength) characters at least."
+        let detail = "`new_password` must have at least \(minimumLength) characters."
         return .malformed("password.too_short", BodyError("new_password", .tooShort, detail: detail))
     }
 
     private static let badCharacters = AuthenticationError.malformed(
         "password.bad_characters",
-        BodyError("new_password", .invalid, detail: "`new_password` has characters that no password may have."))
+        BodyError("new_password", .invalid, detail: "`new_password` contains characters that are not allowed."))
 
     private func hash(
         _ password: Secret, for client: ClientNetwork?, until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> PasswordHash {
-        try await inPool(for: client, until: deadline) { [parameters] () throws(CryptoError) in
+        try await runInPool(for: client, until: deadline) { [parameters] () throws(CryptoError) in
             try PasswordHash.make(password, with: parameters)
         }
     }
 }
 
 extension PasswordProvider: Unlinking {
-    /// Deletes the user's record; a file of users is the operator's and stays as it is.
+    /// Deletes the user's record; users in a file belong to the operator and are not deleted.
     public func unlink(_ subject: String) async throws(AuthenticationError) {
         guard case .accounts(let users) = source else { return }
         do {
@@ -98,28 +98,28 @@ extension PasswordProvider: Unlinking {
         } catch {
             throw .unavailable("password.users_unavailable", cause: error)
         }
-        flights.closeDoors()
+        singleFlight.startNewEpoch()
     }
 }
 
-extension PasswordProvider: UserMaking {
-    /// How long the command line waits for a hash.
-    private static let makingTime = Duration.seconds(30)
+extension PasswordProvider: UserCreating {
+    /// The timeout for hashing when the command line creates a user.
+    private static let hashTimeout = Duration.seconds(30)
 
-    /// Not the users of a file.
-    public var keepsRecords: Bool {
+    /// Users in a file have no records.
+    public var storesRecords: Bool {
         if case .accounts = source { true } else { false }
     }
 
-    /// Makes a record whose password is normalised and hashed with the configured parameters.
+    /// Creates a record whose password is normalized and hashed with the configured parameters.
     public func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord {
         guard case .accounts = source else { throw AuthenticationError("password.users_in_file", .notFound) }
         guard let key = canonicalName(name) else { throw .malformed("password.bad_name") }
         let password = try newPassword(password)
-        let hash = try await hash(password, for: nil, until: context.clock.monotonicTime + Self.makingTime)
+        let hash = try await hash(password, for: nil, until: context.clock.monotonicTime + Self.hashTimeout)
         return UserRecord(name: name, key: key, hash: hash.encoded, isDisabled: false)
     }
 
-    /// The name without case and width; `nil` for one that could be taken for another.
+    /// The name without case and width; `nil` for one that could be confused with another.
     public func canonicalName(_ name: String) -> String? { UserName.canonical(name) }
 }

@@ -4,38 +4,39 @@ internal import MartletCrypto
 internal import MartletJSON
 public import MartletProvider
 
-/// Sign-in with a name and a password: users of the account store, or of an htpasswd file.
+/// Sign-in with a name and a password, for users in the account store or in an htpasswd file.
 ///
-/// From outside, an unknown user, a disabled one and a wrong password are the same: one answer, after the same work.
+/// An unknown user, a disabled user and a wrong password are indistinguishable to clients: same response, same work.
 public struct PasswordProvider: Provider {
-    /// What its block is decoded to.
+    /// The type of the provider's configuration block.
     public typealias Configuration = PasswordConfiguration
 
     public static let kind: ProviderKind = "password"
 
-    /// How long a loop may rely on a Basic credential that was right, in seconds.
+    /// How long an event loop may cache a valid Basic credential, in seconds.
     private static let basicLifetime: Int64 = 10
 
-    private static let attemptsAtOnce = 256
-    private static let attemptsWaiting = 2048
+    private static let concurrentAttempts = 256
+    private static let queuedAttempts = 2048
 
     let context: ProviderContext
     let source: UserSource
     let throttle: Throttle
     let parameters: Argon2Parameters
     let minimumLength: Int
-    /// Whether routes take `Authorization: Basic`.
-    private let takesBasic: Bool
+    /// Whether routes accept `Authorization: Basic`.
+    private let acceptsBasic: Bool
     let watch = FileWatch()
-    /// What an unknown user is checked against.
+    /// The hash that passwords of unknown users are checked against.
     private let decoy: PasswordHash
-    let flights = Flights<Identity>()
-    /// Each attempt asks the store several things before there is a hash to wait for: a burst must leave it to others too.
-    private let turns = FairGate(places: attemptsAtOnce, queue: attemptsWaiting)
-    /// Names flights; the credentials themselves are kept nowhere.
+    let singleFlight = SingleFlight<Identity>()
+    /// Limits concurrent attempts: each makes several store requests before it queues for a hash, and a burst must not
+    /// starve other users of the store.
+    private let attemptSlots = FairSemaphore(permits: concurrentAttempts, queue: queuedAttempts)
+    /// The key of the MACs by which `singleFlight` identifies credentials; the credentials themselves are not stored.
     let flightKey: Secret
 
-    /// Warns of what protects less than it should.
+    /// Warns about weak settings.
     public static func validate(_ configuration: PasswordConfiguration, into diagnostics: inout Diagnostics) {
         configuration.validate(into: &diagnostics)
     }
@@ -46,7 +47,7 @@ public struct PasswordProvider: Provider {
             guard let users = context.users else {
                 throw ConfigurationError(
                     .configMissingKey, at: configuration.users.location,
-                    "users: the users are in the account store, but there is no block 'accounts'")
+                    "users: accounts requires a block 'accounts'")
             }
             source = .accounts(users)
         case .file(let file): source = .file(file)
@@ -54,7 +55,7 @@ public struct PasswordProvider: Provider {
         self.context = context
         parameters = configuration.hash.parameters
         minimumLength = configuration.minimumLength.value
-        takesBasic = configuration.takesBasic
+        acceptsBasic = configuration.acceptsBasic
         throttle = Throttle(limits: configuration.throttle, context: context)
         do {
             decoy = try PasswordHash.decoy(parameters)
@@ -68,78 +69,80 @@ public struct PasswordProvider: Provider {
 // MARK: - Logging in
 
 extension PasswordProvider {
-    /// The one way in: throttle, look-up, hash, status, count.
+    /// The only login path: throttle, look up, hash, check the status, count the result.
     func logIn(
         _ name: [UInt8], _ password: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
-        // A flood that finds no place for its hashes must not cost the store anything either.
-        let owner = context.client?.workOwner ?? .anybody
-        guard self.context.hashing.hasRoom(for: owner), await turns.enter(as: owner) else { throw Self.overloaded() }
-        defer { turns.leave() }
+        // A flood that exceeds the capacity for hashing must not load the store either.
+        let owner = context.client?.workOwner ?? .anonymous
+        guard self.context.hashing.hasCapacity(for: owner), await attemptSlots.acquire(as: owner) else {
+            throw Self.overloaded()
+        }
+        defer { attemptSlots.release() }
         let key = canonicalKey(of: name)
         let attempt = try await throttle.admit(key.map { Array($0.utf8) } ?? name, from: context.client)
         let user: FoundUser?
-        let verdict: Verdict
+        let result: CheckResult
         do throws(AuthenticationError) {
             user = try await find(name, key: key)
-            verdict = try await judge(user, password, in: context)
+            result = try await verify(user, password, in: context)
         } catch {
-            await throttle.withdrew(attempt)
+            await throttle.withdraw(attempt)
             throw error
         }
-        guard let user, verdict.refusal == nil else {
-            await throttle.failed(attempt)
-            throw .rejected(verdict.refusal ?? "password.unknown_user")
+        guard let user, result.failure == nil else {
+            await throttle.recordFailure(attempt)
+            throw .rejected(result.failure ?? "password.unknown_user")
         }
-        await throttle.succeeded(attempt, at: context.now)
-        if let replacement = verdict.replacement { await replaceHash(of: user, by: replacement) }
+        await throttle.recordSuccess(attempt, at: context.now)
+        if let replacement = result.replacement { await replaceHash(of: user, by: replacement) }
         return Identity(
             providerSubject: user.subject, issuer: Self.kind.rawValue,
             claims: ["preferred_username": .string(user.displayName)], authTime: context.now, issuedAt: context.now,
             expiresAt: context.now.advanced(bySeconds: Self.basicLifetime))
     }
 
-    /// What a check said about a user.
-    struct Verdict: Sendable {
-        /// Why the user may not come in; for logs alone.
-        let refusal: ErrorCode?
-        /// A better hash, where one is due.
+    /// The result of checking a user's password.
+    struct CheckResult: Sendable {
+        /// Why the login fails, `nil` if it does not; for logs only.
+        let failure: ErrorCode?
+        /// A stronger hash of the same password, if it needs a rehash.
         let replacement: String?
     }
 
-    /// Checks a password, with the same work whether or not there is such a user.
-    func judge(
+    /// Checks a password, with the same work whether or not the user exists.
+    func verify(
         _ user: FoundUser?, _ password: Secret, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> Verdict {
+    ) async throws(AuthenticationError) -> CheckResult {
         let text = try? PasswordText(password)
-        let refusal = Self.refusal(of: user, hasText: text != nil)
-        let hash = refusal == nil ? user?.hash : nil
+        let failure = Self.failure(of: user, hasText: text != nil)
+        let hash = failure == nil ? user?.hash : nil
         let check = PasswordCheck(
-            hash: hash ?? stand(), candidates: text?.candidates ?? [Secret([])], mayMatch: hash != nil,
+            hash: hash ?? dummyHash(), candidates: text?.candidates ?? [Secret([])], mayMatch: hash != nil,
             target: user?.stored == nil ? nil : parameters)
-        let outcome = try await inPool(for: context.client, until: context.deadline) { () throws(CryptoError) in
+        let outcome = try await runInPool(for: context.client, until: context.deadline) { () throws(CryptoError) in
             try check.run()
         }
-        if let refusal { return Verdict(refusal: refusal, replacement: nil) }
-        return Verdict(
-            refusal: outcome.matches ? nil : "password.wrong_password", replacement: outcome.replacement)
+        if let failure { return CheckResult(failure: failure, replacement: nil) }
+        return CheckResult(
+            failure: outcome.matches ? nil : "password.wrong_password", replacement: outcome.replacement)
     }
 
-    /// Why nothing can come of a check, whatever the password.
-    private static func refusal(of user: FoundUser?, hasText: Bool) -> ErrorCode? {
+    /// Why the login fails whatever the password; `nil` if the password decides.
+    private static func failure(of user: FoundUser?, hasText: Bool) -> ErrorCode? {
         guard let user else { return "password.unknown_user" }
         guard !user.isDisabled else { return "password.disabled" }
         guard user.hash != nil else { return "password.unusable_hash" }
         return hasText ? nil : "password.unusable_password"
     }
 
-    /// The hash that takes the time of a user's who is not there.
-    private func stand() -> PasswordHash {
+    /// The hash to check for an unknown user, of the same cost as the others'.
+    private func dummyHash() -> PasswordHash {
         if case .file(let file) = source, let typical = file.users.typical { return typical }
         return decoy
     }
 
-    /// The form of a typed name that throttles and records go by.
+    /// The canonical form of a name, which throttles and records are keyed by.
     func canonicalKey(of name: [UInt8]) -> String? {
         String(validating: name, as: UTF8.self).flatMap(UserName.canonical)
     }
@@ -152,13 +155,13 @@ extension PasswordProvider {
         }
     }
 
-    /// Puts a better hash in place of exactly the old one; a change made meanwhile wins, and a failure costs nothing.
+    /// Replaces the hash if it is unchanged; a concurrent change wins, and a failure is only logged.
     private func replaceHash(of user: FoundUser, by replacement: String) async {
         guard case .accounts(let users) = source, let stored = user.stored else { return }
         do {
             _ = try await users.replaceHash(of: user.subject, from: stored, to: replacement)
         } catch {
-            context.logger.warning("a user's old hash could not be replaced", ("reason", error.code.rawValue))
+            context.logger.warning("rehashing a password failed", ("reason", error.code.rawValue))
         }
     }
 
@@ -166,14 +169,14 @@ extension PasswordProvider {
         .unavailable("password.overloaded", retryAfter: .seconds(1), cause: cause)
     }
 
-    /// Does work on the threads for it, in the places of the network that causes it.
-    func inPool<Value: Sendable>(
+    /// Runs work on the hashing pool, within the quota of the client's network.
+    func runInPool<Value: Sendable>(
         for client: ClientNetwork?, until deadline: MonotonicTime,
         _ work: @escaping @Sendable () throws(CryptoError) -> Value
     ) async throws(AuthenticationError) -> Value {
         let result: Result<Value, CryptoError>
         do {
-            result = try await context.hashing.run(until: deadline, for: client?.workOwner ?? .anybody) {
+            result = try await context.hashing.run(until: deadline, for: client?.workOwner ?? .anonymous) {
                 () -> Result<Value, CryptoError> in
                 do throws(CryptoError) { return .success(try work()) } catch { return .failure(error) }
             }
@@ -185,25 +188,25 @@ extension PasswordProvider {
 }
 
 extension PasswordProvider: SigningIn {
-    /// Beyond what the throttle lets through from one address: it is the wider networks that are bounded here.
+    /// Above the throttle's limit per address: this one bounds wider networks.
     public var failureLimit: FailureLimit {
         FailureLimit(attempts: throttle.limits.addressAttempts * 2, window: throttle.limits.addressWindow)
     }
 
-    /// Takes the members `username` and `password`.
+    /// Logs in with the members `username` and `password`.
     public func signIn(
         with form: SignInForm, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> SignIn {
-        // A copy: what a secret lends is wiped with it.
+        // A copy, because the secret wipes its bytes.
         let name = try form.requiredSecret("username").withBytes { $0.map { $0 } }
         return SignIn(identity: try await logIn(name, try form.requiredSecret("password"), in: context))
     }
 }
 
 extension PasswordProvider: Authenticating {
-    public var accepts: [CredentialSource] { takesBasic ? [.basic] : [] }
+    public var accepts: [CredentialSource] { acceptsBasic ? [.basic] : [] }
 
-    /// Takes Basic credentials; the same one from the same place is judged once at a time.
+    /// Verifies Basic credentials; concurrent requests with the same credential from the same network share one check.
     public func authenticate(
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
@@ -211,46 +214,46 @@ extension PasswordProvider: Authenticating {
             throw .rejected("password.malformed_basic")
         }
         let token = credential.withBytes { HMACSHA256.authenticate($0, key: flightKey) }
-        let place = Array((context.client?.description ?? "").utf8)
-        return try await flights.join(token + place) { () async throws(AuthenticationError) in
+        let network = Array((context.client?.description ?? "").utf8)
+        return try await singleFlight.join(token + network) { () async throws(AuthenticationError) in
             try await logIn(basic.name, basic.password, in: context)
         }
     }
 }
 
 extension PasswordProvider: Running {
-    /// Begins to look after the file of users, where there is one.
+    /// Starts watching the users file, if there is one.
     public func start() async {
         guard case .file(let file) = source else { return }
-        watch.start { [context, flights] in
+        watch.start { [context, singleFlight] in
             switch file.refresh(now: context.clock.unixTime) {
-            case .unchanged, .stillRefused: break
+            case .unchanged, .stillFailing: break
             case .changed:
-                flights.closeDoors()
-                context.forgetVerdicts()
+                singleFlight.startNewEpoch()
+                context.invalidateDecisions()
                 context.logger.info(
-                    "a file of users was read", ("file", file.path), ("users", String(file.users.count)))
-            case .refused(let reason):
+                    "users file reloaded", ("file", file.path), ("users", String(file.users.count)))
+            case .failed(let reason):
                 context.logger.error(
-                    "a file of users cannot be used; the users read before stay", ("file", file.path),
+                    "users file unusable, keeping the previous users", ("file", file.path),
                     ("reason", reason))
             }
         }
     }
 
-    /// Ends that.
+    /// Stops watching the users file.
     public func shutdown() async { watch.stop() }
 }
 
 extension PasswordProvider: Reporting {
     public var health: ProviderHealth {
         guard case .file(let file) = source else {
-            return ProviderHealth(state: .ready, detail: "users of the account store", gauges: [])
+            return ProviderHealth(state: .ready, detail: "users in the account store", gauges: [])
         }
         let count = file.users.count
-        let failure = file.failure.map { ", the file cannot be used now: \($0)" } ?? ""
+        let failure = file.failure.map { ", file unusable: \($0)" } ?? ""
         return ProviderHealth(
-            state: failure.isEmpty ? .ready : .degraded, detail: "\(count) users of '\(file.path)'\(failure)",
-            gauges: [.init(name: "users", help: "Users of the file.", kind: .gauge, value: Double(count))])
+            state: failure.isEmpty ? .ready : .degraded, detail: "\(count) users in '\(file.path)'\(failure)",
+            gauges: [.init(name: "users", help: "Users in the file.", kind: .gauge, value: Double(count))])
     }
 }

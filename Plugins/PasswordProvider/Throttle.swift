@@ -2,58 +2,58 @@ internal import MartletCore
 private import MartletCrypto
 internal import MartletProvider
 
-/// Counts attempts in the store that all instances share, and refuses those that are too many.
+/// Counts login attempts in the store that all instances share, and rejects those above the limits.
 ///
-/// Nothing that a client chose stands in a key: names are there by their digests, so that the store cannot be steered and
-/// does not tell who tried to log in.
+/// Keys contain no client input: names are stored as digests, so that clients cannot choose keys and the store does not
+/// reveal who tried to log in.
 ///
-/// Nobody can be locked out for good: a network from which a user has logged in before has a bucket of its own for this
-/// user, which attempts from elsewhere do not fill.
+/// An attacker cannot lock a user out permanently: a network from which the user has logged in before has a bucket of
+/// its own for this user, which attempts from other networks do not fill.
 struct Throttle: Sendable {
-    /// An attempt that was let through and must be counted as one thing or the other.
+    /// An admitted attempt; its result must be recorded.
     struct Attempt: Sendable {
-        /// What the attempts are counted under: the user, or the user at one network.
+        /// The key of the counters: the user, or the user at one network.
         fileprivate let bucket: String
         fileprivate let network: Network?
     }
 
-    /// Where an attempt comes from.
+    /// The network that an attempt comes from.
     fileprivate struct Network: Sendable {
         let description: String
         /// The digest of the network.
         let address: String
         /// The digest of user and network together.
         let pair: String
-        /// When the user last logged in from there, as far as is remembered.
+        /// When the user last logged in from there; `nil` if unknown or too long ago.
         let lastLogin: UnixTime?
     }
 
-    /// How long a network is remembered after a login.
-    private static let memory = Duration.seconds(30 * 86_400)
-    /// How old the note of a login may get before it is written anew, in seconds.
+    /// How long a network stays known after a login.
+    private static let networkLifetime = Duration.seconds(30 * 86_400)
+    /// How old the record of a login may get before it is renewed, in seconds.
     private static let renewal: Int64 = 86_400
-    /// What a caller is told who comes while earlier attempts are still being judged.
-    private static let shortWait = Duration.seconds(2)
+    /// The longest `Retry-After` while earlier attempts are still in progress.
+    private static let pendingRetryAfter = Duration.seconds(2)
 
     let limits: ThrottleLimits
     let context: ProviderContext
 
-    /// Counts are kept apart from bans, and both from what is kept for long: where room is short, neither takes the other's.
+    /// Counters, bans and known networks are in separate partitions, so that none of them can evict the others.
     private var store: any SharedStoring { context.store.partition(.throttles) }
     private var bans: any SharedStoring { context.store.partition(.bans) }
-    private var places: any SharedStoring { context.store.partition(.places) }
+    private var knownNetworks: any SharedStoring { context.store.partition(.loginLocations) }
 
-    /// Lets an attempt through, and counts it before anything is computed.
+    /// Admits an attempt, and counts it before any hash is computed.
     ///
-    /// - Parameter name: the canonical name, whether or not there is such a user.
-    /// - Throws: `throttled`, or `unavailable` when the store cannot tell.
+    /// - Parameter name: the canonical name, whether or not the user exists.
+    /// - Throws: `throttled`, or `unavailable` when the store is.
     func admit(_ name: [UInt8], from client: ClientNetwork?) async throws(AuthenticationError) -> Attempt {
         let user = Self.digest("user", name)
-        guard let client else { return try await enter(Attempt(bucket: user, network: nil)) }
+        guard let client else { return try await countAttempt(Attempt(bucket: user, network: nil)) }
 
         let text = Array(client.description.utf8)
         let address = Self.digest("address", text)
-        let failures = try await answer { () async throws(StoreError) in
+        let failures = try await reading { () async throws(StoreError) in
             try await store.counter(key(.failures, address))
         }
         guard failures.count < limits.addressAttempts else {
@@ -62,11 +62,11 @@ struct Throttle: Sendable {
         let pair = Self.digest("pair", name + [0] + text)
         let lastLogin = try await lastLogin(pair)
         let network = Network(description: client.description, address: address, pair: pair, lastLogin: lastLogin)
-        return try await enter(Attempt(bucket: lastLogin == nil ? user : pair, network: network))
+        return try await countAttempt(Attempt(bucket: lastLogin == nil ? user : pair, network: network))
     }
 
-    /// Counts an attempt that did not succeed.
-    func failed(_ attempt: Attempt) async {
+    /// Counts a failed attempt.
+    func recordFailure(_ attempt: Attempt) async {
         do throws(StoreError) {
             if let network = attempt.network {
                 _ = try await store.increment(key(.failures, network.address), lifetime: limits.addressWindow)
@@ -76,57 +76,57 @@ struct Throttle: Sendable {
             _ = try await bans.increment(key(.ban, attempt.bucket), lifetime: limits.ban)
             try await clear(attempt)
             context.logger.warning(
-                "a user's logins are throttled", ("user", attempt.bucket),
+                "user throttled", ("user", attempt.bucket),
                 ("network", attempt.network?.description ?? "local"))
         } catch {
-            // It stays counted as an attempt, so no more than the limit go through however long this lasts.
-            context.logger.warning("a failed login could not be counted", ("reason", error.code.rawValue))
+            // It stays counted as an attempt, so the limit holds however long the outage lasts.
+            context.logger.warning("counting a failed login failed", ("reason", error.code.rawValue))
         }
     }
 
-    /// Takes back an attempt that nobody could judge: an outage must not become a ban.
-    func withdrew(_ attempt: Attempt) async {
+    /// Uncounts an attempt that could not be verified: an outage must not become a ban.
+    func withdraw(_ attempt: Attempt) async {
         do throws(StoreError) {
             try await store.decrement(key(.attempts, attempt.bucket))
         } catch {
-            context.logger.warning("an attempt could not be taken back", ("reason", error.code.rawValue))
+            context.logger.warning("withdrawing a login attempt failed", ("reason", error.code.rawValue))
         }
     }
 
-    /// Begins anew for this user at this place, and remembers the place.
-    func succeeded(_ attempt: Attempt, at now: UnixTime) async {
+    /// Resets the counters of this user at this network, and records the network as known.
+    func recordSuccess(_ attempt: Attempt, at now: UnixTime) async {
         do throws(StoreError) {
             try await clear(attempt)
             guard let network = attempt.network else { return }
             if let last = network.lastLogin, now.seconds &- last.seconds < Self.renewal { return }
-            try await places.set(
-                Array(String(now.seconds).utf8), for: key(.known, network.pair), lifetime: Self.memory)
+            try await knownNetworks.set(
+                Array(String(now.seconds).utf8), for: key(.known, network.pair), lifetime: Self.networkLifetime)
         } catch {
-            context.logger.warning("a login could not be noted", ("reason", error.code.rawValue))
+            context.logger.warning("recording a login failed", ("reason", error.code.rawValue))
         }
     }
 }
 
-// MARK: - The counters
+// MARK: - Counters
 
 extension Throttle {
     private enum Counter: String { case attempts, failures, ban, known }
 
-    private func enter(_ attempt: Attempt) async throws(AuthenticationError) -> Attempt {
-        try await refuseBanned(attempt)
-        let attempts = try await answer { () async throws(StoreError) in
+    private func countAttempt(_ attempt: Attempt) async throws(AuthenticationError) -> Attempt {
+        try await rejectBanned(attempt)
+        let attempts = try await reading { () async throws(StoreError) in
             try await store.increment(key(.attempts, attempt.bucket), lifetime: limits.window)
         }
         guard attempts.count <= limits.attempts else {
-            throw .throttled("password.throttled", retryAfter: min(attempts.remaining, Self.shortWait))
+            throw .throttled("password.throttled", retryAfter: min(attempts.remaining, Self.pendingRetryAfter))
         }
-        // Another attempt's failure may have begun the ban, and the count anew, since the first look.
-        try await refuseBanned(attempt)
+        // Another attempt's failure may have started the ban, and reset the count, since the first check.
+        try await rejectBanned(attempt)
         return attempt
     }
 
-    private func refuseBanned(_ attempt: Attempt) async throws(AuthenticationError) {
-        let ban = try await answer { () async throws(StoreError) in
+    private func rejectBanned(_ attempt: Attempt) async throws(AuthenticationError) {
+        let ban = try await reading { () async throws(StoreError) in
             try await bans.counter(key(.ban, attempt.bucket))
         }
         guard ban.count == 0 else { throw .throttled("password.throttled", retryAfter: ban.remaining) }
@@ -138,18 +138,18 @@ extension Throttle {
     }
 
     private func lastLogin(_ pair: String) async throws(AuthenticationError) -> UnixTime? {
-        switch await places.value(for: key(.known, pair)) {
-        case .answer(let value): UnixTime(seconds: Int64(String(decoding: value, as: UTF8.self)) ?? 0)
+        switch await knownNetworks.value(for: key(.known, pair)) {
+        case .found(let value): UnixTime(seconds: Int64(String(decoding: value, as: UTF8.self)) ?? 0)
         case .miss: nil
         case .unavailable(let error): throw .unavailable("password.store_unavailable", cause: error)
         }
     }
 
-    /// What the store says; without it nobody is let through, because nobody could be counted.
-    private func answer(
-        _ ask: () async throws(StoreError) -> CounterReading
+    /// Reads a counter; without the store no attempt is admitted, because none could be counted.
+    private func reading(
+        _ query: () async throws(StoreError) -> CounterReading
     ) async throws(AuthenticationError) -> CounterReading {
-        do { return try await ask() } catch { throw .unavailable("password.store_unavailable", cause: error) }
+        do { return try await query() } catch { throw .unavailable("password.store_unavailable", cause: error) }
     }
 
     private func key(_ counter: Counter, _ digest: String) -> String {

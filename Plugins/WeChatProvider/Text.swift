@@ -10,13 +10,13 @@ func isLetterOrDigit(_ byte: UInt8) -> Bool {
     }
 }
 
-/// Whether bytes are 1 to `most` letters, digits, `_` and `-`: codes, openids and unionids are.
-func isToken<Bytes: Collection<UInt8>>(_ bytes: Bytes, most: Int) -> Bool {
-    (1...most).contains(bytes.count)
+/// Whether bytes are 1 to `maximum` letters, digits, `_` and `-`, the alphabet of codes, openids and unionids.
+func isToken<Bytes: Collection<UInt8>>(_ bytes: Bytes, maximum: Int) -> Bool {
+    (1...maximum).contains(bytes.count)
         && bytes.allSatisfy { isLetterOrDigit($0) || $0 == UInt8(ascii: "_") || $0 == UInt8(ascii: "-") }
 }
 
-/// Base64 with padding (RFC 4648 §4), read strictly; `nil` for anything else.
+/// Decodes padded base64 (RFC 4648 §4) strictly; `nil` for anything else.
 func decodeBase64(_ text: [UInt8]) -> [UInt8]? {
     guard text.count % 4 == 0 else { return nil }
     let digits = text.suffix(2).reversed().prefix { $0 == UInt8(ascii: "=") }.count

@@ -1,11 +1,11 @@
-// libargon2, with the call that it has no simple form of.
+// libargon2, with a wrapper for Argon2id on the calling thread.
 #ifndef MARTLET_CARGON2_SHIM_H
 #define MARTLET_CARGON2_SHIM_H
 
 #include <argon2.h>
 #include <string.h>
 
-// argon2id_hash_raw would start a thread for every lane; how much is computed at once is the caller's to decide.
+// argon2id_hash_raw would start a thread for every lane; concurrency is up to the caller.
 static inline int martlet_argon2id(
     uint32_t memory, uint32_t passes, uint32_t lanes, const uint8_t *password, size_t password_size,
     const uint8_t *salt, size_t salt_size, uint8_t *tag, size_t tag_size) {

@@ -1,14 +1,14 @@
-// libcrypt, with all that a computation leaves behind in one place that can be wiped.
+// libcrypt, with all intermediate data of a computation in one structure that can be wiped.
 #ifndef MARTLET_CCRYPT_SHIM_H
 #define MARTLET_CCRYPT_SHIM_H
 
 #include <crypt.h>
 #include <string.h>
 
-// The longest phrase that the library takes.
+// The maximum length of a passphrase in bytes.
 enum { MARTLET_CRYPT_LONGEST_PHRASE = CRYPT_MAX_PASSPHRASE_SIZE - 1 };
 
-// `data` must be zeroed. NULL for what does not fit, and for what the library refuses.
+// `data` must be zeroed. Returns NULL for input that does not fit or that the library does not accept.
 static inline const char *martlet_crypt(
     struct crypt_data *data, const void *phrase, size_t phrase_size, const void *setting, size_t setting_size) {
     if (phrase_size >= sizeof data->input || setting_size >= sizeof data->setting) return NULL;

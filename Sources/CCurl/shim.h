@@ -1,4 +1,4 @@
-// libcurl with its variadic setters and getters as typed functions.
+// libcurl, with typed functions for its variadic setters and getters.
 #ifndef MARTLET_CCURL_SHIM_H
 #define MARTLET_CCURL_SHIM_H
 #include <curl/curl.h>
@@ -41,6 +41,6 @@ static inline long martlet_curl_status(CURL *easy) {
 static inline CURLMcode martlet_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }
-// The result of a finished transfer stands in a union.
+// The result of a finished transfer is a member of a union.
 static inline CURLcode martlet_curl_result(const CURLMsg *message) { return message->data.result; }
 #endif

@@ -1,4 +1,4 @@
-// What Swift's vectors cannot say: which lanes a comparison has found, as the bits of a number.
+// SIMD operations that Swift's vectors lack, such as comparison masks as integers.
 #ifndef MARTLET_CHEADSCAN_SHIM_H
 #define MARTLET_CHEADSCAN_SHIM_H
 
@@ -19,13 +19,13 @@ static inline uint32_t martlet_lane_bits(martlet_block block) {
 
 typedef unsigned char martlet_bytes __attribute__((ext_vector_type(16)));
 
-// The first whole run of 128 bytes from `bytes` on, a multiple of sixteen, that is not all 0x20-0x7E, or that is not
-// there before `end`.
+// The first block of 128 bytes from `bytes` (aligned to 16) that has a byte outside 0x20-0x7E, or that is not complete
+// before `end`.
 static inline const void *martlet_end_of_text_by_16(const void *bytes, const void *end) {
     const martlet_bytes *block = (const martlet_bytes *)bytes;
     const martlet_bytes *last = block + ((const char *)end - (const char *)bytes) / 128 * 8;
     for (; block != last; block += 8) {
-        // Less 0x20, text is 0-0x5E and everything else is more.
+        // After subtracting 0x20, printable bytes are 0-0x5E and all others are greater.
         martlet_bytes greatest = block[0] - 0x20;
 #pragma clang loop unroll(full)
         for (int index = 1; index < 8; index++) {
@@ -40,7 +40,7 @@ static inline const void *martlet_end_of_text_by_16(const void *bytes, const voi
 typedef unsigned char martlet_wide_bytes __attribute__((ext_vector_type(32), aligned(16)));
 typedef _Bool martlet_wide_bits __attribute__((ext_vector_type(32)));
 
-// The same with registers of 32 bytes, where the processor has them.
+// The same with 32-byte registers (AVX2).
 __attribute__((target("avx2")))
 static inline const void *martlet_end_of_text_by_32(const void *bytes, const void *end) {
     const martlet_wide_bytes *block = (const martlet_wide_bytes *)bytes;
@@ -67,12 +67,12 @@ static inline const void *martlet_end_of_text(const void *bytes, const void *end
     return martlet_end_of_text_by_16(bytes, end);
 }
 
-// Whether `count` bytes are the same.
+// Whether `count` bytes are equal.
 static inline bool martlet_same(const void *left, const void *right, size_t count) {
     return memcmp(left, right, count) == 0;
 }
 
-// What the digits of base64url stand for, 0 to 63; 255 for what is no digit.
+// The values of base64url digits, 0 to 63; 255 for a byte that is not a digit.
 static inline martlet_bytes martlet_base64url_values(martlet_bytes digits) {
     martlet_bytes upper = digits - 'A', lower = digits - 'a', number = digits - '0';
     martlet_bytes is_upper = (martlet_bytes)(upper < 26), is_lower = (martlet_bytes)(lower < 26);
@@ -84,8 +84,8 @@ static inline martlet_bytes martlet_base64url_values(martlet_bytes digits) {
 }
 
 #ifdef __x86_64__
-// The same for so many blocks of 32 digits, and the 24 bytes that each makes; four more are written behind the last. What any
-// value has is added to `seen`.
+// Decodes `count` blocks of 32 digits to 24 bytes each, and writes 4 bytes past the last one. All values are ORed into
+// `seen`.
 __attribute__((target("avx2")))
 static inline void martlet_base64url_blocks(const void *text, size_t count, void *output, martlet_bytes *seen) {
     typedef short pairs __attribute__((ext_vector_type(16)));
@@ -105,7 +105,7 @@ static inline void martlet_base64url_blocks(const void *text, size_t count, void
         martlet_wide_bytes values = (upper & is_upper) | ((lower + 26) & is_lower) | ((number + 52) & is_number)
             | (is_minus & 62) | (is_line & 63) | ~known;
         any |= values;
-        // Two values make twelve bits, two of those twenty-four; then the bytes are put in their order.
+        // Join two values to 12 bits, two of those to 24 bits, and then put the bytes in order.
         lanes twelve = (lanes)__builtin_ia32_pmaddubsw256((lanes)values, (lanes)((pairs)(short)0x0140));
         lanes whole = (lanes)__builtin_ia32_pmaddwd256(
             (short __attribute__((vector_size(32))))twelve, (short __attribute__((vector_size(32))))((pairs){

@@ -1,10 +1,10 @@
-// hiredis as a codec: its reader and its command formatter; its sockets are not used.
+// hiredis as a codec: only its reply reader and its command formatter are used.
 #ifndef MARTLET_CHIREDIS_SHIM_H
 #define MARTLET_CHIREDIS_SHIM_H
 #include <stdlib.h>
 #include <hiredis/hiredis.h>
 
-// A reader that refuses arrays of more than `elements` elements before it reserves memory for them.
+// A reader that rejects arrays of more than `elements` elements before it allocates memory for them.
 struct martlet_redis_reader {
     redisReader *reader;
     redisReplyObjectFunctions functions;

@@ -1,8 +1,8 @@
-// Linux calls and constants that Swift's Glibc overlay does not show: variadic functions, macros, GNU extensions.
+// Linux calls and constants that Swift's Glibc overlay lacks: variadic functions, macros, GNU extensions.
 #ifndef MARTLET_CLINUX_SHIM_H
 #define MARTLET_CLINUX_SHIM_H
 
-// Without _GNU_SOURCE: it changes structures (fd_set) that Swift's own Glibc module has seen without it.
+// Without _GNU_SOURCE, which changes structures (fd_set) that Swift's Glibc module declares without it.
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -40,9 +40,9 @@ int pipe2(int[2], int);
 int pthread_setname_np(pthread_t, const char *);
 void explicit_bzero(void *, size_t);
 
-// Makes the calling thread's heap larger by so many bytes at once, and has the kernel give it their pages in one go: glibc
-// grows the heaps of threads page by page, with a call and a fault for each. What is given back at once stays at the end of the
-// heap, up to glibc's own limit, and the next pieces are cut from it.
+// Grows the calling thread's heap by `size` bytes and populates its pages in one call: glibc would grow it page by
+// page, with a system call and a page fault each. The freed memory remains at the top of the heap, up to glibc's trim
+// threshold, and serves the next allocations.
 static inline void martlet_stretch_heap(size_t size) {
     char *memory = (char *)malloc(size);
     if (!memory) return;
@@ -56,8 +56,8 @@ static inline void martlet_stretch_heap(size_t size) {
     free(memory);
 }
 
-// Calls that a loop makes for every request, straight into the kernel: those of the C library are cancellation points, which
-// costs some thirty instructions each, and no thread of ours is ever cancelled. Failures are reported as theirs are.
+// Direct system calls for the request path: the wrappers of the C library are cancellation points, which costs about
+// thirty instructions each, and our threads are never cancelled. Errors are reported in errno as usual.
 static inline long martlet_system_call(long number, long a, long b, long c, long d, long e, long f) {
 #if defined(__x86_64__) && !defined(__ILP32__)
     long result;
@@ -127,8 +127,8 @@ static inline uint64_t martlet_epoll_data(const struct epoll_event *event) { ret
 static inline int martlet_accept(int fd, struct sockaddr_storage *address, socklen_t *length) {
     return accept4(fd, (struct sockaddr *)address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
-/* Takes a congestion control that does not pace, unless the system's is one. A loopback has nothing to be congested, and
-   pacing (bbr) arms a timer for much of what is sent. */
+/* Selects a congestion control without pacing, unless the system's default is one. The loopback is not congested, and
+   pacing (bbr) arms a timer for many of the packets. */
 static inline int martlet_do_not_pace(int fd) {
     char name[16] = {0};
     socklen_t length = sizeof name;
@@ -150,7 +150,7 @@ static inline int martlet_is_connected(int fd) {
     socklen_t length = sizeof peer;
     return getpeername(fd, (struct sockaddr *)&peer, &length) == 0;
 }
-/* Whether there is a socket under a name, and what tells it from another of that name. */
+/* Whether there is a socket file at a path, and its device and inode. */
 static inline int martlet_socket_file(const char *path, uint64_t *device, uint64_t *inode) {
     struct stat info;
     if (lstat(path, &info) != 0 || !S_ISSOCK(info.st_mode)) return 0;
@@ -158,7 +158,7 @@ static inline int martlet_socket_file(const char *path, uint64_t *device, uint64
     *inode = info.st_ino;
     return 1;
 }
-/* The family of a stream socket that listens; -1 for anything else. */
+/* The address family of a listening stream socket; -1 for any other descriptor. */
 static inline int martlet_listening_family(int fd) {
     int value = 0;
     socklen_t length = sizeof value;
@@ -168,19 +168,19 @@ static inline int martlet_listening_family(int fd) {
     length = sizeof value;
     return getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &value, &length) == 0 ? value : -1;
 }
-/* A descriptor that was handed over becomes one like our own: it does not block, and no child inherits it. */
+/* Makes an inherited descriptor non-blocking and close-on-exec. */
 static inline int martlet_make_our_own(int fd) {
     int flags = fcntl(fd, F_GETFL);
     if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0) return -1;
     return fcntl(fd, F_SETFD, FD_CLOEXEC);
 }
-/* Whether a descriptor is open and would be in a child, too. */
+/* Whether a descriptor is open and not close-on-exec. */
 static inline int martlet_is_inheritable(int fd) {
     int flags = fcntl(fd, F_GETFD);
     return flags >= 0 && !(flags & FD_CLOEXEC);
 }
 static inline int martlet_duplicate(int fd) { return fcntl(fd, F_DUPFD_CLOEXEC, 3); }
-/* The number of a user or a group by name; -1 for one that nobody knows. */
+/* The ID of a user or group by name; -1 for an unknown name. */
 static inline int64_t martlet_user_number(const char *name) {
     struct passwd entry, *found = NULL;
     char space[16384];
@@ -192,21 +192,21 @@ static inline int64_t martlet_group_number(const char *name) {
     return getgrnam_r(name, &entry, space, sizeof space, &found) == 0 && found ? (int64_t)entry.gr_gid : -1;
 }
 extern char **environ;
-/* The environment's entries, one by one; NULL behind the last. */
+/* The entry of the environment at an index; NULL after the last one. */
 static inline char *martlet_environment_entry(size_t index) { return environ ? environ[index] : NULL; }
-/* Starts a program that gets some of our descriptors under the same numbers, and no other; answers an errno. */
+/* Starts a program that inherits the given descriptors, with the same numbers, and no others; returns an errno. */
 static inline int martlet_spawn(pid_t *pid, const char *file, char *const arguments[], char *const environment[],
                                 const int *descriptors, size_t count) {
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     sigset_t none;
 #ifdef SYS_close_range
-    // Libraries do not mark all of theirs: from 3 on, everything closes on exec (CLOSE_RANGE_CLOEXEC).
+    // Libraries do not mark all their descriptors: set close-on-exec on all from 3 (CLOSE_RANGE_CLOEXEC).
     (void)syscall(SYS_close_range, 3U, ~0U, 4U);
 #endif
     int error = posix_spawn_file_actions_init(&actions);
     if (error != 0) return error;
-    // A descriptor that becomes itself is kept open (POSIX.1-2024).
+    // dup2 of a descriptor to itself clears close-on-exec (POSIX.1-2024).
     for (size_t index = 0; index < count && error == 0; index++) {
         error = posix_spawn_file_actions_adddup2(&actions, descriptors[index], descriptors[index]);
     }
@@ -221,12 +221,12 @@ static inline int martlet_spawn(pid_t *pid, const char *file, char *const argume
     posix_spawn_file_actions_destroy(&actions);
     return error;
 }
-/* Moves bytes between a socket and a pipe without copying them; never waits for the pipe. */
+/* Moves bytes between a socket and a pipe without copying; never blocks on the pipe. */
 ssize_t splice(int, int64_t *, int, int64_t *, size_t, unsigned);
 static inline ssize_t martlet_splice(int from, int to, size_t count) {
     return splice(from, NULL, to, NULL, count, 1U | 2U); /* SPLICE_F_MOVE, SPLICE_F_NONBLOCK */
 }
-/* A pipe with room for `size` bytes, or for fewer where the user has too many (F_SETPIPE_SZ). */
+/* A pipe with a capacity of `size` bytes, or less if the user exceeds the pipe limit (F_SETPIPE_SZ). */
 static inline int martlet_body_pipe(int *read_end, int *write_end, int size) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return -1;
@@ -253,7 +253,7 @@ static inline ssize_t martlet_send_two(int fd, const void *first, size_t first_c
     return sendmsg(fd, &message, MSG_NOSIGNAL);
 #endif
 }
-/* Lets the process have as many descriptors as it may ask for; answers how many that are. */
+/* Raises the descriptor limit to the hard limit, and returns it. */
 static inline int64_t martlet_raise_descriptor_limit(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return 0;
@@ -263,7 +263,7 @@ static inline int64_t martlet_raise_descriptor_limit(void) {
     }
     return limit.rlim_cur > INT32_MAX ? INT32_MAX : (int64_t)limit.rlim_cur;
 }
-/* A datagram to a Unix socket whose path begins with `/`, or with `@` for the abstract name space. */
+/* Sends a datagram to a Unix socket whose path begins with `/`, or with `@` for the abstract namespace. */
 static inline int martlet_notify(const char *path, const char *state) {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = strlen(path);
@@ -301,13 +301,13 @@ static inline uint64_t martlet_load64(const uint8_t *bytes) {
     return word;
 }
 
-// On Linux niceness belongs to the thread, whatever POSIX says of the process.
+// On Linux, niceness is per thread, unlike in POSIX.
 static inline void martlet_lower_thread_priority(int niceness) {
     if (niceness > 0) { (void)setpriority(PRIO_PROCESS, (id_t)syscall(SYS_gettid), niceness); }
 }
 
-// A terminal that does not show what is typed. A signal that ends the process makes it as it was before, on whatever
-// thread it is handled. To be used by one source file only: each object file has a state of its own.
+// A terminal with echo off. A signal that ends the process restores it, on any thread. To be used by one source file
+// only: each object file has its own state.
 struct martlet_terminal {
     int fd;
     struct termios before;

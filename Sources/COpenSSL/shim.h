@@ -1,4 +1,4 @@
-// OpenSSL 3 with the macros that Swift cannot see wrapped as functions.
+// OpenSSL 3, with functions for macros that Swift does not import.
 #ifndef MARTLET_COPENSSL_SHIM_H
 #define MARTLET_COPENSSL_SHIM_H
 
@@ -23,7 +23,7 @@
 static inline EVP_PKEY *martlet_generate_rsa(size_t bits) { return EVP_PKEY_Q_keygen(NULL, NULL, "RSA", bits); }
 static inline EVP_PKEY *martlet_generate_ec(const char *curve) { return EVP_PKEY_Q_keygen(NULL, NULL, "EC", curve); }
 
-// A parameter builder keeps pointers to the names it is given: they must be C literals, not texts lent for one call.
+// A parameter builder stores pointers to the names: they must be C literals, not Swift strings bridged for one call.
 static inline int martlet_push_rsa(OSSL_PARAM_BLD *builder, const BIGNUM *modulus, const BIGNUM *exponent) {
     return OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, modulus) == 1
         && OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, exponent) == 1;
@@ -44,7 +44,7 @@ static inline int martlet_tls_set_min_version(SSL_CTX *context, int version) {
 static inline int martlet_tls_set_server_name(SSL *ssl, const char *name) {
     return (int)SSL_set_tlsext_host_name(ssl, name);
 }
-// What both sides of TLS have in common: buffers go back when they are empty, and nothing that has proved dangerous is on.
+// Settings of clients and servers: empty buffers are freed, and compression and renegotiation are off.
 static inline void martlet_tls_set_lean_mode(SSL_CTX *context) {
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS | SSL_MODE_AUTO_RETRY);
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
@@ -70,7 +70,7 @@ static inline void martlet_tls_set_server_name_callback(SSL_CTX *context, int (*
 static inline int martlet_tls_is_resumed(SSL *ssl) { return SSL_session_reused(ssl); }
 static inline int martlet_tls_error_reason(unsigned long error) { return ERR_GET_REASON(error); }
 
-// Nothing more to read for now: OpenSSL says so to its caller instead of seeing an end.
+// No bytes at the moment: OpenSSL reports WANT_READ to its caller instead of an end of stream.
 static inline void martlet_bio_want_read(BIO *bio) {
     BIO_clear_retry_flags(bio);
     BIO_set_retry_read(bio);
@@ -86,7 +86,7 @@ static inline const GENERAL_NAME *martlet_names_value(const GENERAL_NAMES *names
     return sk_GENERAL_NAME_value(names, index);
 }
 
-// AES-256-CBC with HMAC-SHA256 over it, as RFC 5077 §4 recommends.
+// AES-256-CBC and HMAC-SHA256, encrypt-then-MAC, as RFC 5077 §4 recommends.
 static inline int martlet_tls_prepare_ticket(EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *seal, const unsigned char *cipher_key,
     unsigned char *seal_key, size_t seal_size, unsigned char *vector, int is_sealing) {
     static const char digest[] = "SHA256";

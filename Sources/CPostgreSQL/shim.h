@@ -4,14 +4,14 @@
 #include <libpq-fe.h>
 #include <string.h>
 
-/* What PQresultErrorField calls the SQLSTATE; the macro is a character. */
+/* The SQLSTATE of an error: PG_DIAG_SQLSTATE is a character macro. */
 static inline const char *martlet_pq_state(const PGresult *result) { return PQresultErrorField(result, 'C'); }
 
 static inline void martlet_pq_ignore_notice(void *context, const PGresult *result) {
     (void)context;
     (void)result;
 }
-/* Without a receiver libpq writes notices to the standard error output. */
+/* Without a receiver, libpq writes notices to stderr. */
 static inline void martlet_pq_silence(PGconn *connection) {
     PQsetNoticeReceiver(connection, martlet_pq_ignore_notice, NULL);
 }

@@ -1,27 +1,27 @@
 package import MartletCore
 
-/// How the account store stands: for readiness and metrics.
+/// The health of the account store, for readiness and metrics.
 package struct AccountHealth: Sendable {
-    /// Whether it can be asked.
+    /// The state of the store.
     package enum State: String, Sendable, CaseIterable {
-        /// It has not been opened, or the first connection is being made.
+        /// The store has not been opened, or the first connection is in progress.
         case starting
         case ready
-        /// The last attempt failed; the next call, or the next connection, tries again.
+        /// The last attempt failed; the next call or connection tries again.
         case unavailable
         case stopped
     }
 
     package var state: State
-    /// Why it is unavailable, or was last.
+    /// The error code of the current or last outage.
     package var code: ErrorCode?
-    /// The same in words, without a secret and without personal data.
+    /// The error message, without secrets or personal data.
     package var detail = ""
-    /// Calls, whatever came of them.
+    /// The number of calls, successful or not.
     package var calls = 0
-    /// Calls that ended as `unavailable`, by code.
+    /// The number of calls that failed as `unavailable`, by error code.
     package var failures: [ErrorCode: Int] = [:]
-    /// Connections made after the first ones; always 0 for SQLite.
+    /// The number of reconnections; always 0 for SQLite.
     package var reconnects = 0
 
     package init(state: State) { self.state = state }

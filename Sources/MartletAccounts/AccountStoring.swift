@@ -2,27 +2,27 @@ package import MartletCore
 package import MartletJSON
 package import MartletProvider
 
-/// Why the account store did not do what it was asked to.
-package struct AccountError: Error, Sendable, CustomStringConvertible {
-    /// What kind of answer it asks for.
+/// An error of the account store.
+package struct AccountError: CodedError {
+    /// Determines the response status.
     package enum Kind: Sendable, Equatable {
-        /// The store cannot tell: 503.
+        /// The store is unavailable: 503.
         case unavailable
         /// The identity is bound to another account: 409.
         case identityTaken
-        /// The account has another identity of that provider: 409.
+        /// The account already has another identity of the provider: 409.
         case providerAlreadyLinked
-        /// The account would be left without any identity: 409.
+        /// The last identity of an account cannot be removed: 409.
         case lastIdentity
-        /// There is no such account, identity or user: 404.
+        /// The account, identity or user does not exist: 404.
         case notFound
-        /// A user of that canonical name exists already.
+        /// A user with this canonical name already exists.
         case duplicateUser
     }
 
     package let code: ErrorCode
     package let kind: Kind
-    /// For operators; holds no personal data and no secret.
+    /// For operators; contains no secrets or personal data.
     package let message: String
 
     package init(_ code: ErrorCode, _ kind: Kind, _ message: String) {
@@ -30,14 +30,12 @@ package struct AccountError: Error, Sendable, CustomStringConvertible {
         self.kind = kind
         self.message = message
     }
-
-    package var description: String { "\(message) [\(code)]" }
 }
 
-/// An identity as accounts know it: filed under the provider's name in `providers:`.
+/// An identity of an account: the provider's name in `providers:` and its subjects.
 package struct AccountIdentity: Sendable, Equatable {
     package let provider: String
-    /// The provider's subject and every alias it knows the same person by; the first is the one to show.
+    /// The provider's subject and all its aliases for the same user; the first one is the main subject.
     package let subjects: [String]
 
     package init(provider: String, subjects: [String]) {
@@ -46,11 +44,11 @@ package struct AccountIdentity: Sendable, Equatable {
     }
 }
 
-/// An identity of an account, as its owner is shown it.
+/// An identity of an account as shown to its owner.
 package struct LinkedIdentity: Sendable, Equatable {
     package let provider: String
     package let linkedAt: UnixTime
-    /// `nil` where nobody has logged in with it, or not since such things are noted.
+    /// `nil` if no login with it has been recorded.
     package let lastLoginAt: UnixTime?
 
     package init(provider: String, linkedAt: UnixTime, lastLoginAt: UnixTime?) {
@@ -60,57 +58,58 @@ package struct LinkedIdentity: Sendable, Equatable {
     }
 }
 
-/// A person.
+/// A user account.
 package struct Account: Sendable, Equatable {
-    /// `usr_` and randomness: what upstreams know the person by, for ever.
+    /// `usr_` and a random string: the permanent subject that upstreams see.
     package let subject: String
-    /// What was kept from first logins, such as `name`.
-    package let keptClaims: JSONObject
-    /// Whether this very call made it.
+    /// Claims stored from first logins, such as `name`.
+    package let storedClaims: JSONObject
+    /// Whether this call created the account.
     package let isNew: Bool
 
-    package init(subject: String, keptClaims: JSONObject, isNew: Bool) {
+    package init(subject: String, storedClaims: JSONObject, isNew: Bool) {
         self.subject = subject
-        self.keptClaims = keptClaims
+        self.storedClaims = storedClaims
         self.isNew = isNew
     }
 }
 
-/// Where accounts live: SQLite or PostgreSQL, with the same rules.
+/// An account store: SQLite or PostgreSQL, with the same semantics.
 package protocol AccountStoring: UserRecordStoring {
-    /// Opens the store and brings its schema up to date.
+    /// Opens the store and migrates its schema.
     ///
-    /// A PostgreSQL that cannot be reached is looked for on: the caller may go on without, and finds it back later.
-    /// - Throws: `unavailable`, with the code that says why.
+    /// If PostgreSQL is unreachable, connecting continues in the background; the caller may proceed without the store.
+    /// - Throws: `unavailable`.
     func start() async throws(AccountError)
-    /// Lets go of everything; calls that wait are answered.
+    /// Closes the store; pending calls fail.
     func shutdown() async
-    /// How the store stands: for `/readyz` and metrics.
+    /// The health of the store, for `/readyz` and metrics.
     var health: AccountHealth { get }
 
-    /// The account of an identity, made where there is none.
+    /// Finds the account of an identity, or creates it.
     ///
-    /// However many ask at once, one account comes of it. New aliases of a known identity are bound to its account;
-    /// an alias that is bound to another account already stays there. Claims are kept at first sight and never replaced.
+    /// Concurrent calls create one account. New aliases of a known identity are bound to its account; an alias that is
+    /// already bound to another account stays there. Claims are stored when first seen and never replaced.
     func signIn(
         _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
     ) async throws(AccountError)
         -> Account
-    /// The account of an identity; `nil` if there is none.
+    /// Finds the account of an identity; `nil` if there is none.
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account?
-    /// Binds an identity to an account; again is fine.
-    /// - Throws: `identityTaken`, `providerAlreadyLinked`, `notFound` when the account is gone, `unavailable`.
+    /// Binds an identity to an account; idempotent.
+    /// - Throws: `identityTaken`, `providerAlreadyLinked`, `notFound` if the account does not exist, `unavailable`.
     func link(
         _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime)
         async throws(AccountError)
-    /// Unbinds an account's identity of one provider and tells what it was.
+    /// Unbinds an account's identity of one provider and returns it.
     /// - Throws: `notFound`, `lastIdentity`, `unavailable`.
     func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity
-    /// An account's identities.
+    /// Lists an account's identities.
     func identities(of subject: String) async throws(AccountError) -> [AccountIdentity]
-    /// The same with when they were linked and last logged in with, the oldest first; none for an account that is gone.
+    /// Lists an account's identities with the times of linking and last login, oldest first; empty without such an
+    /// account.
     func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity]
-    /// Notes a login with an account's identity of one provider; the last one counts, in whatever order they come.
+    /// Records a login with an account's identity of one provider; the latest time wins, in any order of calls.
     func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError)
 
     // Password users.
@@ -118,15 +117,17 @@ package protocol AccountStoring: UserRecordStoring {
     /// Adds a user.
     /// - Throws: `duplicateUser`, `unavailable`.
     func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError)
-    /// Sets a user's hash whatever it was; `notFound` without one.
+    /// Sets a user's password hash unconditionally.
+    /// - Throws: `notFound`, `unavailable`.
     func setHash(of key: String, to hash: String) async throws(AccountError)
-    /// Disables or enables a user; `notFound` without one.
+    /// Disables or enables a user.
+    /// - Throws: `notFound`, `unavailable`.
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError)
-    /// Every user, by canonical name.
+    /// Lists all users, ordered by canonical name.
     func users() async throws(AccountError) -> [UserRecord]
 }
 
 extension AccountStoring {
-    /// What a store says that cannot fail.
+    /// The health of a store that cannot fail.
     package var health: AccountHealth { AccountHealth(state: .ready) }
 }

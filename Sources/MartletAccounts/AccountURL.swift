@@ -1,25 +1,25 @@
 package import MartletCore
 
-/// Where accounts are kept, as `accounts.url` says it.
+/// The address of the account database: `accounts.url`.
 ///
 /// `sqlite:PATH`, or `postgresql://[user[:password]@]host[:port][,…]/database[?option=value…]` with libpq's options.
 package enum AccountURL: Sendable {
     case sqlite(path: String)
-    /// The whole URL, which may hold a password.
+    /// The whole URL, which may contain a password.
     case postgresql(Secret)
 
-    /// Reads a URL.
-    /// - Throws: `accounts.bad_url`; the message never holds the password.
+    /// Parses a URL.
+    /// - Throws: `accounts.bad_url`; the message never contains the password.
     package init(_ text: String) throws(AccountError) {
         guard let colon = text.utf8.firstIndex(of: UInt8(ascii: ":")) else { throw .badURL(AccountURL.unknownScheme) }
         guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
-            throw .badURL("it holds a control character")
+            throw .badURL("it contains a control character")
         }
         switch text[..<colon].lowercased() {
         case "sqlite":
             let path = String(text[text.utf8.index(after: colon)...])
             guard !path.isEmpty, path.utf8.last != UInt8(ascii: "/"), path != ":memory:" else {
-                throw .badURL("sqlite: wants the path of a file, as in sqlite:martlet.db")
+                throw .badURL("sqlite: needs the path of a file, as in sqlite:martlet.db")
             }
             self = .sqlite(path: path)
         case "postgresql", "postgres":
@@ -29,11 +29,11 @@ package enum AccountURL: Sendable {
         }
     }
 
-    private static let unknownScheme = "it begins with neither sqlite: nor postgresql://"
+    private static let unknownScheme = "it must start with sqlite: or postgresql://"
 }
 
 extension AccountURL: CustomStringConvertible {
-    /// The file's path, or that it is PostgreSQL; for logs.
+    /// The SQLite path, or only the scheme for PostgreSQL; for logs.
     package var description: String {
         switch self {
         case .sqlite(let path): "sqlite:\(path)"
@@ -44,6 +44,6 @@ extension AccountURL: CustomStringConvertible {
 
 extension AccountError {
     static func badURL(_ reason: String) -> AccountError {
-        .unavailable(.accountsBadURL, "the account store's URL is not usable: \(reason)")
+        .unavailable(.accountsBadURL, "invalid account store URL: \(reason)")
     }
 }

@@ -1,20 +1,20 @@
 package import MartletCore
 package import MartletIO
 
-/// Makes account stores.
+/// Creates account stores.
 package enum Accounts {
-    /// The store of a URL; nothing is opened before its `start()`.
+    /// Creates the store of a URL; `start()` opens it.
     /// - Parameters:
-    ///   - url: which database.
-    ///   - clock: for deadlines, and for the times of changes that nobody else says.
-    ///   - logger: hears about outages and about persons who are known twice.
-    ///   - loop: the service loop, on which the connections to PostgreSQL live.
-    ///   - resolver: looks up the names of PostgreSQL servers.
-    ///   - readOnly: for commands that only look: nothing is made or changed, the schema included. Starting fails as
-    ///     `accounts.schema_missing` or `accounts.schema_outdated` where the tables are not there yet or are older.
+    ///   - url: the database.
+    ///   - clock: for deadlines, and for the times of changes that callers do not pass.
+    ///   - logger: logs outages, and identities that match two accounts.
+    ///   - loop: the service loop that runs the connections to PostgreSQL.
+    ///   - resolver: resolves the names of PostgreSQL servers.
+    ///   - readOnly: for commands that only read: nothing is created or changed, including the schema. Starting fails
+    ///     with `accounts.schema_missing` or `accounts.schema_outdated` if the tables are missing or outdated.
     /// - Throws: `accounts.bad_url`.
     package static func open(
-        _ url: AccountURL, clock: Clock, logger: Logger, loop: EventLoop, resolver: Resolver, readOnly: Bool = false
+        _ url: AccountURL, clock: Clock, logger: Logger, loop: ServiceLoop, resolver: Resolver, readOnly: Bool = false
     ) throws(AccountError) -> any AccountStoring {
         let engine: any AccountEngine
         switch url {

@@ -1,65 +1,65 @@
 package import MartletCore
 
 extension ErrorCode {
-    /// The URL under `accounts:` is malformed.
+    /// The URL in `accounts:` is malformed.
     package static let accountsBadURL: ErrorCode = "accounts.bad_url"
-    /// A text that cannot be a subject or a name: empty, too long, or with a NUL.
+    /// A subject or name is empty, too long or contains NUL.
     package static let accountsTextInvalid: ErrorCode = "accounts.text_invalid"
 
     /// The identity is bound to another account.
     package static let accountsBoundElsewhere: ErrorCode = "accounts.bound_elsewhere"
-    /// The account has another identity of the same provider.
+    /// The account already has another identity of the provider.
     package static let accountsProviderTaken: ErrorCode = "accounts.provider_taken"
-    /// The account would be left without an identity.
+    /// The last identity of an account cannot be removed.
     package static let accountsLastIdentity: ErrorCode = "accounts.last_identity"
-    /// There is no account of that subject.
+    /// No account with this subject exists.
     package static let accountsUnknownAccount: ErrorCode = "accounts.unknown_account"
-    /// The account has no identity of that provider.
+    /// The account has no identity of the provider.
     package static let accountsNotLinked: ErrorCode = "accounts.not_linked"
-    /// There is no user of that name.
+    /// No user with this name exists.
     package static let accountsUnknownUser: ErrorCode = "accounts.unknown_user"
-    /// There is a user of that name already.
+    /// A user with this name already exists.
     package static let accountsDuplicateUser: ErrorCode = "accounts.duplicate_user"
 
     /// The store has not been started.
     package static let accountsNotStarted: ErrorCode = "accounts.not_started"
     /// The store has been shut down.
     package static let accountsStopped: ErrorCode = "accounts.stopped"
-    /// Too many calls wait.
+    /// Too many calls are waiting.
     package static let accountsOverloaded: ErrorCode = "accounts.overloaded"
-    /// The call was not done by its deadline.
+    /// The call timed out.
     package static let accountsTimeout: ErrorCode = "accounts.timeout"
-    /// The database was made by a newer version.
+    /// The database has the schema of a newer version.
     package static let accountsSchemaNewer: ErrorCode = "accounts.schema_newer"
-    /// The database or its tables are not there yet, and the store was opened for reading only.
+    /// The database or its tables do not exist yet, and the store was opened read-only.
     package static let accountsSchemaMissing: ErrorCode = "accounts.schema_missing"
-    /// The tables are of an older version, and the store was opened for reading only.
+    /// The tables have an older schema, and the store was opened read-only.
     package static let accountsSchemaOutdated: ErrorCode = "accounts.schema_outdated"
-    /// The schema could not be brought up to date.
+    /// The schema migration failed.
     package static let accountsSchemaFailed: ErrorCode = "accounts.schema_failed"
-    /// The database holds what it cannot hold.
+    /// The database contains invalid data.
     package static let accountsCorrupt: ErrorCode = "accounts.corrupt"
-    /// The database refused for a reason of its own.
+    /// Any other database error.
     package static let accountsFailed: ErrorCode = "accounts.failed"
-    /// Others hold what the call needs, for longer than it waits.
+    /// Locks of other transactions were held for too long.
     package static let accountsBusy: ErrorCode = "accounts.busy"
 
-    /// The SQLite file cannot be opened or made.
+    /// The SQLite file cannot be opened or created.
     package static let accountsCannotOpen: ErrorCode = "accounts.cannot_open"
-    /// The SQLite file, its folder or the PostgreSQL server takes no writes.
+    /// The SQLite file, its folder or the PostgreSQL server is read-only.
     package static let accountsReadOnly: ErrorCode = "accounts.read_only"
-    /// There is no room left to write.
+    /// No disk space is left.
     package static let accountsFull: ErrorCode = "accounts.full"
     /// Reading or writing the SQLite file failed.
     package static let accountsInputOutput: ErrorCode = "accounts.io"
 
-    /// The host name of the PostgreSQL server has no address.
+    /// The host name of the PostgreSQL server could not be resolved.
     package static let accountsNameUnknown: ErrorCode = "accounts.name_unknown"
-    /// No connection to PostgreSQL could be made.
+    /// The connection to PostgreSQL could not be established.
     package static let accountsConnectFailed: ErrorCode = "accounts.connect_failed"
     /// There is no connection to PostgreSQL.
     package static let accountsNotConnected: ErrorCode = "accounts.not_connected"
-    /// The connection ended before the answer: whether the call was done is unknown.
+    /// The connection ended before the response, so the outcome of the call is unknown.
     package static let accountsConnectionLost: ErrorCode = "accounts.connection_lost"
 }
 
@@ -68,34 +68,34 @@ extension AccountError {
         AccountError(code, .unavailable, message)
     }
 
-    static let notStarted = unavailable(.accountsNotStarted, "the account store has not been started")
-    static let stopped = unavailable(.accountsStopped, "the account store has been shut down")
-    static let overloaded = unavailable(.accountsOverloaded, "too many calls wait for the account store")
-    static let timeout = unavailable(.accountsTimeout, "the account store did not answer in time")
-    static let corrupt = unavailable(.accountsCorrupt, "the account store holds what it cannot hold")
+    static let notStarted = unavailable(.accountsNotStarted, "account store not started")
+    static let stopped = unavailable(.accountsStopped, "account store stopped")
+    static let overloaded = unavailable(.accountsOverloaded, "too many calls waiting for the account store")
+    static let timeout = unavailable(.accountsTimeout, "account store timed out")
+    static let corrupt = unavailable(.accountsCorrupt, "account store contains invalid data")
     static let textInvalid = unavailable(
-        .accountsTextInvalid, "a subject or name is empty, too long or holds a NUL, or there are too many of them")
+        .accountsTextInvalid, "subject or name empty, too long or contains NUL, or too many subjects")
     static let schemaNewer = unavailable(
-        .accountsSchemaNewer, "the account store was made by a newer version of Martlet")
+        .accountsSchemaNewer, "account store schema belongs to a newer version of Martlet")
 
     static let schemaMissing = unavailable(
-        .accountsSchemaMissing, "the account store has no tables yet; the gateway creates them when it starts")
+        .accountsSchemaMissing, "account store has no tables yet; the gateway creates them when it starts")
     static let schemaOutdated = unavailable(
         .accountsSchemaOutdated,
-        "the account store's tables are of an older version; the gateway updates them when it starts")
+        "account store schema is outdated; the gateway migrates it when it starts")
 
     static let boundElsewhere = AccountError(
         .accountsBoundElsewhere, .identityTaken, "the identity is bound to another account")
     static let providerTaken = AccountError(
-        .accountsProviderTaken, .providerAlreadyLinked, "the account has another identity of that provider")
+        .accountsProviderTaken, .providerAlreadyLinked, "the account already has another identity of the provider")
     static let lastIdentity = AccountError(
-        .accountsLastIdentity, .lastIdentity, "the account would be left without an identity")
-    static let unknownAccount = AccountError(.accountsUnknownAccount, .notFound, "there is no such account")
+        .accountsLastIdentity, .lastIdentity, "the last identity of an account cannot be removed")
+    static let unknownAccount = AccountError(.accountsUnknownAccount, .notFound, "account not found")
     static let notLinked = AccountError(
-        .accountsNotLinked, .notFound, "the account has no identity of that provider")
-    static let unknownUser = AccountError(.accountsUnknownUser, .notFound, "there is no such user")
-    static let duplicateUser = AccountError(.accountsDuplicateUser, .duplicateUser, "there is such a user already")
+        .accountsNotLinked, .notFound, "the account has no identity of the provider")
+    static let unknownUser = AccountError(.accountsUnknownUser, .notFound, "user not found")
+    static let duplicateUser = AccountError(.accountsDuplicateUser, .duplicateUser, "user already exists")
 
-    /// The same for callers who know the shared store's errors only.
+    /// The error as a `StoreError`.
     var asStoreError: StoreError { StoreError(code: code, message: message) }
 }

@@ -2,12 +2,12 @@ package import MartletJSON
 
 /// The grammar of `config.yaml` as a JSON Schema (draft 2020-12), for editors and for checks before a file is shipped.
 ///
-/// It is made from the same tables that the reader judges unknown keys by. What a schema cannot say (references,
-/// addresses, patterns) only `martlet check` does.
+/// It is generated from the tables by which the reader detects unknown keys. What a schema cannot express (references,
+/// addresses, patterns) is checked only by `martlet check`.
 package enum ConfigurationSchema {
-    /// The schema of a whole file.
+    /// The schema of a whole configuration file.
     ///
-    /// - Parameter providers: the kinds of the plugins that are there; one without a grammar is left open.
+    /// - Parameter providers: the kinds of the available plugins; a kind without a grammar accepts any keys.
     package static func document(providers: [(kind: String, grammar: ConfigurationGrammar?)]) -> JSONValue {
         var members: [(String, JSONValue)] = [
             ("$schema", "https://json-schema.org/draft/2020-12/schema"),
@@ -105,19 +105,19 @@ package enum ConfigurationSchema {
         ["not": ["required": .array(names.map { .string($0) })]]
     }
 
-    /// Blocks by `kind`, each with the keys of its plugin.
+    /// Provider blocks by `kind`, each with the keys of its plugin.
     private static func provider(_ providers: [(kind: String, grammar: ConfigurationGrammar?)]) -> JSONValue {
         let kinds = providers.map { kind, grammar -> JSONValue in
             guard let grammar else {
                 return ["type": "object", "properties": ["kind": ["const": .string(kind)]], "required": ["kind"]]
             }
-            let kindKey = ConfigurationGrammar.Key.required("kind", .constant(kind), "Which plugin it is.")
+            let kindKey = ConfigurationGrammar.Key.required("kind", .constant(kind), "The kind of the plugin.")
             return .object(JSONObject(block(grammar.adding([kindKey]))))
         }
         return kinds.isEmpty ? ["not": [:]] : ["oneOf": .array(kinds)]
     }
 
-    /// A condition has a claim with one test, or stands alone.
+    /// A condition has a claim with exactly one test, or `any` or `max_age` as its only key.
     private static func condition(_ grammar: ConfigurationGrammar?) -> [(String, JSONValue)] {
         guard let grammar else { return [] }
         let alone = ["any", "max_age"].filter(grammar.keyNames.contains)
@@ -126,7 +126,7 @@ package enum ConfigurationSchema {
         return block(grammar) + [("anyOf", .array(forms + [["required": ["claim"], "oneOf": .array(tests)]]))]
     }
 
-    /// What a variable will stand for is not known yet.
+    /// A value that contains a variable, whose value is not known yet.
     private static let variable: JSONValue = ["type": "string", "pattern": "\\$\\{"]
 
     private static func orVariable(_ pattern: String) -> String { "\(pattern)|\\$\\{" }

@@ -1,14 +1,14 @@
 public import MartletCore
 
-/// Every reason this room gives; `Configuration.md` lists them for operators.
+/// The error codes of this module; `Configuration.md` lists them for operators.
 extension ErrorCode {
-    /// The configuration was refused for reasons that were reported one by one.
+    /// The configuration was rejected for reasons that were reported one by one.
     public static let configInvalid: ErrorCode = "config.invalid"
     /// The configuration file, or a file that a key names, cannot be read.
     public static let configFileUnreadable: ErrorCode = "config.file_unreadable"
-    /// The text is not the YAML that is read here: bad syntax, encoding, tag, merge key, or a second document.
+    /// Unsupported or invalid YAML: syntax, encoding, a tag, a merge key, or a second document.
     public static let configYAMLSyntax: ErrorCode = "config.yaml_syntax"
-    /// The file is larger, deeper or expands to more than a configuration ever needs.
+    /// The file, its nesting or its expansion exceeds a limit.
     public static let configTooLarge: ErrorCode = "config.too_large"
     /// A mapping has the same key twice.
     public static let configDuplicateKey: ErrorCode = "config.duplicate_key"
@@ -16,11 +16,11 @@ extension ErrorCode {
     public static let configUnsetVariable: ErrorCode = "config.unset_variable"
     /// `${` is not followed by a name and `}`.
     public static let configBadVariable: ErrorCode = "config.bad_variable"
-    /// A key that no block of this kind has.
+    /// A key that this kind of block does not have.
     public static let configUnknownKey: ErrorCode = "config.unknown_key"
-    /// A key that must be there is not.
+    /// A required key is absent.
     public static let configMissingKey: ErrorCode = "config.missing_key"
-    /// A text where a list belongs, a list where a block belongs, no value at all, and so on.
+    /// A value of the wrong type, such as a string instead of a list, or no value at all.
     public static let configWrongType: ErrorCode = "config.wrong_type"
     /// A value of the right type that is not allowed here.
     public static let configBadValue: ErrorCode = "config.bad_value"
@@ -30,36 +30,36 @@ extension ErrorCode {
     public static let configBadSize: ErrorCode = "config.bad_size"
     /// Not an address that can be listened on or connected to.
     public static let configBadAddress: ErrorCode = "config.bad_address"
-    /// Not a URL of the form that the key asks for.
+    /// Not a URL of the form that the key requires.
     public static let configBadURL: ErrorCode = "config.bad_url"
-    /// Not a path, host, header or name pattern of the form that the key asks for.
+    /// Not a path, host, header or name pattern of the form that the key requires.
     public static let configBadPattern: ErrorCode = "config.bad_pattern"
     /// A header that cannot or must not be set or removed.
     public static let configBadHeader: ErrorCode = "config.bad_header"
     /// Keys that exclude each other: a secret both as `x` and as `x_file`, `path` beside `path_regex`, and so on.
     public static let configConflictingKeys: ErrorCode = "config.conflicting_keys"
-    /// Two routes, listeners or other named things have the same name.
+    /// Two routes, listeners or other entries have the same name.
     public static let configDuplicateName: ErrorCode = "config.duplicate_name"
-    /// A provider's `kind` that no plugin here has.
+    /// A provider's `kind` that no plugin provides.
     public static let configUnknownKind: ErrorCode = "config.unknown_kind"
     /// A route names a provider that is not defined.
     public static let configUnknownProvider: ErrorCode = "config.unknown_provider"
-    /// A route is judged by two providers that claim the same credentials.
+    /// A route has two providers that accept the same credentials.
     public static let configAmbiguousProviders: ErrorCode = "config.ambiguous_providers"
     /// A route names an upstream that is not defined.
     public static let configUnknownUpstream: ErrorCode = "config.unknown_upstream"
     /// A route asks for authentication but no provider is configured.
     public static let configNoProvider: ErrorCode = "config.no_provider"
-    /// A key or value that belongs to the grammar but not yet to this version.
+    /// A key or value that is reserved but not supported by this version.
     public static let configNotSupported: ErrorCode = "config.not_supported"
-    /// `version` is not one that is read here.
+    /// An unsupported `version`.
     public static let configBadVersion: ErrorCode = "config.bad_version"
-    /// Warning: no request can reach this route, because an earlier one takes them all.
+    /// Warning: no request can reach this route, because an earlier one matches all of its requests.
     public static let configUnreachableRoute: ErrorCode = "config.unreachable_route"
-    /// Warning: nothing uses this provider or upstream.
+    /// Warning: no route uses this provider or upstream.
     public static let configUnused: ErrorCode = "config.unused"
-    /// Warning: a file with a secret may be read by others than its owner.
+    /// Warning: a file with a secret is readable by others than its owner.
     public static let configFileExposed: ErrorCode = "config.file_exposed"
-    /// Warning: allowed, but it weakens the gateway.
+    /// Warning: allowed, but it weakens security.
     public static let configInsecure: ErrorCode = "config.insecure"
 }

@@ -2,24 +2,24 @@ extension GatewayConfiguration {
     /// Reads and checks a configuration file.
     ///
     /// - Parameters:
-    ///   - path: the file; positions carry it as it is given here.
+    ///   - path: the file; diagnostics show it as given here.
     ///   - environment: looks up `${VAR}`.
-    ///   - knownKinds: the kinds of the provider plugins that are there.
-    ///   - examine: looks at what could be read, whatever else is wrong in the file, and records what it finds; blocks with
-    ///     mistakes are left out or have their defaults there.
-    /// - Returns: the configuration, or `nil` when there is an error in what is read here; and everything that was found.
+    ///   - knownKinds: the kinds of the available provider plugins.
+    ///   - examine: checks what could be decoded, even if the file has errors, and records diagnostics; invalid blocks
+    ///     are omitted or have their defaults.
+    /// - Returns: the configuration, or `nil` if reading or decoding had errors; and all diagnostics.
     package static func load(
         path: String, environment: @escaping (String) -> String?, knownKinds: [String],
         examine: (GatewayConfiguration, inout Diagnostics) -> Void = { _, _ in }
     ) -> (configuration: GatewayConfiguration?, diagnostics: Diagnostics) {
-        do throws(FileFailure) {
+        do throws(FileReadError) {
             let text = try readWholeFile(path, limit: NodeBuilder.Limit.fileBytes)
             return decode(
                 text: text, file: path, environment: environment, knownKinds: knownKinds, examine: examine)
         } catch {
             var diagnostics = Diagnostics()
             let hint =
-                error.isMissing ? "; give its place as --config FILE, or write one to begin with by 'martlet init'" : ""
+                error.isMissing ? "; pass its path with --config FILE, or create one with 'martlet init'" : ""
             diagnostics.error(
                 error.isTooLarge ? .configTooLarge : .configFileUnreadable,
                 at: SourceLocation(file: path, line: 1, column: 1),
@@ -28,26 +28,26 @@ extension GatewayConfiguration {
         }
     }
 
-    /// Checks a configuration that is in memory already; see ``load(path:environment:knownKinds:examine:)``.
+    /// Decodes and checks a configuration in memory; see ``load(path:environment:knownKinds:examine:)``.
     package static func decode(
         text: [UInt8], file: String, environment: @escaping (String) -> String?, knownKinds: [String],
         examine: (GatewayConfiguration, inout Diagnostics) -> Void = { _, _ in }
     ) -> (configuration: GatewayConfiguration?, diagnostics: Diagnostics) {
         var found = Diagnostics()
         let parsed = ConfigurationNode.parseDocument(text, file: file, environment: environment, into: &found)
-        guard let (root, brokenScalars) = parsed else { return (nil, found) }
+        guard let (root, unresolvedScalars) = parsed else { return (nil, found) }
         var diagnostics = Diagnostics()
         var configuration = GatewayConfiguration.decode(root, knownKinds: knownKinds, into: &diagnostics)
         configuration?.source.text = text
         configuration?.source.file = file
         configuration?.source.files = root.namedFiles(relativeTo: file)
-        // What is said about a scalar whose variable is unset only repeats that.
-        found.add(Diagnostics(diagnostics.all.filter { !brokenScalars.contains($0.location) }))
-        let isGood = !found.hasErrors
+        // Further errors of a scalar with an unset variable are only its consequence.
+        found.add(Diagnostics(diagnostics.all.filter { !unresolvedScalars.contains($0.location) }))
+        let isValid = !found.hasErrors
         var examined = Diagnostics()
         if let configuration { examine(configuration, &examined) }
-        found.add(Diagnostics(examined.all.filter { !brokenScalars.contains($0.location) }))
-        return (isGood ? configuration : nil, found)
+        found.add(Diagnostics(examined.all.filter { !unresolvedScalars.contains($0.location) }))
+        return (isValid ? configuration : nil, found)
     }
 
     private static func decode(

@@ -1,21 +1,21 @@
-/// Base64 with the standard alphabet (RFC 4648 §4), strict: every value has exactly one spelling.
+/// Base64 with the standard alphabet (RFC 4648 §4), decoded strictly: each value has exactly one encoding.
 public enum Base64 {
-    /// Whether the end is filled up with `=`.
+    /// Whether the text is padded with `=`.
     public enum Padding: Sendable { case required, absent }
 
     /// Decodes strictly.
     ///
-    /// - Returns: `nil` for a foreign byte, white space, an impossible length, padding that is missing or not wanted, or
-    ///   spare bits that are not zero.
+    /// - Returns: `nil` for a byte outside the alphabet, white space, an impossible length, missing or unexpected
+    ///   padding, or nonzero trailing bits.
     public static func decode(_ text: ArraySlice<UInt8>, padding: Padding) -> [UInt8]? {
         var digits = text
         if padding == .required {
             guard text.count % 4 == 0 else { return nil }
-            let filling = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
-            guard filling <= 2 else { return nil }
-            digits = text.dropLast(filling)
+            let paddingCount = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
+            guard paddingCount <= 2 else { return nil }
+            digits = text.dropLast(paddingCount)
         }
-        // The other alphabet's own digits become foreign bytes, so that one decoder serves both.
+        // Digits that only base64url has become invalid bytes, so that one decoder serves both alphabets.
         return Base64URL.decode(
             digits.map { byte in
                 switch byte {
@@ -27,7 +27,7 @@ public enum Base64 {
             })
     }
 
-    /// Encodes.
+    /// Encodes bytes.
     public static func encode(_ bytes: [UInt8], padding: Padding) -> String {
         var text = Base64URL.encode(bytes).utf8.map { byte in
             switch byte {

@@ -1,8 +1,8 @@
 private import CHeadScan
 
-/// Decoding sixteen digits at a time, or thirty-two, without a table: a token is some fifty blocks of sixteen.
+/// Decodes 16 or 32 digits at a time without a table; a token has about fifty blocks of 16.
 extension Base64URL {
-    /// The value of each digit; over 63 for what is none.
+    /// The value of each digit, 0 to 63; greater for a byte that is not a digit.
     private typealias Values = SIMD16<UInt8>
 
     @unsafe static func decodeBlocks(_ text: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
@@ -11,21 +11,21 @@ extension Base64URL {
         guard let first = text.baseAddress else { return [] }
         let size = text.count / 4 &* 3 &+ (tail == 0 ? 0 : tail &- 1)
         var isStrict = false
-        // Whole blocks are written: room for what the last one puts behind the end.
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: (text.count / 16 &+ 1) &* 12 &+ 4) { room, count in
-            guard let output = room.baseAddress else { return }
+        // Blocks are written whole: reserve the bytes that the last one writes past the end.
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: (text.count / 16 &+ 1) &* 12 &+ 4) { buffer, count in
+            guard let output = buffer.baseAddress else { return }
             isStrict = unsafe decode(first, text.count, into: UnsafeMutableRawPointer(output))
             count = isStrict ? size : 0
         }
         return isStrict ? bytes : nil
     }
 
-    /// - Returns: `false` for a byte that is no digit, and for spare bits that are not zero.
+    /// - Returns: `false` for a byte that is not a digit, and for nonzero trailing bits.
     @unsafe private static func decode(
         _ text: UnsafePointer<UInt8>, _ count: Int, into output: UnsafeMutableRawPointer
     ) -> Bool {
         var output = unsafe output
-        // Every bit that any value has: digits have none of the two highest.
+        // The union of all values: digits never set the two highest bits.
         var seen = Values(repeating: 0)
         var index = 0
         if count >= 32, martlet_has_wide_blocks() {
@@ -43,9 +43,9 @@ extension Base64URL {
         }
         let rest = count &- index
         guard rest > 0 else { return areDigits(seen) }
-        // The rest is decoded as a block that ends in zeros.
+        // The rest is decoded as a block padded with zeros.
         var digits = Values(repeating: UInt8(ascii: "A"))
-        for place in 0..<rest { unsafe digits[place] = text[index &+ place] }
+        for lane in 0..<rest { unsafe digits[lane] = text[index &+ lane] }
         let values = martlet_base64url_values(digits)
         unsafe store(values, at: output)
         let spare: UInt8 =
@@ -63,7 +63,7 @@ extension Base64URL {
         return (halves[0] | halves[1]) & 0xC0C0_C0C0_C0C0_C0C0 == 0
     }
 
-    /// Writes the twelve bytes that sixteen values make, and two more.
+    /// Writes the 12 bytes that 16 values encode, and 2 bytes past them.
     @inline(__always)
     @unsafe private static func store(_ values: Values, at output: UnsafeMutableRawPointer) {
         let halves = unsafe unsafeBitCast(values, to: SIMD2<UInt64>.self)
@@ -71,7 +71,7 @@ extension Base64URL {
         unsafe (output + 6).storeBytes(of: joined(halves[1]), as: UInt64.self)
     }
 
-    /// Eight values as the six bytes that they make, the first one lowest in memory.
+    /// The 6 bytes that 8 values encode, in memory order.
     @inline(__always)
     private static func joined(_ values: UInt64) -> UInt64 {
         var bits = UInt64(bigEndian: values)

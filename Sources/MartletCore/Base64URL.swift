@@ -1,18 +1,19 @@
-/// Base64url without padding, as tokens and keys use it (RFC 4648 §5, RFC 7515 §2).
+/// Base64url without padding, as in tokens and keys (RFC 4648 §5, RFC 7515 §2).
 public enum Base64URL {
-    /// Decodes strictly, so that every value has exactly one spelling.
+    /// Decodes strictly: each value has exactly one encoding.
     ///
-    /// - Returns: `nil` for padding, white space, any other foreign byte, an impossible length, or spare bits that are not zero.
+    /// - Returns: `nil` for padding, white space, any other byte outside the alphabet, an impossible length, or nonzero
+    ///   trailing bits.
     public static func decode(_ text: [UInt8]) -> [UInt8]? {
         unsafe text.withUnsafeBufferPointer { unsafe decodeBlocks($0) }
     }
 
-    /// Decodes a part of a larger run of bytes.
+    /// Decodes a slice of a larger array.
     public static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         unsafe text.withUnsafeBufferPointer { unsafe decodeBlocks($0) }
     }
 
-    /// Decodes a text.
+    /// Decodes the UTF-8 bytes of a string.
     public static func decode(_ text: String) -> [UInt8]? { decode(Array(text.utf8)) }
 
     /// Encodes without padding.
@@ -23,7 +24,7 @@ public enum Base64URL {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Encodes without padding at the end of a text, for secrets that must not leave copies behind in strings.
+    /// Appends the encoding to `text`, for secrets that must not leave copies in strings.
     public static func append(_ bytes: [UInt8], to text: inout [UInt8]) {
         var bits: UInt32 = 0
         var held = 0

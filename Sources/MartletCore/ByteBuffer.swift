@@ -1,21 +1,21 @@
 private import CLinux
 
-/// A growable run of bytes with a read end and a write end; one owner, freed with it.
+/// A growable byte buffer with a read and a write offset, which owns its memory.
 ///
-/// Bytes are appended at the end and consumed from the front. Capacity is kept when it empties, until `release()`.
+/// Bytes are appended at the end and consumed from the front. Capacity is retained until `release()`.
 ///
-/// The appends are inlined: they are what heads and log lines are made with, some hundred times a request, and each is one
-/// comparison and the moves. What appends much takes the buffer out of its owner (``take()``) and puts it back: the compiler
-/// then keeps a local's ends in registers, because growing, too, gets them by value.
-// @unchecked Sendable: nothing shares its memory, and there is one of it; who gives it away has it no more.
+/// The appends are inlined: heads and log lines use about a hundred per request, and each is one comparison and the
+/// stores. Code that appends a lot takes the buffer out of its owner (``take()``) and puts it back: the compiler then
+/// keeps the offsets of the local in registers, because growing, too, gets them by value.
+// @unchecked Sendable: not copyable, and nothing else refers to its memory.
 @safe @usableFromInline package struct ByteBuffer: ~Copyable, @unchecked Sendable {
-    /// Where there is no memory yet (`capacity` is 0), a place that is not read or written: nothing has to ask for `nil`.
+    /// Without memory (`capacity` is 0) a non-null pointer that is never dereferenced, which saves checks for `nil`.
     @usableFromInline internal var base: UnsafeMutablePointer<UInt8>
     @usableFromInline internal var capacity = 0
     @usableFromInline internal var start = 0
     @usableFromInline internal var end = 0
 
-    @inlinable @inline(__always) package init() { unsafe base = ByteBuffer.nowhere }
+    @inlinable @inline(__always) package init() { unsafe base = ByteBuffer.dangling }
 
     package init(capacity: Int) {
         self.init()
@@ -26,32 +26,32 @@ private import CLinux
         if capacity > 0 { unsafe base.deallocate() }
     }
 
-    @inlinable @inline(__always) static var nowhere: UnsafeMutablePointer<UInt8> {
+    @inlinable @inline(__always) static var dangling: UnsafeMutablePointer<UInt8> {
         unsafe UnsafeMutablePointer(bitPattern: 64).unsafelyUnwrapped
     }
 
-    /// The bytes that wait to be consumed.
+    /// The number of unread bytes.
     @inlinable package var count: Int { end &- start }
     @inlinable package var isEmpty: Bool { start == end }
 
-    /// The waiting bytes; valid until the buffer is changed.
+    /// The unread bytes; valid until the buffer is changed.
     @inlinable @unsafe package var bytes: UnsafeBufferPointer<UInt8> {
         unsafe UnsafeBufferPointer(start: base + start, count: end &- start)
     }
 
-    /// Makes room for `extra` more bytes behind the end.
+    /// Reserves capacity for `extra` more bytes at the end.
     @inlinable @inline(__always) package mutating func reserve(_ extra: Int) {
         if capacity &- end >= extra { return }
-        let room = unsafe ByteBuffer.room(base, capacity, start, end, extra)
-        unsafe base = room.base
-        capacity = unsafe room.capacity
+        let grown = unsafe ByteBuffer.grow(base, capacity, start, end, extra)
+        unsafe base = grown.base
+        capacity = unsafe grown.capacity
         end = end &- start
         start = 0
     }
 
-    /// Moves waiting bytes to the front of their memory, or of a larger one, so that `extra` more fit.
+    /// Moves the unread bytes to the front of this memory or of a larger allocation, so that `extra` more fit.
     @inline(never)
-    @usableFromInline internal static func room(
+    @usableFromInline internal static func grow(
         _ base: UnsafeMutablePointer<UInt8>, _ capacity: Int, _ start: Int, _ end: Int, _ extra: Int
     ) -> (base: UnsafeMutablePointer<UInt8>, capacity: Int) {
         let count = end - start
@@ -69,14 +69,14 @@ private import CLinux
         return unsafe (fresh, size)
     }
 
-    /// The buffer with all its bytes and memory; what stays is an empty one without memory.
+    /// Moves the bytes and their memory out; leaves an empty buffer without memory.
     @inlinable @inline(__always) package mutating func take() -> ByteBuffer {
         var taken = ByteBuffer()
         swap(&self, &taken)
         return taken
     }
 
-    /// Appends a run of bytes.
+    /// Appends bytes.
     @inlinable @inline(__always) package mutating func append(_ bytes: UnsafeBufferPointer<UInt8>) {
         guard let source = bytes.baseAddress else { return }
         unsafe append(source, count: bytes.count)
@@ -86,7 +86,7 @@ private import CLinux
     @inlinable @inline(__always) @unsafe
     package mutating func append(_ source: UnsafePointer<UInt8>, count: Int) {
         reserve(count)
-        unsafe ShortRun.copy(source, to: base + end, count: count)
+        unsafe ShortCopy.copy(source, to: base + end, count: count)
         end &+= count
     }
 
@@ -97,12 +97,12 @@ private import CLinux
         end &+= 1
     }
 
-    /// Appends a text of ours; literals come here.
+    /// Appends a string literal.
     @inlinable @inline(__always) package mutating func append(_ text: StaticString) {
         unsafe append(text.utf8Start, count: text.utf8CodeUnitCount)
     }
 
-    /// Appends the UTF-8 of a text that is not a literal.
+    /// Appends the UTF-8 bytes of a string.
     package mutating func append(text: String) {
         var text = text
         text.withUTF8 { unsafe append($0) }
@@ -113,7 +113,7 @@ private import CLinux
         unsafe bytes.withUnsafeBufferPointer { unsafe append($0) }
     }
 
-    /// Appends a run of bytes with ASCII letters in lower case.
+    /// Appends bytes with ASCII letters in lowercase.
     package mutating func append(lowercasing bytes: UnsafeBufferPointer<UInt8>) {
         for index in bytes.indices {
             let byte = unsafe bytes[index]
@@ -121,7 +121,7 @@ private import CLinux
         }
     }
 
-    /// Appends a number in lower-case hexadecimal digits, without leading zeros.
+    /// Appends a number in lowercase hexadecimal digits, without leading zeros.
     package mutating func append(hexadecimal value: UInt) {
         var shift = value == 0 ? 0 : (UInt.bitWidth &- value.leadingZeroBitCount &- 1) & ~3
         while shift >= 0 {
@@ -140,32 +140,32 @@ private import CLinux
         }
     }
 
-    /// Keeps the first `count` waiting bytes and drops what is behind them.
+    /// Keeps the first `count` unread bytes and drops the rest.
     @inlinable package mutating func truncate(to count: Int) { end = min(end, start &+ max(count, 0)) }
 
-    /// Empties the buffer and keeps its memory.
+    /// Empties the buffer and retains its memory.
     @inlinable package mutating func removeAll() {
         start = 0
         end = 0
     }
 
-    /// Empties the buffer and gives its memory back.
+    /// Empties the buffer and frees its memory.
     package mutating func release() {
         if capacity > 0 { unsafe base.deallocate() }
-        unsafe base = ByteBuffer.nowhere
+        unsafe base = ByteBuffer.dangling
         capacity = 0
         removeAll()
     }
 
-    /// Lends at least `room` free bytes to `fill`, which answers how many it wrote.
-    package mutating func fill(room: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
-        reserve(room)
+    /// Calls `fill` with at least `minimum` free bytes; it returns how many it wrote, or −1.
+    package mutating func fill(capacity minimum: Int, _ fill: (UnsafeMutableRawBufferPointer) -> Int) -> Int {
+        reserve(minimum)
         let free = unsafe UnsafeMutableRawBufferPointer(start: base + end, count: capacity &- end)
         let written = unsafe fill(free)
         if written > 0 { end &+= min(written, capacity &- end) }
         return written
     }
 
-    /// The bytes as an array; for tests and cold paths.
+    /// The unread bytes as an array; for tests and cold paths.
     package var array: [UInt8] { unsafe Array(bytes) }
 }

@@ -1,6 +1,7 @@
-/// A stable, machine-readable reason such as `apple.audience_mismatch`: what logs, metrics and tests name.
+/// A stable, machine-readable reason such as `apple.audience_mismatch`, as logs, metrics and tests name it.
 ///
-/// The form is `room.reason` in snake case. Codes are statics on extensions of this type, next to the code that throws them.
+/// The form is `module.reason` in snake case. Codes are static members in extensions of this type, declared next to
+/// the code that throws them.
 public struct ErrorCode: RawRepresentable, Hashable, Sendable, CustomStringConvertible, ExpressibleByStringLiteral {
     public let rawValue: String
 

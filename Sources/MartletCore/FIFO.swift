@@ -1,59 +1,58 @@
-/// A queue in one piece of memory: the first in is the first out.
+/// A first-in, first-out queue in one array; appending and removing are amortized O(1).
 ///
-/// What was taken leaves nothing behind, and adding and taking cost the same whatever waits. Inlined, so that nothing is generic
-/// where it is used.
+/// Inlinable, so that each use is specialized.
 @usableFromInline package struct FIFO<Element> {
-    /// Places already passed before the memory is moved together.
-    @inlinable static var passedLimit: Int { 1024 }
+    /// The number of removed elements at the front after which the array is compacted.
+    @inlinable static var compactionThreshold: Int { 1024 }
 
-    @usableFromInline var places: [Element?] = []
-    /// Those before it have been taken.
-    @usableFromInline var next = 0
+    @usableFromInline var slots: [Element?] = []
+    /// The index of the first element; the slots before it are empty.
+    @usableFromInline var head = 0
 
     @inlinable package init() {}
 
-    @inlinable package var count: Int { places.count - next }
-    @inlinable package var isEmpty: Bool { places.count == next }
+    @inlinable package var count: Int { slots.count - head }
+    @inlinable package var isEmpty: Bool { slots.count == head }
 
-    /// The one that has waited longest.
-    @inlinable package var first: Element? { isEmpty ? nil : places[next] }
+    /// The oldest element.
+    @inlinable package var first: Element? { isEmpty ? nil : slots[head] }
 
-    /// Adds one behind the others.
-    @inlinable package mutating func append(_ element: Element) { places.append(element) }
+    /// Appends an element.
+    @inlinable package mutating func append(_ element: Element) { slots.append(element) }
 
-    /// Takes the one that has waited longest.
+    /// Removes and returns the oldest element.
     @inlinable package mutating func popFirst() -> Element? {
-        guard next < places.count else { return nil }
-        let first = places[next]
-        // Kept here it would live, with what it holds, until the queue is empty.
-        places[next] = nil
-        next += 1
-        if next == places.count {
-            places.removeAll(keepingCapacity: true)
-            next = 0
-        } else if next > Self.passedLimit {
-            places.removeFirst(next)
-            next = 0
+        guard head < slots.count else { return nil }
+        let first = slots[head]
+        // Release the element now instead of when the slot is reused.
+        slots[head] = nil
+        head += 1
+        if head == slots.count {
+            slots.removeAll(keepingCapacity: true)
+            head = 0
+        } else if head > Self.compactionThreshold {
+            slots.removeFirst(head)
+            head = 0
         }
         return first
     }
 
-    /// Takes the one that came last.
+    /// Removes and returns the newest element.
     @inlinable package mutating func popLast() -> Element? {
-        guard next < places.count else { return nil }
-        let last = places.removeLast()
-        if next == places.count {
-            places.removeAll(keepingCapacity: true)
-            next = 0
+        guard head < slots.count else { return nil }
+        let last = slots.removeLast()
+        if head == slots.count {
+            slots.removeAll(keepingCapacity: true)
+            head = 0
         }
         return last
     }
 
-    /// Takes all of them.
-    @inlinable package mutating func takeAll() -> [Element] {
-        let all = places[next...].compactMap { $0 }
-        places = []
-        next = 0
+    /// Removes and returns all elements, oldest first.
+    @inlinable package mutating func popAll() -> [Element] {
+        let all = slots[head...].compactMap { $0 }
+        slots = []
+        head = 0
         return all
     }
 }

@@ -1,4 +1,4 @@
-/// Whose a piece of work is, where a ``WorkPool`` is divided: a member of a group, such as an address of a network.
+/// Who causes a job of a ``ThreadPool``: a member of a group, such as an address in a network.
 public struct WorkOwner: Hashable, Sendable {
     let group: UInt64
     let member: UInt64
@@ -8,16 +8,16 @@ public struct WorkOwner: Hashable, Sendable {
         self.member = member
     }
 
-    /// Who is not told apart from others.
-    public static let anybody = WorkOwner(group: 0, member: 0)
+    /// The common owner of all jobs whose origin is not known.
+    public static let anonymous = WorkOwner(group: 0, member: 0)
 }
 
-/// A bounded queue that serves its owners in turn, so that nobody waits behind all that another one has handed in.
+/// A bounded queue that serves its owners round-robin, so that no owner waits behind all elements of another.
 ///
-/// Groups take turns, and within a group its members; what one member has handed in is served in order. When the queue
-/// is full, a group that has less in it than another takes the other's last place.
+/// Groups take turns, and within a group its members; the elements of one member are served in order. When the queue
+/// is full, an element of a group displaces the newest one of a group that has more.
 package struct FairQueue<Element> {
-    /// How many elements may wait.
+    /// The maximum numbers of elements.
     package struct Limits: Sendable {
         let total: Int
         let group: Int
@@ -29,16 +29,16 @@ package struct FairQueue<Element> {
             self.member = member
         }
 
-        /// For elements that are bounded elsewhere.
+        /// No limits: for elements that are bounded elsewhere.
         package static var none: Limits { Limits(total: .max, group: .max, member: .max) }
     }
 
-    /// What became of an element.
+    /// The result of appending an element.
     package enum Outcome {
         case queued
-        /// There is no place for it.
-        case refused
-        /// It has the place of another one, which is refused in its stead.
+        /// The queue is full for its owner.
+        case rejected
+        /// Queued; the associated element was displaced.
         case queuedInsteadOf(Element)
     }
 
@@ -49,27 +49,27 @@ package struct FairQueue<Element> {
 
     package init(_ limits: Limits) { self.limits = limits }
 
-    /// Whether an owner may add one more.
-    func hasRoom(for owner: WorkOwner) -> Bool {
+    /// Whether an owner may append one more.
+    func hasCapacity(for owner: WorkOwner) -> Bool {
         let group = groups[owner.group]
         let groupCount = group?.count ?? 0
         guard groupCount < limits.group, (group?.count(of: owner.member) ?? 0) < limits.member else { return false }
         return count < limits.total || groups.contains { $0.value.count > groupCount + 1 }
     }
 
-    /// Adds an element, if its owner may have one more.
+    /// Appends an element if its owner may have one more.
     package mutating func append(_ element: Element, of owner: WorkOwner) -> Outcome {
-        guard hasRoom(for: owner) else { return .refused }
+        guard hasCapacity(for: owner) else { return .rejected }
         guard count >= limits.total else {
             insert(element, of: owner)
             return .queued
         }
-        guard let displaced = dropLastOfLargest() else { return .refused }
+        guard let displaced = removeLastOfLargest() else { return .rejected }
         insert(element, of: owner)
         return .queuedInsteadOf(displaced)
     }
 
-    /// Takes the element whose turn it is.
+    /// Removes and returns the element whose turn it is.
     package mutating func popFirst() -> Element? {
         while let key = turns.popFirst() {
             guard let element = groups[key]?.popFirst() else {
@@ -83,8 +83,8 @@ package struct FairQueue<Element> {
         return nil
     }
 
-    /// Takes everything, in the order in which it would have been served.
-    mutating func takeAll() -> [Element] {
+    /// Removes and returns all elements, in the order in which they would have been served.
+    mutating func popAll() -> [Element] {
         var all: [Element] = []
         while let element = popFirst() { all.append(element) }
         return all
@@ -99,10 +99,10 @@ package struct FairQueue<Element> {
         count += 1
     }
 
-    /// Takes the last element of the group that has most.
-    private mutating func dropLastOfLargest() -> Element? {
+    /// Removes the newest element of the group that has the most.
+    private mutating func removeLastOfLargest() -> Element? {
         guard let largest = groups.max(by: { $0.value.count < $1.value.count }),
-            let element = groups[largest.key]?.dropLast()
+            let element = groups[largest.key]?.removeLast()
         else { return nil }
         count -= 1
         return element
@@ -111,13 +111,13 @@ package struct FairQueue<Element> {
 
 /// The members of one group.
 ///
-/// A key has an entry in the dictionary exactly as long as it has a turn, here and above.
+/// Here and above, a key has an entry in the dictionary exactly as long as it has a turn.
 private struct FairGroup<Element> {
     private var lines: [UInt64: FIFO<Element>] = [:]
     private var turns = FIFO<UInt64>()
     private(set) var count = 0
 
-    /// How much of one member waits.
+    /// The number of elements of one member.
     func count(of member: UInt64) -> Int { lines[member]?.count ?? 0 }
 
     mutating func append(_ element: Element, of member: UInt64) {
@@ -129,7 +129,7 @@ private struct FairGroup<Element> {
         count += 1
     }
 
-    /// The element of the member whose turn it is; a member that was left without any has lost its turn.
+    /// The element of the member whose turn it is; a member without elements loses its turn.
     mutating func popFirst() -> Element? {
         while let key = turns.popFirst() {
             guard let element = lines[key]?.popFirst() else {
@@ -143,8 +143,8 @@ private struct FairGroup<Element> {
         return nil
     }
 
-    /// The last element of the member that has most.
-    mutating func dropLast() -> Element? {
+    /// Removes the newest element of the member that has the most.
+    mutating func removeLast() -> Element? {
         guard let largest = lines.max(by: { $0.value.count < $1.value.count }),
             let element = lines[largest.key]?.popLast()
         else { return nil }

@@ -1,14 +1,12 @@
-/// What a look-up in the shared store came to.
-///
-/// An outage is never a miss.
-public enum StoreAnswer<Value: Sendable>: Sendable {
-    case answer(Value)
+/// The result of a read from the shared store. An outage is never reported as a miss.
+public enum StoreReply<Value: Sendable>: Sendable {
+    case found(Value)
     case miss
     case unavailable(StoreError)
 }
 
-/// Why the shared store could not be asked.
-public struct StoreError: Error, Sendable, CustomStringConvertible {
+/// Why an operation on the shared store failed.
+public struct StoreError: CodedError {
     public let code: ErrorCode
     /// For operators; holds no key, value or secret.
     public let message: String
@@ -18,65 +16,63 @@ public struct StoreError: Error, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    public var description: String { "\(message) [\(code)]" }
 }
 
-/// The store that instances share: small values that expire by themselves.
+/// A store that instances share: small values with an expiry.
 ///
-/// Every call has a deadline of the store's own and ends as an answer, a miss or `unavailable`.
+/// Every call has a timeout of the store's own and ends with a value, a miss or `unavailable`.
 public protocol KeyValueStoring: Sendable {
     /// Reads one value.
-    func value(for key: String) async -> StoreAnswer<[UInt8]>
+    func value(for key: String) async -> StoreReply<[UInt8]>
     /// Writes one value that expires after `lifetime`.
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError)
-    /// Writes only if nothing is there; `true` when this call wrote. Atomic across instances.
+    /// Writes only if the key is absent; `true` when this call wrote. Atomic across instances.
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool
-    /// Removes the value if it is still exactly `value`; used to let go of a lease. Atomic across instances.
+    /// Removes the value if it still equals `value`; used to release a lease. Atomic across instances.
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError)
 }
 
-/// A store that can also keep what may be used once and count what may happen so often: nonces, codes, attempts.
+/// A store that also supports single-use values and counters: nonces, codes, attempts.
 public protocol SharedStoring: KeyValueStoring {
     /// Removes the value, whatever it is.
     func remove(_ key: String) async throws(StoreError)
-    /// Reads a value and removes it in one step: of many callers one gets it. Atomic across instances.
-    func take(_ key: String) async -> StoreAnswer<[UInt8]>
-    /// Adds 1 to a counter and gives its new value.
+    /// Reads and removes a value: only one of concurrent callers gets it. Atomic across instances.
+    func take(_ key: String) async -> StoreReply<[UInt8]>
+    /// Adds 1 to a counter and returns its new value.
     ///
-    /// The counter begins at 0 and ends `lifetime` after its first increment. Atomic across instances.
+    /// The counter starts at 0 and expires `lifetime` after its first increment. Atomic across instances.
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading
-    /// Takes 1 from a counter that is above 0, and leaves its end as it is. Atomic across instances.
+    /// Subtracts 1 from a counter above 0 and leaves its expiry unchanged. Atomic across instances.
     ///
-    /// A store that has no such thing may do nothing: what was counted too much runs out with the counter.
+    /// Optional: a store may do nothing, and the surplus ends when the counter expires.
     func decrement(_ key: String) async throws(StoreError)
-    /// Reads a counter without changing it; a counter that is not there reads 0.
+    /// Reads a counter without changing it; an absent counter reads 0.
     func counter(_ key: String) async throws(StoreError) -> CounterReading
-    /// The part of the store that is for one purpose.
+    /// The partition of the store for one purpose.
     ///
-    /// A store that bounds what it holds does so for each part by itself. A value is read through the part that it was
-    /// written through.
+    /// A bounded store limits each partition separately. A value is read through the partition it was written through.
     func partition(_ purpose: StorePurpose) -> any SharedStoring
 }
 
-/// What values in the store are for: where room is short, one purpose does not take another's.
+/// What values in the store are for; in a bounded store, one purpose cannot use up the capacity of another.
 public enum StorePurpose: Sendable, CaseIterable {
-    /// Whatever has no purpose of its own, such as the values of other providers.
+    /// Values without a purpose of their own, such as those of other providers.
     case general
-    /// Issuers' keys, the leases on fetching them, and the key of nonces.
+    /// Issuer keys, the leases for fetching them, and the nonce key.
     case keys
-    /// Counted attempts and failures.
+    /// Counters of attempts and failures.
     case throttles
-    /// Users who may not log in for a while.
+    /// Users who are temporarily locked out.
     case bans
-    /// Where users have logged in.
-    case places
-    /// Nonces that were used.
+    /// Locations from which users have logged in.
+    case loginLocations
+    /// Used nonces.
     case nonces
-    /// Codes, and data of clients, that were used.
+    /// Used codes and client data.
     case codes
-    /// What came of a post, for the same post again.
+    /// Results of posts, for repeated posts.
     case outcomes
-    /// Changes that logins under way have to know of.
+    /// Changes that concern logins in progress.
     case changes
 }
 
@@ -88,10 +84,10 @@ extension SharedStoring {
     public func decrement(_ key: String) async throws(StoreError) {}
 }
 
-/// A counter of the store at one moment.
+/// The value of a counter and the time until it expires.
 public struct CounterReading: Sendable, Equatable {
     public let count: Int
-    /// Until it begins again at 0.
+    /// The time until the counter restarts at 0.
     public let remaining: Duration
 
     public init(count: Int, remaining: Duration) {

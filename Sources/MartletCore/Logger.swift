@@ -1,12 +1,12 @@
 private import Synchronization
 
-/// How much a log line matters.
+/// The severity of a log line.
 public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     case debug, info, warning, error
 
     public static func < (left: LogLevel, right: LogLevel) -> Bool { left.rawValue < right.rawValue }
 
-    /// The name as configuration and log lines spell it.
+    /// The name as in configuration and log lines.
     public var name: String {
         switch self {
         case .debug: "debug"
@@ -17,31 +17,31 @@ public enum LogLevel: Int, Sendable, Comparable, CaseIterable {
     }
 }
 
-/// Where log lines go.
+/// A destination of log lines.
 ///
-/// One call is one line; implementations never block the caller.
+/// Each call writes one line; implementations never block the caller.
 public protocol LogWriting: Sendable {
     /// - Parameters:
-    ///   - level: how much it matters.
-    ///   - event: what happened, in a few fixed words.
+    ///   - level: the severity.
+    ///   - event: what happened, in a few constant words.
     ///   - fields: names and values, in order; never a token, a secret or a query string.
     func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)])
 }
 
-/// The level from which on lines are written, which may change while loggers use it.
+/// The minimum level of the lines that are written; it may change while loggers use it.
 package final class LogThreshold: Sendable {
     private let number: Atomic<Int>
 
     package init(_ level: LogLevel) { number = Atomic(level.rawValue) }
 
-    /// The lowest level that is written.
+    /// The minimum level.
     package var level: LogLevel {
         get { LogLevel(rawValue: number.load(ordering: .relaxed)) ?? .info }
         set { number.store(newValue.rawValue, ordering: .relaxed) }
     }
 }
 
-/// A writer with fields that every line of a room or a provider carries.
+/// Writes log lines that carry common fields, such as the module's or the provider's name.
 public struct Logger: Sendable {
     private let writer: any LogWriting
     private let threshold: LogThreshold
@@ -51,24 +51,24 @@ public struct Logger: Sendable {
         self.init(writer, threshold: LogThreshold(minimum), fields: fields)
     }
 
-    /// A logger whose level follows a threshold that others change.
+    /// A logger whose minimum level is a shared threshold.
     package init(_ writer: any LogWriting, threshold: LogThreshold, fields: [(String, String)] = []) {
         self.writer = writer
         self.threshold = threshold
         self.fields = fields
     }
 
-    /// Whether lines of that level are written; asked where making a line costs something.
+    /// Whether lines of this level are written; check it before building an expensive line.
     public func writes(_ level: LogLevel) -> Bool { level >= threshold.level }
 
-    /// The same logger with more fields on every line.
+    /// A copy of the logger with more fields on every line.
     public func with(_ more: (String, String)...) -> Logger {
         Logger(writer, threshold: threshold, fields: fields + more)
     }
 
     /// Writes a line of the level `debug`.
     public func debug(_ event: String, _ fields: (String, String)...) { log(.debug, event, fields) }
-    /// Writes a line of the level `debug` whose fields were put together before.
+    /// Writes a line of the level `debug` with an array of fields.
     package func debug(_ event: String, _ fields: [(String, String)]) { log(.debug, event, fields) }
     /// Writes a line of the level `info`.
     public func info(_ event: String, _ fields: (String, String)...) { log(.info, event, fields) }
@@ -82,7 +82,7 @@ public struct Logger: Sendable {
         writer.write(level, event, fields + more)
     }
 
-    /// A logger that says nothing; for tests.
+    /// A logger that discards every line; for tests.
     public static let silent = Logger(NoLog(), minimum: .error)
 }
 

@@ -1,10 +1,10 @@
 private import Synchronization
 
-/// The store of a single instance, `memory:`; what it holds ends with the process.
+/// The store of a single instance, `memory:`; its values do not outlive the process.
 ///
-/// It is bounded: when it is full of values that are still good, a write fails as `store.full`. Nothing is evicted
-/// early, because a nonce or a throttle that is forgotten too soon lets in what it was there to stop. Each purpose has
-/// bounds of its own, so that a flood of one leaves the others their room.
+/// It is bounded: when it is full of values that have not expired, a write fails with `store.full`. Nothing is evicted
+/// early, because an evicted nonce could be replayed and an evicted throttle would be lifted. Each purpose has its own
+/// limits, so that a flood in one leaves the capacity of the others.
 public final class MemoryStore: SharedStoring {
     fileprivate struct Entry {
         let value: [UInt8]
@@ -15,21 +15,23 @@ public final class MemoryStore: SharedStoring {
         var entries: [String: Entry] = [:]
         var bytes = 0
         var writesSinceSweep = 0
-        /// No entry of the last sweep expires before.
+        /// No entry of the last sweep expires before this.
         var earliestExpiry = MonotonicTime(nanoseconds: .min)
     }
 
-    /// What an entry costs beside its key and value.
+    /// The approximate memory of an entry in addition to its key and value, in bytes.
     private static let entryOverhead = 128
+
+    private static let full = StoreError(code: "store.full", message: "the memory store is full")
 
     private let clock: Clock
     private let maximumEntries: Int
     private let maximumBytes: Int
     private let state = Mutex(State())
-    /// Those of purposes; what is here is general.
+    /// The stores of the other purposes; this one is `general`.
     private let partitions: [StorePurpose: MemoryStore]
 
-    /// Makes an empty store with room for each purpose.
+    /// Creates an empty store with separate limits for each purpose.
     public init(clock: Clock) {
         self.clock = clock
         (maximumEntries, maximumBytes) = StorePurpose.general.bounds
@@ -41,10 +43,11 @@ public final class MemoryStore: SharedStoring {
         self.partitions = partitions
     }
 
-    /// Makes an empty store with the same room for all purposes.
+    /// Creates an empty store whose limits are shared by all purposes.
     /// - Parameters:
-    ///   - maximumEntries: how many values it holds at most.
-    ///   - maximumBytes: how much keys and values may take together.
+    ///   - clock: the time of expiries.
+    ///   - maximumEntries: the maximum number of values.
+    ///   - maximumBytes: the maximum size of all keys and values.
     public init(clock: Clock, maximumEntries: Int, maximumBytes: Int = 64 * 1024 * 1024) {
         self.clock = clock
         self.maximumEntries = maximumEntries
@@ -52,15 +55,15 @@ public final class MemoryStore: SharedStoring {
         partitions = [:]
     }
 
-    /// The part for one purpose, with its own bounds.
+    /// The partition for one purpose, with its own limits.
     public func partition(_ purpose: StorePurpose) -> any SharedStoring { partitions[purpose] ?? self }
 
     /// Reads one value.
-    public func value(for key: String) async -> StoreAnswer<[UInt8]> {
+    public func value(for key: String) async -> StoreReply<[UInt8]> {
         let now = clock.monotonicTime
         return state.withLock { state in
             guard let entry = state.live(key, at: now) else { return .miss }
-            return .answer(entry.value)
+            return .found(entry.value)
         }
     }
 
@@ -69,7 +72,7 @@ public final class MemoryStore: SharedStoring {
         _ = try write(value, for: key, lifetime: lifetime, onlyIfAbsent: false)
     }
 
-    /// Writes only if nothing is there; `true` when this call wrote.
+    /// Writes only if the key is absent; `true` when this call wrote.
     public func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
         try write(value, for: key, lifetime: lifetime, onlyIfAbsent: true)
     }
@@ -89,16 +92,16 @@ public final class MemoryStore: SharedStoring {
     }
 
     /// Reads a value and removes it.
-    public func take(_ key: String) async -> StoreAnswer<[UInt8]> {
+    public func take(_ key: String) async -> StoreReply<[UInt8]> {
         let now = clock.monotonicTime
         return state.withLock { state in
             guard let entry = state.live(key, at: now) else { return .miss }
             state.remove(key)
-            return .answer(entry.value)
+            return .found(entry.value)
         }
     }
 
-    /// Adds 1 to a counter, kept as decimal digits as in Redis.
+    /// Adds 1 to a counter, stored as decimal digits as in Redis.
     public func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
         let now = clock.monotonicTime
         let counted: CounterReading? = state.withLock { state in
@@ -108,20 +111,20 @@ public final class MemoryStore: SharedStoring {
             guard store(Array(String(count).utf8), for: key, until: expiry, in: &state, at: now) else { return nil }
             return CounterReading(count: count, remaining: expiry.since(now))
         }
-        guard let counted else { throw StoreError(code: "store.full", message: "the memory store is full") }
+        guard let counted else { throw Self.full }
         return counted
     }
 
-    /// Takes 1 from a counter; one that comes to 0 is gone.
+    /// Subtracts 1 from a counter; a counter that reaches 0 is removed.
     public func decrement(_ key: String) async throws(StoreError) {
         let now = clock.monotonicTime
         state.withLock { state in
             guard let live = state.live(key, at: now), let count = Int(String(decoding: live.value, as: UTF8.self)),
                 count > 0
             else { return }
-            // A counter of 0 is as good as none, and takes no room.
+            // A counter of 0 reads like an absent one, which needs no memory.
             guard count > 1 else { return state.remove(key) }
-            // No longer than before, so there is room.
+            // Not longer than before, so it fits.
             _ = store(Array(String(count - 1).utf8), for: key, until: live.expiry, in: &state, at: now)
         }
     }
@@ -136,7 +139,7 @@ public final class MemoryStore: SharedStoring {
         }
     }
 
-    /// How many values it holds, some of which may have expired.
+    /// The number of values, some of which may have expired.
     public var count: Int { state.withLock { $0.entries.count } }
 
     private func write(
@@ -147,11 +150,11 @@ public final class MemoryStore: SharedStoring {
             if onlyIfAbsent, state.live(key, at: now) != nil { return false }
             return store(value, for: key, until: now + max(lifetime, .zero), in: &state, at: now) ? true : nil
         }
-        guard let written else { throw StoreError(code: "store.full", message: "the memory store is full") }
+        guard let written else { throw Self.full }
         return written
     }
 
-    /// Puts a value in place; `false` when there is no room.
+    /// Stores a value; `false` when the store is full.
     private func store(
         _ value: [UInt8], for key: String, until expiry: MonotonicTime, in state: inout State, at now: MonotonicTime
     ) -> Bool {
@@ -159,15 +162,15 @@ public final class MemoryStore: SharedStoring {
         let cost = MemoryStore.cost(key, value)
         state.writesSinceSweep += 1
         if state.writesSinceSweep > max(1024, state.entries.count / 2) { state.sweep(at: now) }
-        if !hasRoom(state, for: cost), state.earliestExpiry <= now { state.sweep(at: now) }
-        guard hasRoom(state, for: cost) else { return false }
+        if !hasCapacity(state, for: cost), state.earliestExpiry <= now { state.sweep(at: now) }
+        guard hasCapacity(state, for: cost) else { return false }
         state.entries[key] = Entry(value: value, expiry: expiry)
         state.bytes += cost
         state.earliestExpiry = min(state.earliestExpiry, expiry)
         return true
     }
 
-    private func hasRoom(_ state: borrowing State, for cost: Int) -> Bool {
+    private func hasCapacity(_ state: borrowing State, for cost: Int) -> Bool {
         state.entries.count < maximumEntries && cost <= maximumBytes - state.bytes
     }
 
@@ -179,16 +182,16 @@ public final class MemoryStore: SharedStoring {
 extension StorePurpose {
     private static let mebibyte = 1024 * 1024
 
-    /// How many values may be there, and how many bytes their keys and they may take.
+    /// The maximum number of values, and the maximum size of their keys and values in bytes.
     fileprivate var bounds: (entries: Int, bytes: Int) {
         switch self {
         case .general: (20_000, 16 * Self.mebibyte)
         case .keys: (1000, 16 * Self.mebibyte)
         case .throttles: (100_000, 32 * Self.mebibyte)
         case .bans: (20_000, 8 * Self.mebibyte)
-        case .places: (100_000, 32 * Self.mebibyte)
+        case .loginLocations: (100_000, 32 * Self.mebibyte)
         case .nonces: (50_000, 16 * Self.mebibyte)
-        // Each stays for a quarter of an hour.
+        // Each is stored for 15 minutes.
         case .codes: (100_000, 32 * Self.mebibyte)
         case .outcomes: (10_000, 16 * Self.mebibyte)
         case .changes: (10_000, 4 * Self.mebibyte)
@@ -209,7 +212,7 @@ extension MemoryStore.State {
         bytes -= MemoryStore.cost(key, entry.value)
     }
 
-    /// Drops what has expired and notes when there will be more to drop.
+    /// Removes expired entries and records when the next one expires.
     fileprivate mutating func sweep(at now: MonotonicTime) {
         writesSinceSweep = 0
         earliestExpiry = .never

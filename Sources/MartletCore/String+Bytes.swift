@@ -1,11 +1,11 @@
 private import Glibc
 
 extension String {
-    /// Whether both texts are the same bytes.
+    /// Whether both strings have the same UTF-8 bytes.
     ///
-    /// `==` compares by Unicode equivalence: a Kelvin sign equals `K` there. What decides on access is compared by this.
-    // Most texts that differ do so in length, and short ones are told apart in registers: both is asked where this is called.
-    // Of what is not even equivalent the bytes are not the same; what is long has no equivalence looked up.
+    /// `==` compares by Unicode canonical equivalence: a Kelvin sign equals `K`. Use this for access decisions.
+    // The inlined checks: most different strings differ in length, and short ones are compared in registers. Strings
+    // that are not equivalent do not have the same bytes; long strings are not compared for equivalence.
     @inlinable
     public func hasSameBytes(as other: String) -> Bool {
         let count = utf8.count

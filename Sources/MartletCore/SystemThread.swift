@@ -1,9 +1,9 @@
 private import CLinux
 private import Synchronization
 
-/// A thread of our own with a name, for loops that block in the kernel; joined by whoever started it.
+/// A named thread for loops that block in the kernel, to be joined by its creator.
 ///
-/// It starts with every signal blocked, so that signals go to the thread that waits for them.
+/// It starts with every signal blocked, so that signals are delivered to the thread that waits for them.
 @safe package final class SystemThread: Sendable {
     private let identity: pthread_t
     private let start: ThreadStart
@@ -11,9 +11,9 @@ private import Synchronization
 
     /// Starts a thread that runs `body` once.
     /// - Parameters:
-    ///   - name: what `top -H` shows; at most 15 bytes count.
-    ///   - body: the whole life of the thread.
-    /// - Throws: `thread.not_started` when the system has no thread left.
+    ///   - name: as `top -H` shows it; truncated to 15 bytes.
+    ///   - body: the thread ends when it returns.
+    /// - Throws: `thread.not_started` when the system cannot create a thread.
     package init(name: String, _ body: @escaping @Sendable () -> Void) throws(SystemThreadError) {
         var everything = sigset_t()
         var before = sigset_t()
@@ -34,15 +34,15 @@ private import Synchronization
 
     /// Whether the caller runs on this thread.
     package var isCurrent: Bool {
-        // The system gives the identity of a thread that has ended to new ones.
+        // The system reuses the identity of a thread that has ended.
         !start.hasEnded.load(ordering: .acquiring) && pthread_equal(identity, pthread_self()) != 0
     }
 
-    /// Waits until the thread has ended; a second call returns at once, or waits for the first.
+    /// Waits until the thread has ended; a second call returns immediately, or waits for the first.
     ///
-    /// Never from itself.
+    /// Must not be called on the thread itself.
     package func join() {
-        precondition(!isCurrent, "a thread cannot wait for itself")
+        precondition(!isCurrent, "a thread cannot join itself")
         isJoined.withLock { isJoined in
             guard !isJoined else { return }
             isJoined = true
@@ -56,11 +56,12 @@ private import Synchronization
 }
 
 /// A thread could not be started.
-package struct SystemThreadError: Error, Sendable, CustomStringConvertible {
+package struct SystemThreadError: CodedError {
     package var code: ErrorCode { "thread.not_started" }
+    package var message: String { "pthread_create: \(unsafe String(cString: strerror(errno)))" }
     package let errno: Int32
 
-    package var description: String { "pthread_create: \(unsafe String(cString: strerror(errno)))" }
+    package var description: String { message }
 }
 
 private final class ThreadStart: Sendable {

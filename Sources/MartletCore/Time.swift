@@ -1,6 +1,6 @@
 private import CLinux
 
-/// Seconds since 1970-01-01T00:00:00Z, as tokens and HTTP count them.
+/// Seconds since 1970-01-01T00:00:00Z, as in tokens and HTTP.
 public struct UnixTime: Hashable, Comparable, Sendable, CustomStringConvertible {
     public let seconds: Int64
 
@@ -8,13 +8,13 @@ public struct UnixTime: Hashable, Comparable, Sendable, CustomStringConvertible 
 
     public static func < (left: UnixTime, right: UnixTime) -> Bool { left.seconds < right.seconds }
 
-    /// The instant so many seconds later (or earlier); saturates instead of trapping.
+    /// The instant `delta` seconds later (or earlier, if negative); saturates instead of trapping.
     public func advanced(bySeconds delta: Int64) -> UnixTime {
         let (sum, overflow) = seconds.addingReportingOverflow(delta)
         return UnixTime(seconds: overflow ? (delta > 0 ? .max : .min) : sum)
     }
 
-    /// The same in milliseconds, saturating.
+    /// Milliseconds since 1970, saturating.
     public var milliseconds: Int64 {
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
         return overflow ? (seconds > 0 ? .max : .min) : product
@@ -23,31 +23,31 @@ public struct UnixTime: Hashable, Comparable, Sendable, CustomStringConvertible 
     public var description: String { String(seconds) }
 }
 
-/// An instant of the clock that never goes back, in nanoseconds; for deadlines and measuring.
+/// An instant of the monotonic clock, in nanoseconds; for deadlines and measurements.
 public struct MonotonicTime: Hashable, Comparable, Sendable {
     public let nanoseconds: Int64
 
     public init(nanoseconds: Int64) { self.nanoseconds = nanoseconds }
 
-    /// The end of time: a deadline that never comes.
+    /// A deadline that is never reached.
     public static let never = MonotonicTime(nanoseconds: .max)
 
     public static func < (left: MonotonicTime, right: MonotonicTime) -> Bool { left.nanoseconds < right.nanoseconds }
 
-    /// Saturating addition, so that a deadline far away is simply `never`.
+    /// Saturating addition: a deadline out of range becomes `never`.
     public static func + (instant: MonotonicTime, span: Duration) -> MonotonicTime {
         let (sum, overflow) = instant.nanoseconds.addingReportingOverflow(span.wholeNanoseconds)
         return MonotonicTime(nanoseconds: overflow ? .max : sum)
     }
 
-    /// The span from another instant to this one; never traps.
+    /// The duration from an earlier instant to this one; never traps.
     public func since(_ earlier: MonotonicTime) -> Duration {
         .nanoseconds(nanoseconds &- earlier.nanoseconds)
     }
 }
 
 extension Duration {
-    /// The span in nanoseconds, saturating at ±292 years.
+    /// The duration in nanoseconds, saturating at ±292 years.
     public var wholeNanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
@@ -56,14 +56,14 @@ extension Duration {
         return carried ? (seconds > 0 ? .max : .min) : sum
     }
 
-    /// The span in milliseconds, saturating.
+    /// The duration in milliseconds, saturating.
     public var wholeMilliseconds: Int64 { wholeNanoseconds / 1_000_000 }
 
-    /// The span in seconds, rounded down, saturating.
+    /// The whole seconds of the duration, saturating.
     public var wholeSeconds: Int64 { components.seconds }
 }
 
-/// Where the time comes from: the system's clocks, or a test's.
+/// The source of time: the system clocks, or a test's clock.
 public struct Clock: Sendable {
     private let readUnixTime: @Sendable () -> UnixTime
     private let readMonotonicTime: @Sendable () -> MonotonicTime
@@ -72,7 +72,7 @@ public struct Clock: Sendable {
     /// - Parameters:
     ///   - unixTime: the wall clock.
     ///   - monotonicTime: the clock for deadlines.
-    ///   - unixMilliseconds: the wall clock again, finer; `nil` is whole seconds.
+    ///   - unixMilliseconds: the wall clock in milliseconds; `nil` derives it from `unixTime`.
     public init(
         unixTime: @escaping @Sendable () -> UnixTime, monotonicTime: @escaping @Sendable () -> MonotonicTime,
         unixMilliseconds: (@Sendable () -> Int64)? = nil
@@ -88,7 +88,7 @@ public struct Clock: Sendable {
 
     public var unixTime: UnixTime { readUnixTime() }
     public var monotonicTime: MonotonicTime { readMonotonicTime() }
-    /// The wall clock in milliseconds, for what instances agree on by it.
+    /// The wall clock in milliseconds, for timestamps that instances share.
     public var unixMilliseconds: Int64 { readUnixMilliseconds() }
 
     /// `CLOCK_REALTIME` and `CLOCK_MONOTONIC`.

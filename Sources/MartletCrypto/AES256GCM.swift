@@ -1,21 +1,22 @@
 private import COpenSSL
 public import MartletCore
 
-/// AES-256 in Galois/Counter Mode (NIST SP 800-38D): keeps bytes secret and shows whether they were changed.
+/// AES-256 in Galois/Counter Mode (NIST SP 800-38D): authenticated encryption.
 ///
-/// What is sealed is nonce ‖ ciphertext ‖ tag. Nonces are random; one key should seal fewer than 2³² times.
+/// The sealed form is nonce ‖ ciphertext ‖ tag. Nonces are random; one key should seal fewer than 2³² times.
 public enum AES256GCM {
-    /// The bytes of a key.
+    /// The length of a key in bytes.
     public static let keyLength = 32
-    /// The bytes before the ciphertext.
+    /// The length of the nonce before the ciphertext, in bytes.
     public static let nonceLength = 12
-    /// The bytes behind it.
+    /// The length of the tag after the ciphertext, in bytes.
     public static let tagLength = 16
-    /// What sealing adds.
+    /// The bytes that sealing adds.
     public static let overhead = nonceLength + tagLength
 
-    /// Seals bytes under a key.
-    /// - Parameter context: what must be the same when it is opened, such as the name it is filed under; not part of the result.
+    /// Seals bytes with a key.
+    /// - Parameter context: associated data that must be the same for opening, such as a record's key; not part of the
+    ///   result.
     /// - Throws: `crypto.failure`, also for a key that is not 32 bytes.
     public static func seal(
         _ bytes: [UInt8], with key: Secret, context: [UInt8]
@@ -23,8 +24,8 @@ public enum AES256GCM {
         try seal(bytes, with: key, context: context, nonce: RandomBytes.make(nonceLength))
     }
 
-    /// Opens what was sealed.
-    /// - Returns: `nil` for another key or context, or when a single bit is not as it was.
+    /// Opens sealed bytes.
+    /// - Returns: `nil` for another key or context, or if any bit was changed.
     public static func open(_ sealed: [UInt8], with key: Secret, context: [UInt8]) -> Secret? {
         guard sealed.count >= overhead, key.count == keyLength else { return nil }
         let size = sealed.count - overhead
@@ -38,7 +39,7 @@ public enum AES256GCM {
                     && cipher.check(UnsafeBufferPointer(rebasing: sealed[(nonceLength + size)...]))
             }
         }
-        // Owned by a secret in any case: what did not prove genuine is wiped too.
+        // Owned by a secret in any case, so that unauthenticated plaintext is wiped, too.
         let opened = Secret(bytes)
         return isGenuine ? opened : nil
     }
@@ -64,7 +65,7 @@ public enum AES256GCM {
     }
 }
 
-/// One pass of the cipher; OpenSSL's queue of errors is empty when it ends.
+/// One operation of the cipher; leaves OpenSSL's error queue empty.
 @safe private struct Cipher: ~Copyable {
     private let context: OpaquePointer?
     private let isSealing: Bool
@@ -80,7 +81,7 @@ public enum AES256GCM {
         if !isSealing { ERR_clear_error() }
     }
 
-    /// The length of nonces is GCM's own default.
+    /// The nonce has GCM's default length.
     func begin(_ key: Secret, nonce: UnsafeBufferPointer<UInt8>) -> Bool {
         key.withBytes { key in
             unsafe key.withUnsafeBufferPointer { key in
@@ -125,9 +126,9 @@ public enum AES256GCM {
     }
 }
 
-/// The cipher's implementation, looked up once: that costs more than sealing a record.
+/// The cipher's implementation, fetched once, because a lookup costs more than sealing a record.
 ///
-/// Unchecked because the pointer is not `Sendable`: a fetched cipher is never changed and any thread may use it.
+/// Unchecked because the pointer is not `Sendable`: a fetched cipher is immutable and thread-safe.
 @safe private final class FetchedCipher: @unchecked Sendable {
     static let aes256GCM = FetchedCipher()
     let pointer: OpaquePointer?

@@ -1,8 +1,8 @@
 private import COpenSSL
 public import MartletCore
 
-/// A cryptographic operation that could not be done, or key material that may not be used.
-public struct CryptoError: Error, Sendable, CustomStringConvertible {
+/// A cryptographic operation that failed, or key material that must not be used.
+public struct CryptoError: CodedError {
     public let code: ErrorCode
     /// For operators; holds no key material.
     public let message: String
@@ -12,9 +12,7 @@ public struct CryptoError: Error, Sendable, CustomStringConvertible {
         self.message = message
     }
 
-    public var description: String { "\(message) [\(code)]" }
-
-    /// An error that says what OpenSSL has to say, and empties its queue for this thread.
+    /// An error with OpenSSL's reason; empties OpenSSL's error queue of this thread.
     static func draining(_ code: ErrorCode, _ message: String) -> CryptoError {
         let reason = unsafe ERR_reason_error_string(ERR_peek_last_error())
         defer { ERR_clear_error() }
@@ -24,10 +22,10 @@ public struct CryptoError: Error, Sendable, CustomStringConvertible {
 }
 
 extension ErrorCode {
-    /// A key that is malformed, off its curve, or of a kind that is not supported.
+    /// A key that is malformed, not on its curve, or of an unsupported kind.
     public static let cryptoBadKey: ErrorCode = "crypto.bad_key"
-    /// A key of a size or exponent that nobody should trust.
+    /// A key with an insecure size or exponent.
     public static let cryptoWeakKey: ErrorCode = "crypto.weak_key"
-    /// OpenSSL refused an operation that should succeed.
+    /// An operation of OpenSSL failed unexpectedly.
     public static let cryptoFailure: ErrorCode = "crypto.failure"
 }

@@ -6,9 +6,9 @@ public enum SHA256 {
     /// The bytes in a digest.
     public static let length = 32
 
-    /// Looked up once: OpenSSL's own functions look for it each time, which takes longer than the digest of a short text.
+    /// Fetched once: OpenSSL's one-shot functions fetch it each time, which takes longer than digesting a short text.
     ///
-    /// Nothing ever changes what it points to.
+    /// The algorithm it points to is immutable.
     nonisolated(unsafe) private static let algorithm = unsafe EVP_MD_fetch(nil, "SHA256", nil)
 
     /// The digest of the bytes.
@@ -24,9 +24,9 @@ public enum SHA256 {
     }
 }
 
-/// SHA-1, for protocols that name it as a fingerprint or a checksum: it protects nothing.
+/// SHA-1, for protocols that require it as a fingerprint or a checksum.
 ///
-/// Two texts of one digest can be made at will; where a forger may choose the text, use `SHA256`.
+/// Not collision-resistant: where an attacker can choose the input, use `SHA256`.
 public enum SHA1 {
     /// The bytes in a digest.
     public static let length = 20
@@ -65,9 +65,9 @@ public enum HMACSHA256 {
     }
 }
 
-/// Bytes that nobody can guess.
+/// Cryptographically secure random bytes.
 public enum RandomBytes {
-    /// - Throws: `crypto.failure` when the system has no entropy to give.
+    /// - Throws: `crypto.failure` when the system provides no entropy.
     public static func make(_ count: Int) throws(CryptoError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         let done = unsafe bytes.withUnsafeMutableBufferPointer { output in
@@ -78,9 +78,9 @@ public enum RandomBytes {
     }
 }
 
-/// Comparison of secrets.
+/// Constant-time comparison of secrets.
 public enum ConstantTime {
-    /// Whether both runs are equal, in a time that depends on their lengths alone.
+    /// Whether both arrays are equal, in a time that depends on their lengths only.
     public static func areEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         guard left.count == right.count else { return false }
         return unsafe left.withUnsafeBytes { left in

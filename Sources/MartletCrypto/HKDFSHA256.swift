@@ -1,18 +1,18 @@
 public import MartletCore
 
-/// Makes keys from a secret (RFC 5869, with SHA-256).
+/// HKDF with SHA-256 (RFC 5869): derives keys from a secret.
 public enum HKDFSHA256 {
-    /// More than this cannot be made from one secret (RFC 5869 §2.3).
+    /// The maximum length of a derived key in bytes (RFC 5869 §2.3).
     public static let maximumLength = 255 * SHA256.length
 
-    /// The key of one purpose.
+    /// Derives the key for one purpose.
     /// - Parameters:
-    ///   - secret: what nobody else knows.
-    ///   - salt: may be empty where the secret is random already.
-    ///   - purpose: what tells this key from others of the same secret.
-    ///   - length: at most 8160 bytes; more is cut.
+    ///   - secret: the input key material.
+    ///   - salt: may be empty if the secret is uniformly random.
+    ///   - purpose: the `info` of the RFC: distinguishes this key from others of the same secret.
+    ///   - length: in bytes; clamped to 0 through ``maximumLength``.
     public static func derive(from secret: Secret, salt: [UInt8], purpose: [UInt8], length: Int) -> Secret {
-        // A secret wipes the storage it is given, which must not be the caller's.
+        // A `Secret` wipes its storage, which must not be the caller's: copy the salt.
         let key = Secret(salt.map { $0 })
         let extracted = secret.withBytes { Secret(HMACSHA256.authenticate($0, key: key)) }
         let wanted = min(max(length, 0), maximumLength)

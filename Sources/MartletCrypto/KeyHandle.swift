@@ -1,13 +1,13 @@
 internal import COpenSSL
 
-/// The one owner of an OpenSSL key.
+/// Owns an OpenSSL key.
 ///
-/// Unchecked because the pointer is not `Sendable`: the key is never changed after `init`, and OpenSSL 3 allows any number of
-/// threads to use one `EVP_PKEY` at once (its reference count and cached values are guarded inside).
+/// Unchecked because the pointer is not `Sendable`: the key is not changed after `init`, and OpenSSL 3 allows
+/// concurrent use of one `EVP_PKEY` (its reference count and cached values are synchronized).
 @safe final class KeyHandle: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Takes over one reference.
+    /// Takes ownership of one reference.
     init(_ pointer: OpaquePointer) { unsafe self.pointer = pointer }
 
     deinit { unsafe EVP_PKEY_free(pointer) }
@@ -33,7 +33,7 @@ internal import COpenSSL
         return String(decoding: name.prefix(length), as: UTF8.self)
     }
 
-    /// A number of the key, such as the modulus, in big-endian bytes of at least `length`.
+    /// A number of the key, such as the modulus, as at least `length` big-endian bytes.
     func number(_ name: String, length: Int = 0) -> [UInt8]? {
         var number: OpaquePointer? = nil
         guard unsafe EVP_PKEY_get_bn_param(pointer, name, &number) == 1, let number = unsafe number else {

@@ -1,18 +1,16 @@
 private import COpenSSL
 public import MartletCore
 
-/// A private key that signs: RS256 with RSA, ES256 with P-256.
-///
-/// Usable by any number of threads at once.
+/// A private key for signing: RS256 with RSA, ES256 with P-256. Thread-safe.
 public final class PrivateKey: Sendable {
-    /// The kinds that can be made.
+    /// The kinds of keys that can be generated.
     public enum Kind: Sendable { case rsa2048, p256 }
 
-    /// The other half.
+    /// The public key of the pair.
     public let publicKey: PublicKey
     private let handle: KeyHandle
 
-    /// Makes a new key.
+    /// Generates a key.
     /// - Throws: `crypto.failure`.
     public convenience init(generating kind: Kind) throws(CryptoError) {
         let made =
@@ -20,11 +18,11 @@ public final class PrivateKey: Sendable {
             case .rsa2048: unsafe martlet_generate_rsa(2048)
             case .p256: unsafe martlet_generate_ec("P-256")
             }
-        guard let made = unsafe made else { throw .draining(.cryptoFailure, "no key was made") }
+        guard let made = unsafe made else { throw .draining(.cryptoFailure, "key generation failed") }
         try self.init(unsafe KeyHandle(made))
     }
 
-    /// Reads an unencrypted PEM, such as the PKCS#8 of an `AuthKey_….p8`.
+    /// Parses an unencrypted PEM, such as the PKCS #8 of an `AuthKey_….p8`.
     /// - Throws: `crypto.bad_key` for anything but an RSA or P-256 private key, `crypto.weak_key`.
     public convenience init(pem: Secret) throws(CryptoError) {
         var read: OpaquePointer? = nil
@@ -34,7 +32,7 @@ public final class PrivateKey: Sendable {
                     return
                 }
                 defer { unsafe BIO_free(source) }
-                // Without a callback of ours, OpenSSL would ask for a passphrase on the terminal.
+                // Without a callback, OpenSSL would prompt for a passphrase on the terminal.
                 unsafe read = PEM_read_bio_PrivateKey(source, nil, { _, _, _, _ in -1 }, nil)
             }
         }
@@ -47,7 +45,7 @@ public final class PrivateKey: Sendable {
         self.handle = handle
     }
 
-    /// The signature as JWS carries it: as long as the modulus, or r‖s in 64 bytes.
+    /// Signs a message; returns the signature in JWS form: as long as the modulus, or r‖s in 64 bytes.
     /// - Throws: `crypto.failure`.
     public func sign(_ message: [UInt8]) throws(CryptoError) -> [UInt8] {
         guard let context = unsafe EVP_MD_CTX_new() else { throw .draining(.cryptoFailure, "no digest context") }

@@ -2,7 +2,7 @@ private import COpenSSL
 public import MartletCore
 
 extension PublicKey {
-    /// Reads a PEM, of a public key or of an unencrypted private one whose public half is taken.
+    /// Parses a PEM of a public key, or of an unencrypted private key, whose public key is used.
     /// - Throws: `crypto.bad_key` for anything but an RSA or P-256 key, `crypto.weak_key`.
     public convenience init(pem: Secret) throws(CryptoError) {
         if let handle = Self.handle(pem) {

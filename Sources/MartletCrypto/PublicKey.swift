@@ -1,22 +1,20 @@
 private import COpenSSL
 private import Synchronization
 
-/// A public key that verifies signatures: RS256 with RSA, ES256 with P-256 (RFC 7518 §3.3, §3.4).
-///
-/// Usable by any number of threads at once.
+/// A public key for verifying signatures: RS256 with RSA, ES256 with P-256 (RFC 7518 §3.3, §3.4). Thread-safe.
 public final class PublicKey: Sendable {
-    /// The largest modulus: verification time grows with its square.
+    /// The allowed modulus sizes: verification time grows with the square of the size.
     private static let rsaBits = 2048...8192
-    /// Exponents above 64 bits serve nobody but someone who wants verification to be slow.
+    /// Exponents above 64 bits only make verification slow.
     private static let exponentBytes = 8
 
-    /// What the key was made from.
+    /// The components of the key.
     public let parts: PublicKeyParts
     private let template: VerificationTemplate
     private let signatureLength: Int
 
-    /// - Throws: `crypto.bad_key` for what is not a key, `crypto.weak_key` for RSA outside 2048 to 8192 bits or with an exponent
-    ///   that is even, below 65537 or above 64 bits.
+    /// - Throws: `crypto.bad_key` for components that are not a key, `crypto.weak_key` for RSA not of 2048 to 8192 bits
+    ///   or with an exponent that is even, below 65537 or above 64 bits.
     public init(_ parts: PublicKeyParts) throws(CryptoError) {
         let handle: KeyHandle
         switch parts {
@@ -52,9 +50,9 @@ public final class PublicKey: Sendable {
         }
     }
 
-    /// Whether `signature` was made by this key's owner over `message`.
+    /// Whether `signature` over `message` was made with the private key.
     ///
-    /// A signature of any other length than the algorithm's is refused before any arithmetic, and so are `r` and `s` outside 1 ..< n.
+    /// A signature of the wrong length, or with `r` or `s` outside 1 ..< n, is rejected before any arithmetic.
     public func verify(_ signature: [UInt8], over message: [UInt8]) -> Bool {
         guard signature.count == signatureLength else { return false }
         switch parts {
@@ -66,16 +64,16 @@ public final class PublicKey: Sendable {
     }
 }
 
-/// A context that is initialised once and used for one verification after the other.
+/// A verification context that is initialized once and reused.
 ///
-/// Where another thread has it a copy is made, of which one is kept. To initialise one each time costs a fifth of a verification.
+/// Concurrent threads use copies, of which one is cached. Initializing a context takes a fifth of a verification.
 ///
-/// Unchecked because the pointers are not `Sendable`: after `init` the template is only ever the source of copies, which OpenSSL
-/// takes as `const`, and a copy belongs to whoever has taken it out of `idle`.
+/// Unchecked because the pointers are not `Sendable`: after `init` the template is only copied, which OpenSSL declares
+/// `const`, and a copy is owned by the thread that has exchanged it out of `idle`.
 @safe private final class VerificationTemplate: @unchecked Sendable {
     private let template: OpaquePointer
     private let key: KeyHandle
-    /// The address of a copy that nobody uses at the moment, or 0.
+    /// The address of an unused copy, or 0.
     private let idle = Atomic<UInt>(0)
 
     init(_ key: KeyHandle) throws(CryptoError) {

@@ -1,4 +1,4 @@
-/// What a public key consists of, as a JWK carries it: big-endian bytes.
+/// The components of a public key, as big-endian bytes like in a JWK.
 public enum PublicKeyParts: Sendable, Equatable {
     /// Modulus and exponent.
     case rsa(modulus: [UInt8], exponent: [UInt8])

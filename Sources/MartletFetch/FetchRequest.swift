@@ -1,24 +1,24 @@
-/// One request to a service on the internet, or on this machine.
+/// An HTTP request to another service.
 package struct FetchRequest: Sendable {
-    /// What is sent beside the head.
+    /// The method and the body.
     package enum Content: Sendable {
-        /// Nothing: a GET.
+        /// A GET without a body.
         case none
-        /// A POST of `application/x-www-form-urlencoded` fields, which are encoded here.
+        /// A POST of `application/x-www-form-urlencoded` fields, given unencoded.
         case form([(name: String, value: String)])
     }
 
-    /// `https`, or `http` where the host is a loopback address.
+    /// An `https` URL, or an `http` URL of a loopback address.
     package var url: String
     package var content: Content
     package var headers: [(name: String, value: String)]
-    /// For the whole of it, from the look-up of the name to the last byte.
+    /// The timeout of the whole exchange, from name resolution to the last byte.
     package var timeout: Duration
-    /// How long the answer's body may be.
+    /// The maximum size of the response body in bytes.
     package var maximumBytes: Int
-    /// Whether it may be sent again on a new connection where a kept one ended under it without a response.
+    /// Whether it may be retried on a new connection if a reused one closed without a response.
     ///
-    /// What may not is sent at most once, on a connection of its own.
+    /// Other requests are sent at most once, on a new connection.
     package var isRepeatable: Bool
 
     package init(
@@ -34,13 +34,13 @@ package struct FetchRequest: Sendable {
     }
 }
 
-/// A complete answer, whatever its status but a redirect's.
+/// A complete response with any status except a redirect.
 package struct FetchResponse: Sendable, Equatable {
     package let status: Int
     package let body: [UInt8]
 }
 
-/// Encodes fields as a form does, with `%20` for a space.
+/// Encodes form fields, with `%20` for a space.
 func encodeForm(_ fields: [(name: String, value: String)]) -> [UInt8] {
     var text: [UInt8] = []
     for (index, field) in fields.enumerated() {

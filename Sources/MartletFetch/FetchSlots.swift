@@ -1,10 +1,10 @@
 internal import Synchronization
 
-/// Hands out slots: nobody sends a request without one.
+/// Allocates slots; every request needs one.
 final class FetchSlots: Sendable {
     private struct State {
-        var shares: [FetchPurpose: FetchShare] = [:]
-        var waiters: [UInt64: CheckedContinuation<FetchFailure?, Never>] = [:]
+        var pools: [FetchPurpose: FetchSlotPool] = [:]
+        var waiters: [UInt64: CheckedContinuation<HTTPFetchError?, Never>] = [:]
         var serial: UInt64 = 0
         var isStopped = false
     }
@@ -12,8 +12,9 @@ final class FetchSlots: Sendable {
     private let state = Mutex(State())
 
     /// Waits for a slot.
-    /// - Throws: `fetch.overloaded` at once when too many wait, `fetch.timeout`, `fetch.cancelled`, `fetch.stopped`.
-    func acquire(_ purpose: FetchPurpose, within limit: Duration) async throws(FetchFailure) -> FetchSlot {
+    /// - Throws: `fetch.overloaded` immediately if the queue is full, `fetch.timeout`, `fetch.cancelled`,
+    ///   `fetch.stopped`.
+    func acquire(_ purpose: FetchPurpose, within limit: Duration) async throws(HTTPFetchError) -> FetchSlot {
         let number = state.withLock { state in
             state.serial &+= 1
             return state.serial
@@ -27,25 +28,25 @@ final class FetchSlots: Sendable {
         return FetchSlot(purpose, of: self)
     }
 
-    private func wait(_ number: UInt64, _ purpose: FetchPurpose, within limit: Duration) async -> FetchFailure? {
+    private func wait(_ number: UInt64, _ purpose: FetchPurpose, within limit: Duration) async -> HTTPFetchError? {
         var timer: Task<Void, Never>?
-        let failure = await withCheckedContinuation { (continuation: CheckedContinuation<FetchFailure?, Never>) in
-            let admission = state.withLock { state -> FetchShare.Admission? in
+        let failure = await withCheckedContinuation { (continuation: CheckedContinuation<HTTPFetchError?, Never>) in
+            let admission = state.withLock { state -> FetchSlotPool.Admission? in
                 guard !state.isStopped else { return nil }
-                let admission = state.shares[purpose, default: FetchShare(purpose.limits)].enter(number)
+                let admission = state.pools[purpose, default: FetchSlotPool(purpose.limits)].acquire(number)
                 if admission == .queued { state.waiters[number] = continuation }
                 return admission
             }
             switch admission {
             case .granted: continuation.resume(returning: nil)
-            case .refused: continuation.resume(returning: .overloaded)
+            case .rejected: continuation.resume(returning: .overloaded)
             case nil: continuation.resume(returning: .stopped)
             case .queued:
                 timer = Task {
                     do { try await Task.sleep(for: limit) } catch { return }
                     self.end(number, purpose, .noSlot)
                 }
-                // The cancellation may have come before there was anything to end.
+                // The task may have been cancelled before the waiter was registered.
                 if Task.isCancelled { end(number, purpose, .cancelled) }
             }
         }
@@ -53,30 +54,30 @@ final class FetchSlots: Sendable {
         return failure
     }
 
-    /// Ends the waiting of one who has no slot yet.
-    private func end(_ number: UInt64, _ purpose: FetchPurpose, _ failure: FetchFailure) {
-        let waiter = state.withLock { state -> CheckedContinuation<FetchFailure?, Never>? in
+    /// Resumes a waiter with an error.
+    private func end(_ number: UInt64, _ purpose: FetchPurpose, _ failure: HTTPFetchError) {
+        let waiter = state.withLock { state -> CheckedContinuation<HTTPFetchError?, Never>? in
             guard let waiter = state.waiters.removeValue(forKey: number) else { return nil }
-            state.shares[purpose]?.abandon(number)
+            state.pools[purpose]?.abandon(number)
             return waiter
         }
         waiter?.resume(returning: failure)
     }
 
     fileprivate func release(_ purpose: FetchPurpose) {
-        let next = state.withLock { state -> CheckedContinuation<FetchFailure?, Never>? in
-            if let number = state.shares[purpose]?.leave() { return state.waiters.removeValue(forKey: number) }
-            if state.shares[purpose]?.isIdle == true { state.shares[purpose] = nil }
+        let next = state.withLock { state -> CheckedContinuation<HTTPFetchError?, Never>? in
+            if let number = state.pools[purpose]?.release() { return state.waiters.removeValue(forKey: number) }
+            if state.pools[purpose]?.isIdle == true { state.pools[purpose] = nil }
             return nil
         }
         next?.resume(returning: nil)
     }
 
-    /// Refuses whoever waits, and whoever comes.
+    /// Rejects all current and future waiters.
     func stop() {
         let waiters = state.withLock { state in
             state.isStopped = true
-            for purpose in state.shares.keys { state.shares[purpose]?.abandonAll() }
+            for purpose in state.pools.keys { state.pools[purpose]?.abandonAll() }
             defer { state.waiters = [:] }
             return state.waiters.values
         }
@@ -84,7 +85,7 @@ final class FetchSlots: Sendable {
     }
 }
 
-/// The right to have one request under way; given back with its last owner.
+/// The permission to send one request at a time; released on deinit.
 package final class FetchSlot: Sendable {
     private let purpose: FetchPurpose
     private let slots: FetchSlots
@@ -97,7 +98,7 @@ package final class FetchSlot: Sendable {
 
     deinit { slots.release(purpose) }
 
-    /// Takes the slot for one request; `false` while another uses it.
+    /// Marks the slot as used by a request; `false` if another request is using it.
     func begin() -> Bool { isUsed.exchange(true, ordering: .acquiringAndReleasing) == false }
 
     func end() { isUsed.store(false, ordering: .releasing) }

@@ -1,14 +1,14 @@
 private import CCurl
 
-/// A URL that may be fetched: https, or http to a loopback address; cut up by libcurl itself, so that what is judged
-/// is what is asked.
+/// A URL that may be fetched: https, or http to a loopback address; parsed by libcurl itself, so that the checked
+/// target is the one that it connects to.
 struct FetchTarget: Equatable {
     let url: String
     let host: String
     let isSecure: Bool
 
-    init(_ url: String) throws(FetchFailure) {
-        // libcurl would let a slash too many pass.
+    init(_ url: String) throws(HTTPFetchError) {
+        // libcurl accepts an extra slash.
         let slashes = url.drop { $0 != ":" }.prefix(4)
         guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), slashes != ":///", slashes.hasPrefix("://"),
             let parts = unsafe curl_url()
@@ -36,7 +36,7 @@ struct FetchTarget: Equatable {
         return unsafe String(cString: text)
     }
 
-    /// `localhost`, `127.0.0.0/8` or `::1`; libcurl has brought address literals into their usual form.
+    /// `localhost`, `127.0.0.0/8` or `::1`; libcurl has normalized address literals.
     private static func isLoopback(_ host: String) -> Bool {
         if host.lowercased() == "localhost" || host == "[::1]" { return true }
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)

@@ -1,8 +1,8 @@
 private import Synchronization
 
-/// A request and who waits for it, on its way between the caller and the fetcher's thread.
+/// A request and its completion, passed between the caller and the fetcher's thread.
 final class FetchTicket: Sendable {
-    typealias Outcome = Result<FetchResponse, FetchFailure>
+    typealias Outcome = Result<FetchResponse, HTTPFetchError>
 
     let request: FetchRequest
     private let isCancelled = Atomic(false)
@@ -17,7 +17,7 @@ final class FetchTicket: Sendable {
 
     func cancel() { isCancelled.store(true, ordering: .releasing) }
 
-    /// Answers the caller; only the first call counts.
+    /// Completes the request; only the first call has an effect.
     func finish(_ outcome: Outcome) {
         let completion = completion.withLock { completion in
             defer { completion = nil }
@@ -27,7 +27,7 @@ final class FetchTicket: Sendable {
     }
 }
 
-/// The ticket of a task, for the cancellation that may come before it.
+/// The ticket of a task that may be cancelled before the ticket exists.
 final class PendingTicket: Sendable {
     private struct State {
         var ticket: FetchTicket?

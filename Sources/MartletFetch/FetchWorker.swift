@@ -1,14 +1,14 @@
 private import CCurl
 private import Synchronization
 
-/// The fetcher's thread: libcurl's multi handle, and the mailbox through which others reach it.
-// nonisolated(unsafe): others only wake the handle, which libcurl allows from any thread, and only under the mailbox's
-// lock before it is closed; everything else happens on the thread.
+/// The fetcher's thread: libcurl's multi handle, and the mailbox for other threads.
+// nonisolated(unsafe): other threads only wake the handle, which libcurl allows from any thread, and only under the
+// mailbox's lock before it is closed; everything else happens on this thread.
 @safe final class FetchWorker: Sendable {
     private struct Mailbox {
         var tickets: [FetchTicket] = []
         var isStopping = false
-        /// The thread has gone and the handle with it.
+        /// The thread has exited and the handle is freed.
         var isClosed = false
     }
 
@@ -16,23 +16,23 @@ private import Synchronization
 
     private let options: FetchOptions
     private let mailbox = Mutex(Mailbox())
-    // Used by the worker's own thread alone, but for curl_multi_wakeup(3), which any thread may call.
+    // Used by the worker's own thread only, except for curl_multi_wakeup(3), which any thread may call.
     private nonisolated(unsafe) let multi: UnsafeMutableRawPointer
 
-    init(_ options: FetchOptions) throws(FetchFailure) {
+    init(_ options: FetchOptions) throws(HTTPFetchError) {
         guard let multi = unsafe curl_multi_init() else { throw .setUpFailed }
         unsafe self.multi = multi
         self.options = options
         let limits: [(CURLMoption, Int)] = [
-            // How many connections there may be is what slots are for: a bound here would be one for all purposes.
+            // Slots limit the number of connections; a limit here would be shared by all purposes.
             (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX)), (CURLMOPT_MAXCONNECTS, 16),
         ]
         for (option, value) in limits { _ = unsafe martlet_curl_multi_set_long(multi, option, value) }
     }
 
-    /// Hands over a request that has a slot.
-    /// - Returns: why it was not taken.
-    func add(_ ticket: FetchTicket) -> FetchFailure? {
+    /// Enqueues a request that has a slot.
+    /// - Returns: the error if it was rejected.
+    func add(_ ticket: FetchTicket) -> HTTPFetchError? {
         mailbox.withLock { mailbox in
             guard !mailbox.isStopping else { return .stopped }
             mailbox.tickets.append(ticket)
@@ -41,10 +41,10 @@ private import Synchronization
         }
     }
 
-    /// Has the thread look at who was cancelled.
+    /// Wakes the thread to remove cancelled requests.
     func noteCancellation() { mailbox.withLock { wake($0) } }
 
-    /// Ends the thread, which answers everyone first.
+    /// Stops the thread, which first fails all pending requests.
     func stop() {
         mailbox.withLock { mailbox in
             mailbox.isStopping = true
@@ -60,7 +60,7 @@ private import Synchronization
 // MARK: - The thread
 
 extension FetchWorker {
-    /// The whole life of the thread.
+    /// The main loop of the thread.
     func run() {
         var transfers: [UInt: FetchTransfer] = [:]
         while true {
@@ -84,11 +84,11 @@ extension FetchWorker {
     }
 
     private func begin(_ ticket: FetchTicket, _ transfers: inout [UInt: FetchTransfer]) {
-        do throws(FetchFailure) {
-            guard !ticket.wasCancelled else { throw FetchFailure.cancelled }
+        do throws(HTTPFetchError) {
+            guard !ticket.wasCancelled else { throw HTTPFetchError.cancelled }
             let transfer = try FetchTransfer(ticket, options: options)
             guard unsafe curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else {
-                throw FetchFailure.setUpFailed
+                throw HTTPFetchError.setUpFailed
             }
             transfers[transfer.identity] = transfer
         } catch {

@@ -1,20 +1,20 @@
 private import CCurl
 internal import MartletCore
 
-/// What all requests of a fetcher share.
+/// Options for all requests of a fetcher.
 package struct FetchOptions: Sendable {
-    /// The authorities to trust instead of the system's, as a PEM file.
+    /// A PEM file of certificate authorities to trust instead of the system's.
     package var caFile: String?
     package var userAgent = "martlet"
 
     package init() {}
 }
 
-/// Asks other services: libcurl on one thread of its own, with deadlines, bounds and no redirects.
+/// An HTTP client: libcurl on a dedicated thread, with timeouts, limits and no redirects.
 ///
-/// Certificates are always checked, proxies of the environment are not used, and answers are not decompressed. A request
-/// that is not repeatable is sent at most once, on a connection of its own; for the others connections are kept and shared
-/// (HTTP/2 where the server speaks it). How many requests are under way is bounded for each ``FetchPurpose`` by itself.
+/// Certificates are always verified, proxies of the environment are ignored, and responses are not decompressed. A
+/// request that is not repeatable is sent at most once, on a new connection; others share pooled connections (HTTP/2 if
+/// the server supports it). The number of requests in flight is limited separately for each ``FetchPurpose``.
 package final class HTTPFetcher: Sendable {
     private static let isStarted = martlet_curl_start() == CURLE_OK
 
@@ -23,7 +23,7 @@ package final class HTTPFetcher: Sendable {
     private let slots = FetchSlots()
 
     /// Starts the thread.
-    package init(_ options: FetchOptions = FetchOptions()) throws(FetchFailure) {
+    package init(_ options: FetchOptions = FetchOptions()) throws(HTTPFetchError) {
         guard HTTPFetcher.isStarted else { throw .setUpFailed }
         let worker = try FetchWorker(options)
         self.worker = worker
@@ -36,22 +36,22 @@ package final class HTTPFetcher: Sendable {
 
     deinit { worker.stop() }
 
-    /// Reads one document; asks again where a kept connection ended under the request.
-    /// - Throws: a `fetch.` code. A redirect is a failure, every other status is an answer.
+    /// Fetches a document with GET; retries if a reused connection closed without a response.
+    /// - Throws: a `fetch.` code. A redirect is an error; every other status is returned.
     package func get(
         _ url: String, for purpose: FetchPurpose, timeout: Duration, maximumBytes: Int,
         headers: [(name: String, value: String)] = []
-    ) async throws(FetchFailure) -> FetchResponse {
+    ) async throws(HTTPFetchError) -> FetchResponse {
         try await send(
             FetchRequest(url, headers: headers, timeout: timeout, maximumBytes: maximumBytes, isRepeatable: true),
             for: purpose)
     }
 
-    /// Sends one request as soon as its purpose has a slot; ends early when the task is cancelled.
-    /// - Throws: a `fetch.` code. A redirect is a failure, every other status is an answer.
+    /// Sends a request as soon as its purpose has a free slot; task cancellation aborts it.
+    /// - Throws: a `fetch.` code. A redirect is an error; every other status is returned.
     package func send(
         _ request: FetchRequest, for purpose: FetchPurpose
-    ) async throws(FetchFailure) -> FetchResponse {
+    ) async throws(HTTPFetchError) -> FetchResponse {
         let start = ContinuousClock.now
         let slot = try await reserve(purpose, within: request.timeout)
         var request = request
@@ -59,15 +59,16 @@ package final class HTTPFetcher: Sendable {
         return try await send(request, in: slot)
     }
 
-    /// Waits for a slot, so that what works once is used up only when it can be sent at once.
-    /// - Throws: `fetch.overloaded` at once when too many wait, `fetch.timeout`, `fetch.cancelled`, `fetch.stopped`.
-    package func reserve(_ purpose: FetchPurpose, within limit: Duration) async throws(FetchFailure) -> FetchSlot {
+    /// Waits for a slot, so that a single-use credential is consumed only when it can be sent immediately.
+    /// - Throws: `fetch.overloaded` immediately if the queue is full, `fetch.timeout`, `fetch.cancelled`,
+    ///   `fetch.stopped`.
+    package func reserve(_ purpose: FetchPurpose, within limit: Duration) async throws(HTTPFetchError) -> FetchSlot {
         try await slots.acquire(purpose, within: limit)
     }
 
-    /// Sends one request in a slot; a slot is good for one after the other.
-    /// - Throws: `fetch.overloaded` while another request uses the slot, else as ``send(_:for:)``.
-    package func send(_ request: FetchRequest, in slot: FetchSlot) async throws(FetchFailure) -> FetchResponse {
+    /// Sends a request in a slot, which can be reused for further requests one at a time.
+    /// - Throws: `fetch.overloaded` while another request uses the slot; otherwise like ``send(_:for:)``.
+    package func send(_ request: FetchRequest, in slot: FetchSlot) async throws(HTTPFetchError) -> FetchResponse {
         guard slot.begin() else { throw .overloaded }
         defer { slot.end() }
         let pending = PendingTicket()
@@ -76,7 +77,7 @@ package final class HTTPFetcher: Sendable {
             await withCheckedContinuation { continuation in
                 let ticket = FetchTicket(request) { continuation.resume(returning: $0) }
                 pending.start(ticket)
-                if let refusal = worker.add(ticket) { ticket.finish(.failure(refusal)) }
+                if let error = worker.add(ticket) { ticket.finish(.failure(error)) }
             }
         } onCancel: {
             pending.cancel()
@@ -85,7 +86,7 @@ package final class HTTPFetcher: Sendable {
         return try outcome.get()
     }
 
-    /// Ends the thread; requests under way fail as `fetch.stopped`.
+    /// Stops the thread; pending requests fail with `fetch.stopped`.
     package func shutdown() {
         slots.stop()
         worker.stop()

@@ -1,4 +1,4 @@
-/// The bytes that the scanners compare whole blocks with, and the classes of single bytes.
+/// The constants that blocks are compared with, and classes of single bytes.
 enum ASCII {
     static var space: SIMD16<Int8> { .init(repeating: 0x20) }
     static var delete: SIMD16<Int8> { .init(repeating: 0x7F) }
@@ -19,14 +19,14 @@ enum ASCII {
     static var caseBit: SIMD16<Int8> { .init(repeating: 0x20) }
     static var lineFeed: SIMD16<Int8> { .init(repeating: 0x0A) }
 
-    /// Letters, digits and dashes: what nearly every field name and host label is made of.
+    /// Letters, digits and dashes: the characters of most field names and host labels.
     @inline(__always)
     static func areNameCharacters(_ block: SIMD16<Int8>) -> SIMDMask<SIMD16<Int8>> {
         let lower = block | caseBit
         return ((lower .>= a) .& (lower .<= z)) .| ((block .>= zero) .& (block .<= nine)) .| (block .== dash)
     }
 
-    /// What is not 0x20–0x7E: adding one moves 0x7F over to the negative numbers.
+    /// Bytes other than 0x20–0x7E: adding one makes 0x7F negative.
     @inline(__always)
     static func areNoText(_ block: SIMD16<Int8>) -> SIMDMask<SIMD16<Int8>> {
         (block &+ SIMD16(repeating: 1)) .<= space

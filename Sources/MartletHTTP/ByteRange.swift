@@ -1,12 +1,10 @@
-/// Where something stands in the bytes that were parsed: offsets, never a copy.
-///
-/// A range is only meaningful together with the bytes of the call that made it.
+/// Offsets into the bytes that were parsed; only meaningful together with those bytes.
 @usableFromInline
 package struct ByteRange: Sendable, Equatable {
     @usableFromInline let low: UInt32
     @usableFromInline let high: UInt32
 
-    /// No bytes at all, at the beginning.
+    /// The empty range at offset 0.
     package static let empty = ByteRange(from: 0, to: 0)
 
     /// The bytes from `start` up to but without `end`.
@@ -16,7 +14,7 @@ package struct ByteRange: Sendable, Equatable {
         high = UInt32(truncatingIfNeeded: max(start, end))
     }
 
-    /// The bytes from `start` up to but without `end`, which is known not to come before it.
+    /// The bytes from `start` up to but without `end`, which must not be less.
     @inline(__always)
     init(ordered start: Int, _ end: Int) {
         low = UInt32(truncatingIfNeeded: start)

@@ -35,16 +35,16 @@ extension Span where Element == UInt8 {
         }
         guard index < count else { return count }
         guard count >= 16 else { return index &+ firstMatch(ASCII.areNoText(tailBlock(at: index))) }
-        // The last block again, without what was searched.
+        // The last block again, without the bytes searched already.
         let last = count &- 16
         let stops = laneBits(ASCII.areNoText(block(at: last))) &>> UInt32(truncatingIfNeeded: index &- last)
         return stops != 0 ? index &+ stops.trailingZeroBitCount : count
     }
 
-    /// Where text from `start` on may end: behind whole runs of 128 bytes of it.
+    /// The offset after whole runs of 128 bytes of text from `start` on.
     ///
-    /// The sixteen bytes at `start` are text. From there on it goes by addresses that are multiples of sixteen, at
-    /// which an instruction can take a block straight from memory.
+    /// The sixteen bytes at `start` are text. Blocks are aligned to sixteen bytes, so instructions can use them as
+    /// memory operands.
     @inline(__always)
     private func endOfLongText(from start: Int) -> Int {
         precondition(start >= 0 && start <= count &- 16)

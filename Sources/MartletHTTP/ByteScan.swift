@@ -1,6 +1,6 @@
 private import CHeadScan
 
-/// The searches that every parser of this room shares: sixteen or eight bytes at a time where there are as many.
+/// The scans that the parsers of this module share, sixteen or eight bytes at a time.
 extension Span where Element == UInt8 {
     /// Eight bytes, the first one lowest.
     @inline(__always)
@@ -21,36 +21,35 @@ extension Span where Element == UInt8 {
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt16.self)
     }
 
-    /// Whether `byte` is there at all and at `index`.
+    /// Whether `index` is in bounds and holds `byte`.
     @inline(__always)
     func has(_ byte: UInt8, at index: Int) -> Bool {
         guard UInt(bitPattern: index) < UInt(bitPattern: count) else { return false }
         return unsafe self[unchecked: index] == byte
     }
 
-    /// Whether a byte over 0x20 is there: neither white space nor the end of a line.
+    /// Whether `index` is in bounds and holds a byte over 0x20: neither white space nor a line end.
     @inline(__always)
     func hasVisible(at index: Int) -> Bool {
         guard UInt(bitPattern: index) < UInt(bitPattern: count) else { return false }
         return unsafe self[unchecked: index] > 0x20
     }
 
-    /// Whether a space or tab is there.
+    /// Whether `index` is in bounds and holds a space or tab.
     @inline(__always)
     func hasBlank(at index: Int) -> Bool {
         guard UInt(bitPattern: index) < UInt(bitPattern: count) else { return false }
         return ASCII.isBlank(unsafe self[unchecked: index])
     }
 
-    /// Whether CR and LF are there.
+    /// Whether `index` is in bounds and holds CRLF.
     @inline(__always)
     func hasLineEnd(at index: Int) -> Bool {
         guard count >= 2, UInt(bitPattern: index) <= UInt(bitPattern: count &- 2) else { return false }
         return unsafe bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: index, as: UInt16.self) == 0x0A0D
     }
 
-    /// Whether sixteen bytes are there; the form that lets the compiler see one comparison where a loop asks and
-    /// `block` checks.
+    /// Whether sixteen bytes are in bounds; written so that the compiler merges it with the check in `block`.
     @inline(__always)
     func hasBlock(at index: Int) -> Bool {
         count >= 16 && UInt(bitPattern: index) <= UInt(bitPattern: count &- 16)
@@ -113,8 +112,8 @@ extension Span where Element == UInt8 {
         return index
     }
 
-    /// Whether none of the bytes means anything in a path but itself: no `%`, `\`, or what no target may hold, and no
-    /// `/` with `/` or `.` behind it.
+    /// Whether every byte of a path represents itself: no `%`, `\`, or byte that no target may hold, and no `/` before
+    /// `/` or `.`.
     @inline(__always)
     var isPlainPath: Bool {
         guard count >= 16 else {
@@ -163,7 +162,7 @@ extension Span where Element == UInt8 {
         var index = start
         while true {
             index = endOfTokenText(from: index)
-            // Tokens hardly ever hold these two.
+            // Rare in tokens.
             guard index < count, self[index] == UInt8(ascii: "+") || self[index] == UInt8(ascii: "~") else {
                 return index
             }

@@ -1,14 +1,12 @@
 package import MartletCore
 
-/// An instant as HTTP writes it, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7).
-///
-/// 29 bytes that are made once a second and copied into every answer.
+/// An HTTP date, `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 §5.6.7); 29 bytes, formatted once a second.
 package struct HTTPDate: Sendable {
     private var bytes: InlineArray<29, UInt8> = .init(repeating: 0x20)
-    /// The instant that it says.
+    /// The instant.
     package let time: UnixTime
 
-    /// The years 1970 to 9999 can be written; instants outside are taken to the nearest that can.
+    /// Instants outside the years 1970 to 9999 are clamped.
     package init(_ time: UnixTime) {
         self.time = time
         let seconds = min(max(time.seconds, 0), 253_402_300_799)

@@ -1,4 +1,4 @@
-/// Events that wait to be taken, each with the place of its text.
+/// Pending events, each with the range of its text.
 struct EventQueue {
     struct Entry {
         let event: HTTP2Event
@@ -8,17 +8,17 @@ struct EventQueue {
 
     private var entries: [Entry] = []
     private var first = 0
-    /// The text of the event that was taken last.
+    /// The text of the event that was dequeued last.
     private(set) var textStart = 0
     private(set) var textCount = 0
 
     var isEmpty: Bool { first == entries.count }
 
-    mutating func add(_ event: HTTP2Event, textStart: Int = 0, textCount: Int = 0) {
+    mutating func enqueue(_ event: HTTP2Event, textStart: Int = 0, textCount: Int = 0) {
         entries.append(Entry(event: event, textStart: textStart, textCount: textCount))
     }
 
-    mutating func next() -> HTTP2Event? {
+    mutating func dequeue() -> HTTP2Event? {
         guard first < entries.count else {
             if first > 0 {
                 entries.removeAll(keepingCapacity: entries.count <= 256)

@@ -1,16 +1,18 @@
 internal import CNghttp2
 internal import MartletCore
 
-/// The lines of an outgoing head or of trailers, as nghttp2 wants them: pointers into the text.
+/// The fields of an outgoing head or trailer section for nghttp2: pointers into the text.
 @safe struct FieldLines {
-    /// A head that is not the HTTP/1 text it should be: nothing of it is sent.
+    /// The text is not a valid HTTP/1 head; nothing is sent.
     struct Malformed: Error {}
 
     private(set) var list: [nghttp2_nv]
 
     init() { unsafe list = [] }
 
-    /// Empties the list and adds pseudo-header fields, whose values must outlive its use.
+    /// Empties the list.
+    ///
+    /// Values that are added must stay valid until it was submitted.
     mutating func begin() { unsafe list.removeAll(keepingCapacity: true) }
 
     mutating func add(_ name: StaticString, _ value: UnsafeBufferPointer<UInt8>) {
@@ -20,7 +22,7 @@ internal import MartletCore
 
     mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         var flags = NGHTTP2_NV_FLAG_NONE.rawValue
-        if unsafe FieldLines.isPrivate(name) { flags |= NGHTTP2_NV_FLAG_NO_INDEX.rawValue }
+        if unsafe FieldLines.isNeverIndexed(name) { flags |= NGHTTP2_NV_FLAG_NO_INDEX.rawValue }
         // nghttp2 copies both, and makes the name lower case.
         unsafe list.append(
             nghttp2_nv(
@@ -29,10 +31,9 @@ internal import MartletCore
                 flags: UInt8(truncatingIfNeeded: flags)))
     }
 
-    /// Adds the field lines of `text` from `start` up to the empty line or the end, without those that HTTP/2 has no
-    /// use for.
+    /// Adds the field lines of `text` from `start` up to the empty line or the end, without connection-specific fields.
     ///
-    /// - Parameter exception: a field, in lower case, that is left out too.
+    /// - Parameter exception: the lower-case name of another field to omit.
     mutating func addLines(
         _ text: UnsafeBufferPointer<UInt8>, from start: Int, except exception: StaticString
     ) throws(Malformed) {
@@ -46,13 +47,13 @@ internal import MartletCore
             let name = unsafe text.part(index, colon)
             let value = unsafe FieldLines.trimmed(text, colon &+ 1, stop)
             index = stop &+ 2
-            guard unsafe FieldRules.isMethod(name), unsafe FieldRules.isValue(value) else { throw Malformed() }
-            if unsafe FieldLines.isAboutConnection(name, value) || name.spells(ignoringCase: exception) { continue }
+            guard unsafe FieldRules.isToken(name), unsafe FieldRules.isValue(value) else { throw Malformed() }
+            if unsafe FieldLines.isConnectionSpecific(name, value) || name.spells(ignoringCase: exception) { continue }
             unsafe add(name, value)
         }
     }
 
-    /// Where the CR of the line at `start` stands.
+    /// The offset of the CR that ends the line at `start`.
     static func endOfLine(_ text: UnsafeBufferPointer<UInt8>, from start: Int) throws(Malformed) -> Int {
         var index = start
         while index < text.count, unsafe text[index] != 0x0D { index &+= 1 }
@@ -70,8 +71,8 @@ internal import MartletCore
         return unsafe text.part(start, end)
     }
 
-    /// RFC 9113 §8.2.2, in any letter case.
-    private static func isAboutConnection(
+    /// RFC 9113 §8.2.2, case-insensitively.
+    private static func isConnectionSpecific(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>
     ) -> Bool {
         switch name.count {
@@ -85,8 +86,9 @@ internal import MartletCore
         }
     }
 
-    /// Fields that no compression table shares with other requests (RFC 7541 §7.1), or that are never the same twice.
-    private static func isPrivate(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// Fields that must not share a compression table with other requests (RFC 7541 §7.1), or whose values never
+    /// repeat.
+    private static func isNeverIndexed(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         switch name.count {
         case 6: unsafe name.spells(ignoringCase: "cookie")
         case 10: unsafe name.spells(ignoringCase: "set-cookie")

@@ -1,8 +1,9 @@
 internal import MartletHTTP
 
-/// What names and values of fields may hold (RFC 9113 §8.2.1, narrowed where HTTP/1 is narrower).
+/// The characters allowed in field names and values (RFC 9113 §8.2.1, restricted to what HTTP/1 allows).
 enum FieldRules {
-    /// Every ASCII byte that is a token character and no upper-case letter, or NUL in its place (RFC 9110 §5.6.2).
+    /// Indexed by ASCII byte: the byte itself if it is a token character other than an upper-case letter, else NUL
+    /// (RFC 9110 §5.6.2).
     private static var names: StaticString {
         """
         \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
@@ -29,8 +30,8 @@ enum FieldRules {
         return true
     }
 
-    /// A method: a token in any letter case.
-    static func isMethod(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// A token in any letter case.
+    static func isToken(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard !bytes.isEmpty else { return false }
         for index in 0..<bytes.count {
             let byte = unsafe bytes[index]
@@ -39,7 +40,7 @@ enum FieldRules {
         return true
     }
 
-    /// A field value: text, tabs and bytes over 0x7F, no white space at either end.
+    /// A field value: text, tabs and bytes over 0x7F, without leading or trailing white space.
     static func isValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return true }
         let last = unsafe base[bytes.count &- 1]
@@ -54,7 +55,7 @@ enum FieldRules {
         return true
     }
 
-    /// Only what may stand in a request line or an authority: 0x21–0x7E.
+    /// Only bytes that are allowed in a request line or an authority: 0x21–0x7E.
     static func isVisible(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         for index in 0..<bytes.count {
             let byte = unsafe bytes[index]
@@ -63,8 +64,8 @@ enum FieldRules {
         return true
     }
 
-    /// Fields that are about an HTTP/1 connection (RFC 9113 §8.2.2); the name is in lower case.
-    static func isAboutConnection(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// Connection-specific fields (RFC 9113 §8.2.2); the name is in lower case.
+    static func isConnectionSpecific(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
         switch name.count {
         case 7: unsafe name.spells("upgrade")
         case 10: unsafe name.spells("connection") || name.spells("keep-alive")
@@ -76,7 +77,7 @@ enum FieldRules {
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Whether the bytes are those of `text`.
+    /// Whether the bytes equal `text`.
     @inline(__always)
     func spells(_ text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
@@ -84,21 +85,21 @@ extension UnsafeBufferPointer<UInt8> {
         return true
     }
 
-    /// Whether the bytes are those of `text`, which is in lower case, in any letter case.
+    /// Whether the bytes equal `text`, which is in lower case, case-insensitively.
     func spells(ignoringCase text: StaticString) -> Bool {
         guard count == text.utf8CodeUnitCount else { return false }
         for index in 0..<count where unsafe lowered(self[index]) != text.utf8Start[index] { return false }
         return true
     }
 
-    /// Whether both hold the same bytes, ASCII letters in any case.
+    /// Whether both are equal, ASCII letters case-insensitively.
     func isSame(ignoringCase other: UnsafeBufferPointer<UInt8>) -> Bool {
         guard count == other.count else { return false }
         for index in 0..<count where unsafe lowered(self[index]) != lowered(other[index]) { return false }
         return true
     }
 
-    /// The bytes from `start` up to `end`, clamped to what is there.
+    /// The bytes from `start` up to `end`; empty when out of bounds.
     func part(_ start: Int, _ end: Int) -> UnsafeBufferPointer<UInt8> {
         guard let baseAddress, start >= 0, start < end, end <= count else {
             return unsafe UnsafeBufferPointer(start: nil, count: 0)

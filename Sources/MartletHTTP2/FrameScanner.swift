@@ -8,12 +8,12 @@ struct FrameHeader {
     func has(_ flag: UInt8) -> Bool { flags & flag != 0 }
 }
 
-/// Finds where frames begin in what arrives, so that each is judged before nghttp2 reads it.
+/// Finds the frames in received bytes, so that each is checked before nghttp2 processes it.
 ///
-/// nghttp2 tells nothing of frames that it ignores, and they cost us as much as others.
+/// nghttp2 does not report frames that it ignores, though they cost as much as others.
 struct FrameScanner {
     enum Step {
-        /// The bytes end within a frame.
+        /// The input ends within a frame.
         case more
         /// A frame's header is complete.
         case frame(FrameHeader)
@@ -21,41 +21,41 @@ struct FrameScanner {
         case end
     }
 
-    /// What a client sends before its first frame (RFC 9113 §3.4).
+    /// The length of the client connection preface (RFC 9113 §3.4).
     static let magicBytes = 24
     private static let headerBytes = 9
-    /// Bytes up to the next header.
-    private var left: Int
+    /// Bytes before the next header.
+    private var remaining: Int
     private var header = InlineArray<9, UInt8>(repeating: 0)
-    private var have = 0
+    private var headerCount = 0
 
-    /// - Parameter preface: how many bytes come before the first frame.
-    init(preface: Int) { left = preface }
+    /// - Parameter preface: the number of bytes before the first frame.
+    init(preface: Int) { remaining = preface }
 
-    /// Reads on at `index`, and moves it behind what was read.
+    /// Continues at `index` and advances it.
     mutating func next(_ bytes: UnsafeBufferPointer<UInt8>, at index: inout Int) -> Step {
-        if have == FrameScanner.headerBytes {
-            // The header was told; now its payload.
-            let count = min(left, bytes.count &- index)
-            left &-= count
+        if headerCount == FrameScanner.headerBytes {
+            // The header was reported; skip its payload.
+            let count = min(remaining, bytes.count &- index)
+            remaining &-= count
             index &+= count
-            if left > 0 { return .more }
-            have = 0
+            if remaining > 0 { return .more }
+            headerCount = 0
             return .end
         }
-        let skipped = min(left, bytes.count &- index)
-        left &-= skipped
+        let skipped = min(remaining, bytes.count &- index)
+        remaining &-= skipped
         index &+= skipped
-        while have < FrameScanner.headerBytes, index < bytes.count {
-            header[have] = unsafe bytes[index]
-            have &+= 1
+        while headerCount < FrameScanner.headerBytes, index < bytes.count {
+            header[headerCount] = unsafe bytes[index]
+            headerCount &+= 1
             index &+= 1
         }
-        guard have == FrameScanner.headerBytes else { return .more }
-        left = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
+        guard headerCount == FrameScanner.headerBytes else { return .more }
+        remaining = Int(header[0]) << 16 | Int(header[1]) << 8 | Int(header[2])
         let stream = UInt32(header[5]) << 24 | UInt32(header[6]) << 16 | UInt32(header[7]) << 8 | UInt32(header[8])
         return .frame(
             FrameHeader(
-                length: left, type: header[3], flags: header[4], stream: Int32(bitPattern: stream & 0x7FFF_FFFF)))
+                length: remaining, type: header[3], flags: header[4], stream: Int32(bitPattern: stream & 0x7FFF_FFFF)))
     }
 }

@@ -1,4 +1,4 @@
-/// How calls of gRPC are known.
+/// Recognizes gRPC calls by their content type.
 package enum GRPCContentType {
     /// Whether a value of `content-type` is `application/grpc`, alone, with a suffix or with parameters.
     package static func matches(_ value: UnsafeBufferPointer<UInt8>) -> Bool {

@@ -4,14 +4,14 @@ private let failure = NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
 
 /// The session behind nghttp2's user data.
 ///
-/// nghttp2 is only called by the session's own methods: the session is alive.
+/// nghttp2 is only called from the session's own methods, so the session is alive.
 @inline(__always)
 private func owner(_ context: UnsafeMutableRawPointer?) -> HTTP2Session? {
     guard let context = unsafe context else { return nil }
     return unsafe Unmanaged<HTTP2Session>.fromOpaque(context).takeUnretainedValue()
 }
 
-/// What nghttp2 calls, handed on to the session that it belongs to.
+/// nghttp2's callbacks, which forward to the session.
 enum HTTP2Callbacks {
     static func register(_ callbacks: OpaquePointer) {
         unsafe registerReceiving(callbacks)
@@ -30,7 +30,7 @@ enum HTTP2Callbacks {
                 UnsafeBufferPointer(start: name, count: nameCount),
                 UnsafeBufferPointer(start: value, count: valueCount)) ? 0 : failure
         }
-        // Where nghttp2 would leave a malformed field out, the whole message is malformed (RFC 9113 §8.2.1).
+        // nghttp2 would drop a malformed field; RFC 9113 §8.2.1 makes the whole message malformed.
         unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) { _, _, _, _, _, _, _, _ in
             NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
@@ -40,7 +40,7 @@ enum HTTP2Callbacks {
         }
         unsafe nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(callbacks) { _, frame, _, context in
             guard let session = unsafe owner(context), let frame = unsafe frame else { return failure }
-            unsafe session.didRefuseFrame(frame.pointee.hd)
+            unsafe session.didReceiveInvalidFrame(frame.pointee.hd)
             return 0
         }
         unsafe nghttp2_session_callbacks_set_on_data_chunk_recv_callback(callbacks) { _, _, id, data, count, context in
@@ -68,7 +68,7 @@ enum HTTP2Callbacks {
         }
     }
 
-    /// Where nghttp2 asks for body bytes.
+    /// The data provider of message bodies.
     static var bodySource: nghttp2_data_provider {
         unsafe nghttp2_data_provider(source: nghttp2_data_source(ptr: nil)) { _, id, _, room, flags, _, context in
             guard let session = unsafe owner(context), let flags = unsafe flags else { return Int(failure) }

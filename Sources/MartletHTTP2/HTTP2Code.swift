@@ -1,4 +1,4 @@
-/// Why a stream or a connection ends (RFC 9113 §7).
+/// An error code of RST_STREAM and GOAWAY (RFC 9113 §7).
 package struct HTTP2Code: RawRepresentable, Hashable, Sendable {
     package let rawValue: UInt32
 
@@ -11,7 +11,7 @@ package struct HTTP2Code: RawRepresentable, Hashable, Sendable {
     package static let settingsTimeout = HTTP2Code(rawValue: 4)
     package static let streamClosed = HTTP2Code(rawValue: 5)
     package static let frameSizeError = HTTP2Code(rawValue: 6)
-    /// Nothing was done with the stream: it may be tried again elsewhere.
+    /// The request was not processed and may be retried.
     package static let refusedStream = HTTP2Code(rawValue: 7)
     package static let cancel = HTTP2Code(rawValue: 8)
     package static let compressionError = HTTP2Code(rawValue: 9)

@@ -1,16 +1,16 @@
-/// What one connection may cost us.
+/// The limits of one connection.
 package struct HTTP2Options: Sendable, Equatable {
-    /// Streams that may be open at a time.
+    /// Streams that may be open concurrently.
     package var maximumConcurrentStreams = 100
-    /// Streams that a client may reset within `HTTP2Bounds.period`, or have us reset by its errors.
+    /// Streams that a client may reset within `HTTP2Limits.period`, or cause to be reset by its errors.
     package var maximumResets = 200
-    /// Frames of each kind that carry nothing, within the same time.
-    package var maximumNoise = 100
-    /// Bytes of a body that may arrive before the owner consumes any.
+    /// Frames of each kind without payload that are accepted within the same period.
+    package var maximumFloodFrames = 100
+    /// The flow-control window of a stream, in bytes.
     package var initialWindow = 64 * 1024
-    /// The same for all streams of the connection together.
+    /// The flow-control window of the connection, in bytes.
     package var connectionWindow = 1024 * 1024
-    /// Of a head or of trailers, as HTTP/1 text.
+    /// Bytes of a head or of trailers, as HTTP/1 text.
     package var headerBytes = 16 * 1024
     /// Fields of a head or of trailers.
     package var headerFields = 100

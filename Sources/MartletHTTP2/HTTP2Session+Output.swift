@@ -2,9 +2,9 @@ internal import CNghttp2
 package import MartletCore
 
 extension HTTP2Session {
-    /// Appends frames that are ready, until there are about `limit` bytes in the buffer.
+    /// Appends pending frames until the buffer holds about `limit` bytes.
     ///
-    /// Streams can end by this: there may be events afterwards.
+    /// Streams can close by this: there may be events afterwards.
     package func takeOutput(into buffer: inout ByteBuffer, upTo limit: Int) {
         if !parts.sink.isEmpty {
             unsafe buffer.append(parts.sink.bytes)
@@ -18,12 +18,12 @@ extension HTTP2Session {
     /// Whether `takeOutput` would append something.
     package var hasOutput: Bool {
         if !parts.sink.isEmpty { return true }
-        return isQuiet ? false : unsafe nghttp2_session_want_write(handle) != 0
+        return hasNothingToSend ? false : unsafe nghttp2_session_want_write(handle) != 0
     }
 
-    /// Has nghttp2 put frames into `sink` until it holds `limit` bytes.
+    /// Has nghttp2 serialize frames into `sink` until it holds `limit` bytes.
     func produce(upTo limit: Int) {
-        guard !isQuiet else { return }
+        guard !hasNothingToSend else { return }
         sinkLimit = limit
         while parts.sink.count < limit, unsafe nghttp2_session_want_write(handle) != 0 {
             var bytes: UnsafePointer<UInt8>?
@@ -31,30 +31,30 @@ extension HTTP2Session {
             guard count > 0, let bytes = unsafe bytes else {
                 // DATA frames are written by a callback, which stops at the limit.
                 if count < 0 { fail() }
-                if count < 0 || parts.sink.count < limit { isQuiet = true }
+                if count < 0 || parts.sink.count < limit { hasNothingToSend = true }
                 return
             }
             unsafe parts.sink.append(bytes, count: count)
         }
     }
 
-    /// nghttp2 has no memory left: nothing can be said any more.
+    /// nghttp2 is out of memory: nothing more can be sent.
     private func fail() {
         if ending == nil { ending = .internalError }
         isGoingAway = true
     }
 }
 
-/// What nghttp2 asks and tells while it sends.
+/// nghttp2's callbacks for sending.
 extension HTTP2Session {
-    /// How many of at most `room` body bytes the next DATA frame of a stream has.
-    func readBody(_ id: Int32, _ room: Int, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
+    /// The number of body bytes, at most `limit`, in the next DATA frame of a stream.
+    func readBody(_ id: Int32, _ limit: Int, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
         guard let stream = parts.table.find(id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
         if stream.unsent.isEmpty, !stream.isEnding {
             stream.isDeferred = true
             return Int(NGHTTP2_ERR_DEFERRED.rawValue)
         }
-        let count = min(room, stream.unsent.count)
+        let count = min(limit, stream.unsent.count)
         unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
         if stream.isEnding, count == stream.unsent.count {
             unsafe flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
@@ -76,8 +76,8 @@ extension HTTP2Session {
         stream.unsent.consume(count)
         stream.sent &+= count
         unsentTotal &-= count
-        if before >= HTTP2Bounds.drained, stream.unsent.count < HTTP2Bounds.drained, !stream.isEnding {
-            parts.queue.add(.drained(stream: id))
+        if before >= HTTP2Limits.drained, stream.unsent.count < HTTP2Limits.drained, !stream.isEnding {
+            parts.queue.enqueue(.drained(stream: id))
         }
         return parts.sink.count >= sinkLimit ? NGHTTP2_ERR_PAUSE.rawValue : 0
     }
@@ -86,14 +86,14 @@ extension HTTP2Session {
         let header = unsafe frame.pointee.hd
         switch header.type {
         case FrameType.data, FrameType.headers:
-            parts.noise.credit()
+            parts.floods.credit()
             if header.flags & FrameFlag.endStream != 0 { didEnd(header.stream_id) }
         case FrameType.reset:
-            parts.resets.remember(header.stream_id)
+            parts.resets.insert(header.stream_id)
             let code = unsafe HTTP2Code(rawValue: frame.pointee.rst_stream.error_code)
             // RFC 9113 §6.9.2 ends the connection where nghttp2 ends the streams.
-            if isTakingSettings, code == .flowControlError { terminate(code) }
-            if isServer, HTTP2Session.isProvoked(code), !parts.noise.count(.reset) { terminate(.enhanceYourCalm) }
+            if isApplyingSettings, code == .flowControlError { terminate(code) }
+            if isServer, HTTP2Session.isProvoked(code), !parts.floods.count(.reset) { terminate(.enhanceYourCalm) }
         case FrameType.goAway:
             isGoingAway = true
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
@@ -102,7 +102,7 @@ extension HTTP2Session {
         }
     }
 
-    /// Resets that a client can make us send by what it sends: as good as its own.
+    /// Whether a client can cause this reset by what it sends; such resets count like its own.
     private static func isProvoked(_ code: HTTP2Code) -> Bool {
         switch code {
         case .protocolError, .flowControlError, .streamClosed, .frameSizeError, .refusedStream, .enhanceYourCalm: true
@@ -110,12 +110,12 @@ extension HTTP2Session {
         }
     }
 
-    /// Our END_STREAM has gone out.
+    /// END_STREAM was sent.
     private func didEnd(_ id: Int32) {
         guard let stream = parts.table.find(id) else { return }
         stream.isEnded = true
         guard stream.resetsAtEnd else { return }
-        if stream.isAnnounced { parts.queue.add(.closed(stream: id, code: .noError)) }
+        if stream.isKnownToOwner { parts.queue.enqueue(.closed(stream: id, code: .noError)) }
         forget(stream, .noError)
     }
 }

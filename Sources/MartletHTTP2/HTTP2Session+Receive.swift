@@ -2,96 +2,96 @@ internal import CNghttp2
 package import MartletCore
 
 extension HTTP2Session {
-    /// Takes bytes from the wire; `now` is a monotonic clock in nanoseconds.
+    /// Processes received bytes; `now` is a monotonic time in nanoseconds.
     ///
-    /// - Returns: `false` when the connection is over: the owner takes the output, sends what it can of it, and closes.
-    ///   The events that were left are still good.
+    /// - Returns: `false` when the connection has ended: the owner sends the remaining output and closes. Pending events
+    ///   are still valid.
     package func receive(_ bytes: UnsafeBufferPointer<UInt8>, now: Int64) -> Bool {
         guard ending == nil else { return false }
-        if parts.queue.isEmpty { dropTakenTexts() }
-        parts.noise.tick(now)
+        if parts.queue.isEmpty { releaseConsumedTexts() }
+        parts.floods.tick(now)
         unsafe inputStart = bytes.baseAddress
         unsafe read(bytes)
         unsafe inputStart = nil
-        if unsafe ending == nil && nghttp2_session_get_outbound_queue_size(handle) > HTTP2Bounds.outboundFrames {
+        if unsafe ending == nil && nghttp2_session_get_outbound_queue_size(handle) > HTTP2Limits.outboundFrames {
             terminate(.enhanceYourCalm)
         }
-        isQuiet = false
-        // What was found wrong with the peer shows in what is sent to it.
-        produce(upTo: HTTP2Bounds.pump)
+        hasNothingToSend = false
+        // Errors of the peer show in the output.
+        produce(upTo: HTTP2Limits.pump)
         return ending == nil
     }
 
-    /// Gives nghttp2 frame after frame.
+    /// Feeds nghttp2 frame by frame.
     private func read(_ bytes: UnsafeBufferPointer<UInt8>) {
-        var given = 0
+        var fed = 0
         var index = 0
         while index < bytes.count {
             switch unsafe parts.scanner.next(bytes, at: &index) {
             case .frame(let header):
-                guard judge(header) else { return terminate(ending ?? .internalError) }
+                guard checkFrame(header) else { return terminate(ending ?? .internalError) }
                 guard header.length == 0 else { continue }
                 _ = unsafe parts.scanner.next(bytes, at: &index)
             case .end: break
             case .more: continue
             }
-            guard unsafe give(bytes.part(given, index)) else { return }
-            given = index
+            guard unsafe feed(bytes.part(fed, index)) else { return }
+            fed = index
         }
-        _ = unsafe give(bytes.part(given, index))
+        _ = unsafe feed(bytes.part(fed, index))
     }
 
-    private func give(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    private func feed(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.count > 0 else { return true }
-        let taken = unsafe nghttp2_session_mem_recv(handle, bytes.baseAddress, bytes.count)
-        if taken < 0 { terminate(ending ?? HTTP2Session.code(ofFailure: taken)) }
-        if isTakingSettings {
-            isQuiet = false
-            produce(upTo: HTTP2Bounds.pump)
-            isTakingSettings = false
+        let consumed = unsafe nghttp2_session_mem_recv(handle, bytes.baseAddress, bytes.count)
+        if consumed < 0 { terminate(ending ?? HTTP2Session.code(ofFailure: consumed)) }
+        if isApplyingSettings {
+            hasNothingToSend = false
+            produce(upTo: HTTP2Limits.pump)
+            isApplyingSettings = false
         }
         return ending == nil
     }
 
-    /// The next thing that happened, or nil.
+    /// Dequeues the next event.
     package func nextEvent() -> HTTP2Event? {
-        let event = parts.queue.next()
-        if event == nil, !parts.broken.isEmpty { parts.broken.removeAll() }
+        let event = parts.queue.dequeue()
+        if event == nil, !parts.aborted.isEmpty { parts.aborted.removeAll() }
         return event
     }
 
-    /// Why a stream was closed before its peer had sent everything, where the event that says so is still to come.
+    /// The error code of a stream that was closed before its peer had finished and whose `.closed` is still queued.
     ///
-    /// What came together with a head may show that it is not worth beginning.
-    package func endOfBroken(_ stream: Int32) -> HTTP2Code? {
-        guard !parts.broken.isEmpty, parts.table.find(stream) == nil else { return nil }
-        return parts.broken.first { $0.stream == stream }?.code
+    /// Lets the owner skip a head whose stream has failed already.
+    package func pendingErrorCode(_ stream: Int32) -> HTTP2Code? {
+        guard !parts.aborted.isEmpty, parts.table.find(stream) == nil else { return nil }
+        return parts.aborted.first { $0.stream == stream }?.code
     }
 
-    /// Appends the text that belongs to the event taken last.
+    /// Appends the text of the event that was dequeued last.
     package func takeHead(_ stream: Int32, into buffer: inout ByteBuffer) {
         unsafe buffer.append(
             parts.writer.text.bytes.part(parts.queue.textStart, parts.queue.textStart &+ parts.queue.textCount))
     }
 
-    /// Bytes of a body were consumed: the peer may send as many more on this stream.
+    /// Body bytes were consumed: returns flow-control credit for the stream.
     ///
-    /// The connection's window was opened when they came, so that a stream that nobody reads holds up no other.
+    /// The connection's credit was returned on receipt, so that a stream that is not read does not block others.
     package func consume(_ stream: Int32, _ count: Int) {
         guard count > 0, parts.table.find(stream) != nil else { return }
-        isQuiet = false
+        hasNothingToSend = false
         unsafe nghttp2_session_consume_stream(handle, stream, count)
     }
 
-    /// Gives the room of the texts that were taken back.
-    private func dropTakenTexts() {
-        let taken = isWriting ? parts.writer.start : parts.writer.text.count
-        guard taken > 0 else { return }
-        parts.writer.drop(taken)
-        if taken > 4 &* options.headerBytes, parts.writer.text.isEmpty { parts.writer.text.release() }
+    /// Releases the memory of consumed texts.
+    private func releaseConsumedTexts() {
+        let consumed = isWriting ? parts.writer.start : parts.writer.text.count
+        guard consumed > 0 else { return }
+        parts.writer.drop(consumed)
+        if consumed > 4 &* options.headerBytes, parts.writer.text.isEmpty { parts.writer.text.release() }
     }
 
-    /// Why a connection ends that nghttp2 gave up on.
+    /// The error code for a failure of nghttp2.
     private static func code(ofFailure failure: Int) -> HTTP2Code {
         switch Int32(truncatingIfNeeded: failure) {
         case NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue: .protocolError
@@ -103,32 +103,32 @@ extension HTTP2Session {
     }
 }
 
-/// What nghttp2 tells while it receives; `false` ends the connection with `ending`.
+/// nghttp2's callbacks for receiving; `false` ends the connection with `ending`.
 extension HTTP2Session {
-    /// Judges a frame by its header, before nghttp2 reads it.
-    private func judge(_ header: FrameHeader) -> Bool {
+    /// Checks a frame by its header, before nghttp2 processes it.
+    private func checkFrame(_ header: FrameHeader) -> Bool {
         isFrameEmpty = true
         if header.type != FrameType.continuation { isWriting = false }
-        if let kind = kindOfNoise(header), !parts.noise.count(kind) { return over(.enhanceYourCalm) }
-        // nghttp2 looks away where priorities are off (RFC 9113 §6.3).
-        if header.type == FrameType.priority, header.stream == 0 { return over(.protocolError) }
+        if let kind = floodKind(header), !parts.floods.count(kind) { return endConnection(.enhanceYourCalm) }
+        // nghttp2 does not check this when priorities are disabled (RFC 9113 §6.3).
+        if header.type == FrameType.priority, header.stream == 0 { return endConnection(.protocolError) }
         return !isServer || isInOrder(header)
     }
 
-    /// Whether a stream of the client that gets HEADERS or DATA is new, open, or was reset here (RFC 9113 §5.1, §5.1.1).
+    /// Whether a stream of the client that gets HEADERS or DATA is new, open, or was reset here (RFC 9113 §5.1,
+    /// §5.1.1).
     ///
-    /// nghttp2 forgets closed streams and overlooks what still comes for them; here only a stream that we have reset may
-    /// get more.
+    /// nghttp2 ignores frames on closed streams; here only a stream that was reset by us may get more.
     private func isInOrder(_ header: FrameHeader) -> Bool {
         let id = header.stream
         guard header.type == FrameType.headers || header.type == FrameType.data, id & 1 == 1 else { return true }
-        // DATA on an idle stream is nghttp2's to refuse.
-        if id > parts.peerStreams.last { return header.type == FrameType.data || parts.peerStreams.take(id) }
+        // nghttp2 rejects DATA on an idle stream.
+        if id > parts.peerStreams.last { return header.type == FrameType.data || parts.peerStreams.insert(id) }
         if isGoingAway || parts.table.find(id) != nil || parts.resets.contains(id) { return true }
-        return over(parts.peerStreams.wasSkipped(id) ? .protocolError : .streamClosed)
+        return endConnection(parts.peerStreams.wasSkipped(id) ? .protocolError : .streamClosed)
     }
 
-    private func kindOfNoise(_ header: FrameHeader) -> NoiseMeter.Kind? {
+    private func floodKind(_ header: FrameHeader) -> FrameFloodLimiter.Kind? {
         switch header.type {
         case FrameType.data: header.length == 0 && !header.has(FrameFlag.endStream) ? .empty : nil
         case FrameType.continuation: header.length == 0 && !header.has(FrameFlag.endHeaders) ? .empty : nil
@@ -137,7 +137,7 @@ extension HTTP2Session {
         case FrameType.ping: .ping
         case FrameType.priority: .priority
         case FrameType.windowUpdate: .windowUpdate
-        // An upstream resets only what we have opened.
+        // An upstream can only reset streams that we have opened.
         case FrameType.reset: isServer ? .reset : nil
         default: .other
         }
@@ -148,31 +148,32 @@ extension HTTP2Session {
         let ends = header.flags & FrameFlag.endStream != 0
         if isServer, category == NGHTTP2_HCAT_REQUEST {
             _ = parts.table.open(id)
-            parts.noise.creditStream()
-            takeTurns(id)
+            parts.floods.creditStream()
+            useRoundRobin(id)
             parts.writer.begin(.request, ends: ends)
         } else if let stream = parts.table.find(id) {
             let isTrailer = stream.hasHead
             parts.writer.begin(
                 isTrailer ? .trailers : .response, ends: ends, hasNoBody: stream.method != .other)
         } else {
-            // A stream that the owner has reset: read for HPACK's sake only.
+            // A stream that the owner has reset: decoded only to keep the HPACK state.
             parts.writer.begin(.trailers, ends: ends)
         }
         isWriting = true
         return true
     }
 
-    /// Streams share the connection frame by frame, whatever the client says of priorities (RFC 9218 §4.2).
-    private func takeTurns(_ id: Int32) {
+    /// Streams share the connection frame by frame, whatever the client's priorities (RFC 9218 §4.2).
+    private func useRoundRobin(_ id: Int32) {
         var priority = nghttp2_extpri(urgency: UInt32(NGHTTP2_EXTPRI_DEFAULT_URGENCY), inc: 1)
         unsafe nghttp2_session_change_extpri_stream_priority(handle, id, &priority, 1)
     }
 
     func didReadField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
         unsafe parts.writer.add(name, value)
-        // Decoding goes on so that the connection survives and the client gets an answer, but not for ever.
-        return parts.writer.decoded <= options.headerBytes &+ HTTP2Bounds.headerExcess || over(.enhanceYourCalm)
+        // Decoding continues, within a limit, so that the connection survives and the client gets a response.
+        return parts.writer.decoded <= options.headerBytes &+ HTTP2Limits.headerExcessBytes
+            || endConnection(.enhanceYourCalm)
     }
 
     func didReceiveFrame(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
@@ -183,13 +184,13 @@ extension HTTP2Session {
             return didReceiveHead(header.stream_id)
         case FrameType.data: return didReceiveDataFrame(header)
         case FrameType.settings where header.flags & FrameFlag.acknowledgement == 0:
-            isTakingSettings = true
+            isApplyingSettings = true
             if !hasSettings { isReceivingHead = isWriting }
             hasSettings = true
         case FrameType.goAway:
             if !isServer { isGoingAway = true }
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
-            parts.queue.add(.goAway(lastStream: unsafe frame.pointee.goaway.last_stream_id, code: code))
+            parts.queue.enqueue(.goAway(lastStream: unsafe frame.pointee.goaway.last_stream_id, code: code))
         default: break
         }
         return true
@@ -197,36 +198,36 @@ extension HTTP2Session {
 
     private func didReceiveDataFrame(_ header: nghttp2_frame_hd) -> Bool {
         if header.flags & FrameFlag.endStream != 0 {
-            if let stream = parts.table.find(header.stream_id), !stream.isDeaf {
+            if let stream = parts.table.find(header.stream_id), !stream.discardsInput {
                 stream.hasPeerEnded = true
-                parts.queue.add(.end(stream: stream.id))
+                parts.queue.enqueue(.end(stream: stream.id))
             }
             return true
         }
-        // All of it was padding.
+        // Only padding.
         guard isFrameEmpty, header.length > 0 else { return true }
-        return parts.noise.count(.empty) || over(.enhanceYourCalm)
+        return parts.floods.count(.empty) || endConnection(.enhanceYourCalm)
     }
 
     private func didReceiveHead(_ id: Int32) -> Bool {
-        let verdict = parts.writer.finish()
-        guard let stream = parts.table.find(id), !stream.isDeaf else {
-            if verdict == .good { parts.writer.discard() }
+        let result = parts.writer.finish()
+        guard let stream = parts.table.find(id), !stream.discardsInput else {
+            if result == .valid { parts.writer.discard() }
             return true
         }
-        switch verdict {
-        case .good: announce(stream)
+        switch result {
+        case .valid: announce(stream)
         case .malformed: resetForError(stream, .protocolError)
-        case .refused(let failure):
+        case .rejected(let failure):
             if parts.writer.kind == .trailers { return resetForError(stream, .enhanceYourCalm) }
-            // Like resets: little of a client's work makes much of ours, by references into the table 200 times as much.
-            let weight = 1 &+ parts.writer.decoded / HTTP2Bounds.refusedBytes
-            if isServer, !parts.noise.count(.reset, weight: weight) { return over(.enhanceYourCalm) }
-            stream.isDeaf = true
-            stream.isAnnounced = true
+            // Counts like resets: references into the table amplify a client's bytes up to 200 times.
+            let weight = 1 &+ parts.writer.decoded / HTTP2Limits.rejectedBytesPerReset
+            if isServer, !parts.floods.count(.reset, weight: weight) { return endConnection(.enhanceYourCalm) }
+            stream.discardsInput = true
+            stream.isKnownToOwner = true
             stream.isGRPC = parts.writer.isGRPC
             stream.resetsAtEnd = !parts.writer.ends
-            parts.queue.add(.refused(stream: id, failure))
+            parts.queue.enqueue(.refused(stream: id, failure))
             if !isServer { resetForError(stream, .cancel) }
         }
         return true
@@ -235,70 +236,70 @@ extension HTTP2Session {
     private func announce(_ stream: HTTP2Stream) {
         let start = parts.writer.start
         let count = parts.writer.text.count &- start
-        stream.isAnnounced = true
+        stream.isKnownToOwner = true
         switch parts.writer.kind {
         case .trailers:
             stream.hasPeerEnded = true
-            parts.queue.add(.trailers(stream: stream.id), textStart: start, textCount: count)
-            parts.queue.add(.end(stream: stream.id))
+            parts.queue.enqueue(.trailers(stream: stream.id), textStart: start, textCount: count)
+            parts.queue.enqueue(.end(stream: stream.id))
         case .response where parts.writer.status < 200:
             stream.interims &+= 1
-            guard stream.interims <= HTTP2Bounds.interims, !parts.writer.ends else {
+            guard stream.interims <= HTTP2Limits.interims, !parts.writer.ends else {
                 _ = resetForError(stream, .protocolError)
                 return
             }
-            parts.queue.add(.interim(stream: stream.id), textStart: start, textCount: count)
+            parts.queue.enqueue(.interim(stream: stream.id), textStart: start, textCount: count)
         case .request, .response:
             stream.hasHead = true
             stream.isTunnel = parts.writer.request.isTunnel
             stream.hasPeerEnded = parts.writer.ends
-            parts.queue.add(.head(stream: stream.id, ends: parts.writer.ends), textStart: start, textCount: count)
+            parts.queue.enqueue(.head(stream: stream.id, ends: parts.writer.ends), textStart: start, textCount: count)
         }
     }
 
-    /// Resets a stream because of what the peer sent on it.
+    /// Resets a stream because of an error of the peer.
     @discardableResult private func resetForError(_ stream: HTTP2Stream, _ code: HTTP2Code) -> Bool {
-        stream.isDeaf = true
+        stream.discardsInput = true
         stream.failure = code
         unsafe nghttp2_submit_rst_stream(
             handle, FrameFlag.none, stream.id, code.rawValue)
         return true
     }
 
-    /// A frame that nghttp2 has answered with a reset or with the connection's end.
-    func didRefuseFrame(_ header: nghttp2_frame_hd) {
+    /// A frame that nghttp2 has rejected with a reset or by ending the connection.
+    func didReceiveInvalidFrame(_ header: nghttp2_frame_hd) {
         if header.type == FrameType.headers {
-            // A frame that was refused at its beginning has begun no text: the last one is another's.
+            // A frame that was rejected at its start has begun no text: the last text belongs to another frame.
             if isWriting { parts.writer.discard() }
             isWriting = false
-            if parts.table.find(header.stream_id) == nil { parts.resets.remember(header.stream_id) }
+            if parts.table.find(header.stream_id) == nil { parts.resets.insert(header.stream_id) }
         }
-        parts.table.find(header.stream_id)?.isDeaf = true
+        parts.table.find(header.stream_id)?.discardsInput = true
     }
 
     func didReceiveData(_ id: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) -> Bool {
         isFrameEmpty = false
         unsafe nghttp2_session_consume_connection(handle, count)
-        guard let stream = parts.table.find(id), !stream.isDeaf, let start = unsafe inputStart else {
+        guard let stream = parts.table.find(id), !stream.discardsInput, let start = unsafe inputStart else {
             unsafe nghttp2_session_consume_stream(handle, id, count)
             return true
         }
-        parts.queue.add(.data(stream: stream.id, start: unsafe data - start, count: count))
+        parts.queue.enqueue(.data(stream: stream.id, start: unsafe data - start, count: count))
         return true
     }
 
     func didClose(_ id: Int32, _ code: HTTP2Code) {
         guard let stream = parts.table.find(id) else { return }
         unsentTotal &-= stream.unsent.count
-        if stream.isAnnounced {
-            parts.queue.add(.closed(stream: id, code: stream.failure ?? code))
-            if !stream.hasPeerEnded { parts.broken.append((id, stream.failure ?? code)) }
+        if stream.isKnownToOwner {
+            parts.queue.enqueue(.closed(stream: id, code: stream.failure ?? code))
+            if !stream.hasPeerEnded { parts.aborted.append((id, stream.failure ?? code)) }
         }
         parts.table.close(id)
     }
 
     /// Ends the connection from within a callback.
-    func over(_ code: HTTP2Code) -> Bool {
+    func endConnection(_ code: HTTP2Code) -> Bool {
         if ending == nil { ending = code }
         return false
     }

@@ -1,7 +1,7 @@
 internal import CNghttp2
 
 extension HTTP2Session {
-    /// Makes nghttp2's side and says our settings.
+    /// Creates nghttp2's session and submits our settings.
     func setUp() -> Bool {
         var callbacks: OpaquePointer?
         guard unsafe nghttp2_session_callbacks_new(&callbacks) == 0 else { return false }
@@ -13,9 +13,9 @@ extension HTTP2Session {
         unsafe nghttp2_option_set_no_auto_window_update(option, 1)
         unsafe nghttp2_option_set_no_closed_streams(option, 1)
         unsafe nghttp2_option_set_max_reserved_remote_streams(option, 0)
-        // One CONTINUATION for every KiB that is accepted at all, and never so few that honest ones are cut.
+        // One CONTINUATION per accepted KiB, with a minimum for legitimate clients.
         unsafe nghttp2_option_set_max_continuations(option, max(8, options.headerBytes / 1024 &+ 2))
-        // Ours counts first; this one is a second bolt.
+        // Defense in depth: our own limit is lower.
         let resets = UInt64(max(options.maximumResets, 1))
         unsafe nghttp2_option_set_stream_reset_rate_limit(option, resets &* 2, max(resets / 5, 1))
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()

@@ -2,13 +2,13 @@ internal import CNghttp2
 internal import MartletCore
 
 extension HTTP2Session {
-    /// Server: sends an answer's head, given as HTTP/1 text; a status of 1xx is interim, more may follow.
+    /// Server: submits a response head, given as HTTP/1 text; a 1xx status is interim, more may follow.
     ///
-    /// Fields that are about an HTTP/1 connection are left out. `101` answers an extended CONNECT as `200` (RFC 8441 §5).
+    /// Connection-specific fields are omitted. `101` is sent as `200` in response to an extended CONNECT (RFC 8441 §5).
     /// A text that is not a head resets the stream.
     package func submitHead(_ stream: Int32, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) {
         guard let entry = parts.table.find(stream), !entry.isAnswered else { return }
-        isQuiet = false
+        hasNothingToSend = false
         guard let status = unsafe HTTP2Session.status(text), let code = sentStatus(status, entry),
             let start = try? unsafe FieldLines.endOfLine(text, from: 9)
         else { return forget(entry, .internalError) }
@@ -44,16 +44,16 @@ extension HTTP2Session {
         }
     }
 
-    /// Client: sends a request's head, given as HTTP/1 text in origin form.
+    /// Client: submits a request head, given as HTTP/1 text in origin form.
     ///
     /// - Parameters:
-    ///   - acceptsTrailers: says so to the peer (`te: trailers`), which is about this connection alone and not in the text.
-    /// - Returns: the stream's number, or nil when none may be opened or the text is not such a head.
+    ///   - acceptsTrailers: whether to send `te: trailers`, which is connection-specific and not in the text.
+    /// - Returns: the stream ID, or nil when no stream may be opened or the text is not such a head.
     package func submitRequest(
         _ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, ends: Bool, acceptsTrailers: Bool = false
     ) -> Int32? {
         guard canOpenStream, let line = unsafe RequestLine(text) else { return nil }
-        isQuiet = false
+        hasNothingToSend = false
         parts.lines.begin()
         let scheme: StaticString = isSecure ? "https" : "http"
         unsafe parts.lines.add(":method", line.method)
@@ -79,14 +79,14 @@ extension HTTP2Session {
         }
         guard id > 0 else { return nil }
         let stream = parts.table.open(id)
-        stream.isAnnounced = true
+        stream.isKnownToOwner = true
         stream.isAnswered = true
         stream.isEnding = ends
         stream.method = unsafe line.method.spells("HEAD") ? .head : .other
         return id
     }
 
-    /// Client: whether a request can be sent now: the peer's limit and ours, and neither side is leaving.
+    /// Client: whether a stream can be opened now: within the peer's limit and ours, and no GOAWAY.
     package var canOpenStream: Bool {
         guard !isServer, !isGoingAway, ending == nil else { return false }
         let peers = unsafe nghttp2_session_get_remote_settings(handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
@@ -94,7 +94,7 @@ extension HTTP2Session {
         return unsafe nghttp2_session_check_request_allowed(handle) != 0
     }
 
-    /// Sends body bytes; they are kept until flow control lets them go.
+    /// Queues body bytes; they are sent as flow control permits.
     package func send(_ stream: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         guard let entry = parts.table.find(stream), entry.isAnswered, !entry.isEnding, bytes.count > 0 else { return }
         unsafe entry.unsent.append(bytes)
@@ -102,7 +102,7 @@ extension HTTP2Session {
         resume(entry)
     }
 
-    /// Ends the body; `trailers` are `name: value` lines, or nothing.
+    /// Ends the body; `trailers` are `name: value` lines, or empty.
     package func end(_ stream: Int32, trailers: UnsafeBufferPointer<UInt8>) {
         guard let entry = parts.table.find(stream), entry.isAnswered, !entry.isEnding else { return }
         unsafe entry.trailers.append(trailers)
@@ -110,52 +110,53 @@ extension HTTP2Session {
         resume(entry)
     }
 
-    /// Body bytes of a stream that wait for flow control.
+    /// Queued body bytes of a stream.
     package func unsent(_ stream: Int32) -> Int { parts.table.find(stream)?.unsent.count ?? 0 }
 
-    /// Whether a request that was refused without a text of it is a call of gRPC.
-    package func isRefusedCall(_ stream: Int32) -> Bool { parts.table.find(stream)?.isGRPC ?? false }
+    /// Whether a rejected request, which has no text, is a gRPC call.
+    package func isRejectedGRPC(_ stream: Int32) -> Bool { parts.table.find(stream)?.isGRPC ?? false }
 
-    /// Body bytes of a stream that have gone out.
+    /// Sent body bytes of a stream.
     package func sent(_ stream: Int32) -> Int { parts.table.find(stream)?.sent ?? 0 }
 
-    /// Resets a stream; there are no more events of it.
+    /// Resets a stream; no more events of it follow.
     ///
-    /// With `noError` after `end`, what was sent goes out first: the answer is complete, only the request's rest is not
-    /// wanted (RFC 9113 §8.1).
+    /// With `noError` after `end`, queued data is sent first: the response is complete, only the rest of the request is
+    /// not needed (RFC 9113 §8.1).
     package func reset(_ stream: Int32, _ code: HTTP2Code) {
         guard let entry = parts.table.find(stream) else { return }
         if code == .noError, entry.isEnding, !entry.isEnded {
             entry.resetsAtEnd = true
-            entry.isDeaf = true
-            entry.isAnnounced = false
+            entry.discardsInput = true
+            entry.isKnownToOwner = false
             return
         }
         forget(entry, code)
     }
 
-    /// Has a stream reset without an error once its answer has gone out: the request's rest is not wanted (RFC 9113 §8.1).
+    /// Resets a stream with NO_ERROR after its response was sent: the rest of the request is not needed (RFC 9113
+    /// §8.1).
     ///
-    /// - Returns: `false` where nothing is left to go out; else `.closed` follows, and no other event.
+    /// - Returns: `false` when nothing is left to send; else only `.closed` follows.
     package func resetAtEnd(_ stream: Int32) -> Bool {
         guard let entry = parts.table.find(stream), entry.isEnding, !entry.isEnded else { return false }
         entry.resetsAtEnd = true
-        entry.isDeaf = true
+        entry.discardsInput = true
         return true
     }
 
-    /// Resets a stream and forgets it.
+    /// Resets and removes a stream.
     func forget(_ stream: HTTP2Stream, _ code: HTTP2Code) {
         let id = stream.id
-        isQuiet = false
+        hasNothingToSend = false
         unsafe nghttp2_submit_rst_stream(
             handle, FrameFlag.none, id, code.rawValue)
-        parts.resets.remember(id)
+        parts.resets.insert(id)
         unsentTotal &-= stream.unsent.count
         parts.table.close(id)
     }
 
-    /// Submits the trailers of a stream whose body has been sent; `false` if there is nothing to send.
+    /// Submits the trailers of a stream whose body was sent; `false` if there are none.
     func submitTrailers(_ stream: HTTP2Stream) -> Bool {
         parts.lines.begin()
         do throws(FieldLines.Malformed) {
@@ -171,13 +172,13 @@ extension HTTP2Session {
     }
 
     private func resume(_ stream: HTTP2Stream) {
-        isQuiet = false
+        hasNothingToSend = false
         guard stream.isDeferred else { return }
         stream.isDeferred = false
         unsafe nghttp2_session_resume_data(handle, stream.id)
     }
 
-    /// The status of an answer's text, or nil where it is none.
+    /// The status of a response text, or nil.
     private static func status(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
         guard text.count > 12, unsafe text.part(0, 9).spells("HTTP/1.1 ") else { return nil }
         var status = 0
@@ -189,7 +190,7 @@ extension HTTP2Session {
         return status
     }
 
-    /// The digits to send; nil for an answer that HTTP/2 does not have.
+    /// The digits to send; nil for a status that HTTP/2 does not have.
     private func sentStatus(_ status: Int, _ stream: HTTP2Stream) -> StatusDigits? {
         guard status >= 100, status < 600 else { return nil }
         if status == 101 { return stream.isTunnel ? StatusDigits(200) : nil }
@@ -197,7 +198,7 @@ extension HTTP2Session {
     }
 }
 
-/// Three digits that outlive a call.
+/// The three digits of a status.
 struct StatusDigits {
     private var digits: InlineArray<3, UInt8>
 
@@ -218,11 +219,10 @@ struct StatusDigits {
     let method: UnsafeBufferPointer<UInt8>
     let path: UnsafeBufferPointer<UInt8>
     let authority: UnsafeBufferPointer<UInt8>
-    /// Where the fields begin.
+    /// The offset of the fields.
     let end: Int
 
-    /// - Returns: nil where the text is no request in origin form with one host, or asks for what HTTP/2 writes
-    ///   otherwise.
+    /// - Returns: nil if the text is not a request in origin form with one host, or is a CONNECT.
     init?(_ text: UnsafeBufferPointer<UInt8>) {
         guard let stop = try? unsafe FieldLines.endOfLine(text, from: 0) else { return nil }
         var space = 0
@@ -231,7 +231,7 @@ struct StatusDigits {
         unsafe method = text.part(0, space)
         unsafe path = text.part(space &+ 1, stop &- 9)
         end = stop &+ 2
-        guard unsafe FieldRules.isMethod(method), unsafe FieldRules.isVisible(path), unsafe !method.spells("CONNECT"),
+        guard unsafe FieldRules.isToken(method), unsafe FieldRules.isVisible(path), unsafe !method.spells("CONNECT"),
             unsafe path.first == UInt8(ascii: "/") || path.spells("*"),
             let host = unsafe RequestLine.host(text, from: end)
         else { return nil }

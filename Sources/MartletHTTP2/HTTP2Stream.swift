@@ -1,36 +1,36 @@
 internal import MartletCore
 
-/// What the session keeps of one stream; used again for another one after it.
+/// The session's state of one stream; reused for later streams.
 final class HTTP2Stream {
     var id: Int32 = 0
-    /// Body bytes that flow control holds back.
+    /// Body bytes that wait for flow control.
     var unsent = ByteBuffer()
-    /// Body bytes that have gone out.
+    /// Body bytes that were sent.
     var sent = 0
     /// `name: value` lines that follow the body.
     var trailers = ByteBuffer()
-    /// The owner has been told of it: it is told of its end too.
-    var isAnnounced = false
-    /// What still arrives is thrown away.
-    var isDeaf = false
-    /// The request (server) or the final answer (client) has come.
+    /// The owner got an event of the stream, so it gets `.closed` too.
+    var isKnownToOwner = false
+    /// Further input is discarded.
+    var discardsInput = false
+    /// The request (server) or the final response (client) was received.
     var hasHead = false
     var interims = 0
-    /// The peer's END_STREAM has come.
+    /// The peer's END_STREAM was received.
     var hasPeerEnded = false
-    /// The owner's final head has been submitted.
+    /// The owner's final head was submitted.
     var isAnswered = false
-    /// The owner will send no more.
+    /// The owner has submitted the end of its message.
     var isEnding = false
-    /// Our END_STREAM has gone out.
+    /// Our END_STREAM was sent.
     var isEnded = false
-    /// nghttp2 waits to be told that there is more to send.
+    /// nghttp2 waits for `nghttp2_session_resume_data`.
     var isDeferred = false
-    /// A reset without an error that waits for the rest of the answer.
+    /// A reset with NO_ERROR follows the rest of the response.
     var resetsAtEnd = false
-    /// Why it was reset here; what nghttp2 tells as its end may be another thing.
+    /// Why it was reset here; the code that nghttp2 reports may differ.
     var failure: HTTP2Code?
-    /// The request is a call of gRPC, as far as its head was read; only known of refused ones.
+    /// The request is a gRPC call; only set for rejected ones.
     var isGRPC = false
     /// The request asked for a tunnel (RFC 8441).
     var isTunnel = false
@@ -43,8 +43,8 @@ final class HTTP2Stream {
         unsent.removeAll()
         sent = 0
         trailers.removeAll()
-        isAnnounced = false
-        isDeaf = false
+        isKnownToOwner = false
+        discardsInput = false
         hasHead = false
         interims = 0
         hasPeerEnded = false

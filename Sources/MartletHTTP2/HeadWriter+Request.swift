@@ -2,13 +2,13 @@ internal import MartletCore
 internal import MartletHTTP
 
 extension HeadWriter {
-    /// No method has so long a name; the HTTP/1 parser knows no longer ones either.
+    /// The limit of the HTTP/1 parser.
     private static let maximumMethodBytes = 32
 
     mutating func addRequestPseudo(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
-        let part: RequestPseudo.Part
+        let part: RequestPseudoHeaders.Part
         if unsafe name.spells(":path") {
-            guard value.count <= maximumTargetBytes else { return fail(.refused(.uriTooLong)) }
+            guard value.count <= maximumTargetBytes else { return fail(.rejected(.uriTooLong)) }
             part = .path
         } else if unsafe name.spells(":method") {
             part = .method
@@ -21,15 +21,15 @@ extension HeadWriter {
         } else {
             return fail(.malformed)
         }
-        guard value.count <= headerBytes else { return fail(.refused(.headTooLarge)) }
-        guard unsafe request.take(part, value) else { return fail(.malformed) }
+        guard value.count <= headerBytes else { return fail(.rejected(.headTooLarge)) }
+        guard unsafe request.store(part, value) else { return fail(.malformed) }
     }
 
-    /// Writes the request line, `Host`, and what makes an upgrade out of an extended CONNECT.
+    /// Writes the request line, `Host`, and for an extended CONNECT the fields of an upgrade.
     mutating func writeRequestLine() {
         let method = unsafe request.value(.method)
-        guard request.has(.method), unsafe FieldRules.isMethod(method) else { return fail(.malformed) }
-        guard method.count <= HeadWriter.maximumMethodBytes else { return fail(.refused(.badRequestLine)) }
+        guard request.has(.method), unsafe FieldRules.isToken(method) else { return fail(.malformed) }
+        guard method.count <= HeadWriter.maximumMethodBytes else { return fail(.rejected(.badRequestLine)) }
         if unsafe method.spells("CONNECT") {
             if request.has(.protocolName) { return writeTunnel() }
             return writeConnect()
@@ -40,7 +40,7 @@ extension HeadWriter {
         writeTarget()
     }
 
-    /// Plain CONNECT (RFC 9113 §8.5): an authority and nothing else.
+    /// Plain CONNECT (RFC 9113 §8.5): only an authority.
     private mutating func writeConnect() {
         let authority = unsafe request.value(.authority)
         guard request.has(.authority), !request.has(.path), !request.has(.scheme),
@@ -55,7 +55,7 @@ extension HeadWriter {
     /// Extended CONNECT (RFC 8441 §4): an HTTP/1.1 upgrade.
     private mutating func writeTunnel() {
         let name = unsafe request.value(.protocolName)
-        guard request.has(.authority), unsafe FieldRules.isMethod(name) else { return fail(.malformed) }
+        guard request.has(.authority), unsafe FieldRules.isToken(name) else { return fail(.malformed) }
         guard unsafe isTarget(request.value(.path), ofOptions: false) else { return }
         request.isTunnel = true
         unsafe request.isWebSocket = name.spells(ignoringCase: "websocket")
@@ -75,9 +75,9 @@ extension HeadWriter {
         text.append("\r\n")
     }
 
-    /// Whether the path and the scheme can be those of a request; if not it has failed.
+    /// Checks the path and the scheme; `false` after a failure.
     ///
-    /// Only origin form and `*`: a `:path` that names a scheme and a host would be read as another target by HTTP/1.
+    /// Only origin form and `*`: HTTP/1 would parse a `:path` with a scheme and a host as a different target.
     private mutating func isTarget(_ path: UnsafeBufferPointer<UInt8>, ofOptions: Bool) -> Bool {
         guard request.has(.path), request.has(.scheme) else {
             fail(.malformed)
@@ -85,24 +85,24 @@ extension HeadWriter {
         }
         let scheme = unsafe request.value(.scheme)
         guard unsafe scheme.spells(ignoringCase: "http") || scheme.spells(ignoringCase: "https") else {
-            fail(.refused(.badRequestLine))
+            fail(.rejected(.badRequestLine))
             return false
         }
         guard unsafe FieldRules.isVisible(path),
             unsafe path.first == UInt8(ascii: "/") || (ofOptions && path.spells("*"))
         else {
-            fail(.refused(.badRequestLine))
+            fail(.rejected(.badRequestLine))
             return false
         }
         for index in 0..<path.count where unsafe path[index] == UInt8(ascii: "#") {
-            fail(.refused(.pathAmbiguous))
+            fail(.rejected(.pathAmbiguous))
             return false
         }
         return true
     }
 
     private mutating func writeTarget() {
-        guard unsafe isRoom(for: request.value(.path).count &+ 64) else { return fail(.refused(.headTooLarge)) }
+        guard unsafe hasSpace(for: request.value(.path).count &+ 64) else { return fail(.rejected(.headTooLarge)) }
         text.append(" ")
         unsafe text.append(request.value(.path))
         text.append(" HTTP/1.1\r\n")
@@ -112,7 +112,7 @@ extension HeadWriter {
     private mutating func writeHost() {
         guard request.has(.authority) else { return }
         let authority = unsafe request.value(.authority)
-        guard unsafe FieldRules.isVisible(authority) else { return fail(.refused(.badHost)) }
+        guard unsafe FieldRules.isVisible(authority) else { return fail(.rejected(.badHost)) }
         unsafe writeHost(authority)
     }
 
@@ -124,16 +124,16 @@ extension HeadWriter {
         text.append("\r\n")
     }
 
-    /// RFC 9113 §8.3.1: `host` must say what `:authority` says; it stands for it where that is missing.
+    /// RFC 9113 §8.3.1: `host` must equal `:authority`, and replaces it when it is missing.
     mutating func addHost(_ value: UnsafeBufferPointer<UInt8>) {
         if request.has(.authority) {
             guard unsafe value.isSame(ignoringCase: request.value(.authority)) else {
-                return fail(.refused(.hostMismatch))
+                return fail(.rejected(.hostMismatch))
             }
             return
         }
         guard !hasHost else { return fail(.malformed) }
-        guard unsafe FieldRules.isVisible(value) else { return fail(.refused(.badHost)) }
+        guard unsafe FieldRules.isVisible(value) else { return fail(.rejected(.badHost)) }
         unsafe writeHost(value)
     }
 }

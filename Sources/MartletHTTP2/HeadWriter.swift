@@ -1,35 +1,35 @@
 package import MartletCore
 package import MartletHTTP
 
-/// How a header block is to be taken.
-package enum HeadVerdict: Equatable, Sendable {
-    case good
+/// The result of checking a header block.
+package enum HeaderBlockResult: Equatable, Sendable {
+    case valid
     /// RFC 9113 §8.1.1: the stream is reset.
     case malformed
-    /// No text of it; it can be answered.
-    case refused(HeadFailure)
+    /// Rejected without a text; the client gets a response.
+    case rejected(HeadError)
 }
 
 /// Writes validated header blocks as HTTP/1 text, one after the other into one buffer.
 ///
-/// Nothing is written that HTTP/1 could read in another way: every name, every value and every part of the first line is
-/// judged before it is appended, whatever nghttp2 has judged before.
+/// Every name, value and part of the first line is checked before it is appended, regardless of nghttp2's own checks,
+/// so that the text cannot be parsed as a different message.
 package struct HeadWriter: ~Copyable {
-    /// What a block is.
+    /// The kind of a header block.
     package enum Kind: Sendable { case request, response, trailers }
 
     let headerBytes: Int
     let headerFields: Int
     let maximumTargetBytes: Int
-    /// The finished texts that wait to be taken, and the one that is being written.
+    /// The finished texts that were not consumed, and the current one.
     package internal(set) var text = ByteBuffer()
-    /// A block is being read; its text is not finished.
+    /// A block is incomplete.
     var isOpen = false
-    /// Where the one that is being written begins.
+    /// The start of the current text.
     private(set) var start = 0
     private(set) var kind = Kind.request
-    private(set) var verdict = HeadVerdict.good
-    /// Bytes of names and values since the block began, written or not.
+    private(set) var result = HeaderBlockResult.valid
+    /// Bytes of names and values of the block, written or not.
     private(set) var decoded = 0
     private var fields = 0
     /// The message ends with its head.
@@ -37,13 +37,13 @@ package struct HeadWriter: ~Copyable {
     var isPastPseudo = false
     var hasLength = false
     var hasHost = false
-    /// A content type of gRPC has come, before or after what made the head unusable.
+    /// The block has a gRPC content type, even if it was rejected.
     private(set) var isGRPC = false
-    var request = RequestPseudo()
+    var request = RequestPseudoHeaders()
     /// The cookie crumbs so far, joined (RFC 9113 §8.2.3).
     private var cookie = ByteBuffer()
     var status = 0
-    /// The answer is to a HEAD or CONNECT request: no body, whatever its fields say.
+    /// The response is to a HEAD or CONNECT request: it has no body.
     var hasNoBody = false
 
     package init(headerBytes: Int, headerFields: Int, maximumTargetBytes: Int) {
@@ -52,13 +52,13 @@ package struct HeadWriter: ~Copyable {
         self.maximumTargetBytes = maximumTargetBytes
     }
 
-    /// Begins another text.
+    /// Begins the next text.
     package mutating func begin(_ kind: Kind, ends: Bool, hasNoBody: Bool = false) {
         start = text.count
         self.kind = kind
         self.ends = ends
         self.hasNoBody = hasNoBody
-        verdict = .good
+        result = .valid
         decoded = 0
         fields = 0
         isPastPseudo = kind == .trailers
@@ -70,11 +70,11 @@ package struct HeadWriter: ~Copyable {
         status = 0
     }
 
-    /// Takes one field or pseudo-header field.
+    /// Adds a field or pseudo-header field.
     package mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
         decoded &+= name.count &+ value.count
         if unsafe kind == .request && name.spells("content-type") { isGRPC = unsafe GRPCContentType.matches(value) }
-        if verdict != .good { return }
+        if result != .valid { return }
         if unsafe name.first == UInt8(ascii: ":") {
             guard !isPastPseudo else { return fail(.malformed) }
             switch kind {
@@ -85,50 +85,50 @@ package struct HeadWriter: ~Copyable {
             return
         }
         if !isPastPseudo { finishPseudo() }
-        if verdict != .good { return }
+        if result != .valid { return }
         guard unsafe FieldRules.isName(name), unsafe FieldRules.isValue(value),
-            unsafe !FieldRules.isAboutConnection(name)
+            unsafe !FieldRules.isConnectionSpecific(name)
         else { return fail(.malformed) }
         unsafe addField(name, value)
     }
 
-    /// Ends the text; with `good` it stands from `start` to the end of `text`, otherwise nothing of it is left.
-    package mutating func finish() -> HeadVerdict {
-        if verdict == .good, !isPastPseudo { finishPseudo() }
-        if verdict == .good, kind == .request, !hasHost { fail(.refused(.hostMissing)) }
-        if verdict == .good, !cookie.isEmpty {
+    /// Ends the text; when `valid`, it is the range from `start` to the end of `text`, otherwise it is discarded.
+    package mutating func finish() -> HeaderBlockResult {
+        if result == .valid, !isPastPseudo { finishPseudo() }
+        if result == .valid, kind == .request, !hasHost { fail(.rejected(.hostMissing)) }
+        if result == .valid, !cookie.isEmpty {
             // The crumbs were counted when they came.
             text.append("cookie: ")
             unsafe text.append(cookie.bytes)
             text.append("\r\n")
         }
-        if verdict == .good, kind != .trailers {
+        if result == .valid, kind != .trailers {
             if needsFraming { write("Transfer-Encoding: chunked\r\n") }
             text.append("\r\n")
         }
-        if verdict == .good, text.count &- start > headerBytes { fail(.refused(failure(.headTooLarge))) }
-        if verdict != .good { discard() }
-        return verdict
+        if result == .valid, text.count &- start > headerBytes { fail(.rejected(failure(.headTooLarge))) }
+        if result != .valid { discard() }
+        return result
     }
 
-    /// Drops what was written of the text.
+    /// Discards the current text.
     mutating func discard() { text.truncate(to: start) }
 
-    /// The first `count` bytes of the buffer were taken.
+    /// Removes the first `count` bytes of the buffer.
     mutating func drop(_ count: Int) {
         text.consume(count)
         start = max(start &- count, 0)
     }
 
-    mutating func fail(_ verdict: HeadVerdict) {
-        self.verdict = verdict
+    mutating func fail(_ result: HeaderBlockResult) {
+        self.result = result
         discard()
     }
 
-    /// The failure, on the side that is to blame.
-    func failure(_ failure: HeadFailure) -> HeadFailure { kind == .response ? failure.upstream : failure }
+    /// The failure, as the upstream's where the block is a response.
+    func failure(_ failure: HeadError) -> HeadError { kind == .response ? failure.upstream : failure }
 
-    /// A body of unknown length follows: HTTP/1 knows it by its transfer coding.
+    /// A body of unknown length follows: the text gets a transfer coding.
     private var needsFraming: Bool {
         if ends || hasLength || hasNoBody || request.isTunnel { return false }
         return kind == .request || !(status < 200 || status == 204 || status == 304)
@@ -161,7 +161,7 @@ package struct HeadWriter: ~Copyable {
         text.append("\r\n")
     }
 
-    /// A field of a WebSocket handshake that we make anew (RFC 8441 §5).
+    /// A field of a WebSocket handshake that the gateway replaces (RFC 8441 §5).
     private func isOwnKey(_ name: UnsafeBufferPointer<UInt8>, _ text: StaticString) -> Bool {
         guard request.isWebSocket else { return false }
         return unsafe name.spells(text)
@@ -177,41 +177,41 @@ package struct HeadWriter: ~Copyable {
         unsafe cookie.append(value)
     }
 
-    /// RFC 9110 §8.6; nghttp2 holds the body against it.
+    /// RFC 9110 §8.6; nghttp2 checks the body's length.
     private mutating func addLength(_ value: UnsafeBufferPointer<UInt8>) {
         guard !hasLength, !value.isEmpty else { return fail(.malformed) }
         for index in 0..<value.count where unsafe value[index] &- 0x30 > 9 { return fail(.malformed) }
         hasLength = true
-        guard !request.isTunnel else { return fail(.refused(.badContentLength)) }
+        guard !request.isTunnel else { return fail(.rejected(.badContentLength)) }
         guard countField(value.count &+ 18) else { return }
         text.append("Content-Length: ")
         unsafe text.append(value)
         text.append("\r\n")
     }
 
-    /// Appends a line of ours.
+    /// Appends a line.
     mutating func write(_ line: StaticString) {
         guard countField(line.utf8CodeUnitCount) else { return }
         text.append(line)
     }
 
-    /// Whether there is room for another field of so many bytes; if not the head is refused.
+    /// Counts a field of this many bytes; `false` and a rejection when a limit is exceeded.
     mutating func countField(_ bytes: Int) -> Bool {
         fields &+= 1
         guard fields <= headerFields else {
-            fail(.refused(failure(.tooManyFields)))
+            fail(.rejected(failure(.tooManyFields)))
             return false
         }
         return countBytes(bytes)
     }
 
-    func isRoom(for bytes: Int) -> Bool {
+    func hasSpace(for bytes: Int) -> Bool {
         text.count &- start &+ cookie.count &+ bytes <= headerBytes
     }
 
     private mutating func countBytes(_ bytes: Int) -> Bool {
-        if isRoom(for: bytes) { return true }
-        fail(.refused(failure(.headTooLarge)))
+        if hasSpace(for: bytes) { return true }
+        fail(.rejected(failure(.headTooLarge)))
         return false
     }
 }

@@ -1,29 +1,29 @@
 internal import MartletCore
 
-/// The parts of a session that change with nearly every frame.
+/// The state of a session that changes with nearly every frame.
 ///
-/// They stand in memory of their own, which the session reaches without the checks that a class makes of each access:
-/// a sixth of all instructions. None of them calls anything that comes back to the session.
+/// It has memory of its own, without the exclusivity checks of class properties: a sixth of all instructions. Nothing
+/// in it calls back into the session.
 struct SessionParts: ~Copyable {
     var table = StreamTable()
     var queue = EventQueue()
     var writer: HeadWriter
-    var noise: NoiseMeter
+    var floods: FrameFloodLimiter
     var scanner: FrameScanner
-    /// Where frames are put while they are produced, and what `receive` has produced.
+    /// The output buffer: of `produce`, and what `receive` has produced.
     var sink = ByteBuffer()
-    /// For outgoing heads.
+    /// Scratch memory for outgoing heads.
     var lines = FieldLines()
-    var peerStreams = StreamNumbers()
-    var resets = ResetMemory()
-    /// Streams that were closed before their peer was done, and of which events wait.
-    var broken: [(stream: Int32, code: HTTP2Code)] = []
+    var peerStreams = PeerStreamIDs()
+    var resets = RecentResets()
+    /// Streams that were closed before their peer had finished, with events still queued.
+    var aborted: [(stream: Int32, code: HTTP2Code)] = []
 
     init(_ options: HTTP2Options, isServer: Bool) {
         writer = HeadWriter(
             headerBytes: options.headerBytes, headerFields: options.headerFields,
             maximumTargetBytes: options.maximumTargetBytes)
-        noise = NoiseMeter(maximumNoise: options.maximumNoise, maximumResets: options.maximumResets)
+        floods = FrameFloodLimiter(maximumFloodFrames: options.maximumFloodFrames, maximumResets: options.maximumResets)
         scanner = FrameScanner(preface: isServer ? FrameScanner.magicBytes : 0)
     }
 }

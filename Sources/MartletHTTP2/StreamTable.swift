@@ -1,6 +1,6 @@
 internal import MartletCore
 
-/// The open streams by number: open addressing, for few are open at a time.
+/// The open streams by ID: a hash table with open addressing.
 struct StreamTable {
     private var slots: [HTTP2Stream?] = Array(repeating: nil, count: 16)
     private var spare: [HTTP2Stream] = []
@@ -8,15 +8,14 @@ struct StreamTable {
 
     private static let maximumSpare = 8
 
-    /// Numbers come in order, and next to each other they would make one long run, which closing a stream goes through: their
-    /// product with the golden ratio lies apart.
-    private func place(_ id: Int32) -> Int {
+    /// Fibonacci hashing: consecutive IDs would form one long run, which `close` scans.
+    private func slot(of id: Int32) -> Int {
         Int(UInt32(bitPattern: id) &* 0x9E37_79B1 &>> 16) & (slots.count &- 1)
     }
 
-    /// The open stream of that number.
+    /// The open stream with this ID.
     func find(_ id: Int32) -> HTTP2Stream? {
-        var index = place(id)
+        var index = slot(of: id)
         while let stream = slots[index] {
             if stream.id == id { return stream }
             index = (index &+ 1) & (slots.count &- 1)
@@ -24,7 +23,7 @@ struct StreamTable {
         return nil
     }
 
-    /// Opens a stream whose number is not open.
+    /// Opens a stream; its ID must not be open.
     mutating func open(_ id: Int32) -> HTTP2Stream {
         if (count &+ 1) &* 2 > slots.count { grow() }
         let stream = spare.popLast() ?? HTTP2Stream()
@@ -34,9 +33,9 @@ struct StreamTable {
         return stream
     }
 
-    /// Forgets a stream.
+    /// Removes a stream.
     mutating func close(_ id: Int32) {
-        var hole = place(id)
+        var hole = slot(of: id)
         while let stream = slots[hole], stream.id != id { hole = (hole &+ 1) & (slots.count &- 1) }
         guard let stream = slots[hole] else { return }
         slots[hole] = nil
@@ -47,13 +46,13 @@ struct StreamTable {
         if spare.count < StreamTable.maximumSpare { spare.append(stream) }
     }
 
-    /// Moves what stands behind a hole and would not be found across it.
+    /// Backward-shift deletion: moves entries that would not be found across the hole.
     private mutating func fill(_ start: Int) {
         let mask = slots.count &- 1
         var hole = start
         var index = (hole &+ 1) & mask
         while let stream = slots[index] {
-            let home = place(stream.id)
+            let home = slot(of: stream.id)
             if (index &- home) & mask >= (index &- hole) & mask {
                 slots[hole] = stream
                 slots[index] = nil
@@ -64,7 +63,7 @@ struct StreamTable {
     }
 
     private mutating func insert(_ stream: HTTP2Stream) {
-        var index = place(stream.id)
+        var index = slot(of: stream.id)
         while slots[index] != nil { index = (index &+ 1) & (slots.count &- 1) }
         slots[index] = stream
     }

@@ -3,7 +3,7 @@ package import MartletCore
 package import MartletTLS
 
 /// Why a stream to a server ended.
-package struct StreamError: Error, Sendable, CustomStringConvertible {
+package struct StreamError: CodedError {
     package let code: ErrorCode
     package let message: String
 
@@ -15,11 +15,10 @@ package struct StreamError: Error, Sendable, CustomStringConvertible {
     init(_ error: IOError) { self.init(code: .streamFailed, message: error.description) }
     init(_ error: TLSError) { self.init(code: error.code, message: error.message) }
 
-    package var description: String { "\(message) [\(code)]" }
 }
 
 extension ErrorCode {
-    /// Nobody listens there, or the network says no.
+    /// The connection was refused, or the address is unreachable.
     package static let streamRefused: ErrorCode = "io.connect_refused"
     /// The peer closed the connection.
     package static let streamClosed: ErrorCode = "io.closed_by_peer"
@@ -29,28 +28,28 @@ extension ErrorCode {
     package static let streamLoopStopped: ErrorCode = "io.loop_stopped"
 }
 
-/// A byte stream to a server on a service loop: TCP or a Unix socket, in the clear or under TLS.
+/// A byte stream to a server on a service loop: TCP or a Unix socket, with or without TLS.
 ///
-/// Belongs to its loop. The owner bounds it: it takes all of `input` at each `received`, stops sending when
-/// `unsentBytes` grows, and sets the deadlines.
+/// Confined to its loop. Limits are up to the owner: it consumes all of `input` at each `received`, stops sending when
+/// `unsentBytes` grows, and sets the timeouts.
 package final class ClientStream {
-    /// What the owner is told; nothing comes after `closed`, nor after the owner's own `close()`.
+    /// The events that the owner gets; none follows `closed` or the owner's own `close()`.
     package enum Event {
-        /// Connected, and under TLS the peer is who it should be.
+        /// Connected; with TLS, the peer's certificate has been verified.
         case opened
         /// `input` has grown.
         case received
         case closed(StreamError)
     }
 
-    /// Bytes taken from the kernel at once, and how often in a row before others have their turn.
+    /// Bytes per `recv`, and the maximum number of reads before other descriptors are served.
     private static let readBytes = 16 * 1024
-    private static let readsInARow = 4
+    private static let readsPerEvent = 4
 
-    /// What has come in and waits for the owner.
+    /// Received bytes that the owner has not consumed yet.
     package var input = ByteBuffer()
 
-    private let loop: EventLoop
+    private let loop: ServiceLoop
     private let descriptor: Int32
     private var engine: TLSEngine?
     private var output = ByteBuffer()
@@ -60,9 +59,9 @@ package final class ClientStream {
     private var isOpen = false
     private var isClosed = false
 
-    /// Starts to connect; the first event comes later, never from within this call.
+    /// Starts to connect; no event is delivered from within this call.
     package init(
-        to endpoint: SocketEndpoint, on loop: EventLoop, engine: consuming TLSEngine?,
+        to endpoint: SocketEndpoint, on loop: ServiceLoop, engine: consuming TLSEngine?,
         _ handler: @escaping (Event) -> Void
     ) throws(StreamError) {
         loop.preconditionInLoop()
@@ -85,12 +84,12 @@ package final class ClientStream {
         }
     }
 
-    deinit { assert(isClosed, "a stream is closed before it is let go of") }
+    deinit { assert(isClosed, "a stream must be closed before it is released") }
 
-    /// What was sent and is still here.
+    /// The number of buffered bytes that have not been written to the socket.
     package var unsentBytes: Int { output.count }
 
-    /// Sends bytes, now or as soon as the peer takes them.
+    /// Sends bytes, or buffers them until the socket is writable.
     package func send(_ bytes: UnsafeBufferPointer<UInt8>) {
         loop.preconditionInLoop()
         guard !isClosed else { return }
@@ -102,21 +101,19 @@ package final class ClientStream {
             } catch {
                 return fail(StreamError(error))
             }
-            engine?.takeCiphertext(into: &output)
+            engine?.dequeueCiphertext(into: &output)
         }
         if isConnected { flush() }
     }
 
-    /// Ends the stream without a further event.
-    ///
-    /// Twice is once.
+    /// Closes the stream without a further event. Idempotent.
     package func close() {
         loop.preconditionInLoop()
         guard !isClosed else { return }
         isClosed = true
         handler = nil
         engine?.close()
-        engine?.takeCiphertext(into: &output)
+        engine?.dequeueCiphertext(into: &output)
         if isConnected, !output.isEmpty { _ = write() }
         registration?.end()
         registration = nil
@@ -138,7 +135,7 @@ extension ClientStream {
 
     private func finishConnect(_ readiness: Readiness) -> Bool {
         let pending = Socket.pendingError(descriptor)
-        // A Unix socket that nobody listens on has no error of its own: it is hung up from the start.
+        // A Unix socket without a listener reports no error: it is hung up from the start.
         guard pending == 0, !readiness.contains(.hungUp) else {
             let error = IOError("connect", errno: pending == 0 ? ECONNREFUSED : pending)
             fail(StreamError(code: .streamRefused, message: error.description))
@@ -146,7 +143,7 @@ extension ClientStream {
         }
         isConnected = true
         guard engine != nil else {
-            tell(.opened)
+            notify(.opened)
             return !isClosed
         }
         do {
@@ -155,12 +152,12 @@ extension ClientStream {
             fail(StreamError(error))
             return false
         }
-        engine?.takeCiphertext(into: &output)
+        engine?.dequeueCiphertext(into: &output)
         return true
     }
 
     private func read() {
-        for _ in 0..<ClientStream.readsInARow {
+        for _ in 0..<ClientStream.readsPerEvent {
             guard !isClosed else { return }
             let result = readOnce()
             if result > 0 { continue }
@@ -173,47 +170,47 @@ extension ClientStream {
         }
     }
 
-    /// One `recv` and what follows from it; its result.
+    /// Calls `recv` once, processes the bytes, and returns the result of the call.
     private func readOnce() -> Int {
         let descriptor = self.descriptor
         guard engine != nil else {
             let count = receive(into: &input, from: descriptor)
-            if count > 0 { tell(.received) }
+            if count > 0 { notify(.received) }
             return count
         }
-        var wire = ByteBuffer()
-        let count = receive(into: &wire, from: descriptor)
-        if count > 0 { decrypt(wire) }
+        var ciphertext = ByteBuffer()
+        let count = receive(into: &ciphertext, from: descriptor)
+        if count > 0 { decrypt(ciphertext) }
         return count
     }
 
     private func receive(into buffer: inout ByteBuffer, from descriptor: Int32) -> Int {
         var count = 0
-        _ = unsafe buffer.fill(room: ClientStream.readBytes) { room in
-            count = unsafe recv(descriptor, room.baseAddress, room.count, 0)
+        _ = unsafe buffer.fill(capacity: ClientStream.readBytes) { free in
+            count = unsafe recv(descriptor, free.baseAddress, free.count, 0)
             return count
         }
         return count
     }
 
-    private func decrypt(_ wire: borrowing ByteBuffer) {
+    private func decrypt(_ ciphertext: borrowing ByteBuffer) {
         let before = input.count
         do {
-            try unsafe engine?.receive(wire.bytes, plaintext: &input)
+            try unsafe engine?.receive(ciphertext.bytes, plaintext: &input)
         } catch {
-            engine?.takeCiphertext(into: &output)
+            engine?.dequeueCiphertext(into: &output)
             _ = write()
             return fail(StreamError(error))
         }
-        engine?.takeCiphertext(into: &output)
-        if !isOpen, engine?.isEstablished == true { tell(.opened) }
-        if !isClosed, input.count > before { tell(.received) }
+        engine?.dequeueCiphertext(into: &output)
+        if !isOpen, engine?.isEstablished == true { notify(.opened) }
+        if !isClosed, input.count > before { notify(.received) }
         if !isClosed, engine?.isPeerClosed == true {
             fail(StreamError(code: .streamClosed, message: "the peer closed the connection"))
         }
     }
 
-    /// Writes what the kernel takes and watches for room when something is left.
+    /// Writes what the socket accepts, and waits for writability when bytes are left.
     private func flush() {
         let reason = write()
         guard reason == 0 || reason == EAGAIN else { return fail(StreamError(IOError("send", errno: reason))) }
@@ -224,7 +221,7 @@ extension ClientStream {
         }
     }
 
-    /// - Returns: 0 when all is written, otherwise the reason why not.
+    /// - Returns: 0 when everything was written, otherwise `errno`.
     private func write() -> Int32 {
         while !output.isEmpty {
             let bytes = unsafe output.bytes
@@ -239,7 +236,7 @@ extension ClientStream {
         return 0
     }
 
-    private func tell(_ event: Event) {
+    private func notify(_ event: Event) {
         if case .opened = event { isOpen = true }
         handler?(event)
     }

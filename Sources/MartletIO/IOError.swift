@@ -1,8 +1,8 @@
 private import CLinux
 package import MartletCore
 
-/// A system call that failed: which one, and `errno`.
-package struct IOError: Error, Sendable, CustomStringConvertible {
+/// A failed system call and its `errno`.
+package struct IOError: CodedError {
     package var code: ErrorCode { "io.system_call_failed" }
     package let call: StaticString
     package let errno: Int32
@@ -12,11 +12,12 @@ package struct IOError: Error, Sendable, CustomStringConvertible {
         self.errno = errno
     }
 
-    /// The failure of the call that has just returned.
+    /// The failure of the last system call of this thread.
     package init(_ call: StaticString) { self.init(call, errno: martlet_errno()) }
 
-    /// Whether this side has run out of something; the other side has no part in it.
+    /// Whether this system is out of descriptors, memory, buffers or local ports, which is not the peer's fault.
     package var isShortage: Bool { [EMFILE, ENFILE, ENOBUFS, ENOMEM, EADDRNOTAVAIL].contains(errno) }
 
-    package var description: String { "\(call): \(unsafe String(cString: strerror(errno)))" }
+    package var message: String { "\(call): \(unsafe String(cString: strerror(errno)))" }
+    package var description: String { message }
 }

@@ -1,11 +1,11 @@
-/// A value that lives on one loop's thread, held by things that are everywhere.
-// @unchecked Sendable: every access checks that it is on the loop's thread, so there is only ever one at a time; the
-// value is let go of on that thread by whoever ends its life with `value = nil`.
+/// A value confined to the thread of a loop, in a `Sendable` reference.
+// @unchecked Sendable: every access checks that it is on the loop's thread, so accesses never overlap; the owner
+// releases the value on that thread with `value = nil`.
 package final class LoopBound<Value>: @unchecked Sendable {
-    package let loop: EventLoop
+    package let loop: ServiceLoop
     private var stored: Value?
 
-    package init(_ loop: EventLoop) { self.loop = loop }
+    package init(_ loop: ServiceLoop) { self.loop = loop }
 
     /// The value; traps off the loop.
     package var value: Value? {

@@ -1,27 +1,25 @@
 package import MartletCore
 
-/// A job that a loop runs once when its time has come; cancelled it is gone at once, with all it holds.
+/// A job that a loop runs once at a deadline; cancelling it releases the job immediately.
 ///
-/// Belongs to its loop: make and cancel it there only.
+/// Confined to its loop: create and cancel it there only.
 package final class LoopTimer {
     package let deadline: MonotonicTime
     fileprivate var job: (() -> Void)?
-    /// Where it stands in the heap; −1 outside.
-    fileprivate var position = -1
-    private weak var loop: EventLoop?
+    /// The index in the heap; −1 outside.
+    fileprivate var index = -1
+    private weak var loop: ServiceLoop?
 
-    init(deadline: MonotonicTime, loop: EventLoop, job: @escaping () -> Void) {
+    init(deadline: MonotonicTime, loop: ServiceLoop, job: @escaping () -> Void) {
         self.deadline = deadline
         self.loop = loop
         self.job = job
     }
 
-    /// Takes the timer back.
-    ///
-    /// Nothing happens if it has run already.
+    /// Cancels the timer; does nothing if it has fired already.
     package func cancel() { loop?.cancel(self) }
 
-    /// Runs the job and lets go of it.
+    /// Runs the job and releases it.
     func fire() {
         let job = self.job
         self.job = nil
@@ -29,7 +27,7 @@ package final class LoopTimer {
     }
 }
 
-/// The waiting timers of a loop, earliest first: a binary heap in which each timer knows its place.
+/// The pending timers of a loop: a binary heap by deadline in which each timer knows its index.
 struct TimerHeap: ~Copyable {
     private var timers: [LoopTimer] = []
 
@@ -38,43 +36,43 @@ struct TimerHeap: ~Copyable {
 
     mutating func insert(_ timer: LoopTimer) {
         timers.append(timer)
-        timer.position = timers.count - 1
-        rise(timers.count - 1)
+        timer.index = timers.count - 1
+        siftUp(timers.count - 1)
     }
 
-    /// Takes a timer out, wherever it stands, and drops its job.
+    /// Removes a timer and releases its job.
     mutating func remove(_ timer: LoopTimer) {
         timer.job = nil
-        takeOut(timer.position)
+        removeTimer(at: timer.index)
     }
 
-    /// The earliest timer, taken out, if it is due.
+    /// Removes and returns the earliest timer, if it is due.
     mutating func popDue(at now: MonotonicTime) -> LoopTimer? {
         guard let first = timers.first, first.deadline <= now else { return nil }
-        takeOut(0)
+        removeTimer(at: 0)
         return first
     }
 
     mutating func removeAll() {
         for timer in timers {
-            timer.position = -1
+            timer.index = -1
             timer.job = nil
         }
         timers.removeAll()
     }
 
-    private mutating func takeOut(_ position: Int) {
-        guard timers.indices.contains(position) else { return }
+    private mutating func removeTimer(at index: Int) {
+        guard timers.indices.contains(index) else { return }
         let last = timers.count - 1
-        exchange(position, last)
-        timers.removeLast().position = -1
-        if position < timers.count {
-            rise(position)
-            sink(position)
+        exchange(index, last)
+        timers.removeLast().index = -1
+        if index < timers.count {
+            siftUp(index)
+            siftDown(index)
         }
     }
 
-    private mutating func rise(_ start: Int) {
+    private mutating func siftUp(_ start: Int) {
         var child = start
         while child > 0 {
             let parent = (child - 1) / 2
@@ -84,7 +82,7 @@ struct TimerHeap: ~Copyable {
         }
     }
 
-    private mutating func sink(_ start: Int) {
+    private mutating func siftDown(_ start: Int) {
         var parent = start
         while true {
             var least = parent
@@ -100,7 +98,7 @@ struct TimerHeap: ~Copyable {
     private mutating func exchange(_ left: Int, _ right: Int) {
         guard left != right else { return }
         timers.swapAt(left, right)
-        timers[left].position = left
-        timers[right].position = right
+        timers[left].index = left
+        timers[right].index = right
     }
 }

@@ -1,12 +1,12 @@
 private import CLinux
 
-/// What a descriptor is ready for.
+/// The events of a descriptor, with the values of epoll.
 @usableFromInline package struct Readiness: OptionSet, Sendable {
     @usableFromInline package let rawValue: UInt32
 
     @inlinable package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Whether any of the other's bits is set. (The set algebra of the standard library is not specialised across modules.)
+    /// Whether any of the bits of `any` is set. (The standard library's set algebra is not specialized across modules.)
     @inlinable package func has(_ any: Readiness) -> Bool { rawValue & any.rawValue != 0 }
 
     package static let readable = Readiness(rawValue: 0x001)
@@ -14,25 +14,23 @@ private import CLinux
     package static let failed = Readiness(rawValue: 0x008)
     /// Both directions are closed.
     package static let hungUp = Readiness(rawValue: 0x010)
-    /// The peer will send no more.
+    /// The peer has closed its sending side.
     package static let readClosed = Readiness(rawValue: 0x2000)
-    /// Report changes only.
+    /// Edge-triggered.
     package static let edge = Readiness(rawValue: 1 << 31)
-    /// The connection is of no more use.
+    /// The connection has failed or is closed in both directions.
     package static let broken = Readiness(rawValue: 0x018)
-    /// There is something to read, if only the end.
+    /// There are bytes, an end of stream or an error to read.
     package static let input = Readiness(rawValue: 0x001 | 0x2000 | 0x018)
-    /// The peer has ended, or the connection has.
+    /// The peer has closed its sending side, or the connection has ended.
     package static let ended = Readiness(rawValue: 0x2000 | 0x018)
-    /// What connections are watched for, once and for good.
+    /// The events of connections, which are registered once.
     package static let connection = Readiness(rawValue: 0x001 | 0x004 | 0x2000 | 1 << 31)
-    /// Wake one of the pollers that share a descriptor.
+    /// Wake only one of the pollers that share a descriptor.
     package static let exclusive = Readiness(rawValue: 1 << 28)
 }
 
-/// `epoll(7)`: which descriptors are ready, in batches.
-///
-/// One owner, one thread.
+/// `epoll(7)`: which descriptors are ready, in batches. Used by one thread.
 @safe package struct Poller: ~Copyable {
     private static let batch = 256
 
@@ -51,37 +49,33 @@ private import CLinux
         close(descriptor)
     }
 
-    /// Watches a descriptor; `token` comes back with its events.
+    /// Registers a descriptor; its events carry `token`.
     package func add(_ fd: Int32, _ interest: Readiness, token: UInt64) throws(IOError) {
         guard martlet_epoll_add(descriptor, fd, interest.rawValue, token) == 0 else { throw IOError("epoll_ctl") }
     }
 
-    /// Changes what a descriptor is watched for.
+    /// Changes the events of a descriptor.
     package func modify(_ fd: Int32, _ interest: Readiness, token: UInt64) throws(IOError) {
         guard martlet_epoll_modify(descriptor, fd, interest.rawValue, token) == 0 else { throw IOError("epoll_ctl") }
     }
 
-    /// Stops watching a descriptor.
-    ///
-    /// One that is closed need not be removed.
+    /// Deregisters a descriptor. Closing a descriptor removes it as well.
     package func remove(_ fd: Int32) { _ = martlet_epoll_remove(descriptor, fd) }
 
-    /// Waits for events, at most `milliseconds` (−1: until there is one).
-    ///
-    /// An interrupted wait has none.
-    /// - Returns: how many events can be read by index.
+    /// Waits for events, at most `milliseconds` (−1: no timeout); an interrupted wait returns none.
+    /// - Returns: the number of events, to be read by index.
     package func wait(milliseconds: Int32) -> Int {
         let count = unsafe martlet_epoll_wait(descriptor, events, Int32(Poller.batch), milliseconds)
         return Int(max(count, 0))
     }
 
-    /// The token of an event of the last batch.
+    /// The token of an event in the last batch.
     package func token(at index: Int) -> UInt64 {
         precondition(index >= 0 && index < Poller.batch)
         return unsafe martlet_epoll_data(events + index)
     }
 
-    /// What an event of the last batch says.
+    /// The readiness of an event in the last batch.
     package func readiness(at index: Int) -> Readiness {
         precondition(index >= 0 && index < Poller.batch)
         return unsafe Readiness(rawValue: events[index].events)

@@ -2,25 +2,23 @@ private import CLinux
 package import MartletCore
 private import Synchronization
 
-/// Why a host name has no address.
-package struct ResolveError: Error, Sendable, CustomStringConvertible {
+/// Why a host name could not be resolved.
+package struct ResolveError: CodedError {
     package let code: ErrorCode
     package let message: String
 
-    package var description: String { "\(message) [\(code)]" }
-
     static let stopped = ResolveError(code: "resolver.stopped", message: "the resolver has stopped")
-    static let overloaded = ResolveError(code: "resolver.overloaded", message: "too many names wait to be resolved")
-    static let nameInvalid = ResolveError(code: "resolver.name_invalid", message: "the host name is malformed")
+    static let overloaded = ResolveError(code: "resolver.overloaded", message: "the resolver queue is full")
+    static let nameInvalid = ResolveError(code: "resolver.name_invalid", message: "the host name is invalid")
 }
 
-/// `getaddrinfo` on one thread of its own, with a bounded queue; no caller ever blocks.
+/// `getaddrinfo` on its own thread, with a bounded queue; callers never block.
 ///
-/// An address literal is answered at once. A name may take as long as the system's resolver takes: callers set the
-/// deadline and ignore what comes later.
+/// An address literal is resolved immediately. A name may take as long as the system's resolver takes: callers set a
+/// deadline and ignore later results.
 package final class Resolver: Sendable {
-    /// What a question comes to.
-    package typealias Answer = Result<[SocketEndpoint], ResolveError>
+    /// The result of a lookup.
+    package typealias Response = Result<[SocketEndpoint], ResolveError>
 
     private static let queueCapacity = 256
 
@@ -40,39 +38,39 @@ package final class Resolver: Sendable {
 
     deinit { queue.stop() }
 
-    /// All stream addresses of a host, in the system's order of preference.
+    /// Resolves a host to all its stream addresses, in the system's order of preference.
     package func resolve(host: String, port: UInt16) async throws(ResolveError) -> [SocketEndpoint] {
-        let answer = await withCheckedContinuation { continuation in
+        let response = await withCheckedContinuation { continuation in
             resolve(host: host, port: port) { continuation.resume(returning: $0) }
         }
-        return try answer.get()
+        return try response.get()
     }
 
-    /// The same with a callback, which runs once, on any thread, and must not block.
-    package func resolve(host: String, port: UInt16, _ completion: @escaping @Sendable (Answer) -> Void) {
+    /// Resolves a host; `completion` is called once, on any thread, and must not block.
+    package func resolve(host: String, port: UInt16, _ completion: @escaping @Sendable (Response) -> Void) {
         if let literal = SocketEndpoint(literal: host, port: port) { return completion(.success([literal])) }
         guard !host.isEmpty, host.utf8.count <= 253, !host.utf8.contains(0) else {
             return completion(.failure(.nameInvalid))
         }
-        if let refusal = queue.add(ResolverQueue.Question(host: host, port: port, completion: completion)) {
-            completion(.failure(refusal))
+        if let error = queue.add(ResolverQueue.Query(host: host, port: port, completion: completion)) {
+            completion(.failure(error))
         }
     }
 
-    /// Answers what waits with `resolver.stopped` and ends the thread after the name it is at; does not wait for it.
+    /// Fails queued queries with `resolver.stopped`; the thread ends after its current query, which is not waited for.
     package func shutdown() { queue.stop() }
 }
 
-/// The questions that wait, shared between the askers and the thread.
+/// The queued queries, shared between the callers and the thread.
 private final class ResolverQueue: Sendable {
-    struct Question: Sendable {
+    struct Query: Sendable {
         let host: String
         let port: UInt16
-        let completion: @Sendable (Resolver.Answer) -> Void
+        let completion: @Sendable (Resolver.Response) -> Void
     }
 
     private struct State {
-        var questions: [Question] = []
+        var queries: [Query] = []
         var isStopped = false
     }
 
@@ -87,44 +85,44 @@ private final class ResolverQueue: Sendable {
 
     deinit { if signal >= 0 { close(signal) } }
 
-    /// - Returns: why the question was not taken.
-    func add(_ question: Question) -> ResolveError? {
-        let refusal: ResolveError? = state.withLock { state in
+    /// - Returns: the error if the query was not queued.
+    func add(_ query: Query) -> ResolveError? {
+        let error: ResolveError? = state.withLock { state in
             guard !state.isStopped, signal >= 0 else { return .stopped }
-            guard state.questions.count < capacity else { return .overloaded }
-            state.questions.append(question)
+            guard state.queries.count < capacity else { return .overloaded }
+            state.queries.append(query)
             return nil
         }
-        if refusal == nil { _ = eventfd_write(signal, 1) }
-        return refusal
+        if error == nil { _ = eventfd_write(signal, 1) }
+        return error
     }
 
     func stop() {
         let abandoned = state.withLock { state in
             state.isStopped = true
-            let questions = state.questions
-            state.questions = []
-            return questions
+            let queries = state.queries
+            state.queries = []
+            return queries
         }
-        for question in abandoned { question.completion(.failure(.stopped)) }
+        for query in abandoned { query.completion(.failure(.stopped)) }
         _ = eventfd_write(signal, 1)
     }
 
-    /// The thread: one question after the other until it is stopped.
+    /// The thread's body: resolves one name after the other until the queue is stopped.
     func serve() {
         while true {
             var ticket: eventfd_t = 0
             guard unsafe eventfd_read(signal, &ticket) == 0 || martlet_errno() == EINTR else { return }
-            let (question, isStopped) = state.withLock { state in
-                (state.questions.isEmpty ? nil : state.questions.removeFirst(), state.isStopped)
+            let (query, isStopped) = state.withLock { state in
+                (state.queries.isEmpty ? nil : state.queries.removeFirst(), state.isStopped)
             }
-            if let question { question.completion(lookUp(question.host, question.port)) }
+            if let query { query.completion(lookUp(query.host, query.port)) }
             if isStopped { return }
         }
     }
 }
 
-private func lookUp(_ host: String, _ port: UInt16) -> Resolver.Answer {
+private func lookUp(_ host: String, _ port: UInt16) -> Resolver.Response {
     var hints = unsafe addrinfo()
     unsafe hints.ai_family = AF_UNSPEC
     unsafe hints.ai_socktype = Int32(SOCK_STREAM.rawValue)

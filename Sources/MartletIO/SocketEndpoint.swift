@@ -1,11 +1,11 @@
 private import CLinux
 
-/// A socket address as the kernel takes it: IPv4, IPv6 or a Unix path.
+/// A socket address: IPv4, IPv6 or a Unix path.
 package struct SocketEndpoint: Sendable, Hashable {
-    /// The `sockaddr` bytes, in the kernel's layout.
+    /// The `sockaddr` bytes in the kernel's layout.
     fileprivate let storage: [UInt8]
 
-    /// An address literal (IPv6 without brackets) and a port; `nil` for a host name.
+    /// From an address literal (IPv6 without brackets) and a port; `nil` for a host name.
     package init?(literal host: String, port: UInt16) {
         var v4 = sockaddr_in()
         if unsafe inet_pton(AF_INET, host, &v4.sin_addr) == 1 {
@@ -21,7 +21,7 @@ package struct SocketEndpoint: Sendable, Hashable {
         storage = unsafe withUnsafeBytes(of: &v6) { unsafe Array($0) }
     }
 
-    /// A Unix socket's path; `nil` when it is longer than the kernel allows (107 bytes).
+    /// From the path of a Unix socket; `nil` when it is empty, has a NUL or exceeds the kernel's limit of 107 bytes.
     package init?(path: String) {
         var address = sockaddr_un()
         let bytes = Array(path.utf8)
@@ -35,7 +35,7 @@ package struct SocketEndpoint: Sendable, Hashable {
         storage = Array(raw.prefix(offset + bytes.count + 1))
     }
 
-    /// Takes over the bytes of a `sockaddr` of the kernel's layout, such as a resolver answers with.
+    /// From the bytes of a `sockaddr` in the kernel's layout, such as a resolver's result.
     package init(sockaddr bytes: [UInt8]) { storage = bytes }
 
     package var isUnix: Bool { family == AF_UNIX }
@@ -43,7 +43,7 @@ package struct SocketEndpoint: Sendable, Hashable {
         storage.count < 2 ? AF_UNSPEC : Int32(UInt16(storage[0]) | UInt16(storage[1]) << 8)
     }
 
-    /// The port, 0 for a Unix socket.
+    /// The port; 0 for a Unix socket.
     package var port: UInt16 {
         guard !isUnix, storage.count >= 4 else { return 0 }
         return UInt16(storage[2]) << 8 | UInt16(storage[3])
@@ -61,13 +61,13 @@ package struct SocketEndpoint: Sendable, Hashable {
         return bytes
     }
 
-    /// Where a Unix socket's file is.
+    /// The path of a Unix socket's file.
     var path: String? {
         guard isUnix else { return nil }
         return String(decoding: storage.dropFirst(2).prefix { $0 != 0 }, as: UTF8.self)
     }
 
-    /// Lends the address to a system call.
+    /// Passes the address to a system call.
     fileprivate func withAddress(_ body: (UnsafeRawPointer?, socklen_t) -> Int32) -> Int32 {
         unsafe storage.withUnsafeBytes { unsafe body($0.baseAddress, socklen_t($0.count)) }
     }
@@ -99,7 +99,7 @@ extension SocketEndpoint: CustomStringConvertible {
         return SocketEndpoint(sockaddr: raw).addressText
     }
 
-    /// The same as UTF-8, which every connection wants once.
+    /// ``addressText`` as UTF-8 bytes; faster for IPv4, because every connection needs it once.
     package var addressUTF8: [UInt8] {
         guard family == AF_INET, storage.count >= 8 else { return Array(addressText.utf8) }
         var text: [UInt8] = []
@@ -114,7 +114,7 @@ extension SocketEndpoint: CustomStringConvertible {
         return text
     }
 
-    /// Whether it never leaves the machine: 127.0.0.0/8 or ::1.
+    /// Whether it is a loopback address: 127.0.0.0/8 or ::1.
     package var isLoopback: Bool {
         if family == AF_INET, storage.count >= 8 { return storage[4] == 127 }
         guard family == AF_INET6, storage.count >= 24, storage[23] == 1 else { return false }
@@ -136,12 +136,12 @@ extension SocketEndpoint: CustomStringConvertible {
     }
 }
 
-/// A descriptor of our own and the system calls on it; closed by hand, once.
+/// System calls on sockets. The caller owns the descriptors and closes them.
 package enum Socket {
     /// `socket` + `bind` + `listen`, non-blocking.
     ///
-    /// A stale Unix socket nobody answers on is replaced. Its file has its permissions before the first client gets in:
-    /// until `listen`, connects are refused.
+    /// A stale Unix socket file without a listener is replaced. The new file gets its permissions before any client can
+    /// connect: until `listen`, connections are refused.
     package static func listen(
         on address: SocketEndpoint, sharesPort: Bool, backlog: Int32, permissions: SocketPermissions? = nil
     ) throws(IOError) -> Int32 {
@@ -155,7 +155,7 @@ package enum Socket {
             prepareStream(fd, toward: address)
         }
         do throws(IOError) {
-            // The file is made with the socket's own mode, as far as the umask lets it.
+            // The file is created with the socket's own mode, minus the umask.
             if address.isUnix, let mode = permissions?.mode { _ = fchmod(fd, mode) }
             guard unsafe address.withAddress({ unsafe martlet_bind(fd, $0, $1) }) == 0 else { throw IOError("bind") }
             do throws(IOError) {
@@ -172,9 +172,8 @@ package enum Socket {
         }
     }
 
-    /// The address of a listening stream socket that was handed over; `nil` for any other descriptor.
-    ///
-    /// From here on it does not block, and no child inherits it.
+    /// Takes over an inherited listening socket and makes it non-blocking and close-on-exec.
+    /// - Returns: its address; `nil` for any descriptor that is not a listening stream socket.
     package static func adopt(_ fd: Int32) -> SocketEndpoint? {
         guard [AF_INET, AF_INET6, AF_UNIX].contains(martlet_listening_family(fd)), martlet_make_our_own(fd) == 0 else {
             return nil
@@ -184,7 +183,7 @@ package enum Socket {
         return address
     }
 
-    /// Another descriptor of the same socket.
+    /// Duplicates a descriptor.
     package static func duplicate(_ fd: Int32) throws(IOError) -> Int32 {
         let copy = martlet_duplicate(fd)
         guard copy >= 0 else { throw IOError("fcntl") }
@@ -196,12 +195,13 @@ package enum Socket {
         let connected = pendingError(probe) == 0 && martlet_is_connected(probe) == 1
         close(probe)
         if connected { throw IOError("bind", errno: EADDRINUSE) }
-        // A file of another kind is somebody's, and refuses connections just as well: `bind` then says that it is there.
+        // A file of another kind refuses connections, too, but must not be removed: `bind` then fails with EADDRINUSE.
         SocketFile(of: address)?.remove()
     }
 
     /// Starts a non-blocking connect.
-    /// - Returns: the descriptor, and whether the connect is still under way. A refused connect leaves its error on the descriptor.
+    /// - Returns: the descriptor, and whether the connect is in progress. A refused connect leaves its error on the
+    ///   descriptor, see ``pendingError(_:)``.
     package static func connect(to address: SocketEndpoint) throws(IOError) -> (fd: Int32, pending: Bool) {
         let fd = socket(address.family, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard fd >= 0 else { throw IOError("socket") }
@@ -214,7 +214,7 @@ package enum Socket {
         throw IOError("connect", errno: reason)
     }
 
-    /// How a connect ended: 0, or the `errno` it failed with.
+    /// The result of a connect: 0, or the `errno` with which it failed.
     package static func pendingError(_ fd: Int32) -> Int32 {
         var error: Int32 = 0
         var length = socklen_t(MemoryLayout<Int32>.size)
@@ -222,8 +222,8 @@ package enum Socket {
         return error
     }
 
-    /// Takes one connection off a listener's queue.
-    /// - Returns: `nil` when there is none (or the peer has already gone).
+    /// Accepts one connection.
+    /// - Returns: `nil` when there is none, or the peer has already disconnected.
     package static func accept(_ listener: Int32) -> (fd: Int32, peer: SocketEndpoint)? {
         var address = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
@@ -235,34 +235,34 @@ package enum Socket {
         return (fd, peer)
     }
 
-    /// Has small writes sent at once (`TCP_NODELAY`), and sees that nothing is paced on the machine itself.
+    /// Sends small writes immediately (`TCP_NODELAY`), and disables pacing on the loopback.
     ///
-    /// What a listener is told holds for the connections it accepts.
+    /// Accepted connections inherit the options of their listener.
     private static func prepareStream(_ fd: Int32, toward address: SocketEndpoint) {
         set(fd, Int32(IPPROTO_TCP), TCP_NODELAY, 1)
         if address.isLoopback { _ = martlet_do_not_pace(fd) }
     }
 
-    /// Has a listener hand over connections only when their first bytes are there, or after a second (`TCP_DEFER_ACCEPT`).
+    /// Accepts connections only when their first bytes have arrived, or after a second (`TCP_DEFER_ACCEPT`).
     ///
-    /// Nothing changes for a Unix socket, where there is no such thing.
-    package static func acceptReadable(_ listener: Int32, _ isOn: Bool) {
+    /// Has no effect on a Unix socket.
+    package static func setDeferAccept(_ listener: Int32, _ isOn: Bool) {
         set(listener, Int32(IPPROTO_TCP), TCP_DEFER_ACCEPT, isOn ? 1 : 0)
     }
 
-    /// Whether bytes have come that nobody has taken.
+    /// Whether there are unread bytes.
     package static func hasUnread(_ fd: Int32) -> Bool {
         var byte: UInt8 = 0
         return unsafe martlet_receive(fd, &byte, 1, Int32(MSG_PEEK | MSG_DONTWAIT)) > 0
     }
 
-    /// Makes `close` reset the connection instead of ending it in order.
+    /// Makes `close` send a RST instead of a FIN.
     package static func resetOnClose(_ fd: Int32) {
         var option = linger(l_onoff: 1, l_linger: 0)
         _ = unsafe setsockopt(fd, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
     }
 
-    /// The address a socket is bound to; port 0 has become a real one.
+    /// The address a socket is bound to, with its actual port.
     package static func localAddress(_ fd: Int32) -> SocketEndpoint? {
         var address = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)

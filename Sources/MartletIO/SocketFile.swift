@@ -1,12 +1,12 @@
 private import CLinux
 
-/// The file through which a listening Unix socket is found.
+/// The file of a listening Unix socket.
 package struct SocketFile: Sendable {
     private let path: String
     private let device: UInt64
     private let inode: UInt64
 
-    /// The file at a Unix socket's address, if there is one and it is a socket.
+    /// The file at a Unix socket's address, if it exists and is a socket.
     package init?(of address: SocketEndpoint) {
         guard let path = address.path else { return nil }
         var (device, inode): (UInt64, UInt64) = (0, 0)
@@ -16,7 +16,7 @@ package struct SocketFile: Sendable {
         self.inode = inode
     }
 
-    /// Deletes the file, unless another has taken its place.
+    /// Deletes the file, unless another file has replaced it.
     package func remove() {
         var (device, inode): (UInt64, UInt64) = (0, 0)
         guard unsafe martlet_socket_file(path, &device, &inode) == 1 else { return }
@@ -24,7 +24,7 @@ package struct SocketFile: Sendable {
     }
 }
 
-/// Who owns a Unix socket's file, and who may connect to it; what is `nil` stays as it is.
+/// The owner, group and mode of a Unix socket's file; `nil` leaves them unchanged.
 package struct SocketPermissions: Sendable, Hashable {
     package var owner: UInt32?
     package var group: UInt32?
@@ -33,7 +33,7 @@ package struct SocketPermissions: Sendable, Hashable {
 
     package init() {}
 
-    /// Gives a socket's file its owner, group and mode; a symbolic link in its place is not followed.
+    /// Sets the owner, group and mode of a socket's file; does not follow a symbolic link.
     package func apply(to address: SocketEndpoint) throws(IOError) {
         guard let path = address.path else { return }
         if owner != nil || group != nil {
@@ -45,12 +45,12 @@ package struct SocketPermissions: Sendable, Hashable {
     }
 }
 
-/// Users and groups of the system.
+/// Looks up users and groups of the system.
 package enum SystemAccount {
-    /// A user's number by name, or the number itself; `nil` for one that the system does not know.
+    /// The ID of a user, by name or as a decimal ID; `nil` for an unknown name.
     package static func user(_ name: String) -> UInt32? { UInt32(name) ?? number(unsafe martlet_user_number(name)) }
 
-    /// The same for a group.
+    /// The ID of a group, by name or as a decimal ID; `nil` for an unknown name.
     package static func group(_ name: String) -> UInt32? { UInt32(name) ?? number(unsafe martlet_group_number(name)) }
 
     private static func number(_ found: Int64) -> UInt32? { found < 0 ? nil : UInt32(truncatingIfNeeded: found) }

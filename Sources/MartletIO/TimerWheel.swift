@@ -1,15 +1,16 @@
 package import MartletCore
 
-/// Deadlines of many connections at little cost: a hashed wheel of ticks whose entries are checked, not moved.
+/// A hashed timer wheel for the deadlines of many connections; entries are checked lazily instead of being moved.
 ///
-/// A connection keeps its own deadline and is entered here at most for one tick. When that tick comes, the owner looks at the
-/// deadline as it is then: passed, it acts; moved on, it enters the connection again. So moving a deadline back is one store.
+/// A connection stores its own deadline and has at most one entry here. When the entry's tick is reached, the owner
+/// checks the deadline: if it has passed, the owner acts; if it was extended, the owner enters the connection again.
+/// So extending a deadline is a single store.
 @usableFromInline package struct TimerWheel: ~Copyable {
-    /// How fine deadlines are: up to one tick late, never early.
+    /// The resolution in nanoseconds: deadlines fire up to one tick late, never early.
     @inlinable @inline(__always) package static var tick: Int64 { 16_000_000 }
     private static let slots = 2048
 
-    /// What is entered: the owner's token for the connection and the tick it was entered for.
+    /// The owner's token for the connection and the tick of its entry.
     package struct Entry {
         package let token: UInt64
         package let tick: Int64
@@ -18,7 +19,7 @@ package import MartletCore
     private var wheel: [[Entry]]
     private var current: Int64
     private var population = 0
-    /// No entry comes before this tick; where the search for the next one goes on.
+    /// No entry is before this tick: where the search for the next entry continues.
     private var searched: Int64
 
     package init(now: MonotonicTime) {
@@ -27,10 +28,10 @@ package import MartletCore
         searched = current
     }
 
-    /// The tick at which a deadline has surely passed.
+    /// The first tick at which a deadline has certainly passed.
     @inlinable @inline(__always) package static func tick(for deadline: Int64) -> Int64 { deadline / tick &+ 1 }
 
-    /// Enters a token for a tick; one in the past comes with the next one.
+    /// Adds an entry for a tick; a tick in the past is due at the next one.
     package mutating func enter(_ token: UInt64, at tick: Int64) {
         let tick = max(tick, current &+ 1)
         wheel[Int(tick & Int64(TimerWheel.slots - 1))].append(Entry(token: token, tick: tick))
@@ -38,7 +39,7 @@ package import MartletCore
         searched = min(searched, tick)
     }
 
-    /// Moves on to `now` and appends what has come due.
+    /// Advances to `now` and appends the entries that are due.
     package mutating func advance(to now: Int64, due: inout [Entry]) {
         let target = now / TimerWheel.tick
         guard population > 0 else {
@@ -69,7 +70,7 @@ package import MartletCore
         wheel[slot].removeLast(wheel[slot].count - kept)
     }
 
-    /// How long a poller may wait: `idle` milliseconds when nothing is entered, else until the next tick that has entries.
+    /// The timeout of the poller in milliseconds: until the next tick with entries, or `idle` without entries.
     package mutating func wait(now: Int64, idle: Int32) -> Int32 {
         guard population > 0 else { return idle }
         var tick = max(current &+ 1, searched)

@@ -1,7 +1,5 @@
 extension CompactJWS {
-    /// The algorithm that the header claims, if it is one of those allowed.
-    ///
-    /// What verifies is the key's own.
+    /// The algorithm that the header claims, if it is allowed. Verification uses the algorithm of the key.
     /// - Throws: `alg_not_allowed`.
     public func algorithm(among allowed: Set<SignatureAlgorithm>) throws(JOSEError) -> SignatureAlgorithm {
         guard let algorithm = header.algorithm, allowed.contains(algorithm) else {
@@ -10,13 +8,13 @@ extension CompactJWS {
         return algorithm
     }
 
-    /// Refuses fields that must be understood or must not be followed, and tokens of another type than JWT.
+    /// Rejects header fields that must be understood or must not be followed, and types other than JWT.
     /// - Throws: `header_not_allowed`.
     public func checkHeaderFields() throws(JOSEError) {
-        if let problem = header.problem { throw problem }
+        if let error = header.error { throw error }
     }
 
-    /// The key that the header names; there is no default key.
+    /// The key ID of the header; there is no default key.
     /// - Throws: `unknown_key`.
     public func keyID() throws(JOSEError) -> KeyID {
         guard let id = header.keyID else { throw JOSEError(.unknownKey, "the header names no key") }

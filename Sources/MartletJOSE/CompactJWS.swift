@@ -2,39 +2,40 @@ private import Glibc
 private import MartletCore
 public import MartletJSON
 
-/// A signed token in its compact form (RFC 7515 §3.1) whose payload is a claims set: read strictly, not yet verified.
+/// A signed token in compact serialization (RFC 7515 §3.1) with a claims set: parsed strictly, not yet verified.
 public struct CompactJWS: Sendable {
-    /// The longest token that is looked at; real ones have about 1 KiB.
+    /// The maximum length of a token in bytes; real tokens have about 1 KiB.
     public static let maximumLength = 8 * 1024
     private static let payloadLimits = JSONLimits(maximumDepth: 8, maximumBytes: maximumLength)
 
     public let header: JWSHeader
-    /// The claims, to be believed only once the signature has been verified.
+    /// The claims, not to be trusted before the signature has been verified.
     public let payload: JSONObject
-    /// The bytes that were signed, as they were received.
+    /// The signed bytes, as received.
     public let signingInput: [UInt8]
     public let signature: [UInt8]
 
-    /// Takes a token apart.
+    /// Parses a token.
     ///
-    /// - Parameter headers: where the header may be known from; nothing else depends on it.
-    /// - Throws: `token_missing`, `token_too_large` before any other work, or `malformed`: parts that are not exactly three, are
-    ///   empty or not strict base64url, or a header (1 KiB, depth 4) or payload (depth 8) that is no strict JSON object.
-    public init(_ token: [UInt8], headers: JWSHeaderMemory? = nil) throws(JOSEError) {
+    /// - Parameter headers: a cache of parsed headers; it does not affect the result.
+    /// - Throws: `token_missing`, `token_too_large` before any other work, or `malformed`: not exactly three parts, a
+    ///   part that is empty or not strict base64url, or a header (1 KiB, depth 4) or payload (depth 8) that is not a
+    ///   strict JSON object.
+    public init(_ token: [UInt8], headers: JWSHeaderCache? = nil) throws(JOSEError) {
         guard !token.isEmpty else { throw JOSEError(.tokenMissing, "there is no token") }
         guard token.count <= Self.maximumLength else {
             throw JOSEError(.tokenTooLarge, "the token has \(token.count) bytes")
         }
         guard let first = Self.dot(in: token, from: 0), let second = Self.dot(in: token, from: first &+ 1),
             Self.dot(in: token, from: second &+ 1) == nil
-        else { throw JOSEError(.malformed, "the token has not three parts") }
+        else { throw JOSEError(.malformed, "the token does not have three parts") }
         if let headers { header = try headers.header(token[..<first]) } else { header = try JWSHeader(token[..<first]) }
         payload = try Self.object(token[(first &+ 1)..<second], limits: Self.payloadLimits, name: "payload")
         signature = try Self.bytes(token[(second &+ 1)...], name: "signature")
         signingInput = Array(token[..<second])
     }
 
-    /// The next dot.
+    /// The index of the next dot.
     private static func dot(in token: [UInt8], from start: Int) -> Int? {
         unsafe token.withUnsafeBytes { bytes in
             guard start <= bytes.count, let base = bytes.baseAddress,

@@ -1,8 +1,8 @@
-/// Why a token or a key is refused.
+/// Why a token or a key is rejected.
 ///
-/// The reason is bare, such as `malformed`; a provider puts its kind before it to make an `ErrorCode`: `apple.malformed`.
+/// The reason has no prefix, such as `malformed`; a provider adds its kind to form an `ErrorCode`: `apple.malformed`.
 public struct JOSEError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// A stable word for what is wrong.
+    /// A stable, machine-readable reason.
     public struct Reason: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
         public let rawValue: String
 
@@ -12,24 +12,24 @@ public struct JOSEError: Error, Sendable, Equatable, CustomStringConvertible {
 
         /// There is no token.
         public static let tokenMissing = Reason(rawValue: "token_missing")
-        /// The token is longer than any honest one.
+        /// The token exceeds the maximum length.
         public static let tokenTooLarge = Reason(rawValue: "token_too_large")
-        /// Not three parts of strict base64url, or not strict JSON objects in the first two.
+        /// The token is not three parts of strict base64url with strict JSON objects in the first two.
         public static let malformed = Reason(rawValue: "malformed")
         /// The header's `alg` is not one of those allowed.
         public static let algorithmNotAllowed = Reason(rawValue: "alg_not_allowed")
-        /// The header has a field that changes what the token means, brings its own key, or says that it is no JWT.
+        /// The header has a field that changes the token's meaning, contains a key, or gives a type other than JWT.
         public static let headerNotAllowed = Reason(rawValue: "header_not_allowed")
-        /// The header's `kid` is missing, not a key id, or names no key of the issuer.
+        /// The header's `kid` is missing, not a valid key ID, or not a key of the issuer.
         public static let unknownKey = Reason(rawValue: "unknown_key")
-        /// The issuer's key of that id may not be used for this.
+        /// The issuer's key with this ID must not be used for this token.
         public static let keyUnusable = Reason(rawValue: "key_unusable")
-        /// A key document that is too large, not a key set, or without any usable key.
+        /// The key document is too large, not a key set, or has no usable key.
         public static let badKeySet = Reason(rawValue: "bad_key_set")
     }
 
     public let reason: Reason
-    /// For operators; holds nothing of the token.
+    /// For operators; holds no part of the token.
     public let message: String
 
     public init(_ reason: Reason, _ message: String) {
@@ -37,7 +37,7 @@ public struct JOSEError: Error, Sendable, Equatable, CustomStringConvertible {
         self.message = message
     }
 
-    /// Errors are equal by their reason.
+    /// Errors are equal if their reasons are.
     public static func == (left: JOSEError, right: JOSEError) -> Bool { left.reason == right.reason }
 
     public var description: String { "\(message) [\(reason)]" }

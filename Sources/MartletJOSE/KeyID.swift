@@ -1,12 +1,10 @@
-/// The name of a key, `kid`: 1 to 64 of `A-Z a-z 0-9 _ -`.
-///
-/// It only ever looks up a table.
+/// The ID of a key, `kid`: 1 to 64 characters of `A-Z a-z 0-9 _ -`. Only used for lookups in a table.
 public struct KeyID: Hashable, Sendable, CustomStringConvertible {
     private static let maximumLength = 64
 
     public let text: String
 
-    /// - Returns: `nil` for a text that cannot be a key's name.
+    /// - Returns: `nil` for a text that is not a valid key ID.
     public init?(_ text: String) {
         guard (1...Self.maximumLength).contains(text.utf8.count), text.utf8.allSatisfy(Self.isAllowed) else {
             return nil

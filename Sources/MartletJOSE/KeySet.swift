@@ -2,30 +2,30 @@ private import MartletCore
 private import MartletCrypto
 private import MartletJSON
 
-/// The usable keys of a JWKS document (RFC 7517 §5), by their ids.
+/// The usable keys of a JWKS document (RFC 7517 §5), by their IDs.
 public struct KeySet: Sendable {
-    /// The largest document that is read.
+    /// The maximum size of a document in bytes.
     public static let maximumBytes = 64 * 1024
-    /// The most keys that a document may have.
+    /// The maximum number of keys in a document.
     public static let maximumKeys = 20
 
-    /// A key that was left out.
+    /// A key that was skipped.
     public struct Skipped: Sendable {
         /// Its `kid`, if it has a valid one.
         public let id: KeyID?
-        /// Why, for operators.
+        /// Why it was skipped, for operators.
         public let reason: String
     }
 
     public let keys: [KeyID: VerificationKey]
     public let skipped: [Skipped]
 
-    /// Reads a document.
+    /// Parses a document, skipping keys that cannot be used.
     ///
-    /// A key that cannot be used is left out and the others stand.
-    ///
-    /// - Parameter allowed: the algorithms whose keys are wanted.
-    /// - Throws: `bad_key_set` for a document over 64 KiB or 20 keys, that is no key set, or that has no usable key.
+    /// - Parameters:
+    ///   - document: the JSON bytes.
+    ///   - allowed: the algorithms whose keys are used.
+    /// - Throws: `bad_key_set` for a document over 64 KiB or 20 keys, that is not a key set, or that has no usable key.
     public init(document: [UInt8], allowing allowed: Set<SignatureAlgorithm>) throws(JOSEError) {
         let entries = try Self.entries(of: document)
         let ids = entries.map { $0.object?["kid"]?.string.flatMap { KeyID($0) } }
@@ -91,7 +91,7 @@ public struct KeySet: Sendable {
             }
             return bytes
         }
-        // Unsigned integers have no byte too many (RFC 7518 §2, §6.3.1.1).
+        // Unsigned integers use the minimum number of bytes (RFC 7518 §2, §6.3.1.1).
         func integer(_ name: String) throws(SkippedKey) -> [UInt8] {
             let bytes = try number(name)
             guard bytes.count < 2 || bytes.first != 0 else { throw SkippedKey("'\(name)' has a leading zero byte") }

@@ -3,7 +3,7 @@ public import MartletCrypto
 public import MartletJSON
 
 extension PublicKeyParts {
-    /// The members of a JWK that make the key (RFC 7517 §4, RFC 7518 §6), in lexicographic order and no others.
+    /// The required JWK members of the key (RFC 7517 §4, RFC 7518 §6), in lexicographic order.
     public var jwkMembers: JSONObject {
         switch self {
         case .rsa(let modulus, let exponent):
@@ -15,7 +15,7 @@ extension PublicKeyParts {
         }
     }
 
-    /// The key's fingerprint, which anyone can compute from the key alone (RFC 7638 §3): 43 characters.
+    /// The JWK thumbprint of the key with SHA-256 (RFC 7638 §3): 43 characters.
     public var thumbprint: String { Base64URL.encode(SHA256.digest(JSON.write(jwkMembers))) }
 
     /// The algorithm that the key is for.
@@ -26,7 +26,7 @@ extension PublicKeyParts {
         }
     }
 
-    /// The whole entry of a key set: a key of that name, for signatures.
+    /// The key as an entry of a key set, for signatures.
     public func jwk(named id: String) -> JSONObject {
         let common: [(String, JSONValue)] = [
             ("kid", .string(id)), ("use", "sig"), ("alg", .string(algorithm.rawValue)),

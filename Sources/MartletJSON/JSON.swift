@@ -1,6 +1,6 @@
-/// Reads and writes JSON (RFC 8259) as bytes.
+/// Parses and writes JSON (RFC 8259) as bytes.
 public enum JSON {
-    /// Reads one document, strictly: UTF-8 without a byte order mark, no repeated names, no half surrogates, nothing behind it.
+    /// Parses one document strictly: UTF-8 without byte order mark, duplicate names, lone surrogates or trailing bytes.
     ///
     /// - Throws: `JSONError` with one of the `json.` codes.
     public static func parse(_ bytes: [UInt8], limits: JSONLimits) throws(JSONError) -> JSONValue {
@@ -9,18 +9,18 @@ public enum JSON {
         return try parser.document()
     }
 
-    /// Reads one document that is an object, as strictly, and keeps its texts as secrets.
+    /// Parses one document that is an object, as strictly, with its strings as secrets.
     ///
-    /// No text of the object itself ever becomes a `String`; those within arrays and objects do.
-    /// - Returns: `nil` for a document that is something else.
-    /// - Throws: `JSONError` as ``parse(_:limits:)``.
+    /// The object's own string values never become a `String`; strings in nested arrays and objects do.
+    /// - Returns: `nil` for a document that is not an object.
+    /// - Throws: `JSONError` like ``parse(_:limits:)``.
     package static func members(of bytes: [UInt8], limits: JSONLimits) throws(JSONError) -> [JSONMember]? {
         guard bytes.count <= limits.maximumBytes else { throw JSONError(.jsonTooLarge, at: limits.maximumBytes) }
         var parser = JSONParser(bytes, maximumDepth: limits.maximumDepth)
         return try parser.topMembers()
     }
 
-    /// Writes a value without white space, members in their order.
+    /// Writes a value without white space; members keep their order.
     public static func write(_ value: JSONValue) -> [UInt8] {
         var writer = JSONWriter()
         writer.write(value)

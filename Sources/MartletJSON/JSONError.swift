@@ -1,11 +1,11 @@
 public import MartletCore
 
-/// Why a document is not the JSON that was asked for.
-public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
+/// Why a document was rejected.
+public struct JSONError: CodedError, Equatable {
     public let code: ErrorCode
-    /// The byte at which it was noticed, from 0.
+    /// The offset of the error in bytes, from 0.
     public let offset: Int
-    /// The member of the document that is there twice, or has a member twice; known where members are read one by one.
+    /// The top-level member that is duplicated, or whose value is invalid; set by ``JSON/members(of:limits:)`` only.
     package let member: String?
 
     public init(_ code: ErrorCode, at offset: Int) { self.init(code, at: offset, member: nil) }
@@ -16,32 +16,32 @@ public struct JSONError: Error, Sendable, Equatable, CustomStringConvertible {
         self.member = member
     }
 
-    public var description: String { "byte \(offset) [\(code)]" }
+    public var message: String { "byte \(offset)" }
 }
 
 extension ErrorCode {
     /// More bytes than the limit allows.
     public static let jsonTooLarge: ErrorCode = "json.too_large"
-    /// More containers within each other than the limit allows.
+    /// Deeper nesting than the limit allows.
     public static let jsonTooDeep: ErrorCode = "json.too_deep"
     /// The document ends within a value.
     public static let jsonUnexpectedEnd: ErrorCode = "json.unexpected_end"
-    /// A byte that cannot stand there.
+    /// A byte that the grammar does not allow there.
     public static let jsonUnexpectedByte: ErrorCode = "json.unexpected_byte"
-    /// Something other than white space behind the value.
+    /// Bytes other than white space after the value.
     public static let jsonTrailingBytes: ErrorCode = "json.trailing_bytes"
     /// A byte order mark before the value (RFC 8259 §8.1).
     public static let jsonByteOrderMark: ErrorCode = "json.byte_order_mark"
     /// A number outside the grammar of RFC 8259 §6.
     public static let jsonBadNumber: ErrorCode = "json.bad_number"
-    /// An unknown or unfinished escape.
+    /// An unknown or incomplete escape.
     public static let jsonBadEscape: ErrorCode = "json.bad_escape"
     /// Half of a surrogate pair.
     public static let jsonLoneSurrogate: ErrorCode = "json.lone_surrogate"
     /// A raw control character within a string.
     public static let jsonControlCharacter: ErrorCode = "json.control_character"
-    /// A string that is not UTF-8.
+    /// A string that is not valid UTF-8.
     public static let jsonInvalidUTF8: ErrorCode = "json.invalid_utf8"
-    /// Two members with the same name once escapes are resolved.
+    /// Two members of an object with the same name after unescaping.
     public static let jsonDuplicateName: ErrorCode = "json.duplicate_name"
 }

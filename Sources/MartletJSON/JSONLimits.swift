@@ -1,11 +1,9 @@
-/// What a document may cost before it is refused.
+/// Limits beyond which a document is rejected.
 public struct JSONLimits: Sendable, Equatable {
-    /// The deepest nesting that any caller can ask for: the parser recurses, so input must never choose its stack.
+    /// The upper bound of `maximumDepth`: the parser recurses, so this bounds its stack.
     static let deepest = 64
 
-    /// How many arrays and objects may stand within each other; 1 is a flat object.
-    ///
-    /// Never more than 64.
+    /// The maximum nesting of arrays and objects, at most 64; 1 is a flat object.
     public let maximumDepth: Int
     public let maximumBytes: Int
 

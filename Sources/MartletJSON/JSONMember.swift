@@ -1,8 +1,8 @@
 package import MartletCore
 
-/// One member of an object whose texts may be secrets.
+/// A member of an object whose string values may be secrets.
 package struct JSONMember: Sendable {
-    /// What it holds.
+    /// The value of the member.
     package enum Value: Sendable {
         /// A string, unescaped.
         case text(Secret)

@@ -1,25 +1,23 @@
-/// A number as it was written; nothing is lost by reading it.
+/// A number that preserves its literal, so that parsing loses nothing.
 public struct JSONNumber: Sendable, Equatable, CustomStringConvertible {
     /// The literal, within the grammar of RFC 8259 §6.
     public let text: String
 
-    /// - Parameter grammatical: a literal that the parser has checked.
-    init(grammatical text: String) { self.text = text }
+    /// - Parameter validated: a literal that the parser has checked.
+    init(validated text: String) { self.text = text }
 
     public init(_ value: Int64) { text = String(value) }
 
-    /// - Returns: `nil` for infinities and NaN, which JSON cannot say.
+    /// - Returns: `nil` for infinities and NaN, which JSON cannot represent.
     public init?(_ value: Double) {
         guard value.isFinite else { return nil }
         text = value.description
     }
 
-    /// The value of an integer literal: no fraction, no exponent, within 64 bits.
-    ///
-    /// `1.0` and `1e3` are not integers.
+    /// The value of an integer literal within 64 bits; `nil` for a fraction or exponent, such as `1.0` or `1e3`.
     public var int64: Int64? { Int64(text) }
 
-    /// The nearest double, unless that would be infinite.
+    /// The nearest double; `nil` if that is infinite.
     public var double: Double? {
         guard let value = Double(text), value.isFinite else { return nil }
         return value

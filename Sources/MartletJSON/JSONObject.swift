@@ -1,10 +1,8 @@
 private import MartletCore
 
-/// An object whose members keep the order in which they came.
-///
-/// Names are told apart by their bytes.
+/// An object that preserves the order of its members. Names are compared by their bytes.
 public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
-    /// A name and what it stands for.
+    /// A name and its value.
     public struct Member: Sendable {
         public let name: String
         public var value: JSONValue
@@ -17,12 +15,12 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
 
     public private(set) var members: [Member]
 
-    /// Keeps the members as they are; of two with one name, look-ups find the first.
+    /// Stores the members unchanged; of duplicates, lookups find the first.
     public init(_ members: [(String, JSONValue)] = []) {
         self.members = members.map { Member(name: $0.0, value: $0.1) }
     }
 
-    /// The same of members that there are already.
+    /// Stores the members unchanged.
     public init(members: [Member]) { self.members = members }
 
     public init(dictionaryLiteral members: (String, JSONValue)...) { self.init(members) }
@@ -30,11 +28,11 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
     /// The value of a member; assigning replaces it in place, appends it, or (with `nil`) removes it.
     public subscript(name: String) -> JSONValue? {
         get {
-            guard let index = Self.place(of: name, in: members) else { return nil }
+            guard let index = Self.index(of: name, in: members) else { return nil }
             return members[index].value
         }
         set {
-            switch (Self.place(of: name, in: members), newValue) {
+            switch (Self.index(of: name, in: members), newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
             case (nil, let value?): members.append(Member(name: name, value: value))
@@ -43,8 +41,8 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Where the first member of that name stands.
-    static func place(of name: String, in members: [Member]) -> Int? {
+    /// The index of the first member with this name.
+    static func index(of name: String, in members: [Member]) -> Int? {
         unsafe members.withUnsafeBufferPointer { members in
             var index = 0
             while index < members.count {
@@ -55,8 +53,8 @@ public struct JSONObject: Sendable, ExpressibleByDictionaryLiteral {
         }
     }
 
-    /// Whether there is a member of that name.
-    public func has(_ name: String) -> Bool { Self.place(of: name, in: members) != nil }
+    /// Whether there is a member with this name.
+    public func has(_ name: String) -> Bool { Self.index(of: name, in: members) != nil }
 
     public var count: Int { members.count }
     public var isEmpty: Bool { members.isEmpty }

@@ -1,12 +1,12 @@
 private import MartletCore
 
-/// One pass over a document; recursion is bounded by the depth limit.
+/// A single-pass recursive-descent parser; the depth limit bounds its recursion.
 struct JSONParser {
     private let bytes: [UInt8]
     private let maximumDepth: Int
     private var offset = 0
-    /// One of 64 bits, by the bytes of the string that was read last; all of them where it had escapes.
-    private var mark: UInt64 = 0
+    /// The filter mask of the last string: one of 64 bits by its bytes, or all bits if it had escapes.
+    private var mask: UInt64 = 0
 
     init(_ bytes: [UInt8], maximumDepth: Int) {
         self.bytes = bytes
@@ -21,7 +21,7 @@ struct JSONParser {
         return value
     }
 
-    /// The members of a document that is an object, their texts apart from everything else.
+    /// The members of a document that is an object, with their string values as secrets.
     mutating func topMembers() throws(JSONError) -> [JSONMember]? {
         if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { throw JSONError(.jsonByteOrderMark, at: 0) }
         skipWhitespace()
@@ -34,7 +34,7 @@ struct JSONParser {
         var names: Set<[UInt8]> = []
         offset &+= 1
         skipWhitespace()
-        if !take(UInt8(ascii: "}")) {
+        if !consume(UInt8(ascii: "}")) {
             repeat {
                 let member = try topMember()
                 guard names.insert(Array(member.name.utf8)).inserted else {
@@ -42,7 +42,7 @@ struct JSONParser {
                 }
                 members.append(member)
                 skipWhitespace()
-            } while take(UInt8(ascii: ","))
+            } while consume(UInt8(ascii: ","))
             try expect(UInt8(ascii: "}"))
         }
         skipWhitespace()
@@ -85,24 +85,24 @@ struct JSONParser {
         guard depth < maximumDepth else { throw JSONError(.jsonTooDeep, at: offset) }
         offset &+= 1
         var members: [JSONObject.Member] = []
-        var names = JSONNames()
+        var names = JSONNameSet()
         skipWhitespace()
-        if take(UInt8(ascii: "}")) { return JSONObject(members: members) }
-        // What most documents need at their top; those within them are many and small.
+        if consume(UInt8(ascii: "}")) { return JSONObject(members: members) }
+        // Enough for most documents; nested objects are many and small.
         if depth == 0 { members.reserveCapacity(16) }
         while true {
             skipWhitespace()
             let start = offset
             guard try current() == UInt8(ascii: "\"") else { throw JSONError(.jsonUnexpectedByte, at: offset) }
             let name = try string()
-            guard names.insert(name, mark: mark, beside: members) else {
+            guard names.insert(name, mask: mask, beside: members) else {
                 throw JSONError(.jsonDuplicateName, at: start)
             }
             skipWhitespace()
             try expect(UInt8(ascii: ":"))
             members.append(JSONObject.Member(name: name, value: try value(depth: depth &+ 1)))
             skipWhitespace()
-            if take(UInt8(ascii: ",")) { continue }
+            if consume(UInt8(ascii: ",")) { continue }
             try expect(UInt8(ascii: "}"))
             return JSONObject(members: members)
         }
@@ -113,11 +113,11 @@ struct JSONParser {
         offset &+= 1
         var elements: [JSONValue] = []
         skipWhitespace()
-        if take(UInt8(ascii: "]")) { return elements }
+        if consume(UInt8(ascii: "]")) { return elements }
         while true {
             elements.append(try value(depth: depth &+ 1))
             skipWhitespace()
-            if take(UInt8(ascii: ",")) { continue }
+            if consume(UInt8(ascii: ",")) { continue }
             try expect(UInt8(ascii: "]"))
             return elements
         }
@@ -134,15 +134,15 @@ struct JSONParser {
 extension JSONParser {
     private mutating func number() throws(JSONError) -> JSONNumber {
         let start = offset
-        _ = take(UInt8(ascii: "-"))
-        if !take(UInt8(ascii: "0")) { try digits() }
-        if take(UInt8(ascii: ".")) { try digits() }
-        if take(UInt8(ascii: "e")) || take(UInt8(ascii: "E")) {
-            if !take(UInt8(ascii: "+")) { _ = take(UInt8(ascii: "-")) }
+        _ = consume(UInt8(ascii: "-"))
+        if !consume(UInt8(ascii: "0")) { try digits() }
+        if consume(UInt8(ascii: ".")) { try digits() }
+        if consume(UInt8(ascii: "e")) || consume(UInt8(ascii: "E")) {
+            if !consume(UInt8(ascii: "+")) { _ = consume(UInt8(ascii: "-")) }
             try digits()
         }
         if offset < bytes.count, Self.isDigit(bytes[offset]) { throw JSONError(.jsonBadNumber, at: offset) }
-        return JSONNumber(grammatical: asciiText(start..<offset))
+        return JSONNumber(validated: asciiText(start..<offset))
     }
 
     private mutating func digits() throws(JSONError) {
@@ -166,25 +166,26 @@ extension JSONParser {
         case UInt8(ascii: "\""):
             let run = start..<offset
             offset &+= 1
-            mark = mark(of: run)
+            mask = mask(of: run)
             return isASCII ? asciiText(run) : try text(bytes[run], at: start)
         case UInt8(ascii: "\\"): return try escapedString(from: start)
         default: throw JSONError(.jsonControlCharacter, at: offset)
         }
     }
 
-    /// Goes on to the next quote, backslash or control character, or to the end; whether all before it was ASCII.
+    /// Advances to the next quote, backslash or control character, or to the end.
+    /// - Returns: whether all bytes before it are ASCII.
     private mutating func skipPlain() -> Bool {
         let (end, seen) = unsafe bytes.withUnsafeBytes { [offset] bytes in
             var index = offset
             var seen: UInt64 = 0
-            // Eight at a time: the lowest bit that is set is the first byte that ends the run.
+            // Eight at a time: the lowest set bit belongs to the first byte that ends the run.
             while index &+ 8 <= bytes.count {
                 let word = unsafe UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
                 let stops = Self.stops(word)
                 if stops != 0 {
-                    let place = stops.trailingZeroBitCount / 8
-                    return (index &+ place, seen | word & (1 &<< UInt64(place &* 8) &- 1))
+                    let byte = stops.trailingZeroBitCount / 8
+                    return (index &+ byte, seen | word & (1 &<< UInt64(byte &* 8) &- 1))
                 }
                 seen |= word
                 index &+= 8
@@ -201,8 +202,8 @@ extension JSONParser {
         return seen & 0x8080_8080_8080_8080 == 0
     }
 
-    /// The highest bit of each of eight bytes that is a quote, a backslash or a control character, and maybe of some above
-    /// the first one.
+    /// Sets the highest bit of each byte that is a quote, a backslash or a control character; bits above the first such
+    /// byte may be wrong.
     @inline(__always)
     private static func stops(_ word: UInt64) -> UInt64 {
         let ones: UInt64 = 0x0101_0101_0101_0101
@@ -212,27 +213,27 @@ extension JSONParser {
         return ((quote &- ones) & ~quote | (backslash &- ones) & ~backslash | below) & 0x8080_8080_8080_8080
     }
 
-    /// A run of bytes that is known to be ASCII.
+    /// The string of a range that is known to be ASCII.
     private func asciiText(_ run: Range<Int>) -> String {
         unsafe bytes.withUnsafeBufferPointer { bytes in
             let text = unsafe UnsafeBufferPointer(rebasing: bytes[run])
-            // What has room in the string itself is not looked through again.
+            // Small strings are stored inline and are cheap to validate.
             guard text.count <= 15 else { return unsafe String(decoding: text, as: UTF8.self) }
-            return unsafe String(unsafeUninitializedCapacity: text.count) { room in
-                unsafe room.update(fromContentsOf: text)
+            return unsafe String(unsafeUninitializedCapacity: text.count) { buffer in
+                unsafe buffer.update(fromContentsOf: text)
             }
         }
     }
 
-    private func mark(of run: Range<Int>) -> UInt64 {
+    private func mask(of run: Range<Int>) -> UInt64 {
         guard !run.isEmpty else { return 1 }
         let (first, last) = (UInt64(bytes[run.lowerBound]), UInt64(bytes[run.upperBound &- 1]))
         return 1 &<< (first &* 5 &+ last &* 3 &+ UInt64(run.count))
     }
 
-    /// The rest of a string that has an escape at `offset`.
+    /// Parses the rest of a string that has an escape at `offset`.
     private mutating func escapedString(from start: Int) throws(JSONError) -> String {
-        mark = .max
+        mask = .max
         var plain = Array(bytes[start..<offset])
         while offset < bytes.count {
             let byte = bytes[offset]
@@ -248,12 +249,12 @@ extension JSONParser {
         throw JSONError(.jsonUnexpectedEnd, at: offset)
     }
 
-    /// A string's bytes, in memory that nothing else ever held a part of.
+    /// The unescaped bytes of a string, in an array that is never reallocated, so that no copies are left behind.
     private mutating func secretBytes() throws(JSONError) -> [UInt8] {
         offset &+= 1
         let start = offset
         var plain: [UInt8] = []
-        // Unescaping only shortens: room for what stands here keeps the text from being moved, and copied, as it grows.
+        // Unescaping only shortens, so the raw length suffices and the array does not have to grow.
         plain.reserveCapacity(distanceToQuote())
         while offset < bytes.count {
             let byte = bytes[offset]
@@ -274,7 +275,7 @@ extension JSONParser {
         throw JSONError(.jsonUnexpectedEnd, at: offset)
     }
 
-    /// How far it is to the quote that ends the string at `offset`.
+    /// The number of bytes from `offset` to the quote that ends the string.
     private func distanceToQuote() -> Int {
         var index = offset
         while index < bytes.count, bytes[index] != UInt8(ascii: "\"") {
@@ -288,7 +289,7 @@ extension JSONParser {
         return text
     }
 
-    /// What stands behind a backslash.
+    /// Parses an escape after its backslash.
     private mutating func escape(into plain: inout [UInt8]) throws(JSONError) {
         let kind = try current()
         offset &+= 1
@@ -304,7 +305,7 @@ extension JSONParser {
         }
     }
 
-    /// The character of a `\u` escape, or of the two that make a surrogate pair.
+    /// Parses the digits of a `\u` escape, or of two that form a surrogate pair.
     private mutating func scalar() throws(JSONError) -> Unicode.Scalar {
         let start = offset
         let unit = try codeUnit()
@@ -348,7 +349,7 @@ extension JSONParser {
         return bytes[offset]
     }
 
-    private mutating func take(_ byte: UInt8) -> Bool {
+    private mutating func consume(_ byte: UInt8) -> Bool {
         guard offset < bytes.count, bytes[offset] == byte else { return false }
         offset &+= 1
         return true

@@ -11,7 +11,7 @@ public enum JSONValue: Sendable {
 }
 
 extension JSONValue {
-    /// A whole number.
+    /// An integer.
     public static func integer(_ value: Int64) -> JSONValue { .number(JSONNumber(value)) }
 
     /// The text, if this is a string.
@@ -46,7 +46,7 @@ extension JSONValue {
 }
 
 extension JSONValue: Equatable {
-    /// Strings are equal by their bytes, numbers by their spelling, objects by their members in order.
+    /// Strings are compared by their bytes, numbers by their literals, objects by their members in order.
     public static func == (left: JSONValue, right: JSONValue) -> Bool {
         switch (left, right) {
         case (.null, .null): true

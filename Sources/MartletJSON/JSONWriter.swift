@@ -1,4 +1,4 @@
-/// Appends values to a growing run of bytes.
+/// Serializes values into a byte array.
 struct JSONWriter {
     private(set) var bytes: [UInt8] = []
 

@@ -1,34 +1,32 @@
 public import MartletCore
 
-/// Why a credential did not prove an identity.
+/// Why authentication failed.
 public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
-    /// What kind of answer it asks for.
+    /// The kind of response to the client.
     ///
-    /// A bad credential is one thing, not being able to tell another: an outage is never "anonymous".
+    /// An invalid credential and an unavailable dependency are different: an outage never makes a request anonymous.
     public enum Disposition: Sendable, Equatable {
-        /// The credential is not good: 401.
+        /// The credential is invalid: 401.
         case rejected
-        /// It could not be decided: 503.
+        /// The credential could not be verified: 503.
         case unavailable
-        /// What was sent cannot be read as a credential: 400.
+        /// The body cannot be parsed as a credential: 400.
         case malformed
-        /// The caller is known and may not come in, such as a banned user: 403.
+        /// The caller is authenticated but not allowed, such as a banned user: 403.
         case denied
         /// Too many attempts: 429.
         case throttled
-        /// There is no such thing, such as a password record to change: 404.
+        /// The object does not exist, such as a password record to change: 404.
         case notFound
     }
 
-    /// The fine reason, for logs, metrics and tests: `apple.bad_audience`.
-    ///
-    /// Clients never see it.
+    /// The detailed code, for logs, metrics and tests: `apple.bad_audience`. Clients never see it.
     public let code: ErrorCode
     public let disposition: Disposition
-    /// When trying again may help; only `unavailable` and `throttled` answers tell.
+    /// The `Retry-After` of the response; sent with `unavailable` and `throttled` only.
     public let retryAfter: Duration?
     public let cause: (any Error)?
-    /// Which members of a body are wrong, and how; only `malformed` responses tell.
+    /// The invalid members of a body; sent with `malformed` only.
     public let bodyErrors: [BodyError]
 
     public init(
@@ -42,34 +40,34 @@ public struct AuthenticationError: Error, Sendable, CustomStringConvertible {
         self.bodyErrors = bodyErrors
     }
 
-    /// A credential that is not good.
+    /// An invalid credential.
     public static func rejected(_ code: ErrorCode, cause: (any Error)? = nil) -> AuthenticationError {
         AuthenticationError(code, .rejected, cause: cause)
     }
 
-    /// A verdict that could not be reached.
+    /// A credential that could not be verified.
     public static func unavailable(
         _ code: ErrorCode, retryAfter: Duration? = nil, cause: (any Error)? = nil
     ) -> AuthenticationError {
         AuthenticationError(code, .unavailable, retryAfter: retryAfter, cause: cause)
     }
 
-    /// A body that is no credential of this provider.
+    /// A body that is not a credential of this provider.
     public static func malformed(_ code: ErrorCode, cause: (any Error)? = nil) -> AuthenticationError {
         AuthenticationError(code, .malformed, cause: cause)
     }
 
-    /// A body with a member that is missing or wrong.
+    /// A body with a missing or invalid member.
     public static func malformed(_ code: ErrorCode, _ error: BodyError) -> AuthenticationError {
         AuthenticationError(code, .malformed, bodyErrors: [error])
     }
 
-    /// A caller who is known and not let in.
+    /// An authenticated caller who is not allowed.
     public static func denied(_ code: ErrorCode, cause: (any Error)? = nil) -> AuthenticationError {
         AuthenticationError(code, .denied, cause: cause)
     }
 
-    /// One attempt too many.
+    /// Too many attempts.
     public static func throttled(_ code: ErrorCode, retryAfter: Duration) -> AuthenticationError {
         AuthenticationError(code, .throttled, retryAfter: retryAfter)
     }

@@ -1,48 +1,48 @@
 internal import MartletConfig
 
-/// What is wrong with a member of a request's body, as the developer of the app that sent it is told.
+/// An invalid member of a request body, reported to the developer of the client.
 ///
-/// Nothing secret and nothing that the client sent may be in it: it goes back in the response (RFC 9457), and the
-/// member's name into the access log.
+/// It must not contain secrets or values that the client sent: it is sent in the response (RFC 9457), and the member's
+/// name is written to the access log.
 public struct BodyError: Sendable, Equatable {
-    /// For programs.
+    /// The machine-readable code.
     public enum Code: String, Sendable, CaseIterable {
-        /// The member must be there and is not.
+        /// A required member is absent.
         case missing
-        /// The member is of another JSON type than it must be.
+        /// The member has the wrong JSON type.
         case unknownType = "unknown_type"
-        /// The member is there twice.
+        /// The member occurs more than once.
         case repeated
         case tooShort = "too_short"
         case tooLong = "too_long"
-        /// The member's value is none that it can have.
+        /// The member's value is not allowed.
         case invalid
-        /// The body cannot be read at all.
+        /// The body cannot be parsed.
         case malformed
     }
 
-    /// Which member, as a JSON Pointer (RFC 6901), of forms too; empty for the whole body.
+    /// The member as a JSON Pointer (RFC 6901), also for forms; empty for the whole body.
     public let pointer: String
     public let code: Code
-    /// One sentence for a person.
+    /// One sentence for humans.
     public let detail: String
 
     /// - Parameters:
-    ///   - path: the member's name, behind the names of the objects that it is in; empty for the whole body.
-    ///   - detail: one sentence in ASCII; `nil` for what the code says.
+    ///   - path: the names of the enclosing objects and of the member; empty for the whole body.
+    ///   - detail: one sentence in ASCII; `nil` for the default of the code.
     public init(_ path: [String], _ code: Code, detail: String? = nil) {
         pointer = path.map { "/" + BodyError.escaped($0) }.joined()
         self.code = code
         self.detail = detail ?? BodyError.sentence(path.joined(separator: "."), code)
     }
 
-    /// The same for one member of the body itself.
+    /// An error of a top-level member.
     public init(_ member: String, _ code: Code, detail: String? = nil) {
         self.init([member], code, detail: detail)
     }
 
-    /// A member that is missing.
-    /// - Parameter names: what the client has sent; one that was probably meant is named.
+    /// A missing member.
+    /// - Parameter names: the names that the client sent; a similar one is suggested.
     init(missing member: String, among names: some Sequence<String>) {
         let nearest = NearMiss.find(member, among: names)
         let hint = nearest.map { " (`\($0)`: did you mean `\(member)`?)" } ?? ""
@@ -64,8 +64,8 @@ public struct BodyError: Sendable, Equatable {
         let what = member.isEmpty ? "The body" : "The member `\(member)`"
         return switch code {
         case .missing: "\(what) is missing."
-        case .unknownType: "\(what) is of another type than it must be."
-        case .repeated: member.isEmpty ? "A member is there twice." : "\(what) is there twice."
+        case .unknownType: "\(what) has the wrong type."
+        case .repeated: member.isEmpty ? "A member is repeated." : "\(what) is repeated."
         case .tooShort: "\(what) is too short."
         case .tooLong: "\(what) is too long."
         case .invalid: "\(what) is not valid."
@@ -74,21 +74,21 @@ public struct BodyError: Sendable, Equatable {
     }
 }
 
-/// Finds the name of a client's that was probably meant to be one of ours.
+/// Finds the client's misspelling of a known name.
 package enum NearMiss {
-    private static let longest = 40
-    private static let mostNames = 256
+    private static let maximumLength = 40
+    private static let maximumNames = 256
 
-    /// The nearest of some names to one that was looked for.
+    /// The most similar of some names, if any is similar enough.
     ///
-    /// Only names of letters, digits, `_`, `-` and `.` are near to anything: what is found may be printed as it is.
+    /// Only names of letters, digits, `_`, `-` and `.` are considered, so that the result is safe to print.
     package static func find(_ wanted: String, among names: some Sequence<String>) -> String? {
-        let candidates = names.lazy.filter(isPlain).prefix(mostNames).sorted()
+        let candidates = names.lazy.filter(isPlain).prefix(maximumNames).sorted()
         return Suggestion.nearest(to: wanted, among: candidates)
     }
 
     private static func isPlain(_ name: String) -> Bool {
-        (1...longest).contains(name.utf8.count)
+        (1...maximumLength).contains(name.utf8.count)
             && name.utf8.allSatisfy { byte in
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

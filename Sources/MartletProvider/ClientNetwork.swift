@@ -1,12 +1,12 @@
 public import MartletCore
 
-/// The network that a client calls from, as throttles count it: an IPv4 address, or the /64 of an IPv6 one.
+/// The network of a client, the unit of throttling: an IPv4 address, or the /64 of an IPv6 address.
 ///
-/// Where trusted proxies stand in front, it is the client's as they tell it.
+/// Behind trusted proxies it is the client address that they report.
 public struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
     /// The first half of the address.
     private let high: UInt64
-    /// The second half of a mapped IPv4 address; 0 for the network of an IPv6 one.
+    /// The second half of an IPv4-mapped address; 0 for IPv6.
     private let low: UInt64
 
     /// - Parameter address: 16 bytes in network order, IPv4 mapped; `nil` if there are not 16.
@@ -27,11 +27,11 @@ public struct ClientNetwork: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-// MARK: - What is counted together
+// MARK: - Blocks
 
-/// Addresses that are counted together when attempts without a proof are.
+/// A block of addresses that share a budget of unauthenticated attempts.
 ///
-/// Whoever has one address of a block is likely to have others of it.
+/// A client with one address of a block is likely to have others.
 package enum NetworkBlock: Hashable, Sendable {
     /// One IPv4 address.
     case address(UInt32)
@@ -41,12 +41,12 @@ package enum NetworkBlock: Hashable, Sendable {
     case subnet64(UInt64)
     case subnet56(UInt64)
     case subnet48(UInt64)
-    /// Everybody whose address is not known.
+    /// All clients whose address is unknown.
     case unknown
 }
 
 extension ClientNetwork {
-    /// The blocks of a network, the smallest first.
+    /// The blocks that contain a network, the smallest first.
     package var blocks: [NetworkBlock] {
         guard low == 0 else {
             let address = UInt32(truncatingIfNeeded: low)
@@ -55,9 +55,9 @@ extension ClientNetwork {
         return [.subnet64(high), .subnet56(high >> 8), .subnet48(high >> 16)]
     }
 
-    /// Whose work it is, for ``WorkPool``: an IPv4 address within its /24, a /64 within its /48.
+    /// The owner of its jobs in a ``ThreadPool``: an IPv4 address within its /24, a /64 within its /48.
     public var workOwner: WorkOwner {
-        // No IPv6 group has the first bit: it has been shifted in.
+        // IPv4 groups have the first bit set, which is 0 in IPv6 groups because of the shift.
         low == 0 ? WorkOwner(group: high >> 16, member: high) : WorkOwner(group: 1 << 63 | low >> 8, member: low)
     }
 }

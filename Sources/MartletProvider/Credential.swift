@@ -4,35 +4,35 @@ public import MartletCore
 public enum CredentialSource: Sendable, Hashable {
     /// `Authorization: Bearer` with a compact JWS whose `iss` is one of these.
     case bearerJWT(issuers: [String])
-    /// `Authorization: Bearer` with an opaque token that begins so.
+    /// `Authorization: Bearer` with an opaque token that has this prefix.
     case bearerPrefix(String)
     /// `Authorization: Basic`.
     case basic
 }
 
-/// What a client presents to prove who it is: what follows the scheme in `Authorization`.
+/// A client's credential: the value after the scheme in `Authorization`.
 ///
-/// Wiped with its last owner, printed as `<redacted>`.
+/// Its memory is wiped with the last reference; it is printed as `<redacted>`.
 public final class Credential: Sendable, CustomStringConvertible {
-    /// How it was presented.
+    /// The authentication scheme.
     public enum Scheme: Sendable { case bearer, basic }
 
     public let scheme: Scheme
     private let secret: Secret
 
-    /// Takes over the token's bytes.
+    /// Consumes the token's bytes.
     public init(bearer token: consuming [UInt8]) {
         scheme = .bearer
         secret = Secret(token)
     }
 
-    /// Takes over the bytes behind `Basic` (RFC 7617 §2), not decoded.
+    /// Consumes the bytes after `Basic` (RFC 7617 §2), not decoded.
     public init(basic token: consuming [UInt8]) {
         scheme = .basic
         secret = Secret(token)
     }
 
-    /// Lends the token's bytes for the length of a call; they must not be kept.
+    /// Provides the token's bytes for the duration of a call; they must not be stored.
     public func withBytes<Result, Failure: Error>(_ body: ([UInt8]) throws(Failure) -> Result) throws(Failure) -> Result
     {
         try secret.withBytes(body)
@@ -41,11 +41,11 @@ public final class Credential: Sendable, CustomStringConvertible {
     public var description: String { "<redacted>" }
 }
 
-/// What a provider is told about the request whose credential it judges.
+/// The request whose credential a provider verifies.
 public struct AuthenticationContext: Sendable {
-    /// What a credential or a proof is presented for.
+    /// The purpose of a credential.
     public enum Purpose: Sendable, Hashable {
-        /// A request to a route, or another use of what was proved before.
+        /// A request to a route, or another use of an existing credential.
         case request
         /// `POST /auth/login/{provider}`.
         case login
@@ -53,13 +53,13 @@ public struct AuthenticationContext: Sendable {
         case link(sessionID: String)
     }
 
-    /// The wall clock when the credential arrived.
+    /// The wall-clock time at which the credential arrived.
     public let now: UnixTime
-    /// When an answer is of no more use.
+    /// The instant after which a result is of no use.
     public let deadline: MonotonicTime
-    /// Where the request came from, for throttles; `nil` for a Unix socket.
+    /// The client's network, for throttles; `nil` for a Unix socket.
     public let client: ClientNetwork?
-    /// The same address in full, 16 bytes (IPv4 mapped), for the list of a subject's sessions; empty where nobody asks.
+    /// The full address, 16 bytes (IPv4 mapped), for the list of a subject's sessions; empty if not needed.
     package let address: [UInt8]
     public let purpose: Purpose
 
@@ -79,12 +79,14 @@ public struct AuthenticationContext: Sendable {
         self.purpose = purpose
     }
 
-    /// Who may repeat a post and get its answer once more: the same client network at a login, the same session at a link.
+    /// The scope in which a repeated POST gets the same response: the client network for a login, the session for a
+    /// link.
     ///
-    /// A proof that works once belongs to whoever presented it first; a post from elsewhere is not a repetition of it.
+    /// A single-use credential belongs to the client that presented it first; a POST from elsewhere is not a
+    /// repetition.
     ///
-    /// - Returns: equal bytes for posts that may be each other's repetition; `nil` where nobody can tell, as at a login from
-    ///   a network that is not known.
+    /// - Returns: equal bytes for POSTs that may repeat each other; `nil` if this is unknown, as for a login from an
+    ///   unknown network.
     public var repetitionScope: [UInt8]? {
         switch purpose {
         case .request: nil

@@ -1,26 +1,26 @@
 public import MartletCore
 
-/// A request of a provider to a service outside.
+/// A request of a provider to an external service.
 public struct HTTPCall: Sendable {
-    /// What is sent beside the head.
+    /// The method and the body.
     public enum Content: Sendable {
-        /// Nothing: a GET.
+        /// A GET without a body.
         case none
-        /// A POST of `application/x-www-form-urlencoded` fields, which are encoded on the way.
+        /// A POST of `application/x-www-form-urlencoded` fields, not yet encoded.
         case form([(name: String, value: String)])
     }
 
-    /// The whole URL, its parts encoded; it may hold secrets and is never logged.
+    /// The whole URL, percent-encoded; it may contain secrets and is never logged.
     public let url: String
     public let content: Content
     public let headers: [(name: String, value: String)]
     public let timeout: Duration
-    /// An answer with a longer body is a failure.
+    /// The maximum length of the response body; a longer one is an error.
     public let maximumBytes: Int
-    /// Whether the call may be sent again on a new connection where a kept one ended under it without a response.
+    /// Whether the call may be retried on a new connection if a reused one closes without a response.
     ///
-    /// A call that holds something that works once, such as a code, must not be repeatable: it is sent at most once, on a
-    /// connection of its own.
+    /// A call with a single-use value, such as a code, must not be repeatable: it is sent at most once, on a new
+    /// connection.
     public let isRepeatable: Bool
 
     public init(
@@ -36,8 +36,8 @@ public struct HTTPCall: Sendable {
     }
 }
 
-/// What the service answered, whatever its status.
-public struct HTTPAnswer: Sendable {
+/// The response of the service, with any status.
+public struct HTTPCallResponse: Sendable {
     public let status: Int
     public let body: [UInt8]
 
@@ -47,10 +47,10 @@ public struct HTTPAnswer: Sendable {
     }
 }
 
-/// Why there is no answer.
-public struct HTTPCallError: Error, Sendable {
+/// Why there is no response.
+public struct HTTPCallError: CodedError {
     public let code: ErrorCode
-    /// For operators; holds no part of the URL.
+    /// For operators; contains no part of the URL.
     public let message: String
 
     public init(code: ErrorCode, message: String) {
@@ -59,21 +59,24 @@ public struct HTTPCallError: Error, Sendable {
     }
 }
 
-/// Calls services outside: TLS is verified, redirects are not followed, nothing is sent twice that is not repeatable.
+/// Calls external services: TLS is verified, redirects are not followed, and only repeatable calls are retried.
 ///
-/// How many calls are under way is bounded for each provider by itself; what is too much fails as `fetch.overloaded`.
+/// Concurrent calls are limited per provider; a call over the limit fails with `fetch.overloaded`.
 public protocol HTTPCalling: Sendable {
-    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer
+    /// Sends a call.
+    /// - Throws: ``HTTPCallError`` if there is no response.
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse
 
-    /// Waits until a call may go out, and keeps that right: to be asked for before something is used up that works once.
+    /// Waits for and reserves capacity for a call; use it before consuming a single-use value.
     ///
     /// - Parameter limit: how long to wait.
-    /// - Returns: what sends calls at once, one after the other; the right ends with the last reference to it.
-    /// - Throws: `fetch.overloaded` at once when too many wait, `fetch.timeout` after the limit.
+    /// - Returns: a client that sends calls immediately, one after the other; the reservation ends with its last
+    ///   reference.
+    /// - Throws: `fetch.overloaded` immediately if too many calls wait, `fetch.timeout` after the limit.
     func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling
 }
 
 extension HTTPCalling {
-    /// Nothing is bounded, so there is nothing to wait for.
+    /// Returns `self`: without a limit there is nothing to reserve.
     public func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling { self }
 }

@@ -1,21 +1,19 @@
 public import MartletCore
 public import MartletJSON
 
-/// What a provider proved about a caller.
+/// The authenticated identity of a caller.
 public struct Identity: Sendable {
-    /// The provider's own name for the person; stable, opaque, printable as it is.
+    /// The provider's identifier of the user: stable, opaque and printable.
     public let providerSubject: String
-    /// Who vouches, such as `https://appleid.apple.com`.
+    /// The issuer, such as `https://appleid.apple.com`.
     public let issuer: String
-    /// Everything a rule or a header may use, by claim name.
-    ///
-    /// Booleans are real booleans here, whatever the wire had.
+    /// The claims available to rules and headers, by name. Booleans are JSON booleans, whatever the token had.
     public let claims: JSONObject
-    /// When the person authenticated, as far as the provider knows.
+    /// When the user authenticated, as far as the provider knows.
     public let authTime: UnixTime
-    /// When the proof was made; `max_age` counts from here.
+    /// When the credential was issued; `max_age` counts from here.
     public let issuedAt: UnixTime
-    /// When the proof ends; nothing may rely on it at or after this instant.
+    /// When the credential expires; it must not be used at or after this instant.
     public let expiresAt: UnixTime
 
     public init(

@@ -2,36 +2,36 @@ package import MartletCore
 private import MartletCrypto
 private import Synchronization
 
-/// Gives out nonces and takes each once, for all instances of a store.
+/// Issues single-use nonces for all instances of a store.
 ///
-/// A nonce is not kept anywhere: it holds the time at which it was made and a MAC, so that there is nothing to exhaust by
-/// asking for one. What is kept is its use, until it would have expired. The key of the MAC is shared over the store: the
-/// first instance makes it, and every instance keeps a copy, so that nonces are given out while the store is away.
-/// Whoever reads the key can make nonces, which anybody gets for the asking.
+/// Issued nonces are not stored: a nonce contains its creation time and a MAC, so that requests for nonces exhaust
+/// nothing. Its use is stored until it would have expired. The MAC key is shared through the store: the first instance
+/// creates it, and every instance caches it, so that nonces are issued while the store is unavailable. A reader of the
+/// key can create nonces, which any client can also request.
 package final class NonceIssuer: Sendable {
     private struct State {
         var key: Secret?
-        /// What nonces were made with that may still be about.
-        var formerKey: Secret?
+        /// The previous key, by which nonces that are still valid may have been created.
+        var previousKey: Secret?
         var checkedAt = MonotonicTime(nanoseconds: .min)
     }
 
-    /// How long a nonce is good for.
+    /// How long a nonce is valid.
     package static let lifetime = Duration.seconds(300)
-    /// What every nonce begins with that is given out; by it one that is gone is told from an app's own.
-    package static let mark = "mno_"
-    /// How far an instance's clock may be ahead of another's.
+    /// The prefix of every issued nonce, which distinguishes an expired one from an app's own.
+    package static let prefix = "mno_"
+    /// How far an instance's clock may be ahead of another's, in seconds.
     private static let skew: Int64 = 60
     private static let keyBytes = 32
     /// Unix seconds, big-endian.
     private static let timeBytes = 8
     private static let randomBytes = 16
-    /// The key has no other use and its MACs are good for minutes: it is renewed when all instances have been down so long.
+    /// How long the store keeps the key, from its creation; after that a new key is created.
     private static let keyLifetime = Duration.seconds(30 * 86_400)
-    /// How often an instance looks whether it still has the others' key.
+    /// How often an instance compares its key with that of the store.
     private static let checkInterval = Duration.seconds(60)
 
-    /// How often an instance tries to agree with others on a key: each round that fails is another's that succeeded.
+    /// The maximum number of attempts to agree on a key: an attempt fails only if another instance succeeds.
     private static let rounds = 4
 
     private let keys: any SharedStoring
@@ -40,7 +40,7 @@ package final class NonceIssuer: Sendable {
     private let clock: Clock
     private let state = Mutex(State())
 
-    /// - Parameter keyPrefix: what every key of the store begins with.
+    /// - Parameter keyPrefix: the prefix of every key in the store.
     package init(store: any SharedStoring, keyPrefix: String, clock: Clock) {
         keys = store.partition(.keys)
         uses = store.partition(.nonces)
@@ -48,31 +48,31 @@ package final class NonceIssuer: Sendable {
         self.clock = clock
     }
 
-    /// Makes a nonce: `mno_` and 75 characters of base64url.
-    /// - Throws: when there is no key yet and the store is away, or the system gives no random bytes.
+    /// Creates a nonce: `mno_` and 75 characters of base64url.
+    /// - Throws: if there is no key yet and the store is unavailable, or the system provides no random bytes.
     package func make() async throws(StoreError) -> String {
         let key = try await currentKey()
         let time = UInt64(bitPattern: clock.unixTime.seconds)
         let head = (0..<Self.timeBytes).map { UInt8(truncatingIfNeeded: time >> (56 - 8 * UInt64($0))) }
         let text = head + (try Self.random(Self.randomBytes))
-        return Self.mark + Base64URL.encode(text + Self.code(of: text, key))
+        return Self.prefix + Base64URL.encode(text + Self.code(of: text, key))
     }
 
-    /// Uses up a nonce.
-    /// - Returns: `answer` the first time; `miss` for one that was not given out, has expired or was used before.
-    package func use(_ nonce: String) async -> StoreAnswer<[UInt8]> {
-        guard nonce.utf8.starts(with: Self.mark.utf8),
-            let bytes = Base64URL.decode(Array(nonce.utf8.dropFirst(Self.mark.utf8.count))),
+    /// Consumes a nonce.
+    /// - Returns: `answer` the first time; `miss` for one that was not issued, has expired or was used before.
+    package func consume(_ nonce: String) async -> StoreReply<[UInt8]> {
+        guard nonce.utf8.starts(with: Self.prefix.utf8),
+            let bytes = Base64URL.decode(Array(nonce.utf8.dropFirst(Self.prefix.utf8.count))),
             bytes.count == Self.timeBytes + Self.randomBytes + SHA256.length, isFresh(bytes)
         else { return .miss }
         do throws(StoreError) {
             let key = try await currentKey()
             guard isGenuine(bytes, key) else { return .miss }
             let digest = Base64URL.encode(SHA256.digest(bytes))
-            // Longer than any instance takes it for good.
+            // Longer than any instance accepts the nonce.
             let isFirst = try await uses.setIfAbsent(
                 [1], for: "\(keyPrefix)nonce:\(digest)", lifetime: Self.lifetime + .seconds(2 * Self.skew))
-            return isFirst ? .answer([1]) : .miss
+            return isFirst ? .found([1]) : .miss
         } catch {
             return .unavailable(error)
         }
@@ -87,9 +87,9 @@ package final class NonceIssuer: Sendable {
     private func isGenuine(_ bytes: [UInt8], _ key: Secret) -> Bool {
         let text = Array(bytes.dropLast(SHA256.length))
         let code = Array(bytes.suffix(SHA256.length))
-        let former = state.withLock { $0.formerKey }
-        let isOfFormer = former.map { ConstantTime.areEqual(Self.code(of: text, $0), code) } ?? false
-        return ConstantTime.areEqual(Self.code(of: text, key), code) || isOfFormer
+        let previous = state.withLock { $0.previousKey }
+        let hasPreviousKey = previous.map { ConstantTime.areEqual(Self.code(of: text, $0), code) } ?? false
+        return ConstantTime.areEqual(Self.code(of: text, key), code) || hasPreviousKey
     }
 
     private static func code(of text: [UInt8], _ key: Secret) -> [UInt8] {
@@ -110,7 +110,7 @@ package final class NonceIssuer: Sendable {
 extension NonceIssuer {
     private var storeKey: String { "\(keyPrefix)nonce-key" }
 
-    /// The key at hand, or that of the store; one that was not compared for a while is, while it goes on being used.
+    /// The cached key, or that of the store. A cached key is compared with the store in the background when due.
     private func currentKey() async throws(StoreError) -> Secret {
         let now = clock.monotonicTime
         let (key, isDue) = state.withLock { state -> (Secret?, Bool) in
@@ -120,19 +120,19 @@ extension NonceIssuer {
             return (key, true)
         }
         guard let key else { return try await agree() }
-        // Nobody waits for it: a store that is away changes nothing.
+        // In the background: an unavailable store changes nothing.
         if isDue { Task { _ = try? await agree() } }
         return key
     }
 
-    /// Takes over the store's key, or puts one there: a new one, or its own where the store has lost it.
+    /// Adopts the store's key, or stores one: its own if the store has lost it, otherwise a new one.
     @discardableResult
     private func agree() async throws(StoreError) -> Secret {
         for _ in 0..<Self.rounds {
             switch await keys.value(for: storeKey) {
-            case .answer(let bytes) where bytes.count == Self.keyBytes: return adopt(bytes)
-            // Whoever wrote that: nobody can use it.
-            case .answer(let bytes): try await keys.remove(storeKey, ifEqualTo: bytes)
+            case .found(let bytes) where bytes.count == Self.keyBytes: return adopt(bytes)
+            // Not a valid key: replace it.
+            case .found(let bytes): try await keys.remove(storeKey, ifEqualTo: bytes)
             case .unavailable(let error): throw error
             case .miss: break
             }
@@ -140,7 +140,7 @@ extension NonceIssuer {
             let key = if let own { own } else { try Self.random(Self.keyBytes) }
             if try await keys.setIfAbsent(key, for: storeKey, lifetime: Self.keyLifetime) { return adopt(key) }
         }
-        throw StoreError(code: "nonce.key_contended", message: "the key of nonces changes while it is read")
+        throw StoreError(code: "nonce.key_contended", message: "the nonce key changed while it was read")
     }
 
     private func adopt(_ bytes: [UInt8]) -> Secret {
@@ -149,7 +149,7 @@ extension NonceIssuer {
             state.checkedAt = now
             if let key = state.key {
                 guard !key.withBytes({ ConstantTime.areEqual($0, bytes) }) else { return key }
-                state.formerKey = key
+                state.previousKey = key
             }
             let key = Secret(bytes)
             state.key = key

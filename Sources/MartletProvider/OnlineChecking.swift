@@ -1,11 +1,11 @@
 public import MartletCore
 
-/// A provider that can ask the services it depends on whether they are there and accept its credentials; for
+/// A provider that can check whether the services it depends on are reachable and accept its credentials, for
 /// `martlet check --online`.
 public protocol OnlineChecking: Provider {
-    /// Asks each service once. Nothing may be used up or changed there: no code, no token, no quota that people need.
+    /// Queries each service once, without side effects: it must not consume codes, tokens or quotas that users need.
     ///
-    /// - Parameter deadline: when an answer is of no more use.
-    /// - Returns: what was asked, in order; the detail says what an answer does not show.
-    func checkOnline(until deadline: MonotonicTime) async -> [CheckVerdict]
+    /// - Parameter deadline: the instant after which a result is of no use.
+    /// - Returns: the checks, in order; the detail states what a check does not prove.
+    func checkOnline(until deadline: MonotonicTime) async -> [CheckOutcome]
 }

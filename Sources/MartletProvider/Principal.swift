@@ -1,12 +1,12 @@
-/// Who is calling, as the request carries it: a proven identity under the name that upstreams know it by.
+/// The authenticated caller of a request: an identity with the subject that upstreams see.
 package struct Principal: Sendable {
-    /// What the provider proved.
+    /// The identity that the provider authenticated.
     package let identity: Identity
-    /// The provider's name in `providers:`; for a session, that of the provider that created it.
+    /// The provider's name in `providers:`; for a session, the provider that created it.
     package let provider: String
     /// The stable subject; without an account store `<provider name>:<provider subject>`.
     package let subject: String
-    /// The session, where a session token was presented.
+    /// The session, if a session token was presented.
     package let sessionID: String?
 
     package init(identity: Identity, provider: String, subject: String, sessionID: String?) {
@@ -16,7 +16,7 @@ package struct Principal: Sendable {
         self.sessionID = sessionID
     }
 
-    /// The principal of an identity where there is no account store.
+    /// The principal of an identity without an account store.
     package init(identity: Identity, provider: String, sessionID: String?) {
         self.init(
             identity: identity, provider: provider, subject: "\(provider):\(identity.providerSubject)",

@@ -11,83 +11,83 @@ public struct ProviderKind: RawRepresentable, Hashable, Sendable, ExpressibleByS
     public var description: String { rawValue }
 }
 
-/// A way to prove identity.
+/// An identity provider; every plugin is one. Its capabilities are the protocols below.
 ///
-/// What every plugin is; what it can do, it says by the capabilities below.
-///
-/// Life: the configuration block is decoded strictly, ``validate(_:into:)`` looks across fields, ``init(_:context:)`` builds
-/// without I/O (`martlet check` stops here), then ``Running`` providers are started, used, and shut down after the last request.
+/// Life cycle: the configuration block is decoded strictly, ``validate(_:into:)`` checks across fields,
+/// ``init(_:context:)`` builds without I/O (`martlet check` stops here), then ``Running`` providers are started, used,
+/// and shut down after the last request.
 public protocol Provider: Sendable {
     associatedtype Configuration: ConfigurationDecodable
 
     /// The `kind:` that selects this provider.
     static var kind: ProviderKind { get }
 
-    /// Checks what no single field can show. Pure: no I/O, no state.
+    /// Checks across fields. Pure: no I/O, no state.
     static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics)
 
     /// Builds the provider. No I/O.
     init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError)
 }
 
-/// A provider that judges a credential that came with the request itself.
+/// A provider that verifies the credential of a request.
 public protocol Authenticating: Provider {
-    /// Where its credentials are found; the core extracts, the provider judges.
+    /// Where its credentials are found; the core extracts them, the provider verifies them.
     var accepts: [CredentialSource] { get }
 
-    /// Proves who presents the credential; may wait, but never block a thread.
-    /// - Throws: `AuthenticationError`, `rejected` for a bad credential, `unavailable` where that could not be decided.
+    /// Authenticates the client that presents the credential; may suspend, but must not block a thread.
+    /// - Throws: `AuthenticationError`: `rejected` for an invalid credential, `unavailable` if it could not be
+    ///   verified.
     func authenticate(
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity
 }
 
-/// A provider that can usually decide without waiting: the keys are at hand.
+/// A provider that can usually verify without waiting, because the keys are cached.
 public protocol LocallyVerifying: Authenticating {
-    /// Whether ``verify(_:in:)`` never takes longer than checking the signature of one token, and takes no lock that is held
-    /// for long.
+    /// Whether ``verify(_:in:)`` never takes longer than verifying the signature of one token, and acquires no lock
+    /// that is held for long.
     ///
-    /// Then an event loop may call it itself, where it holds up every other connection of the loop. Without a word from the
-    /// provider it is called on threads of its own only.
+    /// If so, an event loop may call it directly, where it delays every other connection of the loop. By default it is
+    /// called on separate threads only.
     var isQuick: Bool { get }
 
-    /// Decides at once, or says that only ``Authenticating/authenticate(_:in:)`` can.
+    /// Verifies immediately, or returns `undecided` if only ``Authenticating/authenticate(_:in:)`` can.
     func verify(
         _ credential: Credential, in context: AuthenticationContext
-    ) throws(AuthenticationError) -> LocalVerdict
+    ) throws(AuthenticationError) -> LocalVerification
 }
 
 extension LocallyVerifying {
     public var isQuick: Bool { false }
 }
 
-/// What a provider could decide without waiting.
-public enum LocalVerdict: Sendable {
+/// The result of verifying without waiting.
+public enum LocalVerification: Sendable {
     case authenticated(Identity)
     case undecided
 }
 
-/// A provider that does something in the background: refreshes keys, keeps a connection.
+/// A provider with background work, such as refreshing keys or maintaining a connection.
 public protocol Running: Provider {
-    /// Begins the background work; returns when the provider can be asked, whether or not its first fetch went well.
+    /// Starts the background work; returns when the provider can be used, whether or not its first fetch succeeded.
     func start() async
-    /// Ends it; also called after a start that was cut short.
+    /// Stops the background work; also called after an aborted start.
     func shutdown() async
 }
 
-/// A provider that can tell, check by check, how it judges a credential; for `martlet explain`.
+/// A provider that can report each check of a credential, for `martlet explain`.
 public protocol Explaining: Authenticating {
-    /// Every check in order, up to and with the first that fails.
-    func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckVerdict]
+    /// Every check in order, up to and including the first that fails.
+    func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckOutcome]
 }
 
-/// One line of an explanation.
-public struct CheckVerdict: Sendable {
-    /// What is checked, such as `signature` or `audience`.
+/// The result of one check, for explanations.
+public struct CheckOutcome: Sendable {
+    /// The name of the check, such as `signature` or `audience`.
     public let check: String
-    /// `nil` when it held, else the reason.
+    /// The error code; `nil` if the check passed.
     public let failure: ErrorCode?
-    /// What was seen, where that may be shown.
+    /// The checked value, if it may be shown.
     public let detail: String
 
     public init(check: String, failure: ErrorCode?, detail: String) {
@@ -97,22 +97,23 @@ public struct CheckVerdict: Sendable {
     }
 }
 
-/// A provider that depends on something outside and can tell how that is; for `/readyz` and `/metrics`.
+/// A provider that reports the health of an external dependency, for `/readyz` and `/metrics`.
 public protocol Reporting: Provider {
+    /// The current health.
     var health: ProviderHealth { get }
 }
 
-/// How a provider's outside dependency is.
+/// The health of a provider's external dependency.
 public struct ProviderHealth: Sendable {
-    /// Whether the provider can do its work.
+    /// Whether the provider can authenticate.
     public enum State: String, Sendable { case ready, degraded, unavailable }
 
-    /// One number for `/metrics`: `martlet_provider_<name>{provider="…"}`.
+    /// One metric for `/metrics`: `martlet_provider_<name>{provider="…"}`.
     public struct Gauge: Sendable {
-        /// How the number moves.
+        /// The metric type.
         public enum Kind: Sendable { case gauge, counter }
 
-        /// Snake case with its unit last: `jwks_age_seconds`.
+        /// In snake case, with the unit as suffix: `jwks_age_seconds`.
         public let name: String
         public let help: String
         public let kind: Kind
@@ -127,7 +128,7 @@ public struct ProviderHealth: Sendable {
     }
 
     public let state: State
-    /// What it depends on and how that is, for operators.
+    /// The dependency and its state, for operators.
     public let detail: String
     public let gauges: [Gauge]
 

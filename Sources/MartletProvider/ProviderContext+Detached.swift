@@ -2,14 +2,14 @@ public import MartletCore
 private import MartletJOSE
 
 extension ProviderContext {
-    /// A context in which nothing outside can be reached: for checks of a configuration, and for unit tests.
+    /// A context without external services, for configuration checks and unit tests.
     ///
-    /// The store is one in memory; calls, keys and users answer that they are unavailable.
+    /// The store is in memory; calls, keys and users are unavailable.
     public static func detached(_ name: String, clock: Clock, hasUsers: Bool) -> ProviderContext {
         detached(name, services: .detached(clock: clock, hasUsers: hasUsers))
     }
 
-    /// The same with services of one's own.
+    /// A detached context with the given services.
     public static func detached(_ name: String, services: Services) -> ProviderContext {
         ProviderContext(
             name: name, services: services, logger: .silent, storeKeyPrefix: "martlet:",
@@ -19,7 +19,7 @@ extension ProviderContext {
                     url: url,
                     policy: IssuerKeysPolicy(
                         ttl: hour, maximumStale: hour, unknownKeyCooldown: hour, negativeTTL: hour, fetchTimeout: hour),
-                    allowing: algorithms, fetcher: NothingOutside(), store: nil, storeKeyPrefix: "",
+                    allowing: algorithms, fetcher: OfflineServices(), store: nil, storeKeyPrefix: "",
                     clock: services.clock, logger: .silent, onKeysRemoved: onRemoved)
             },
             forget: {})
@@ -27,25 +27,25 @@ extension ProviderContext {
 }
 
 extension ProviderContext.Services {
-    /// Services in which nothing outside can be reached, with a store in memory.
+    /// Services without network access, with a store in memory.
     public static func detached(clock: Clock, hasUsers: Bool) -> ProviderContext.Services {
         ProviderContext.Services(
-            clock: clock, http: NothingOutside(), store: MemoryStore(clock: clock),
-            hashing: WorkPool(name: "martlet-check", threads: 1, queue: 16, niceness: 0, clock: clock),
-            users: hasUsers ? NothingOutside() : nil)
+            clock: clock, http: OfflineServices(), store: MemoryStore(clock: clock),
+            hashing: ThreadPool(name: "martlet-check", threads: 1, queue: 16, niceness: 0, clock: clock),
+            users: hasUsers ? OfflineServices() : nil)
     }
 }
 
-/// Stands where nothing may be reached.
-private struct NothingOutside: KeyFetching, HTTPCalling, UserRecordStoring {
-    private static let outage = StoreError(code: "store.not_allowed", message: "a check asks nobody")
+/// Fails every operation, in place of external services.
+private struct OfflineServices: KeyFetching, HTTPCalling, UserRecordStoring {
+    private static let outage = StoreError(code: "store.not_allowed", message: "the store is unavailable offline")
 
     func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
-        throw FetchError(code: "fetch.not_allowed", message: "a check fetches nothing")
+        throw FetchError(code: "fetch.not_allowed", message: "fetching is not allowed offline")
     }
 
-    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
-        throw HTTPCallError(code: "fetch.not_allowed", message: "a check calls nobody")
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
+        throw HTTPCallError(code: "fetch.not_allowed", message: "calls are not allowed offline")
     }
 
     func record(for key: String) async throws(StoreError) -> UserRecord? { throw Self.outage }

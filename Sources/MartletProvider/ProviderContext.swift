@@ -1,24 +1,25 @@
 public import MartletCore
 public import MartletJOSE
 
-/// What the core lends a provider: everything outside itself that it may use.
+/// The services that the core provides to a provider.
 ///
-/// A provider never sees sockets, other providers' values or the response.
+/// A provider has no access to sockets, to other providers' values or to the response.
 public struct ProviderContext: Sendable {
-    /// The services of the process that every provider may use.
+    /// The process-wide services that every provider may use.
     public struct Services: Sendable {
         public let clock: Clock
-        /// Calls other services.
+        /// Calls external services.
         public let http: any HTTPCalling
-        /// What instances share: nonces, codes that were used, throttles; ``ProviderContext/storeKey(_:)`` names its keys.
+        /// The store that instances share: nonces, used codes, throttles; ``ProviderContext/storeKey(_:)`` makes its
+        /// keys.
         public let store: any SharedStoring
-        /// Threads for password hashes and other heavy work.
-        public let hashing: WorkPool
+        /// Threads for password hashing and other CPU-bound work.
+        public let hashing: ThreadPool
         /// The password users of the account store; `nil` without `accounts`.
         public let users: (any UserRecordStoring)?
 
         public init(
-            clock: Clock, http: any HTTPCalling, store: any SharedStoring, hashing: WorkPool,
+            clock: Clock, http: any HTTPCalling, store: any SharedStoring, hashing: ThreadPool,
             users: (any UserRecordStoring)?
         ) {
             self.clock = clock
@@ -31,20 +32,20 @@ public struct ProviderContext: Sendable {
 
     /// The provider's name in `providers:`.
     public let name: String
-    /// Carries the provider's name on every line.
+    /// Adds the provider's name to every line.
     public let logger: Logger
     private let services: Services
     private let storeKeyPrefix: String
-    /// One for all providers and endpoints of a store, so that they have one key.
+    /// Shared by all providers and endpoints of a store, so that they use one key.
     package var nonces: NonceIssuer
     private let makeIssuerKeys:
         @Sendable (String, Set<SignatureAlgorithm>, @escaping @Sendable ([KeyID]) -> Void) -> IssuerKeys
     private let forget: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - storeKeyPrefix: what every key of the store begins with.
-    ///   - makeIssuerKeys: builds the key cache of one issuer: URL, allowed algorithms, what to do when keys go.
-    ///   - forget: drops every verdict of this provider that loops have cached.
+    ///   - storeKeyPrefix: the prefix of every key in the store.
+    ///   - makeIssuerKeys: creates the key cache of one issuer: URL, allowed algorithms, callback for removed keys.
+    ///   - forget: invalidates the decisions of this provider that event loops have cached.
     public init(
         name: String, services: Services, logger: Logger, storeKeyPrefix: String,
         makeIssuerKeys:
@@ -63,35 +64,35 @@ public struct ProviderContext: Sendable {
     public var clock: Clock { services.clock }
     public var http: any HTTPCalling { services.http }
     public var store: any SharedStoring { services.store }
-    public var hashing: WorkPool { services.hashing }
+    public var hashing: ThreadPool { services.hashing }
     public var users: (any UserRecordStoring)? { services.users }
 
-    /// The store's key for a value of this provider; no other provider, and no part of the core, has the same.
+    /// The store key for a value of this provider, distinct from those of other providers and of the core.
     public func storeKey(_ suffix: String) -> String { "\(storeKeyPrefix)provider:\(name):\(suffix)" }
 
-    /// The store's key for a value that all providers of a kind share, whatever their names: what may be used once at the
-    /// service behind them.
+    /// The store key for a value that all providers of a kind share, whatever their names: a value that is single-use
+    /// at the external service.
     public func storeKey(sharedBy kind: ProviderKind, _ suffix: String) -> String {
         "\(storeKeyPrefix)kind:\(kind):\(suffix)"
     }
 
-    /// Uses up a nonce that `POST /auth/nonce` gave out.
+    /// Consumes a nonce that `POST /auth/nonce` issued.
     ///
-    /// - Returns: `answer` the first time, `miss` for one that was never given out, has expired or was used before.
-    public func consumeNonce(_ nonce: String) async -> StoreAnswer<[UInt8]> { await nonces.use(nonce) }
+    /// - Returns: `answer` the first time, `miss` for one that was not issued, has expired or was used before.
+    public func consumeNonce(_ nonce: String) async -> StoreReply<[UInt8]> { await nonces.consume(nonce) }
 
-    /// Whether a nonce looks like one that `POST /auth/nonce` gives out, and unlike any that an app would make.
+    /// Whether a nonce has the form of those that `POST /auth/nonce` issues, which no app would create.
     ///
-    /// One that does and cannot be used up has expired or was used before: it is never an app's own.
-    public func isIssued(_ nonce: String) -> Bool { nonce.utf8.starts(with: NonceIssuer.mark.utf8) }
+    /// Such a nonce that cannot be consumed has expired or was used before.
+    public func isIssued(_ nonce: String) -> Bool { nonce.utf8.starts(with: NonceIssuer.prefix.utf8) }
 
-    /// The keys of an issuer, cached and shared as the `jwks:` block says.
+    /// The keys of an issuer, cached and shared as configured by `jwks:`.
     ///
-    /// When keys leave the set, this provider's cached verdicts are forgotten.
+    /// When keys are removed from the set, the cached decisions of this provider are invalidated.
     public func issuerKeys(at url: String, allowing algorithms: Set<SignatureAlgorithm>) -> IssuerKeys {
         makeIssuerKeys(url, algorithms) { [forget] _ in forget() }
     }
 
-    /// Drops every verdict of this provider that is cached: each token is judged anew when next seen.
-    public func forgetVerdicts() { forget() }
+    /// Invalidates all cached decisions of this provider: each token is verified again on its next use.
+    public func invalidateDecisions() { forget() }
 }

@@ -1,9 +1,9 @@
 package import MartletConfig
 
-/// How providers of one kind are made from their blocks.
+/// Creates providers of one kind from their configuration blocks.
 package struct ProviderFactory: Sendable {
     package let kind: ProviderKind
-    /// The keys of its block, where the plugin names them.
+    /// The keys of its block, if the plugin defines a grammar.
     package let grammar: ConfigurationGrammar?
     private let prepareBlock: @Sendable (ConfigurationNode, String, inout Diagnostics) -> PreparedProvider?
 
@@ -22,15 +22,13 @@ package struct ProviderFactory: Sendable {
         }
     }
 
-    /// Decodes a block strictly and checks it across its fields.
-    ///
-    /// Pure: no I/O.
+    /// Decodes and validates a block strictly, without I/O.
     ///
     /// - Parameters:
-    ///   - block: what stands under the provider's name, without `kind`.
+    ///   - block: the provider's block, without `kind`.
     ///   - name: the provider's name.
-    ///   - diagnostics: where everything that is wrong is recorded.
-    /// - Returns: `nil` if the block cannot be used.
+    ///   - diagnostics: receives all errors and warnings.
+    /// - Returns: `nil` if the block has errors.
     package func prepare(
         _ block: ConfigurationNode, name: String, into diagnostics: inout Diagnostics
     ) -> PreparedProvider? {
@@ -38,7 +36,7 @@ package struct ProviderFactory: Sendable {
     }
 }
 
-/// A provider whose configuration is good but which is not built yet.
+/// A provider whose configuration is valid but which is not built yet.
 package struct PreparedProvider: Sendable {
     package let name: String
     private let buildProvider: @Sendable (ProviderContext) throws(ConfigurationError) -> ProviderHandle
@@ -50,9 +48,7 @@ package struct PreparedProvider: Sendable {
         }
     }
 
-    /// Builds the provider.
-    ///
-    /// No I/O; it is not started.
+    /// Builds the provider, without I/O and without starting it.
     package func build(_ context: ProviderContext) throws(ConfigurationError) -> ProviderHandle {
         try buildProvider(context)
     }

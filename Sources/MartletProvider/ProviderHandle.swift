@@ -1,11 +1,11 @@
-/// A built provider and what it can do; capabilities are looked up once, here.
+/// A built provider with its capabilities, which are looked up once.
 package final class ProviderHandle: Sendable {
     /// Its name in `providers:`.
     package let name: String
     package let kind: ProviderKind
     package let authenticating: (any Authenticating)?
     package let local: (any LocallyVerifying)?
-    /// The same, where an event loop may ask it.
+    /// The same, if an event loop may call it directly.
     package let quick: (any LocallyVerifying)?
     package let explaining: (any Explaining)?
     package let running: (any Running)?
@@ -14,8 +14,8 @@ package final class ProviderHandle: Sendable {
     package let signingIn: (any SigningIn)?
     package let passwordChanging: (any PasswordChanging)?
     package let unlinking: (any Unlinking)?
-    package let userMaking: (any UserMaking)?
-    /// Where its credentials are found; empty if it judges none.
+    package let userCreating: (any UserCreating)?
+    /// Where its credentials are found; empty if it does not authenticate requests.
     package let accepts: [CredentialSource]
 
     package init<Plugin: Provider>(_ provider: Plugin, name: String) {
@@ -31,7 +31,7 @@ package final class ProviderHandle: Sendable {
         signingIn = provider as? any SigningIn
         passwordChanging = provider as? any PasswordChanging
         unlinking = provider as? any Unlinking
-        userMaking = provider as? any UserMaking
+        userCreating = provider as? any UserCreating
         accepts = authenticating?.accepts ?? []
     }
 }

@@ -1,20 +1,18 @@
-/// The kinds of provider that there are: an explicit list, filled once at start.
+/// The available provider kinds: an explicit list, filled once at startup.
 public struct ProviderRegistry: Sendable {
     private var factories: [ProviderKind: ProviderFactory] = [:]
 
     public init() {}
 
-    /// Adds a plugin.
-    ///
-    /// Two of the same kind are a mistake of whoever wrote the list, and trap.
+    /// Adds a plugin. Traps if its kind is already registered.
     public mutating func register<Plugin: Provider>(_ plugin: Plugin.Type) {
-        precondition(factories[Plugin.kind] == nil, "two providers of the kind '\(Plugin.kind)'")
+        precondition(factories[Plugin.kind] == nil, "provider kind '\(Plugin.kind)' is registered twice")
         factories[Plugin.kind] = ProviderFactory(plugin)
     }
 
     /// The registered kinds, sorted.
     public var kinds: [ProviderKind] { factories.keys.sorted { $0.rawValue < $1.rawValue } }
 
-    /// How to make providers of a kind; `nil` if no plugin has it.
+    /// The factory of a kind; `nil` if no plugin provides it.
     package func factory(for kind: ProviderKind) -> ProviderFactory? { factories[kind] }
 }

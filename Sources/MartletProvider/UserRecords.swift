@@ -1,10 +1,10 @@
 public import MartletCore
 
-/// A password user as the account store keeps one.
+/// A password user in the account store.
 public struct UserRecord: Sendable, Equatable {
-    /// As it was given, for display.
+    /// The name as entered, for display.
     public let name: String
-    /// The canonical form, unique; what look-ups, throttles and identities use.
+    /// The canonical form of the name, unique; the key of lookups, throttles and identities.
     public let key: String
     /// The encoded password hash.
     public let hash: String
@@ -20,10 +20,10 @@ public struct UserRecord: Sendable, Equatable {
 
 /// The password users of the account store.
 public protocol UserRecordStoring: Sendable {
-    /// The user of a canonical name; `nil` if there is none.
+    /// The user with a canonical name; `nil` if there is none.
     func record(for key: String) async throws(StoreError) -> UserRecord?
-    /// Replaces the hash if it is still `old`; `false` when somebody else was faster.
+    /// Replaces the hash if it is still `old`; `false` if it was changed concurrently.
     func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool
-    /// Removes a user; `false` when there was none.
+    /// Removes a user; `false` if there was none.
     func removeRecord(for key: String) async throws(StoreError) -> Bool
 }

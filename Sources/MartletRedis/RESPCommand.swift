@@ -1,21 +1,21 @@
 private import CHiredis
 internal import MartletCore
 
-/// One command as RESP puts it on the wire.
+/// Encodes one command as RESP.
 enum RESPCommand {
-    /// What one command may hold; far above any record of ours.
+    /// The maximum total size of the arguments in bytes; far above any of our records.
     static let maximumBytes = 1024 * 1024
     static let maximumArguments = 1024
 
-    /// Appends a command to `output`.
-    /// - Throws: `redis.command_invalid` when it is empty or beyond the bounds.
+    /// Appends an encoded command to `output`.
+    /// - Throws: `redis.command_invalid` if it is empty or exceeds the limits.
     static func append(_ arguments: [[UInt8]], to output: inout ByteBuffer) throws(StoreError) {
         let total = arguments.reduce(0) { $0 + $1.count }
         guard (1...maximumArguments).contains(arguments.count), total <= maximumBytes else { throw invalid }
         var joined: [UInt8] = []
         joined.reserveCapacity(total + 1)
         for argument in arguments { joined += argument }
-        // The formatter wants an address for empty arguments too.
+        // The formatter needs a valid pointer even for empty arguments.
         joined.append(0)
         let lengths = arguments.map(\.count)
         var text: UnsafeMutablePointer<CChar>?
@@ -35,5 +35,5 @@ enum RESPCommand {
     }
 
     private static let invalid = StoreError(
-        code: .redisCommandInvalid, message: "the command is empty or too large")
+        code: .redisCommandInvalid, message: "command empty or too large")
 }

@@ -1,13 +1,11 @@
 private import CHiredis
 package import MartletCore
 
-/// RESP2 replies out of a stream of bytes, in any pieces: hiredis' reader with bounds on what a reply may hold.
+/// An incremental RESP2 reply parser: the hiredis reader with limits on the size of a reply.
 @safe package struct RESPReader: ~Copyable {
-    /// What one reply may cost.
-    ///
-    /// hiredis itself ends nesting at 7 levels.
+    /// The maximum size of one reply; hiredis itself limits nesting to 7 levels.
     package struct Limits: Sendable {
-        /// Bytes of a reply on the wire.
+        /// Encoded bytes of one reply.
         package var bytes = 1024 * 1024
         /// Elements of one array.
         package var elements = 65_536
@@ -17,12 +15,12 @@ package import MartletCore
 
     private let owner: UnsafeMutablePointer<martlet_redis_reader>
     private let limits: Limits
-    /// Bytes of the reply that is not complete yet.
+    /// Bytes of the incomplete reply.
     private var pending = 0
 
     package init(limits: Limits) throws(StoreError) {
         guard let owner = unsafe martlet_redis_reader_create(Int32(clamping: limits.elements)) else {
-            throw StoreError(code: .redisReplyMalformed, message: "no memory for a reader")
+            throw StoreError(code: .redisReplyMalformed, message: "out of memory for a RESP reader")
         }
         unsafe self.owner = owner
         self.limits = limits
@@ -30,28 +28,28 @@ package import MartletCore
 
     deinit { unsafe martlet_redis_reader_free(owner) }
 
-    /// Bytes that the reader takes before the replies in them are asked for.
-    package static let pieceBytes = 16 * 1024
+    /// The maximum number of bytes to feed between calls of `next`.
+    package static let chunkBytes = 16 * 1024
 
-    /// Takes at most `pieceBytes` more bytes; call `next` until it has no more before the following piece.
-    package mutating func feed(_ piece: UnsafeBufferPointer<UInt8>) throws(StoreError) {
-        precondition(piece.count <= RESPReader.pieceBytes)
-        guard let base = piece.baseAddress, piece.count > 0 else { return }
-        let status = unsafe base.withMemoryRebound(to: CChar.self, capacity: piece.count) { text in
-            unsafe redisReaderFeed(owner.pointee.reader, text, piece.count)
+    /// Feeds at most `chunkBytes` bytes; call `next` until it returns `nil` before feeding more.
+    package mutating func feed(_ chunk: UnsafeBufferPointer<UInt8>) throws(StoreError) {
+        precondition(chunk.count <= RESPReader.chunkBytes)
+        guard let base = chunk.baseAddress, chunk.count > 0 else { return }
+        let status = unsafe base.withMemoryRebound(to: CChar.self, capacity: chunk.count) { text in
+            unsafe redisReaderFeed(owner.pointee.reader, text, chunk.count)
         }
         guard status == REDIS_OK else { throw RESPReader.malformed }
-        pending += piece.count
+        pending += chunk.count
     }
 
-    /// The next complete reply.
-    /// - Throws: `redis.reply_malformed` or `redis.reply_too_large`; the reader is then of no more use.
+    /// The next complete reply; `nil` if more bytes are needed.
+    /// - Throws: `redis.reply_malformed` or `redis.reply_too_large`; the reader cannot be used afterwards.
     package mutating func next() throws(StoreError) -> RedisReply? {
         var raw: UnsafeMutableRawPointer?
         guard unsafe redisReaderGetReply(owner.pointee.reader, &raw) == REDIS_OK else { throw RESPReader.malformed }
         guard let raw = unsafe raw else {
             guard pending <= limits.bytes else {
-                throw StoreError(code: .redisReplyTooLarge, message: "a reply is over \(limits.bytes) bytes")
+                throw StoreError(code: .redisReplyTooLarge, message: "reply larger than \(limits.bytes) bytes")
             }
             return nil
         }
@@ -62,15 +60,15 @@ package import MartletCore
     }
 
     private static let malformed = StoreError(
-        code: .redisReplyMalformed, message: "what came is not the Redis protocol, or beyond its bounds")
+        code: .redisReplyMalformed, message: "malformed reply, or one that exceeds the limits")
 
-    /// Copies a reply; recursion ends with hiredis' own nesting limit.
+    /// Copies a reply; hiredis limits the recursion depth.
     private static func reply(_ raw: UnsafePointer<redisReply>) -> RedisReply {
         let reply = unsafe raw.pointee
         switch unsafe reply.type {
         case REDIS_REPLY_STRING: return .bytes(unsafe text(reply))
         case REDIS_REPLY_STATUS: return .status(String(decoding: unsafe text(reply), as: UTF8.self))
-        case REDIS_REPLY_ERROR: return .error(kind: RedisFailure.kind(of: unsafe text(reply)))
+        case REDIS_REPLY_ERROR: return .error(kind: RedisErrorReply.kind(of: unsafe text(reply)))
         case REDIS_REPLY_INTEGER: return .integer(unsafe reply.integer)
         case REDIS_REPLY_ARRAY:
             var elements: [RedisReply] = []

@@ -2,11 +2,11 @@ package import MartletCore
 
 extension RedisClient: SharedStoring {
     /// `GET`.
-    package func value(for key: String) async -> StoreAnswer<[UInt8]> {
+    package func value(for key: String) async -> StoreReply<[UInt8]> {
         do {
             switch try await command([bytes("GET"), bytes(key)], expecting: .value) {
-            case .bytes(let value): return .answer(value)
-            case .error(let kind): return .unavailable(RedisFailure.refused(kind))
+            case .bytes(let value): return .found(value)
+            case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
             default: return .miss
             }
         } catch {
@@ -18,7 +18,7 @@ extension RedisClient: SharedStoring {
     package func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
         let reply = try await command(
             [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime)], expecting: .acknowledgement)
-        if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
+        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
     }
 
     /// `SET … NX PX`.
@@ -26,11 +26,11 @@ extension RedisClient: SharedStoring {
         let reply = try await command(
             [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime), bytes("NX")],
             expecting: .acknowledgementOrNothing)
-        if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
+        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
         return reply != .nothing
     }
 
-    /// Compares and deletes in one script.
+    /// Compares and deletes atomically in one script.
     package func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
         _ = try await run(.compareAndRemove, keys: [bytes(key)], arguments: [value], expecting: .integer)
     }
@@ -38,15 +38,15 @@ extension RedisClient: SharedStoring {
     /// `DEL`.
     package func remove(_ key: String) async throws(StoreError) {
         let reply = try await command([bytes("DEL"), bytes(key)], expecting: .integer)
-        if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
+        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
     }
 
     /// `GETDEL`.
-    package func take(_ key: String) async -> StoreAnswer<[UInt8]> {
+    package func take(_ key: String) async -> StoreReply<[UInt8]> {
         do {
             switch try await command([bytes("GETDEL"), bytes(key)], expecting: .value) {
-            case .bytes(let value): return .answer(value)
-            case .error(let kind): return .unavailable(RedisFailure.refused(kind))
+            case .bytes(let value): return .found(value)
+            case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
             default: return .miss
             }
         } catch {
@@ -54,13 +54,13 @@ extension RedisClient: SharedStoring {
         }
     }
 
-    /// `INCR`, with the lifetime set by the first.
+    /// `INCR`; the first increment sets the lifetime.
     package func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
         try reading(
             await run(.increment, keys: [bytes(key)], arguments: [milliseconds(lifetime)], expecting: .array))
     }
 
-    /// `DECR` of what is above 0, which keeps its lifetime.
+    /// `DECR` unless the counter is 0; keeps its lifetime.
     package func decrement(_ key: String) async throws(StoreError) {
         _ = try await run(.decrement, keys: [bytes(key)], arguments: [], expecting: .integer)
     }
@@ -74,7 +74,7 @@ extension RedisClient: SharedStoring {
         guard case .array(let parts) = reply, parts.count == 2, case .integer(let count) = parts[0],
             case .integer(let left) = parts[1]
         else {
-            throw StoreError(code: .redisReplyUnexpected, message: "Redis answered a counter with something else")
+            throw StoreError(code: .redisReplyUnexpected, message: "unexpected reply to a counter script")
         }
         return CounterReading(
             count: Int(clamping: count), remaining: .milliseconds(min(max(left, 0), 100 * 365 * 86_400_000)))
@@ -82,7 +82,7 @@ extension RedisClient: SharedStoring {
 
     private func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-    /// Redis knows no lifetime under 1 ms, and refuses one that ends beyond its clock.
+    /// Clamped: Redis rejects lifetimes under 1 ms and expiry times that overflow its clock.
     private func milliseconds(_ lifetime: Duration) -> [UInt8] {
         bytes(String(min(max(lifetime.wholeMilliseconds, 1), 100 * 365 * 86_400_000)))
     }

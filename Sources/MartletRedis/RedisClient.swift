@@ -1,80 +1,79 @@
 package import MartletCore
 package import MartletIO
 
-/// Deadlines and bounds of a Redis client.
+/// Timeouts and limits of a Redis client.
 package struct RedisOptions: Sendable {
-    /// From the caller's word to the reply; what takes longer is an outage and costs the connection.
+    /// The timeout of a command, from the call to the reply; when it expires the connection is closed.
     package var commandTimeout = Duration.milliseconds(500)
-    /// From the name's look-up to the end of the handshake.
+    /// The timeout of a connection attempt, from name resolution to the end of the handshake.
     package var connectTimeout = Duration.seconds(1)
-    /// How often an idle connection is asked for a sign of life.
+    /// The interval of PINGs on an idle connection.
     package var heartbeatInterval = Duration.seconds(5)
-    /// Commands that may wait for replies at once; more fail as `redis.overloaded`.
+    /// The maximum number of commands in flight; further ones fail with `redis.overloaded`.
     package var maximumInFlight = 1024
-    /// What `CLIENT LIST` shows.
+    /// The name shown by `CLIENT LIST`.
     package var clientName = "martlet"
 
     package init() {}
 }
 
-/// One pipelined connection to Redis that is made anew whenever it ends.
+/// A Redis client with one pipelined connection and automatic reconnection.
 ///
-/// While it is down every command fails at once. A command is sent at most once: when the connection ends before the
-/// reply, its outcome is unknown and it fails as `redis.connection_lost` or `redis.timeout`.
+/// While disconnected, every command fails immediately. A command is sent at most once: if the connection ends before
+/// the reply, the outcome is unknown and the command fails with `redis.connection_lost` or `redis.timeout`.
 package final class RedisClient: Sendable {
-    private let owner: RedisLinkOwner
+    private let owner: RedisConnectionOwner
 
-    /// Makes a client; nothing is sent before `start()`.
-    /// - Throws: a `tls.` code when the CA file of the URL cannot be used.
+    /// Creates a client, which connects after `start()`.
+    /// - Throws: a `tls.` code if the CA file of the URL is unusable.
     package init(
-        _ url: RedisURL, options: RedisOptions, loop: EventLoop, resolver: Resolver, clock: Clock, logger: Logger
+        _ url: RedisURL, options: RedisOptions, loop: ServiceLoop, resolver: Resolver, clock: Clock, logger: Logger
     ) throws(StoreError) {
-        owner = try RedisLinkOwner(
+        owner = try RedisConnectionOwner(
             url, options: options, listener: nil, loop: loop, resolver: resolver, clock: clock, logger: logger)
     }
 
-    /// How it stands.
-    package var status: RedisStatus { owner.board.status }
+    /// The status of the connection.
+    package var status: RedisStatus { owner.recorder.status }
 
-    /// Starts to connect, and to reconnect for ever.
+    /// Starts connecting, and reconnects until `shutdown()`.
     package func start() { owner.start() }
 
-    /// Ends the connection; commands that wait fail as `redis.stopped` or `redis.connection_lost`.
-    ///
-    /// Does not wait.
+    /// Closes the connection without waiting; pending commands fail with `redis.stopped` or `redis.connection_lost`.
     package func shutdown() { owner.shutdown() }
 
-    /// Waits until the connection stands, at most until the attempt under way has failed.
-    package func settle() async throws(StoreError) { try await owner.settle() }
+    /// Waits until the client is connected.
+    /// - Throws: the error of the current connection attempt if it fails.
+    package func waitUntilConnected() async throws(StoreError) { try await owner.waitUntilConnected() }
 
-    /// Sends one command, once.
+    /// Sends one command at most once.
     /// - Parameters:
-    ///   - arguments: the command's name and what belongs to it.
-    ///   - expectation: which replies make sense; another one costs the connection.
-    /// - Returns: the reply; `.error` only for refusals that concern the command alone.
+    ///   - arguments: the command's name and its arguments.
+    ///   - expectation: the valid types of reply; any other closes the connection.
+    /// - Returns: the reply; `.error` only for errors of this command, not of the server.
     /// - Throws: a `redis.`, `io.` or `tls.` code for every kind of outage.
     package func command(
         _ arguments: [[UInt8]], expecting expectation: RedisExpectation = .anything
     ) async throws(StoreError) -> RedisReply {
-        let board = owner.board
-        try board.admit()
+        let recorder = owner.recorder
+        try recorder.beginCommand()
         let deadline = owner.configuration.clock.monotonicTime + owner.configuration.commandTimeout
         let handle = owner.handle
-        let answer: RedisLink.Answer = await withCheckedContinuation { continuation in
+        let result: RedisConnection.CommandResult = await withCheckedContinuation { continuation in
             let accepted = handle.loop.execute {
-                guard let link = handle.value else { return continuation.resume(returning: .failure(.stopped)) }
-                link.submit(arguments, expecting: expectation, deadline: deadline) {
+                guard let connection = handle.value else { return continuation.resume(returning: .failure(.stopped)) }
+                connection.submit(arguments, expecting: expectation, deadline: deadline) {
                     continuation.resume(returning: $0)
                 }
             }
             if !accepted { continuation.resume(returning: .failure(.stopped)) }
         }
-        switch answer {
-        case .success(let answered):
-            board.leave(nil, latency: answered.latency)
-            return answered.reply
+        switch result {
+        case .success(let timed):
+            recorder.finishCommand(nil, latency: timed.latency)
+            return timed.reply
         case .failure(let error):
-            board.leave(error, latency: nil)
+            recorder.finishCommand(error, latency: nil)
             throw error
         }
     }

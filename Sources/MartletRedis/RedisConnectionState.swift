@@ -1,46 +1,46 @@
 package import MartletCore
 
-/// One connection to Redis as a value: bytes and times in, actions out; no socket and no clock inside.
+/// The state machine of one Redis connection: bytes and times in, actions out; without I/O or a clock.
 ///
-/// Replies belong to commands by their order alone, so whatever puts that order in doubt ends the connection: a
-/// deadline that has passed, bytes that are not RESP, a reply nobody waits for or of a type its command cannot have.
+/// Replies match commands by order alone, so whatever makes that order uncertain closes the connection: an expired
+/// deadline, bytes that are not RESP, an unsolicited reply, or one of the wrong type for its command.
 package struct RedisConnectionState: ~Copyable {
-    /// Who we are to the server, and the bounds we keep.
+    /// Credentials and limits of a connection.
     package struct Settings: Sendable {
         package var user: String?
         package var password: Secret?
         package var database = 0
         package var clientName = "martlet"
         package var limits = RESPReader.Limits()
-        /// Commands that may wait for their replies at once.
+        /// The maximum number of commands in flight.
         package var maximumInFlight = 1024
-        /// Bytes that may wait to be sent.
+        /// The maximum number of unsent bytes.
         package var maximumUnsent = 4 * 1024 * 1024
-        /// The channel to listen to; a connection that listens takes no commands.
+        /// The channel to subscribe to; a subscribed connection accepts no commands.
         package var channel: String?
-        /// Bytes of one message on the channel.
+        /// The maximum size of a message on the channel in bytes.
         package var maximumMessage = 16 * 1024
 
         package init() {}
     }
 
-    /// A command of a caller, as the caller knows it.
+    /// Identifies a command of a caller.
     package typealias Ticket = UInt64
 
-    /// What the owner of the transport has to do, in order.
+    /// An action for the owner of the transport, to be performed in order.
     package enum Action: Sendable {
-        /// The handshake is through: commands may come.
+        /// The handshake has completed, and commands are accepted.
         case ready
         case reply(Ticket, RedisReply, latency: Duration)
         case failed(Ticket, StoreError)
-        /// Somebody published this on the channel.
+        /// A message was published on the channel.
         case message([UInt8])
-        /// Close the transport. Every command has been answered by the actions before this one.
+        /// Close the transport. Earlier actions have completed every command.
         case close(StoreError)
     }
 
     private enum Purpose {
-        case authenticate, select, introduce, greet, subscribe, heartbeat
+        case authenticate, select, setName, ping, subscribe, heartbeat
         case command(Ticket, RedisExpectation)
     }
 
@@ -50,33 +50,33 @@ package struct RedisConnectionState: ~Copyable {
         let deadline: MonotonicTime
     }
 
-    /// `leaving` waits for the replies that are under way, and takes no more commands.
-    private enum Phase { case greeting, ready, leaving, closed }
+    /// `draining` waits for pending replies and accepts no more commands.
+    private enum Phase { case handshaking, ready, draining, closed }
 
-    /// What is to be written to the transport, in order.
+    /// Bytes to write to the transport.
     package private(set) var output = ByteBuffer()
 
     private let settings: Settings
     private var reader: RESPReader
-    private var phase = Phase.greeting
-    private var waiting = FirstInFirstOut<Waiting>()
-    /// Why the handshake cannot succeed, from its first refused step; or why the connection is being left.
-    private var refusal: StoreError?
+    private var phase = Phase.handshaking
+    private var waiting = FIFO<Waiting>()
+    /// The error of the first handshake step that failed, or the reason for draining.
+    private var failure: StoreError?
 
-    /// A connection that has just been opened; `begin` comes first.
+    /// The state of a new connection; call `begin` first.
     package init(_ settings: Settings) throws(StoreError) {
         self.settings = settings
         reader = try RESPReader(limits: settings.limits)
     }
 
-    /// The handshake is through.
+    /// Whether the handshake has completed.
     package var isReady: Bool { phase == .ready }
-    /// Commands that wait for replies.
+    /// The number of commands awaiting replies.
     package var inFlight: Int { waiting.count }
-    /// When `expire` has something to do, unless replies come first.
+    /// When to call `expire`, unless replies arrive earlier.
     package var nextDeadline: MonotonicTime? { waiting.first?.deadline }
 
-    /// Writes the whole handshake: one round trip.
+    /// Writes the handshake, which is pipelined into one round trip.
     package mutating func begin(at now: MonotonicTime, deadline: MonotonicTime) throws(StoreError) {
         if let password = settings.password {
             let user = settings.user.map { [Array($0.utf8)] } ?? []
@@ -86,15 +86,15 @@ package struct RedisConnectionState: ~Copyable {
         if settings.database != 0 {
             try write(["SELECT", String(settings.database)], .select, at: now, deadline: deadline)
         }
-        try write(["CLIENT", "SETNAME", settings.clientName], .introduce, at: now, deadline: deadline)
-        try write(["PING"], .greet, at: now, deadline: deadline)
+        try write(["CLIENT", "SETNAME", settings.clientName], .setName, at: now, deadline: deadline)
+        try write(["PING"], .ping, at: now, deadline: deadline)
         if let channel = settings.channel {
             try write(["SUBSCRIBE", channel], .subscribe, at: now, deadline: deadline)
         }
     }
 
-    /// Writes a caller's command.
-    /// - Throws: when it was not written: `redis.not_connected`, `redis.overloaded`, `redis.command_invalid`.
+    /// Writes a command.
+    /// - Throws: if it was not written: `redis.not_connected`, `redis.overloaded`, `redis.command_invalid`.
     package mutating func submit(
         _ ticket: Ticket, _ arguments: [[UInt8]], expecting expectation: RedisExpectation, at now: MonotonicTime,
         deadline: MonotonicTime
@@ -104,36 +104,36 @@ package struct RedisConnectionState: ~Copyable {
         try write(arguments, .command(ticket, expectation), at: now, deadline: deadline)
     }
 
-    /// Asks for a sign of life when nothing else is under way.
+    /// Sends a PING if no command is pending.
     package mutating func heartbeat(at now: MonotonicTime, deadline: MonotonicTime) throws(StoreError) {
         guard phase == .ready, waiting.count == 0 else { return }
         try write(["PING"], .heartbeat, at: now, deadline: deadline)
     }
 
-    /// Hands out what is to be written to the transport.
-    package mutating func takeOutput(into wire: inout ByteBuffer) {
-        unsafe wire.append(output.bytes)
+    /// Moves the bytes to be written into `buffer`.
+    package mutating func takeOutput(into buffer: inout ByteBuffer) {
+        unsafe buffer.append(output.bytes)
         output.removeAll()
     }
 
-    /// Takes what came from the transport.
+    /// Processes bytes received from the transport.
     package mutating func received(_ bytes: UnsafeBufferPointer<UInt8>, at now: MonotonicTime) -> [Action] {
         var actions: [Action] = []
         var rest = unsafe bytes[...]
         do {
             while unsafe rest.count > 0, phase != .closed {
-                let piece = unsafe rest.prefix(RESPReader.pieceBytes)
-                unsafe rest = rest.dropFirst(piece.count)
-                try unsafe reader.feed(UnsafeBufferPointer(rebasing: piece))
-                while phase != .closed, let reply = try reader.next() { settle(reply, at: now, into: &actions) }
+                let chunk = unsafe rest.prefix(RESPReader.chunkBytes)
+                unsafe rest = rest.dropFirst(chunk.count)
+                try unsafe reader.feed(UnsafeBufferPointer(rebasing: chunk))
+                while phase != .closed, let reply = try reader.next() { handle(reply, at: now, into: &actions) }
             }
         } catch {
-            end(error, into: &actions)
+            close(error, into: &actions)
         }
         return actions
     }
 
-    /// Ends the connection when the oldest command has waited too long: its reply could be taken for another's.
+    /// Closes the connection if the oldest command has timed out, because its late reply could be matched to another.
     package mutating func expire(at now: MonotonicTime) -> [Action] {
         guard let oldest = waiting.first, oldest.deadline <= now else { return [] }
         var actions: [Action] = []
@@ -141,16 +141,14 @@ package struct RedisConnectionState: ~Copyable {
             _ = waiting.popFirst()
             actions.append(.failed(ticket, .timeout))
         }
-        end(phase == .greeting ? .connectTimeout : .timeout, into: &actions)
+        close(phase == .handshaking ? .connectTimeout : .timeout, into: &actions)
         return actions
     }
 
-    /// The transport is gone: answers everyone who waits.
-    ///
-    /// What became of their commands is unknown.
+    /// Handles the loss of the transport: all pending commands fail, with unknown outcome.
     package mutating func lost(_ error: StoreError) -> [Action] {
         var actions: [Action] = []
-        end(error, into: &actions)
+        close(error, into: &actions)
         return actions
     }
 
@@ -167,106 +165,106 @@ package struct RedisConnectionState: ~Copyable {
         waiting.append(Waiting(purpose: purpose, sent: now, deadline: deadline))
     }
 
-    private mutating func settle(_ reply: RedisReply, at now: MonotonicTime, into actions: inout [Action]) {
+    private mutating func handle(_ reply: RedisReply, at now: MonotonicTime, into actions: inout [Action]) {
         if phase == .ready, let channel = settings.channel, let message = RedisMessage(reply) {
-            return take(message, from: channel, into: &actions)
+            return deliver(message, from: channel, into: &actions)
         }
         guard let next = waiting.popFirst() else {
-            // A server that has no room says so before it is asked anything.
-            guard case .error(let kind) = reply else { return end(.unexpectedReply, into: &actions) }
-            return end(RedisFailure.refused(kind), into: &actions)
+            // A server at its connection limit sends an error before the first command.
+            guard case .error(let kind) = reply else { return close(.unexpectedReply, into: &actions) }
+            return close(RedisErrorReply.storeError(kind), into: &actions)
         }
         switch next.purpose {
         case .command(let ticket, let expectation):
-            settle(ticket, reply, expectation, latency: now.since(next.sent), into: &actions)
-        case .heartbeat: settleHeartbeat(reply, into: &actions)
-        default: settleHandshake(next.purpose, reply, into: &actions)
+            complete(ticket, reply, expectation, latency: now.since(next.sent), into: &actions)
+        case .heartbeat: completeHeartbeat(reply, into: &actions)
+        default: completeHandshakeStep(next.purpose, reply, into: &actions)
         }
-        if phase == .leaving, waiting.count == 0 { end(.notConnected, into: &actions) }
+        if phase == .draining, waiting.count == 0 { close(.notConnected, into: &actions) }
     }
 
-    private mutating func take(_ message: RedisMessage, from channel: String, into actions: inout [Action]) {
-        guard message.channel.elementsEqual(channel.utf8) else { return end(.unexpectedReply, into: &actions) }
+    private mutating func deliver(_ message: RedisMessage, from channel: String, into actions: inout [Action]) {
+        guard message.channel.elementsEqual(channel.utf8) else { return close(.unexpectedReply, into: &actions) }
         guard message.payload.count <= settings.maximumMessage else {
-            let reason = "a message is over \(settings.maximumMessage) bytes"
-            return end(StoreError(code: .redisReplyTooLarge, message: reason), into: &actions)
+            let reason = "message larger than \(settings.maximumMessage) bytes"
+            return close(StoreError(code: .redisReplyTooLarge, message: reason), into: &actions)
         }
         actions.append(.message(message.payload))
     }
 
-    private mutating func settleHeartbeat(_ reply: RedisReply, into actions: inout [Action]) {
+    private mutating func completeHeartbeat(_ reply: RedisReply, into actions: inout [Action]) {
         switch reply {
-        case .error("NOAUTH"): end(RedisFailure.refused("NOAUTH"), into: &actions)
-        // Any other answer is a sign of life. Who listens is answered in the form of a message.
+        case .error("NOAUTH"): close(RedisErrorReply.storeError("NOAUTH"), into: &actions)
+        // Any other reply proves that the connection is alive. A subscribed connection gets the reply as a message.
         case .error: break
         case .array where settings.channel != nil, .status where settings.channel == nil: break
-        default: end(.unexpectedReply, into: &actions)
+        default: close(.unexpectedReply, into: &actions)
         }
     }
 
-    private mutating func settle(
+    private mutating func complete(
         _ ticket: Ticket, _ reply: RedisReply, _ expectation: RedisExpectation, latency: Duration,
         into actions: inout [Action]
     ) {
-        if case .error(let kind) = reply, let outage = RedisFailure.outage(kind) {
+        if case .error(let kind) = reply, let outage = RedisErrorReply.outage(kind) {
             actions.append(.failed(ticket, outage))
             switch kind {
-            // The handshake of the next connection finds out what is wrong.
-            case "NOAUTH": end(outage, into: &actions)
-            // Another server may be the master now, behind the same name.
-            case "READONLY": leave(outage)
+            // The handshake of the next connection determines the cause.
+            case "NOAUTH": close(outage, into: &actions)
+            // After a failover the same name may resolve to another master.
+            case "READONLY": drain(outage)
             default: break
             }
             return
         }
         guard expectation.allows(reply) else {
             actions.append(.failed(ticket, .unexpectedReply))
-            return end(.unexpectedReply, into: &actions)
+            return close(.unexpectedReply, into: &actions)
         }
         actions.append(.reply(ticket, reply, latency: latency))
     }
 
-    private mutating func settleHandshake(_ purpose: Purpose, _ reply: RedisReply, into actions: inout [Action]) {
+    private mutating func completeHandshakeStep(_ purpose: Purpose, _ reply: RedisReply, into actions: inout [Action]) {
         switch (purpose, reply) {
         case (_, .error("MAXCLIENTS")), (_, .error("DENIED")):
-            // Said before anything was asked, whatever the first step was.
+            // Sent when the connection was accepted, before the first step.
             guard case .error(let kind) = reply else { return }
-            return end(RedisFailure.refused(kind), into: &actions)
-        case (.introduce, _): break
+            return close(RedisErrorReply.storeError(kind), into: &actions)
+        case (.setName, _): break
         case (.subscribe, .array(let parts)) where parts.first == .bytes(Array("subscribe".utf8)): break
-        case (.authenticate, .status("OK")), (.select, .status("OK")), (.greet, .status("PONG")): break
-        // A user that may not ask for a PONG is let in all the same.
-        case (.greet, .error("NOPERM")): break
+        case (.authenticate, .status("OK")), (.select, .status("OK")), (.ping, .status("PONG")): break
+        // A user without permission for PING is still authenticated.
+        case (.ping, .error("NOPERM")): break
         case (.authenticate, .error("ERR")), (.authenticate, .error("WRONGPASS")):
             let isWrong = reply == .error(kind: "WRONGPASS")
-            refuse(isWrong ? RedisFailure.refused("WRONGPASS") : .authenticationRefused)
-        case (.select, .error("ERR")): refuse(.databaseRefused)
-        case (_, .error(let kind)): refuse(RedisFailure.refused(kind))
-        default: return end(.unexpectedReply, into: &actions)
+            fail(isWrong ? RedisErrorReply.storeError("WRONGPASS") : .authenticationRefused)
+        case (.select, .error("ERR")): fail(.databaseRefused)
+        case (_, .error(let kind)): fail(RedisErrorReply.storeError(kind))
+        default: return close(.unexpectedReply, into: &actions)
         }
         switch purpose {
-        case .greet where settings.channel == nil, .subscribe: break
+        case .ping where settings.channel == nil, .subscribe: break
         default: return
         }
-        if let refusal { return end(refusal, into: &actions) }
+        if let failure { return close(failure, into: &actions) }
         phase = .ready
         actions.append(.ready)
     }
 
-    private mutating func refuse(_ error: StoreError) {
-        if refusal == nil { refusal = error }
+    private mutating func fail(_ error: StoreError) {
+        if failure == nil { failure = error }
     }
 
-    private mutating func leave(_ reason: StoreError) {
+    private mutating func drain(_ reason: StoreError) {
         guard phase == .ready else { return }
-        phase = .leaving
-        refusal = reason
+        phase = .draining
+        failure = reason
     }
 
-    private mutating func end(_ error: StoreError, into actions: inout [Action]) {
+    private mutating func close(_ error: StoreError, into actions: inout [Action]) {
         guard phase != .closed else { return }
-        // What the server has said tells more than that it then hung up.
-        let reason = refusal ?? error
+        // An error reply is more specific than the close that follows it.
+        let reason = failure ?? error
         phase = .closed
         while let next = waiting.popFirst() {
             if case .command(let ticket, _) = next.purpose { actions.append(.failed(ticket, .connectionLost)) }
@@ -277,15 +275,15 @@ package struct RedisConnectionState: ~Copyable {
 }
 
 extension StoreError {
-    static let notConnected = StoreError(code: .redisNotConnected, message: "there is no connection to Redis")
-    static let overloaded = StoreError(code: .redisOverloaded, message: "too many commands wait for Redis")
-    static let stopped = StoreError(code: .redisStopped, message: "the Redis client has stopped")
-    static let timeout = StoreError(code: .redisTimeout, message: "Redis did not answer in time")
-    static let connectTimeout = StoreError(code: .redisConnectTimeout, message: "Redis did not let us in in time")
-    static let connectionLost = StoreError(code: .redisConnectionLost, message: "the connection to Redis was lost")
+    static let notConnected = StoreError(code: .redisNotConnected, message: "not connected to Redis")
+    static let overloaded = StoreError(code: .redisOverloaded, message: "too many Redis commands in flight")
+    static let stopped = StoreError(code: .redisStopped, message: "Redis client stopped")
+    static let timeout = StoreError(code: .redisTimeout, message: "Redis command timed out")
+    static let connectTimeout = StoreError(code: .redisConnectTimeout, message: "Redis connection timed out")
+    static let connectionLost = StoreError(code: .redisConnectionLost, message: "Redis connection lost")
     static let unexpectedReply = StoreError(
-        code: .redisReplyUnexpected, message: "Redis answered what the command cannot have as an answer")
+        code: .redisReplyUnexpected, message: "unexpected type of reply")
     static let authenticationRefused = StoreError(
-        code: .redisAuthRefused, message: "Redis refuses to be authenticated to (is a password configured there?)")
-    static let databaseRefused = StoreError(code: .redisDatabaseRefused, message: "Redis has no such database")
+        code: .redisAuthRefused, message: "Redis rejected AUTH (does the server have a password?)")
+    static let databaseRefused = StoreError(code: .redisDatabaseRefused, message: "Redis rejected the database number")
 }

@@ -1,24 +1,24 @@
-/// What Redis answered to one command.
+/// The reply to one command.
 package enum RedisReply: Sendable, Equatable {
-    /// There is no such value.
+    /// A null reply.
     case nothing
     case integer(Int64)
     case bytes([UInt8])
     case status(String)
-    /// Redis refused the command for a reason that concerns the command alone; the kind, such as `WRONGTYPE`.
+    /// An error that concerns the command alone, by its kind, such as `WRONGTYPE`.
     case error(kind: String)
-    /// Elements may be arrays themselves, and `nothing`.
+    /// Elements may be nested arrays or `nothing`.
     case array([RedisReply])
 }
 
-/// Which replies a command can have; any other means that the connection can no longer be trusted.
+/// The valid replies of a command; any other closes the connection, because replies may be out of step.
 package enum RedisExpectation: Sendable {
     case anything
-    /// A value or nothing.
+    /// A value or null.
     case value
     /// `OK`.
     case acknowledgement
-    /// `OK`, or nothing because a condition did not hold.
+    /// `OK`, or null because a condition did not hold.
     case acknowledgementOrNothing
     case integer
     case array

@@ -1,13 +1,13 @@
 package import MartletCore
 private import MartletCrypto
 
-/// A Lua script, which Redis knows by the SHA-1 of its text.
+/// A Lua script, which Redis caches by the SHA-1 of its text.
 package struct RedisScript: Sendable {
     let source: [UInt8]
-    /// In lower-case hexadecimal digits.
+    /// The SHA-1 in lowercase hexadecimal.
     let digest: [UInt8]
 
-    /// Takes the text; meant to be done once and kept.
+    /// Creates a script from its text and hashes it; reuse the value.
     package init(_ source: String) {
         self.source = Array(source.utf8)
         digest = SHA1.digest(self.source).flatMap { [RedisScript.digit($0 >> 4), RedisScript.digit($0 & 15)] }
@@ -17,13 +17,14 @@ package struct RedisScript: Sendable {
 }
 
 extension RedisClient {
-    /// Runs a script on the server: all of it or, where an error is thrown before the first write, nothing.
+    /// Runs a script atomically; an error before its first write leaves the data unchanged.
     ///
-    /// It goes by its digest. A server that does not know it has done nothing and gets the text, once, as a command
-    /// with a deadline of its own.
-    /// - Parameter expectation: which replies make sense; another one costs the connection.
-    /// - Returns: never `.error`: whatever goes wrong in a script is an outage to its caller.
-    /// - Throws: a `redis.`, `io.` or `tls.` code; after `redis.timeout` and `redis.connection_lost` it may have run.
+    /// The script is sent by digest with EVALSHA. If the server does not have it cached, it is sent once with EVAL, as
+    /// a command with its own deadline.
+    /// - Parameter expectation: the valid types of reply; any other closes the connection.
+    /// - Returns: the reply, never `.error`: an error in a script is thrown.
+    /// - Throws: a `redis.`, `io.` or `tls.` code; after `redis.timeout` and `redis.connection_lost` the script may
+    ///   have run.
     package func run(
         _ script: RedisScript, keys: [[UInt8]], arguments: [[UInt8]], expecting expectation: RedisExpectation
     ) async throws(StoreError) -> RedisReply {
@@ -32,7 +33,7 @@ extension RedisClient {
         if case .error("NOSCRIPT") = reply {
             reply = try await command([Array("EVAL".utf8), script.source] + rest, expecting: expectation)
         }
-        if case .error(let kind) = reply { throw RedisFailure.refused(kind) }
+        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
         return reply
     }
 }

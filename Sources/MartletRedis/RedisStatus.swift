@@ -1,38 +1,38 @@
 package import MartletCore
 private import Synchronization
 
-/// How the connection to Redis stands: for readiness and metrics.
+/// The status of the connection to Redis, for readiness and metrics.
 package struct RedisStatus: Sendable {
-    /// Where the connection is in its life.
+    /// The state of the connection.
     package enum State: String, Sendable {
-        /// The first connection is being made.
+        /// The first attempt is in progress.
         case connecting
         case connected
-        /// The last attempt failed; another one follows.
+        /// The last attempt failed; another one follows after a delay.
         case down
         case stopped
     }
 
     package var state = State.connecting
-    /// Since when.
+    /// The time of the last change of state.
     package var since: MonotonicTime
-    /// Connections made after the first one.
+    /// The number of reconnections.
     package var reconnects = 0
-    /// Commands of callers, whatever came of them.
+    /// The number of commands, successful or not.
     package var commands = 0
-    /// Commands that failed, by code.
+    /// The number of failed commands, by error code.
     package var failures: [ErrorCode: Int] = [:]
-    /// From writing the last answered command to its reply.
+    /// The latency of the last reply.
     package var lastLatency: Duration?
-    /// Why the connection is down, or was last.
+    /// The error of the current or last outage.
     package var lastError: StoreError?
 
-    /// The status of a connection that is being made for the first time.
+    /// The status of a new connection.
     package init(since: MonotonicTime) { self.since = since }
 }
 
-/// What the client's callers and its loop both see and count.
-final class RedisBoard: Sendable {
+/// Records the status and the counters of a connection for its callers and its event loop.
+final class RedisStatusRecorder: Sendable {
     private struct Content {
         var status: RedisStatus
         var inFlight = 0
@@ -49,28 +49,28 @@ final class RedisBoard: Sendable {
 
     var status: RedisStatus { content.withLock { $0.status } }
 
-    /// Counts a command in; every one that is let in is counted out again.
-    /// - Throws: at once while there is no connection, or when too many wait already.
-    func admit() throws(StoreError) {
-        let refusal: StoreError? = content.withLock { content in
+    /// Counts a command; each one that is accepted must be ended with `finishCommand`.
+    /// - Throws: if there is no connection, or if too many commands are in flight.
+    func beginCommand() throws(StoreError) {
+        let rejection: StoreError? = content.withLock { content in
             content.status.commands += 1
-            let refusal: StoreError? =
+            let rejection: StoreError? =
                 switch content.status.state {
                 case .connected: content.inFlight < maximumInFlight ? nil : .overloaded
                 case .stopped: .stopped
-                case .connecting, .down: content.status.lastError.map(RedisBoard.down) ?? .notConnected
+                case .connecting, .down: content.status.lastError.map(RedisStatusRecorder.down) ?? .notConnected
                 }
-            if let refusal {
-                content.status.failures[refusal.code, default: 0] += 1
+            if let rejection {
+                content.status.failures[rejection.code, default: 0] += 1
             } else {
                 content.inFlight += 1
             }
-            return refusal
+            return rejection
         }
-        if let refusal { throw refusal }
+        if let rejection { throw rejection }
     }
 
-    func leave(_ failure: StoreError?, latency: Duration?) {
+    func finishCommand(_ failure: StoreError?, latency: Duration?) {
         content.withLock { content in
             content.inFlight -= 1
             if let failure { content.status.failures[failure.code, default: 0] += 1 }
@@ -88,15 +88,15 @@ final class RedisBoard: Sendable {
         }
     }
 
-    /// - Returns: whether this is news: another state or another reason.
+    /// - Returns: whether the state or the error code has changed.
     func down(_ error: StoreError, at now: MonotonicTime) -> Bool {
         content.withLock { content in
             guard content.status.state != .stopped else { return false }
-            let isNews = content.status.state != .down || content.status.lastError?.code != error.code
+            let hasChanged = content.status.state != .down || content.status.lastError?.code != error.code
             if content.status.state != .down { content.status.since = now }
             content.status.state = .down
             content.status.lastError = error
-            return isNews
+            return hasChanged
         }
     }
 
@@ -108,8 +108,8 @@ final class RedisBoard: Sendable {
         }
     }
 
-    /// The refusal of a command keeps the reason of the outage.
+    /// The error of a command includes the reason of the outage.
     private static func down(_ reason: StoreError) -> StoreError {
-        StoreError(code: .redisNotConnected, message: "there is no connection to Redis: \(reason.message)")
+        StoreError(code: .redisNotConnected, message: "not connected to Redis: \(reason.message)")
     }
 }

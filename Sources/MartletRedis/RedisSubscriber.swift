@@ -1,49 +1,48 @@
 package import MartletCore
 package import MartletIO
 
-/// A connection of its own that listens to one channel, and is made anew whenever it ends.
+/// A subscription to one channel on its own connection, with automatic reconnection.
 ///
-/// Redis keeps no message for who is away. What was published before a subscription stood is lost to this listener;
-/// `onGap` says so, each time.
+/// Redis does not buffer messages for disconnected subscribers: messages published in the meantime are lost. `onGap` is
+/// called whenever that may have happened.
 package final class RedisSubscriber: Sendable {
-    private let owner: RedisLinkOwner
+    private let owner: RedisConnectionOwner
 
-    /// Makes a subscriber; nothing is sent before `start()`.
+    /// Creates a subscriber, which connects after `start()`.
     ///
-    /// Both callbacks run on the loop and must not block. `onGap` is called whenever a subscription has come about, the
-    /// first one too, and before the messages that follow it.
+    /// Both callbacks run on the event loop and must not block. `onGap` is called after every subscription, including
+    /// the first, and before its messages.
     /// - Parameters:
-    ///   - channel: the channel's whole name; a longer message than 16 KiB on it costs the connection.
-    ///   - onMessage: gets what was published.
-    ///   - onGap: is told that messages may have been missed.
-    /// - Throws: a `tls.` code when the CA file of the URL cannot be used.
+    ///   - channel: the full name of the channel; a message larger than 16 KiB closes the connection.
+    ///   - onMessage: receives the payload of each message.
+    ///   - onGap: called when messages may have been missed.
+    /// - Throws: a `tls.` code if the CA file of the URL is unusable.
     package init(
-        _ url: RedisURL, options: RedisOptions = .listening, channel: String, loop: EventLoop, resolver: Resolver,
+        _ url: RedisURL, options: RedisOptions = .listening, channel: String, loop: ServiceLoop, resolver: Resolver,
         clock: Clock, logger: Logger, onMessage: @escaping @Sendable ([UInt8]) -> Void,
         onGap: @escaping @Sendable () -> Void
     ) throws(StoreError) {
-        let listener = RedisLinkConfiguration.Listener(channel: channel, onMessage: onMessage, onGap: onGap)
-        owner = try RedisLinkOwner(
+        let listener = RedisConnectionConfiguration.Listener(channel: channel, onMessage: onMessage, onGap: onGap)
+        owner = try RedisConnectionOwner(
             url, options: options, listener: listener, loop: loop, resolver: resolver, clock: clock, logger: logger)
     }
 
-    /// How it stands; `connected` means that the subscription stands too.
-    package var status: RedisStatus { owner.board.status }
+    /// The status of the connection; `connected` means subscribed.
+    package var status: RedisStatus { owner.recorder.status }
 
-    /// Starts to connect, and to reconnect for ever.
+    /// Starts connecting, and reconnects until `shutdown()`.
     package func start() { owner.start() }
 
-    /// Ends the connection; a message that is being handed over may still come.
-    ///
-    /// Does not wait.
+    /// Closes the connection without waiting; a message being delivered may still arrive.
     package func shutdown() { owner.shutdown() }
 
-    /// Waits until the subscription stands, at most until the attempt under way has failed.
-    package func settle() async throws(StoreError) { try await owner.settle() }
+    /// Waits until subscribed.
+    /// - Throws: the error of the current connection attempt if it fails.
+    package func waitUntilConnected() async throws(StoreError) { try await owner.waitUntilConnected() }
 }
 
 extension RedisOptions {
-    /// For a connection that is silent for long: a dead one is noticed within 2 s.
+    /// Options for a mostly idle connection; a dead one is detected within 2 s.
     package static var listening: RedisOptions {
         var options = RedisOptions()
         options.heartbeatInterval = .seconds(1)

@@ -1,18 +1,17 @@
 package import MartletCore
 package import MartletTLS
 
-/// The files that a `rediss://` URL names.
+/// The TLS files of a `rediss://` URL.
 extension RedisURL.Security {
-    /// Replaces every file's name.
+    /// Replaces every file name by its resolved path.
     package mutating func resolveFiles(_ resolve: (String) -> String) {
         caFile = caFile.map(resolve)
         certificateFile = certificateFile.map(resolve)
         keyFile = keyFile.map(resolve)
     }
 
-    /// Reads the files.
-    ///
-    /// - Throws: a `tls.…` code, of a file that cannot be used.
+    /// Reads the files and creates a TLS context.
+    /// - Throws: a `tls.` code if a file is unusable.
     package func makeContext() throws(StoreError) -> TLSClientContext {
         var options = TLSClientOptions(trust: caFile.map { .file($0) } ?? .system)
         if let certificateFile, let keyFile {

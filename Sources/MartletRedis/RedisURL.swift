@@ -1,23 +1,22 @@
 package import MartletCore
 
-/// Where a Redis server is and how to be let in, as `store.url` says it.
+/// The address and credentials of a Redis server: `store.url`.
 ///
-/// `redis://[[user]:password@]host[:port][/db]`, `rediss://…[?ca_file=…][&cert_file=…&key_file=…]`, `redis+unix://[[user]:password@]/path[?db=N]`.
+/// `redis://[[user]:password@]host[:port][/db]`, `rediss://…[?ca_file=…][&cert_file=…&key_file=…]`,
+/// `redis+unix://[[user]:password@]/path[?db=N]`.
 package struct RedisURL: Sendable {
-    /// Where Redis is.
+    /// The address of the server.
     package enum Address: Sendable, Equatable {
-        /// A name or an address literal without brackets.
+        /// A host name, or an address literal without brackets.
         case tcp(host: String, port: UInt16)
         case unix(path: String)
     }
 
-    /// How the server's certificate is checked.
+    /// TLS settings of the connection.
     package struct Security: Sendable, Equatable {
-        /// The trusted authorities; `nil` is the system's.
-        ///
-        /// As written: a relative path is the caller's to resolve.
+        /// The trusted certificate authorities; `nil` for the system's. Relative paths are not resolved.
         package var caFile: String?
-        /// Our own certificate and its key, for servers that ask for one; both or neither.
+        /// The client certificate and its key; both or neither.
         package var certificateFile: String?
         package var keyFile: String?
     }
@@ -26,11 +25,11 @@ package struct RedisURL: Sendable {
     package var user: String?
     package var password: Secret?
     package var database = 0
-    /// `nil` is clear text.
+    /// `nil` for plaintext.
     package var security: Security?
 
-    /// Reads a URL.
-    /// - Throws: a `redis.url_…` code; the message never holds the password.
+    /// Parses a URL.
+    /// - Throws: a `redis.url_…` code; the message never contains the password.
     package init(_ text: String) throws(RedisURLError) {
         guard let colon = text.utf8.firstIndex(of: 0x3A) else { throw .unknownScheme }
         let rest = text[text.utf8.index(after: colon)...]
@@ -78,7 +77,7 @@ package struct RedisURL: Sendable {
 }
 
 extension RedisURL: CustomStringConvertible {
-    /// The address alone, for logs.
+    /// The URL without credentials, for logs.
     package var description: String {
         switch address {
         case .tcp(let host, let port):
@@ -89,40 +88,38 @@ extension RedisURL: CustomStringConvertible {
     }
 }
 
-/// Why a store's URL is not usable.
-package struct RedisURLError: Error, Sendable, Equatable, CustomStringConvertible {
+/// The error of an invalid store URL.
+package struct RedisURLError: CodedError, Equatable {
     package let code: ErrorCode
     package let message: String
 
-    package var description: String { "\(message) [\(code)]" }
-
     static let unknownScheme = RedisURLError(
         code: "redis.url_scheme_unknown",
-        message: "the store's URL starts with none of memory:, redis://, rediss://, redis+unix://")
+        message: "store URL must start with memory:, redis://, rediss:// or redis+unix://")
     static let unsupportedScheme = RedisURLError(
         code: "redis.url_scheme_unsupported", message: "redis+sentinel:// and redis+cluster:// are not supported yet")
     static let malformed = RedisURLError(
         code: "redis.url_malformed",
-        message: "the store's URL needs '//' after the scheme, and no '#', space or control")
-    static let missingHost = RedisURLError(code: "redis.url_host_missing", message: "the store's URL names no host")
-    static let badHost = RedisURLError(code: "redis.url_host_invalid", message: "the store's host is malformed")
+        message: "store URL needs '//' after the scheme, and no '#', space or control character")
+    static let missingHost = RedisURLError(code: "redis.url_host_missing", message: "store URL has no host")
+    static let badHost = RedisURLError(code: "redis.url_host_invalid", message: "store URL has an invalid host")
     static let hostInUnix = RedisURLError(
-        code: "redis.url_host_invalid", message: "redis+unix:// takes a path, as in redis+unix:///run/redis.sock")
+        code: "redis.url_host_invalid", message: "redis+unix:// needs a path, as in redis+unix:///run/redis.sock")
     static let badPort = RedisURLError(
-        code: "redis.url_port_invalid", message: "the store's port is not a number from 1 to 65535")
+        code: "redis.url_port_invalid", message: "store URL port is not a number from 1 to 65535")
     static let badDatabase = RedisURLError(
-        code: "redis.url_database_invalid", message: "the store's database is not a number from 0 to 65535")
+        code: "redis.url_database_invalid", message: "store URL database is not a number from 0 to 65535")
     static let badEscape = RedisURLError(
         code: "redis.url_escape_invalid",
-        message: "the store's URL has a '%' without two hexadecimal digits, or not UTF-8")
+        message: "store URL has an invalid percent-encoding, or is not UTF-8")
     static let badPath = RedisURLError(
-        code: "redis.url_path_invalid", message: "a path in the store's URL is empty or too long")
+        code: "redis.url_path_invalid", message: "store URL has an empty or too long path")
     static let unknownQuery = RedisURLError(
         code: "redis.url_option_unknown",
-        message: "the store's URL has an option twice or one its scheme does not have "
+        message: "store URL has a duplicate option or one that its scheme does not support "
             + "(rediss: ca_file, cert_file, key_file; redis+unix: db)")
     static let halfCertificate = RedisURLError(
-        code: "redis.url_certificate_incomplete", message: "the store's URL needs cert_file and key_file together")
+        code: "redis.url_certificate_incomplete", message: "store URL needs both cert_file and key_file")
     static let missingPassword = RedisURLError(
-        code: "redis.url_password_missing", message: "the store's URL names a user without a password")
+        code: "redis.url_password_missing", message: "store URL has a user without a password")
 }

@@ -1,6 +1,6 @@
 internal import MartletCore
 
-/// A URL behind its scheme, cut at its separators and not decoded yet.
+/// The part of a URL after its scheme, split at its separators and not yet decoded.
 struct RedisURLParts {
     var userInfo: Substring?
     var host: Substring
@@ -13,11 +13,11 @@ struct RedisURLParts {
             throw .malformed
         }
         var rest = text.dropFirst(2)
-        if let mark = rest.utf8.firstIndex(of: 0x3F) {
-            queryText = rest[rest.utf8.index(after: mark)...]
-            rest = rest[..<mark]
+        if let separator = rest.utf8.firstIndex(of: 0x3F) {
+            queryText = rest[rest.utf8.index(after: separator)...]
+            rest = rest[..<separator]
         }
-        // The last '@' of the authority: a password may hold one.
+        // The last '@' of the authority, because a password may contain one.
         let slash = rest.utf8.firstIndex(of: 0x2F) ?? rest.endIndex
         path = rest[slash...]
         host = rest[..<slash]

@@ -1,10 +1,10 @@
-/// How a route's `strip_prefix` changes a path on its way to the upstream.
+/// The change of a path by a route's `strip_prefix`.
 package struct PathRewrite: Sendable, Equatable {
-    /// How many bytes go from the front.
+    /// The number of leading bytes to remove.
     package let strippedBytes: Int
-    /// Whether nothing is left, so that the path becomes `/`.
+    /// Whether the result is empty, so that the path becomes `/`.
     package let becomesRoot: Bool
 
-    /// The path stays as it is.
+    /// The path is unchanged.
     static let unchanged = PathRewrite(strippedBytes: 0, becomesRoot: false)
 }

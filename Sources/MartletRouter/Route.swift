@@ -1,53 +1,53 @@
 package import MartletConfig
 package import MartletHTTP
 
-/// One compiled route: what it takes, whom it lets in, what it sends on and where to.
+/// A compiled route: its pattern, authorization, headers and upstream.
 package struct Route: Sendable {
-    /// Whether a caller must prove who they are.
+    /// Whether callers must authenticate.
     package enum Mode: Sendable {
-        /// Credentials are neither asked for nor looked at.
+        /// Credentials are ignored.
         case none
-        /// No principal, no entry.
+        /// A valid credential is required.
         case required
-        /// A good credential makes a principal, none is fine, a bad one is still refused.
+        /// Requests without a credential are accepted; an invalid credential is still rejected.
         case optional
     }
 
-    /// Its place in the table, which is file order.
+    /// Its index in the table, in file order.
     package let index: Int
     package let name: String
-    /// Its upstream's place among the configured ones; −1 for a mount.
+    /// The index of its upstream in the configuration; −1 for a mount.
     package let upstream: Int
-    /// The place, among the mounts, of what answers in this process; −1 where an upstream does.
+    /// The index of the mount that handles it in this process; −1 for an upstream.
     package let mount: Int
     package let mode: Mode
-    /// The places, among the configured providers, of those that may vouch here; empty for `auth: none`.
+    /// The indices of its accepted providers in the configuration; empty for `auth: none`.
     package let providers: [Int]
-    /// What a caller may present.
+    /// The accepted kinds of credentials.
     package let credentials: CredentialKinds
-    /// The most bytes that a request's body may have; `nil` is unlimited.
+    /// The maximum bytes of a request body; `nil` is unlimited.
     package let bodyLimit: Int?
-    /// The same for gRPC, whose calls may be streams without an end: only a limit of the route's own.
+    /// The same for gRPC, whose calls may be endless streams: only a limit that the route itself sets.
     package let streamLimit: Int?
-    /// Whether the upstream sees the client's credential.
+    /// Whether the client's credential is forwarded to the upstream.
     package let forwardsCredentials: Bool
     /// The names of `headers.remove`.
     package let removeNames: FieldNameSet
-    /// What a request may upgrade to, and what becomes of long exchanges when their credential ends.
+    /// The allowed upgrades, and what happens to long exchanges when their credential expires.
     package let upgrade: UpgradeConfiguration
     package let policy: Policy
-    /// The place of its header templates in ``RouteTable/injections``; routes that write the same headers share one.
+    /// The index of its headers in ``RouteTable/injections``; routes with equal headers share one.
     package let injection: Int
     let pattern: RoutePattern
-    /// Normalised, without a final slash; empty where nothing is stripped.
+    /// Normalized, without a trailing slash; empty if nothing is stripped.
     let stripPrefix: [UInt8]
 
-    /// Whether ``rewrite(path:)`` does anything.
+    /// Whether ``rewrite(path:)`` can change a path.
     package var stripsPrefix: Bool { !stripPrefix.isEmpty }
 
-    /// What becomes of a path: the prefix goes when its segments are the path's first whole segments, else nothing does.
+    /// Removes the prefix from a path if its segments are the first whole segments of the path.
     ///
-    /// - Parameter path: normalised.
+    /// - Parameter path: normalized.
     package func rewrite(path: Span<UInt8>) -> PathRewrite {
         let prefix = stripPrefix.span
         guard prefix.count > 0, path.count >= prefix.count else { return .unchanged }

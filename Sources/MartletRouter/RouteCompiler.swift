@@ -2,7 +2,7 @@ import MartletConfig
 import MartletCore
 import MartletHTTP
 
-/// Compiles routes one by one and keeps what they share: methods, header templates, reserved names.
+/// Compiles routes one by one, with the data that they share: methods, header templates, reserved names.
 struct RouteCompiler {
     private let upstreams: [String: Int]
     private let providers: [String: Int]
@@ -11,9 +11,9 @@ struct RouteCompiler {
     private var routes: ContiguousArray<Route> = []
     private var injections: ContiguousArray<HeaderInjection> = []
     private var injectionIndices: [HeaderInjection.Key: Int] = [:]
-    /// By their letters; those of the default set belong to the gateway even where every route has a set of its own.
+    /// Stored as letters and digits. Includes the default headers even if no route uses them.
     private var reservedNames: Set<String>
-    /// The letters of the assertion's header; no route may set or remove it.
+    /// The letters and digits of the assertion header, which no route may set or remove.
     private var assertionName: String?
     private var methods = MethodNames()
     private(set) var diagnostics = Diagnostics()
@@ -26,13 +26,13 @@ struct RouteCompiler {
         reservedNames = Set((HeaderInjection.defaultNames + ["X-Auth-Assertion"]).map { ReservedNames.letters(of: $0) })
     }
 
-    /// Keeps a header for the signed assertion.
+    /// Reserves the header of the signed assertion.
     mutating func reserve(_ header: Located<String>) {
         let letters = ReservedNames.letters(of: header.value)
         assertionName = letters
         reservedNames.insert(letters)
-        if let problem = ReservedNames.problem(with: header.value, .set) {
-            diagnostics.error(.configBadHeader, at: header.location, "header '\(header.value)' \(problem)")
+        if let reason = ReservedNames.validationError(of: header.value, .set) {
+            diagnostics.error(.configBadHeader, at: header.location, "header '\(header.value)' \(reason)")
         } else if HeaderInjection.defaultNames.contains(where: { ReservedNames.letters(of: $0) == letters }) {
             diagnostics.error(
                 .configBadHeader, at: header.location, "header '\(header.value)' is one of the default identity headers"
@@ -40,10 +40,10 @@ struct RouteCompiler {
         }
     }
 
-    /// Compiles one route; what is wrong goes to ``diagnostics`` and the route is left out.
+    /// Compiles one route. Errors are recorded in ``diagnostics``, and the route is omitted.
     mutating func add(_ route: RouteConfiguration) {
         let pattern = RoutePattern(hosts: hosts(of: route), path: path(of: route), methods: methodSet(of: route))
-        let (mode, vouching) = authentication(of: route)
+        let (mode, accepted) = authentication(of: route)
         let policy = policy(of: route, mode)
         let injection = injection(of: route)
         let stripPrefix = stripPrefix(of: route)
@@ -56,7 +56,7 @@ struct RouteCompiler {
         routes.append(
             Route(
                 index: routes.count, name: route.name.value, upstream: upstream, mount: -1, mode: mode,
-                providers: vouching, credentials: route.credentials,
+                providers: accepted, credentials: route.credentials,
                 bodyLimit: bodyLimit(of: route), streamLimit: streamLimit(of: route),
                 forwardsCredentials: route.forwardsCredentials,
                 removeNames: FieldNameSet(route.removeHeaders, reservesAuthPrefix: false), upgrade: route.upgrade,
@@ -64,7 +64,7 @@ struct RouteCompiler {
                 pattern: pattern, stripPrefix: stripPrefix))
     }
 
-    /// Puts what the gateway answers itself before the routes.
+    /// Adds a mount; mounts must be added before the routes.
     mutating func add(_ mount: RouteMount, number: Int) {
         do {
             let hosts = try mount.hosts.map { text in try HostPattern(text) }
@@ -82,7 +82,7 @@ struct RouteCompiler {
         }
     }
 
-    /// The table; only when there were no errors.
+    /// Builds the table; call it only if there were no errors.
     func build() -> RouteTable {
         RouteTable(
             routes: routes, injections: injections,
@@ -133,12 +133,13 @@ struct RouteCompiler {
             guard !MethodRegistry.hasInOtherCase(Array(name.utf8).span) else {
                 error(
                     .configBadValue, route,
-                    "has method '\(name)': requests with it are refused; '\(name.uppercased())' is one")
+                    "has method '\(name)': requests with it are rejected (did you mean '\(name.uppercased())'?)")
                 continue
             }
             guard let bit = methods.bit(of: name) else {
                 error(
-                    .configBadValue, route, "brings the methods of all routes to more than \(MethodNames.maximumCount)")
+                    .configBadValue, route,
+                    "exceeds the limit of \(MethodNames.maximumCount) different methods on all routes")
                 continue
             }
             set.formUnion(bit)
@@ -159,7 +160,7 @@ struct RouteCompiler {
         }
     }
 
-    // MARK: Demands
+    // MARK: Authorization
 
     private mutating func authentication(of route: RouteConfiguration) -> (Route.Mode, [Int]) {
         let mode: Route.Mode
@@ -169,26 +170,27 @@ struct RouteCompiler {
         case .required(let listed): (mode, names) = (.required, listed)
         case .optional(let listed): (mode, names) = (.optional, listed)
         }
-        // A route that lists nobody is vouched for by any configured provider.
+        // Without a list, any configured provider is accepted.
         guard !names.isEmpty else { return (mode, providers.values.sorted()) }
-        var places: [Int] = []
+        var indices: [Int] = []
         for name in names {
-            if let place = providers[name] {
-                places.append(place)
+            if let index = providers[name] {
+                indices.append(index)
             } else {
                 diagnostics.error(
                     .configUnknownProvider, at: route.name.location,
                     "route '\(route.name.value)' names provider '\(name)', which is not defined")
             }
         }
-        return (mode, places)
+        return (mode, indices)
     }
 
     private mutating func policy(of route: RouteConfiguration, _ mode: Route.Mode) -> Policy {
         var rules: [Policy.Rule] = []
-        for (place, condition) in route.authorize.enumerated() {
+        for (position, condition) in route.authorize.enumerated() {
             do {
-                let index = route.authorizeIndices.indices.contains(place) ? route.authorizeIndices[place] : place
+                let index =
+                    route.authorizeIndices.indices.contains(position) ? route.authorizeIndices[position] : position
                 rules.append(Policy.Rule(condition: try Condition(condition, depth: 0), index: index))
             } catch {
                 diagnostics.error(
@@ -197,7 +199,7 @@ struct RouteCompiler {
             }
         }
         if mode == .none, !route.authorize.isEmpty || route.maximumAge != nil {
-            error(.configBadValue, route, "has conditions but 'auth: none', so that nobody could meet them")
+            error(.configBadValue, route, "has conditions but 'auth: none', which authenticates no caller")
         }
         return Policy(
             rules: rules, maximumAge: route.maximumAge?.wholeSeconds, maximumAgeIndex: route.maximumAgeIndex)
@@ -226,7 +228,7 @@ struct RouteCompiler {
                 if !seen.insert(ReservedNames.dashed(header.name.value)).inserted {
                     diagnostics.error(
                         .configBadHeader, at: header.name.location,
-                        "header '\(header.name.value)' is set twice: names are the same in any case and with '_' for '-'"
+                        "header '\(header.name.value)' is set twice: names are compared ignoring case, with '_' equal to '-'"
                     )
                 }
             }
@@ -242,27 +244,28 @@ struct RouteCompiler {
         let name = header.name.value
         if ReservedNames.letters(of: name) == assertionName {
             diagnostics.error(
-                .configBadHeader, at: header.name.location, "header '\(name)' is the assertion's and cannot be set")
+                .configBadHeader, at: header.name.location,
+                "header '\(name)' is reserved for the assertion and cannot be set")
         }
-        if let problem = ReservedNames.problem(with: name, .set) {
-            diagnostics.error(.configBadHeader, at: header.name.location, "header '\(name)' \(problem)")
+        if let reason = ReservedNames.validationError(of: name, .set) {
+            diagnostics.error(.configBadHeader, at: header.name.location, "header '\(name)' \(reason)")
         }
-        if let join = header.join, let problem = HeaderEncoder(header.encoding).problem(withSeparator: join) {
-            diagnostics.error(.configBadHeader, at: header.name.location, "join of header '\(name)' \(problem)")
+        if let join = header.join, let reason = HeaderEncoder(header.encoding).validationError(forSeparator: join) {
+            diagnostics.error(.configBadHeader, at: header.name.location, "join of header '\(name)' \(reason)")
         }
         if let fallback = header.fallback,
-            let problem = HeaderTemplate(header, route: "").problem(withDefault: fallback)
+            let reason = HeaderTemplate(header, route: "").validationError(forDefault: fallback)
         {
-            diagnostics.error(.configBadHeader, at: header.name.location, "default of header '\(name)' \(problem)")
+            diagnostics.error(.configBadHeader, at: header.name.location, "default of header '\(name)' \(reason)")
         }
     }
 
     private mutating func check(removed name: String, of route: RouteConfiguration) {
         if ReservedNames.letters(of: name) == assertionName {
-            error(.configBadHeader, route, "removes header '\(name)', which is the assertion's")
+            error(.configBadHeader, route, "removes header '\(name)', which is reserved for the assertion")
         }
-        if let problem = ReservedNames.problem(with: name, .remove) {
-            error(.configBadHeader, route, "removes header '\(name)', which \(problem)")
+        if let reason = ReservedNames.validationError(of: name, .remove) {
+            error(.configBadHeader, route, "removes header '\(name)', which \(reason)")
         }
     }
 

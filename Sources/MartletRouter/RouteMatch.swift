@@ -1,23 +1,23 @@
-/// What the route table says of a request's method, host and path.
+/// The result of matching a request's method, host and path.
 package enum RouteMatch: Sendable, Equatable {
-    /// The first route that takes the request, by its index.
+    /// The index of the first matching route.
     case route(Int)
-    /// Routes take this host and path but not the method; these they take. ``RouteTable/allowValue(_:)`` lists them.
+    /// Routes match the host and path, but allow only these methods; see ``RouteTable/allowValue(_:)``.
     case methodNotAllowed(MethodSet)
-    /// The expression of this route gave up on the path (``MartletCore/ErrorCode/routerMatchLimit``): whether the request
-    /// is the route's cannot be told, so it must be refused.
+    /// The expression of this route exceeded its match limit (``MartletCore/ErrorCode/routerMatchLimit``): it is
+    /// unknown whether the route matches, so the request must be rejected.
     case failed(Int)
-    /// No route takes this host and path.
+    /// No route matches the host and path.
     case none
 }
 
-/// Why a route that comes before the matching one did not take a request; for `martlet explain`.
+/// Why a route before the matching one did not match a request, for `martlet explain`.
 package struct RouteMiss: Sendable, Equatable {
-    /// What a request can fail at, in the order in which it is asked.
+    /// The parts of a pattern, in the order in which they are tested.
     package enum Reason: String, Sendable { case host, path, method }
 
     /// The route's index.
     package let route: Int
-    /// The first of host, path and method that did not fit.
+    /// The first of host, path and method that did not match.
     package let reason: Reason
 }

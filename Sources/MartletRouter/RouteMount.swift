@@ -1,16 +1,16 @@
 package import MartletConfig
 
-/// Paths that the gateway answers itself; they come before every configured route.
+/// Paths that the gateway serves itself; they are matched before every configured route.
 package struct RouteMount: Sendable {
-    /// What logs and metrics call it.
+    /// The name in logs and metrics.
     package let name: String
-    /// As a route's; empty is any host.
+    /// Host patterns as in a route; empty is any host.
     package let hosts: [String]
-    /// As a route's: `/auth/**`.
+    /// A path glob as in a route: `/auth/**`.
     package let path: String
-    /// What to point at where one of these is wrong.
+    /// The position for errors.
     package let location: SourceLocation
-    /// The most bytes that a request's body may have.
+    /// The maximum bytes of a request body.
     package let bodyLimit: Int
 
     package init(name: String, hosts: [String], path: String, location: SourceLocation, bodyLimit: Int) {

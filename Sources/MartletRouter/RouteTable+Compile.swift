@@ -5,13 +5,13 @@ extension RouteTable {
     ///
     /// - Parameters:
     ///   - routes: in file order.
-    ///   - upstreams: the names of the configured upstreams; ``Route/upstream`` is a place in this list.
-    ///   - providers: the names of the configured providers; ``Route/providers`` are places in this list.
-    ///   - paths: how request paths are normalised, which patterns must follow.
-    ///   - limits: what routes inherit.
-    ///   - assertionHeader: the header of the signed assertion, where there is one; it is reserved too.
-    ///   - diagnostics: gets every mistake, at the place in the file.
-    /// - Returns: `nil` if there was an error.
+    ///   - upstreams: the names of the configured upstreams; ``Route/upstream`` is an index of this list.
+    ///   - providers: the names of the configured providers; ``Route/providers`` are indices of this list.
+    ///   - paths: how request paths, and therefore patterns, are normalized.
+    ///   - limits: the defaults of routes.
+    ///   - assertionHeader: the header of the signed assertion, if any; it is reserved.
+    ///   - diagnostics: receives every error with its position.
+    /// - Returns: `nil` if there were errors.
     package static func compile(
         _ routes: [RouteConfiguration], mounts: [RouteMount], upstreams: [String], providers: [String],
         paths: PathOptions, limits: Limits, assertionHeader: Located<String>? = nil, into diagnostics: inout Diagnostics

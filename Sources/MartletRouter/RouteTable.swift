@@ -1,23 +1,23 @@
 package import MartletHTTP
 
-/// The compiled routes of a configuration: immutable, so that every event loop may read it without a lock.
+/// The compiled routes of a configuration: immutable, so that all event loops can read it without a lock.
 ///
-/// Matching: the first route in file order whose hosts, path and methods all fit. A route that lists
-/// `GET` takes `HEAD` too (RFC 9110 §9.3.2: a server that supports one supports the other). Paths must be normalised.
+/// The first route in file order whose hosts, path and methods match wins. A route that lists `GET` also matches `HEAD`
+/// (RFC 9110 §9.3.2: a server that supports one supports the other). Paths must be normalized.
 package final class RouteTable: Sendable {
     package let routes: ContiguousArray<Route>
-    /// The routes of the configuration: those behind the mounts.
+    /// The routes of the configuration, without the mounts.
     package var configured: ContiguousArray<Route>.SubSequence { routes.drop { $0.mount >= 0 } }
     /// The header templates that routes refer to by ``Route/injection``.
     package let injections: ContiguousArray<HeaderInjection>
     /// The names that only the gateway may write: `X-Auth-*` and every name in any route's `headers.set`.
     ///
-    /// A client's field with the letters and digits of one of them is removed on every route, from trailers too.
+    /// A client field with the same letters and digits is removed on every route, also from trailers.
     package let reservedNames: FieldNameSet
     let methods: MethodNames
     let index: RouteIndex
     /// Whether any route names methods.
-    package let judgesMethods: Bool
+    package let restrictsMethods: Bool
 
     init(
         routes: ContiguousArray<Route>, injections: ContiguousArray<HeaderInjection>, reservedNames: FieldNameSet,
@@ -27,7 +27,7 @@ package final class RouteTable: Sendable {
         self.injections = injections
         self.reservedNames = reservedNames
         self.methods = methods
-        judgesMethods = routes.contains { $0.pattern.methods != .any }
+        restrictsMethods = routes.contains { $0.pattern.methods != .any }
         var builder = RouteIndexBuilder()
         for route in routes { builder.add(route.pattern, route: route.index) }
         index = builder.build()
@@ -37,33 +37,34 @@ package final class RouteTable: Sendable {
     ///
     /// - Parameters:
     ///   - method: as sent; compared byte by byte.
-    ///   - authority: the value of `Host` or `:authority`: any case, with or without port and final dot.
-    ///   - path: normalised, without the query.
+    ///   - authority: the value of `Host` or `:authority`, in any case, with or without port and trailing dot.
+    ///   - path: normalized, without the query.
     package func match(method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>) -> RouteMatch {
         var search = RouteIndex.Search(methods.set(of: method))
         index.search(authority: authority, path: path, &search)
         if search.best != .max { return search.failed ? .failed(Int(search.best)) : .route(Int(search.best)) }
-        return refusal(authority, path, &search)
+        return mismatch(authority, path, &search)
     }
 
-    /// What there is to say of a request that no route takes.
+    /// The result for a request that no route matches.
     @inline(never)
-    private func refusal(_ authority: Span<UInt8>, _ path: Span<UInt8>, _ search: inout RouteIndex.Search) -> RouteMatch
-    {
+    private func mismatch(
+        _ authority: Span<UInt8>, _ path: Span<UInt8>, _ search: inout RouteIndex.Search
+    ) -> RouteMatch {
         search.collectsMethods = true
         index.search(authority: authority, path: path, &search)
         return search.allowed.isEmpty ? .none : .methodNotAllowed(search.allowed)
     }
 
-    /// Whether a method is one that a route names, in another letter case: an upstream could take it for that one.
+    /// Whether a method equals one that a route names except for letter case, so that an upstream could confuse them.
     package func hasMethodInOtherCase(_ method: Span<UInt8>) -> Bool { methods.hasInOtherCase(method) }
 
-    /// Whether a route for a host and path, no matter which one takes the request, names methods.
+    /// Whether any route that matches a host and path names methods.
     ///
-    /// An expression that gives up counts as a match.
+    /// An expression that exceeds its match limit counts as a match.
     @inline(never)
-    package func judgesMethods(authority: Span<UInt8>, path: Span<UInt8>) -> Bool {
-        guard judgesMethods else { return false }
+    package func restrictsMethods(authority: Span<UInt8>, path: Span<UInt8>) -> Bool {
+        guard restrictsMethods else { return false }
         var search = RouteIndex.Search(.any)
         search.collectsMethods = true
         index.search(authority: authority, path: path, &search)
@@ -73,15 +74,16 @@ package final class RouteTable: Sendable {
     /// The value of an `Allow` field for a set of methods.
     package func allowValue(_ methods: MethodSet) -> String { self.methods.list(methods) }
 
-    /// Why each route before the matching one (or each of all, when none matches) did not take a request.
+    /// Why each route before the matching one (or every route, if none matches) did not match a request.
     ///
-    /// Asks every route in turn by its own pattern, so it also checks what the index of ``match(method:authority:path:)`` says.
+    /// Tests each route's pattern directly, so that it also verifies the index behind
+    /// ``match(method:authority:path:)``.
     package func misses(method: Span<UInt8>, authority: Span<UInt8>, path: Span<UInt8>) -> [RouteMiss] {
-        let asked = methods.set(of: method)
+        let methodSet = methods.set(of: method)
         var misses: [RouteMiss] = []
         for route in routes {
-            guard let reason = route.pattern.miss(asked, authority: authority, path: path) else { return misses }
-            // What the gateway answers itself is no route of anybody's file.
+            guard let reason = route.pattern.miss(methodSet, authority: authority, path: path) else { return misses }
+            // Mounts are not routes of the configuration.
             if route.mount < 0 { misses.append(RouteMiss(route: route.index, reason: reason)) }
         }
         return misses

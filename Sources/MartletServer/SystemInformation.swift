@@ -1,17 +1,17 @@
 private import CLinux
 
-/// What the machine and the process say about themselves.
-enum SystemInformation {
-    /// Processors that the scheduler lets this process use.
+/// Properties of the machine and the process.
+package enum SystemInformation {
+    /// Processors that this process may be scheduled on.
     static var usableProcessors: Int { Int(martlet_usable_processors()) }
 
-    /// Raises the limit of open descriptors as far as the process may.
+    /// Raises the soft limit of open descriptors to the hard limit.
     ///
-    /// - Returns: how many it may have now.
+    /// - Returns: the new limit.
     static func raiseDescriptorLimit() -> Int { Int(martlet_raise_descriptor_limit()) }
 
     /// The value of an environment variable.
-    static func environment(_ name: String) -> String? {
+    package static func environment(_ name: String) -> String? {
         guard let value = unsafe getenv(name) else { return nil }
         return unsafe String(cString: value)
     }

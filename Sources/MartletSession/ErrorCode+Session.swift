@@ -1,38 +1,38 @@
 package import MartletCore
 
 extension ErrorCode {
-    /// The text is no token of this kind.
+    /// The text is not a token of this kind.
     package static let sessionTokenMalformed: ErrorCode = "session.token_malformed"
-    /// No session is filed under the token: ended, or never there.
+    /// No session exists for the token: it has ended, or never existed.
     package static let sessionUnknown: ErrorCode = "session.unknown"
-    /// The session is there, and the token is none of its own.
+    /// The session exists, but did not issue the token.
     package static let sessionTokenUnknown: ErrorCode = "session.token_unknown"
-    /// An access token that has come to its end.
+    /// The access token has expired.
     package static let sessionTokenExpired: ErrorCode = "session.token_expired"
-    /// A refresh token that was used before; its session has been ended.
+    /// A refresh token was reused after its grace period; its session has been ended.
     package static let sessionTokenReused: ErrorCode = "session.token_reused"
-    /// What the store holds cannot be opened or read: changed by someone, or written by another version.
+    /// The stored record cannot be decrypted or parsed: it was modified, or written by another version.
     package static let sessionRecordUnreadable: ErrorCode = "session.record_unreadable"
-    /// The claims are more than a record may hold.
+    /// The claims exceed the size or depth limit of a record.
     package static let sessionRecordTooLarge: ErrorCode = "session.record_too_large"
-    /// More refreshes than one grace, or more access tokens than one session, may have.
+    /// Too many refreshes in one grace period, or too many live access tokens for one session.
     package static let sessionThrottled: ErrorCode = "session.throttled"
-    /// The store could not be asked.
+    /// The store is unavailable.
     package static let sessionStoreUnavailable: ErrorCode = "session.store_unavailable"
-    /// Too many other tokens of the client's network, or of all, wait to be looked up.
+    /// Too many lookups are waiting, from the client's network or in total.
     package static let sessionLookupsFull: ErrorCode = "session.lookups_full"
-    /// The memory store holds as many sessions as it may.
+    /// The memory store is full.
     package static let sessionStoreFull: ErrorCode = "session.store_full"
-    /// A refresh lost every race that it ran.
+    /// A refresh lost the race against concurrent refreshes on every attempt.
     package static let sessionContended: ErrorCode = "session.contended"
-    /// No random bytes, or no cipher.
+    /// Random bytes or the cipher are unavailable.
     package static let sessionCryptoFailed: ErrorCode = "session.crypto_failed"
 }
 
 extension SessionError {
     static func invalid(_ code: ErrorCode) -> SessionError { SessionError(code, .invalid) }
 
-    /// The store's own trouble.
+    /// Maps a store error.
     static func unavailable(_ error: StoreError) -> SessionError {
         SessionError(
             error.code == .sessionStoreFull ? .sessionStoreFull : .sessionStoreUnavailable, .unavailable, cause: error)

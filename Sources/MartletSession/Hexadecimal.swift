@@ -1,4 +1,4 @@
-/// Lower-case hexadecimal digits as bytes, as keys of the store have them.
+/// Lowercase hexadecimal as ASCII bytes, the format of the store's keys.
 enum Hexadecimal {
     private static let digits = Array("0123456789abcdef".utf8)
 
@@ -12,7 +12,7 @@ enum Hexadecimal {
         return text
     }
 
-    /// The value of at most 16 digits; `nil` for anything else.
+    /// Parses 1 to 16 digits; `nil` for anything else.
     static func value(_ text: ArraySlice<UInt8>) -> UInt64? {
         guard !text.isEmpty, text.count <= 16 else { return nil }
         var value: UInt64 = 0

@@ -1,17 +1,17 @@
 package import MartletCore
 private import Synchronization
 
-/// The sessions of a single instance, `memory:`; they end with the process.
+/// The in-memory session backend of a single instance, `memory:`; its sessions end with the process.
 ///
-/// It is bounded, and evicts nothing early: when it is full of live sessions a login fails as `session.store_full`.
+/// It is bounded and never evicts live sessions: when it is full, a login fails with `session.store_full`.
 package final class MemorySessions: SessionBackend {
     fileprivate struct Content {
         var sessions: [[UInt8]: SessionState] = [:]
-        /// The sessions of each subject, oldest first; may name some that have gone.
+        /// The key hashes of each subject's sessions, oldest first; may include sessions that have ended.
         var subjects: [[UInt8]: [[UInt8]]] = [:]
         var bytes = 0
         var insertionsSinceSweep = 0
-        /// When, by the wall clock in milliseconds.
+        /// Unix time in milliseconds.
         var lastSweep: Int64 = 0
     }
 
@@ -20,132 +20,137 @@ package final class MemorySessions: SessionBackend {
     private let maximumBytes: Int
 
     /// - Parameters:
-    ///   - maximumSessions: how many it holds at most.
-    ///   - maximumBytes: how much they may take together.
+    ///   - maximumSessions: the maximum number of sessions.
+    ///   - maximumBytes: the maximum estimated memory of all sessions, in bytes.
     package init(maximumSessions: Int = 100_000, maximumBytes: Int = 256 * 1024 * 1024) {
         self.maximumSessions = maximumSessions
         self.maximumBytes = maximumBytes
     }
 
-    /// How many sessions it holds, some of which may have ended.
+    /// The number of stored sessions, including ended ones not yet removed.
     package var count: Int { content.withLock { $0.sessions.count } }
 
-    /// Files a session.
-    package func insert(_ session: NewSession, at moment: SessionMoment) async throws(StoreError) -> [UInt64] {
+    /// Inserts a session.
+    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64] {
         let state = SessionState(session)
         let ended: [UInt64]? = content.withLock { content in
-            let live = content.live(session.subject.name, at: moment)
+            let live = content.live(session.subject.name, at: time)
             let surplus = live.prefix(max(live.count &- session.limit &+ 1, 0))
-            guard makeRoom(for: state.cost, insteadOf: surplus, in: &content, at: moment) else { return nil }
+            guard makeRoom(for: state.cost, replacing: surplus, in: &content, at: time) else { return nil }
             let ended = surplus.compactMap { content.remove($0) }
-            content.sessions[session.place.filing] = state
-            content.subjects[session.subject.name, default: []].append(session.place.filing)
+            content.sessions[session.sessionKey.keyHash] = state
+            content.subjects[session.subject.name, default: []].append(session.sessionKey.keyHash)
             content.bytes += state.cost
             return ended
         }
-        guard let ended else { throw StoreError(code: .sessionStoreFull, message: "the memory store is full") }
+        guard let ended else { throw StoreError(code: .sessionStoreFull, message: "memory session store full") }
         return ended
     }
 
-    /// Reads what an access token needs.
-    package func use(
-        _ place: SessionPlace, mark: [UInt8], note: [UInt8], at moment: SessionMoment
-    ) async throws(StoreError) -> AccessReading {
-        content.withLock { $0.sessions[place.filing]?.use(mark: mark, note: note, at: moment) ?? .gone }
+    /// Looks up the session of an access token and updates its last use.
+    package func lookUpAndTouch(
+        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime
+    ) async throws(StoreError) -> AccessLookup {
+        content.withLock { content in
+            content.sessions[sessionKey.keyHash]?
+                .lookUpAndTouch(tokenHash: tokenHash, lastAddress: lastAddress, at: time) ?? .gone
+        }
     }
 
-    /// Reads what a refresh token needs.
+    /// Reads the state that a refresh needs.
     package func read(
-        _ place: SessionPlace, mark: [UInt8], at moment: SessionMoment
-    ) async throws(StoreError) -> RefreshReading? {
-        content.withLock { $0.sessions[place.filing]?.read(mark: mark, at: moment) }
+        _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
+    ) async throws(StoreError) -> RefreshLookup? {
+        content.withLock { $0.sessions[sessionKey.keyHash]?.read(tokenHash: tokenHash, at: time) }
     }
 
-    /// Exchanges the refresh token.
+    /// Rotates the refresh token.
     package func rotate(
-        _ place: SessionPlace, _ rotation: SessionRotation, at moment: SessionMoment
+        _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome {
-        content.withLock { $0.sessions[place.filing]?.rotate(rotation, at: moment) ?? .gone }
+        content.withLock { $0.sessions[sessionKey.keyHash]?.rotate(rotation, at: time) ?? .gone }
     }
 
-    /// Notes a use.
-    package func touch(_ place: SessionPlace, note: [UInt8], at moment: SessionMoment) async throws(StoreError) {
-        content.withLock { $0.sessions[place.filing]?.touch(note: note, at: moment) }
+    /// Updates the last use.
+    package func touch(_ sessionKey: SessionKey, lastAddress: [UInt8], at time: SessionTime) async throws(StoreError) {
+        content.withLock { $0.sessions[sessionKey.keyHash]?.touch(lastAddress: lastAddress, at: time) }
     }
 
     /// Ends one session.
-    package func end(_ place: SessionPlace) async throws(StoreError) -> Bool {
-        content.withLock { $0.remove(place.filing) != nil }
+    package func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool {
+        content.withLock { $0.remove(sessionKey.keyHash) != nil }
     }
 
-    /// The live sessions of a subject.
+    /// Lists the live sessions of a subject.
     package func list(
-        _ subject: SubjectPlace, at moment: SessionMoment
+        _ subject: SubjectKey, at time: SessionTime
     ) async throws(StoreError) -> [ListedSession] {
         content.withLock { content in
-            content.live(subject.name, at: moment).suffix(ListedSession.maximumCount).reversed().compactMap { filing in
-                content.sessions[filing].map {
+            content.live(subject.name, at: time).suffix(ListedSession.maximumCount).reversed().compactMap { keyHash in
+                content.sessions[keyHash].map {
                     ListedSession(
-                        filing: filing, listing: $0.listing, ends: $0.ends, lastSeen: $0.lastSeen, note: $0.note)
+                        keyHash: keyHash, listing: $0.listing, ends: $0.ends, lastSeen: $0.lastSeen,
+                        lastAddress: $0.lastAddress)
                 }
             }
         }
     }
 
-    /// Ends some of a subject's sessions.
+    /// Ends the selected sessions of a subject.
     package func end(
-        _ selection: SessionSelection, of subject: SubjectPlace, at moment: SessionMoment
+        _ selection: SessionSelection, of subject: SubjectKey, at time: SessionTime
     ) async throws(StoreError) -> [UInt64] {
         content.withLock { content in
-            content.live(subject.name, at: moment).compactMap { filing in
-                guard let state = content.sessions[filing],
-                    selection.contains(filing: filing, providerMark: state.providerMark)
+            content.live(subject.name, at: time).compactMap { keyHash in
+                guard let state = content.sessions[keyHash],
+                    selection.contains(keyHash: keyHash, providerHash: state.providerHash)
                 else { return nil }
-                return content.remove(filing)
+                return content.remove(keyHash)
             }
         }
     }
 
-    /// Looks for what has ended now and then, and when there is no room.
+    /// Sweeps ended sessions periodically and when the store is full.
+    /// - Returns: whether the new session fits.
     private func makeRoom(
-        for cost: Int, insteadOf surplus: ArraySlice<[UInt8]>, in content: inout Content, at moment: SessionMoment
+        for cost: Int, replacing surplus: ArraySlice<[UInt8]>, in content: inout Content, at time: SessionTime
     ) -> Bool {
         let freed = surplus.reduce(0) { $0 + (content.sessions[$1]?.cost ?? 0) }
         func hasRoom(_ content: borrowing Content) -> Bool {
             content.sessions.count - surplus.count < maximumSessions && content.bytes &+ cost &- freed <= maximumBytes
         }
         content.insertionsSinceSweep += 1
-        // Where all are live a sweep frees nothing: a flood of logins must not buy one each.
+        // When all sessions are live a sweep frees nothing, so a full store sweeps at most once per second.
         let isDue =
             hasRoom(content)
             ? content.insertionsSinceSweep > max(4096, content.sessions.count / 2)
-            : !(0..<1000).contains(moment.now &- content.lastSweep)
+            : !(0..<1000).contains(time.now &- content.lastSweep)
         if isDue {
             content.insertionsSinceSweep = 0
-            content.lastSweep = moment.now
-            for (filing, state) in content.sessions where !state.isLive(at: moment) { content.remove(filing) }
+            content.lastSweep = time.now
+            for (keyHash, state) in content.sessions where !state.isLive(at: time) { content.remove(keyHash) }
         }
         return hasRoom(content)
     }
 }
 
 extension MemorySessions.Content {
-    /// The filings of a subject's live sessions, oldest first; drops those that have ended.
-    fileprivate mutating func live(_ subject: [UInt8], at moment: SessionMoment) -> [[UInt8]] {
-        guard let filings = subjects[subject] else { return [] }
+    /// The key hashes of a subject's live sessions, oldest first; removes those that have ended.
+    fileprivate mutating func live(_ subject: [UInt8], at time: SessionTime) -> [[UInt8]] {
+        guard let keyHashes = subjects[subject] else { return [] }
         var live: [[UInt8]] = []
-        for filing in filings {
-            if sessions[filing]?.isLive(at: moment) == true { live.append(filing) } else { remove(filing) }
+        for keyHash in keyHashes {
+            if sessions[keyHash]?.isLive(at: time) == true { live.append(keyHash) } else { remove(keyHash) }
         }
         return live
     }
 
     @discardableResult
-    fileprivate mutating func remove(_ filing: [UInt8]) -> UInt64? {
-        guard let state = sessions.removeValue(forKey: filing) else { return nil }
+    fileprivate mutating func remove(_ keyHash: [UInt8]) -> UInt64? {
+        guard let state = sessions.removeValue(forKey: keyHash) else { return nil }
         bytes -= state.cost
-        subjects[state.subject]?.removeAll { $0 == filing }
+        subjects[state.subject]?.removeAll { $0 == keyHash }
         if subjects[state.subject]?.isEmpty == true { subjects[state.subject] = nil }
-        return state.number
+        return state.revocationID
     }
 }

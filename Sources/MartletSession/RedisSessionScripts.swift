@@ -1,37 +1,38 @@
 internal import MartletRedis
 
-/// The atomic steps of `RedisSessions`, one script each.
+/// The atomic operations of `RedisSessions`, one Lua script each.
 ///
-/// A session is a hash: `x` its end, `s` its last use, `g` the generation of its refresh token (all readable numbers), `d` the
-/// sealed record, `m` the sealed listing, `p` the provider's mark, `v` the verifier, `r` the record's key wrapped for the refresh
-/// token, `l` where it was last used from, `a:<mark>` the same for an access token behind the token's end, `q:<mark>` the end of a grace. A subject's index is a
-/// sorted set of filings by creation, no two at one instant. The pair that a grace gives out is a key of its own, so that it
-/// goes when the grace does.
+/// A session is a hash: `x` its expiry, `s` its last use, `g` the generation of its refresh token (plain numbers), `d`
+/// the sealed record, `m` the sealed listing, `p` the provider hash, `v` the verifier, `r` the record key wrapped for
+/// the refresh token, `l` the sealed last address, `a:<token hash>` an access token's expiry and its wrapped record
+/// key, `q:<token hash>` the end of a grace period. A subject's index is a sorted set of key hashes by creation time,
+/// with unique scores. The token pair of a grace period has a key of its own, so that it expires with the period.
 ///
-/// Every script starts with now, idle and slack. Times are the gateway's, in milliseconds, and keys expire by them too: a script
-/// asks no clock. Scripts publish before they write: where publishing is not permitted, nothing happens.
+/// The first three arguments of every script are now, idle timeout and slack. All times, including key expiry, come
+/// from the gateway in milliseconds; scripts read no clock. Scripts publish before they write: without the permission
+/// to publish, nothing changes.
 enum RedisSessionScripts {
     static let insert = script(
         """
-        local base, channel, limit, filing = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
-        local live = living(KEYS[2], base)
+        local base, channel, limit, keyhash = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+        local live = livesessions(KEYS[2], base)
         local ended = {}
         for i = 1, #live - limit + 1 do ended[i] = live[i][1] end
         publish(channel, ended)
         drop(KEYS[2], base, ended)
         redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'd', ARGV[9], 'm', ARGV[10], 'p', ARGV[11],
             'v', ARGV[12], 'r', ARGV[13], ARGV[14], ARGV[15])
-        note(KEYS[1], '', ARGV[16])
+        setaddress(KEYS[1], '', ARGV[16])
         redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
         local left = redis.call('PTTL', KEYS[2])
         local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
         local score = math.max(now, (tonumber(newest[2]) or 0) + 1)
-        redis.call('ZADD', KEYS[2], text(score), filing)
+        redis.call('ZADD', KEYS[2], text(score), keyhash)
         if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
         return ended
         """)
 
-    static let use = script(
+    static let lookUpAndTouch = script(
         """
         local f = redis.call('HMGET', KEYS[1], 'x', 's', 'd', ARGV[4], 'l')
         local ends, seen = tonumber(f[1]), tonumber(f[2])
@@ -40,7 +41,7 @@ enum RedisSessionScripts {
         local expiry = tonumber(string.match(f[4], '^%d+'))
         if not expiry or now >= expiry then return {2} end
         touch(KEYS[1], ends, seen)
-        note(KEYS[1], f[5], ARGV[5])
+        setaddress(KEYS[1], f[5], ARGV[5])
         return {3, f[3], f[4]}
         """)
 
@@ -57,23 +58,23 @@ enum RedisSessionScripts {
         local ends, seen = tonumber(f[1]), tonumber(f[2])
         if not islive(ends, seen) then return 0 end
         if f[3] ~= ARGV[4] then return 1 end
-        local over, access, graces = {}, 0, 0
+        local expired, access, graces = {}, 0, 0
         local all = redis.call('HGETALL', KEYS[1])
         for i = 1, #all, 2 do
             local kind = string.sub(all[i], 1, 2)
             if kind == 'a:' or kind == 'q:' then
                 local expiry = tonumber(string.match(all[i + 1], '^%d+'))
-                if not expiry or now >= expiry then over[#over + 1] = all[i]
+                if not expiry or now >= expiry then expired[#expired + 1] = all[i]
                 elseif kind == 'a:' then access = access + 1
                 else graces = graces + 1 end
             end
         end
         if access >= tonumber(ARGV[9]) then return 2 end
         if ARGV[11] ~= '' and graces >= tonumber(ARGV[10]) then return 2 end
-        if #over > 0 then redis.call('HDEL', KEYS[1], unpack(over)) end
+        if #expired > 0 then redis.call('HDEL', KEYS[1], unpack(expired)) end
         redis.call('HSET', KEYS[1], 'g', ARGV[5], 'r', ARGV[6], ARGV[7], ARGV[8], 's', text(math.max(seen, now)))
         redis.call('PEXPIREAT', KEYS[1], text(math.min(ends, math.max(seen, now) + idle)))
-        note(KEYS[1], f[4], ARGV[14])
+        setaddress(KEYS[1], f[4], ARGV[14])
         if ARGV[11] ~= '' then
             redis.call('HSET', KEYS[1], ARGV[11], ARGV[12])
             redis.call('SET', KEYS[2], ARGV[13])
@@ -88,7 +89,7 @@ enum RedisSessionScripts {
         local ends, seen = tonumber(f[1]), tonumber(f[2])
         if islive(ends, seen) then
             touch(KEYS[1], ends, seen)
-            note(KEYS[1], f[3], ARGV[4])
+            setaddress(KEYS[1], f[3], ARGV[4])
         end
         return 0
         """)
@@ -103,7 +104,7 @@ enum RedisSessionScripts {
     static let list = script(
         """
         local found = {}
-        local live = living(KEYS[1], ARGV[4])
+        local live = livesessions(KEYS[1], ARGV[4])
         for i = #live, math.max(1, #live - tonumber(ARGV[5]) + 1), -1 do
             local f = redis.call('HMGET', ARGV[4] .. live[i][1], 'm', 'l')
             found[#found + 1] = live[i][1]
@@ -117,11 +118,11 @@ enum RedisSessionScripts {
 
     static let endSome = script(
         """
-        local base, id, mark, kept = ARGV[4], ARGV[6], ARGV[7], ARGV[8]
+        local base, id, provider, excluded = ARGV[4], ARGV[6], ARGV[7], ARGV[8]
         local ended = {}
-        for _, session in ipairs(living(KEYS[1], base)) do
+        for _, session in ipairs(livesessions(KEYS[1], base)) do
             local digits = string.sub(session[1], 1, 32)
-            if (id == '' or digits == id) and (mark == '' or session[4] == mark) and digits ~= kept then
+            if (id == '' or digits == id) and (provider == '' or session[4] == provider) and digits ~= excluded then
                 ended[#ended + 1] = session[1]
             end
         end
@@ -132,10 +133,10 @@ enum RedisSessionScripts {
 
     private static func script(_ body: String) -> RedisScript { RedisScript(prelude + body) }
 
-    /// What the scripts have in common.
+    /// Functions shared by the scripts.
     ///
-    /// `living` gives the live sessions of an index, oldest first, as {filing, end, last use, provider's mark}, and takes out the
-    /// others. 512 numbers are as many as a subscriber takes in one message.
+    /// `livesessions` returns the live sessions of an index, oldest first, as {key hash, expiry, last use, provider
+    /// hash}, and deletes the others. A message holds at most 512 revocation IDs, half of what a subscriber accepts.
     private static let prelude = """
         local now, idle, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
         local function text(number) return string.format('%.0f', number) end
@@ -146,32 +147,32 @@ enum RedisSessionScripts {
                 redis.call('PEXPIREAT', key, text(math.min(ends, now + idle)))
             end
         end
-        local function note(key, was, new)
-            if new ~= '' and string.sub(was or '', 1, 8) ~= string.sub(new, 1, 8) then
+        local function setaddress(key, old, new)
+            if new ~= '' and string.sub(old or '', 1, 8) ~= string.sub(new, 1, 8) then
                 redis.call('HSET', key, 'l', new)
             end
         end
-        local function drop(index, base, filings)
-            for _, filing in ipairs(filings) do
-                redis.call('DEL', base .. filing)
-                redis.call('ZREM', index, filing)
+        local function drop(index, base, keyhashes)
+            for _, keyhash in ipairs(keyhashes) do
+                redis.call('DEL', base .. keyhash)
+                redis.call('ZREM', index, keyhash)
             end
         end
-        local function living(index, base)
+        local function livesessions(index, base)
             local live, dead = {}, {}
-            for _, filing in ipairs(redis.call('ZRANGE', index, 0, -1)) do
-                local f = redis.call('HMGET', base .. filing, 'x', 's', 'p')
-                if islive(tonumber(f[1]), tonumber(f[2])) then live[#live + 1] = {filing, f[1], f[2], f[3]}
-                else dead[#dead + 1] = filing end
+            for _, keyhash in ipairs(redis.call('ZRANGE', index, 0, -1)) do
+                local f = redis.call('HMGET', base .. keyhash, 'x', 's', 'p')
+                if islive(tonumber(f[1]), tonumber(f[2])) then live[#live + 1] = {keyhash, f[1], f[2], f[3]}
+                else dead[#dead + 1] = keyhash end
             end
             drop(index, base, dead)
             return live
         end
-        local function publish(channel, filings)
-            for first = 1, #filings, 512 do
+        local function publish(channel, keyhashes)
+            for first = 1, #keyhashes, 512 do
                 local numbers = {}
-                for i = first, math.min(first + 511, #filings) do
-                    numbers[#numbers + 1] = string.sub(filings[i], 1, 16)
+                for i = first, math.min(first + 511, #keyhashes) do
+                    numbers[#numbers + 1] = string.sub(keyhashes[i], 1, 16)
                 end
                 redis.call('PUBLISH', channel, table.concat(numbers))
             end

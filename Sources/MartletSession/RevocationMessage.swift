@@ -1,27 +1,27 @@
-/// What instances tell each other about sessions that have ended: their numbers, 16 hexadecimal digits each.
+/// The message by which instances publish ended sessions: their revocation IDs, 16 hexadecimal digits each.
 package enum RevocationMessage {
-    /// As much as a subscriber takes.
+    /// The largest message that a subscriber accepts, in bytes.
     package static let maximumBytes = 16 * 1024
     private static let digits = 16
 
-    /// The channel on which it is published.
+    /// The name of the Redis channel.
     package static func channel(prefix: String) -> String { prefix + "revoked" }
 
-    /// Writes a message; at most 512 numbers, as scripts do.
-    package static func bytes(_ numbers: [UInt64]) -> [UInt8] {
-        numbers.prefix(512).flatMap { number in
-            Hexadecimal.encode(stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: number >> $0) })
+    /// Encodes a message of at most 512 IDs, like the scripts.
+    package static func bytes(_ ids: [UInt64]) -> [UInt8] {
+        ids.prefix(512).flatMap { id in
+            Hexadecimal.encode(stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: id >> $0) })
         }
     }
 
-    /// Reads a message; `nil` for anything that no instance wrote.
+    /// Decodes a message; `nil` if it is malformed.
     package static func numbers(in message: [UInt8]) -> [UInt64]? {
         guard !message.isEmpty, message.count <= maximumBytes, message.count % digits == 0 else { return nil }
-        var numbers: [UInt64] = []
+        var ids: [UInt64] = []
         for start in stride(from: 0, to: message.count, by: digits) {
-            guard let number = Hexadecimal.value(message[start..<(start + digits)]) else { return nil }
-            numbers.append(number)
+            guard let id = Hexadecimal.value(message[start..<(start + digits)]) else { return nil }
+            ids.append(id)
         }
-        return numbers
+        return ids
     }
 }

@@ -1,16 +1,16 @@
 package import MartletCore
 
-/// The rules and the instant that a step of a session goes by.
-package struct SessionMoment: Sendable {
-    /// The gateway's wall clock in milliseconds.
+/// The time of an operation, with the timeouts that apply to it.
+package struct SessionTime: Sendable {
+    /// Unix time of the gateway in milliseconds.
     let now: Int64
-    /// A session that was not used for so long has ended.
+    /// The idle timeout of a session in milliseconds.
     let idle: Int64
-    /// How old the note of the last use may be before it is written anew.
+    /// How stale the stored last use may become before it is updated, in milliseconds.
     let slack: Int64
 
-    /// The same for a look that leaves no trace: no note of the last use is ever old enough to be written anew.
-    var leavingLastUse: SessionMoment { SessionMoment(now: now, idle: idle, slack: .max) }
+    /// The same time for a read-only lookup, which never updates the last use.
+    var readOnly: SessionTime { SessionTime(now: now, idle: idle, slack: .max) }
 
     func isLive(ends: Int64, lastSeen: Int64) -> Bool {
         now < ends && now < lastSeen.later(by: idle)
@@ -19,145 +19,145 @@ package struct SessionMoment: Sendable {
     /// Longer than any lifetime that can be configured.
     private static let longestSession: Int64 = 3_660 * 86_400_000
 
-    /// Whether a session of this gateway can have been made, used or be about to end then, in milliseconds.
+    /// Whether a stored timestamp, in milliseconds, is one that a gateway can have written.
     ///
-    /// Whoever can write into the store can seal a session of their own making: its numbers are input.
+    /// Anyone who can write to the store can forge a sealed session, so its numbers are untrusted input.
     func isPlausible(_ instant: Int64) -> Bool { (0...now.later(by: Self.longestSession)).contains(instant) }
 
-    /// Whether a use at this instant is worth a write.
-    func isWorthNoting(since lastSeen: Int64) -> Bool { now > lastSeen.later(by: slack) }
+    /// Whether the stored last use is stale enough to be updated.
+    func shouldUpdateLastUse(since lastSeen: Int64) -> Bool { now > lastSeen.later(by: slack) }
 }
 
-/// A session's record key, wrapped for one access token.
+/// The record key of a session, wrapped for one access token.
 struct AccessWrap: Sendable {
-    /// Which token's.
-    let mark: [UInt8]
+    /// Identifies the token.
+    let tokenHash: [UInt8]
     let expiry: Int64
     let sealed: [UInt8]
 }
 
-/// A session to be filed.
+/// A session to insert.
 package struct NewSession: Sendable {
-    let subject: SubjectPlace
-    let place: SessionPlace
+    let subject: SubjectKey
+    let sessionKey: SessionKey
     let created: Int64
     let ends: Int64
     let record: [UInt8]
     let listing: [UInt8]
-    let providerMark: [UInt8]
+    let providerHash: [UInt8]
     let verifier: [UInt8]
     let refreshWrap: [UInt8]
     let access: AccessWrap
-    /// Where the login came from, as ``AddressNote`` has it.
-    let note: [UInt8]
-    /// How many live sessions the subject may have, this one among them.
+    /// The address of the login, as ``SealedAddress``.
+    let lastAddress: [UInt8]
+    /// The maximum number of live sessions of the subject, including this one.
     let limit: Int
 }
 
-/// What the store has for an access token.
-package enum AccessReading: Sendable {
-    /// There is no such session, or it has ended.
+/// The result of looking up an access token.
+package enum AccessLookup: Sendable {
+    /// The session does not exist or has ended.
     case gone
     /// The session has no such access token.
     case unknown
-    /// The token has ended, the session has not.
+    /// The token has expired, but the session has not.
     case expired
     case found(record: [UInt8], wrap: [UInt8], expiry: Int64)
 }
 
-/// What a refresh has to know.
-package struct RefreshReading: Sendable {
+/// The stored state that a refresh needs.
+package struct RefreshLookup: Sendable {
     let ends: Int64
     let lastSeen: Int64
     let generation: Int64
     let record: [UInt8]
     let verifier: [UInt8]
     let refreshWrap: [UInt8]
-    /// What this token got when it was used, if that was within the grace.
+    /// The sealed pair that this token was exchanged for, during its grace period.
     let grace: [UInt8]?
 }
 
-/// The exchange of a session's refresh token for another.
+/// The rotation of a session's refresh token.
 package struct SessionRotation: Sendable {
-    /// How many may happen within one grace.
+    /// The maximum number of concurrent grace periods.
     static let maximumGraces = 16
-    /// How many access tokens of a session may be good at once.
+    /// The maximum number of live access tokens of a session.
     static let maximumAccessTokens = 64
 
     struct Grace: Sendable {
-        let mark: [UInt8]
+        let tokenHash: [UInt8]
         let end: Int64
         let sealed: [UInt8]
     }
 
-    /// The generation that was read; another one means that somebody was faster.
+    /// The generation that was read; if the store has another one, a concurrent refresh won.
     let generation: Int64
     let refreshWrap: [UInt8]
     let access: AccessWrap
-    /// `nil` where there is no grace.
+    /// `nil` without a grace period.
     let grace: Grace?
-    /// Where it came from, as ``AddressNote`` has it.
-    let note: [UInt8]
+    /// The address of the refresh, as ``SealedAddress``.
+    let lastAddress: [UInt8]
 
-    /// What came of it.
+    /// The result of a rotation.
     package enum Outcome: Sendable, Equatable { case done, lost, gone, throttled }
 }
 
-/// A session of a subject's list.
+/// A session in a subject's list.
 package struct ListedSession: Sendable {
-    /// As many as a list has at most: what Redis answers at once is bounded.
+    /// The maximum length of a list, because the size of a Redis reply is bounded.
     static let maximumCount = 500
 
-    let filing: [UInt8]
+    let keyHash: [UInt8]
     let listing: [UInt8]
     let ends: Int64
     let lastSeen: Int64
-    /// Where it was last used from, as ``AddressNote`` has it; empty where nobody knows.
-    let note: [UInt8]
+    /// The address of the last use, as ``SealedAddress``; empty if unknown.
+    let lastAddress: [UInt8]
 }
 
-/// Which of a subject's sessions to end; what is `nil` chooses all.
+/// Selects which sessions of a subject to end; a criterion that is `nil` matches all.
 package struct SessionSelection: Sendable {
-    /// The digits of one session's id.
+    /// The digits of one session's ID.
     var id: [UInt8]?
-    var providerMark: [UInt8]?
-    /// The digits of the id of one that stays.
-    var kept: [UInt8]?
+    var providerHash: [UInt8]?
+    /// The digits of the ID of a session that does not end.
+    var excluded: [UInt8]?
 
-    func contains(filing: [UInt8], providerMark mark: [UInt8]) -> Bool {
-        let digits = filing.prefix(SessionPlace.idDigits)
-        return id.map { digits.elementsEqual($0) } ?? true && providerMark.map { $0 == mark } ?? true
-            && kept.map { !digits.elementsEqual($0) } ?? true
+    func contains(keyHash: [UInt8], providerHash hash: [UInt8]) -> Bool {
+        let digits = keyHash.prefix(SessionKey.idDigits)
+        return id.map { digits.elementsEqual($0) } ?? true && providerHash.map { $0 == hash } ?? true
+            && excluded.map { !digits.elementsEqual($0) } ?? true
     }
 }
 
-/// Where sessions are kept: each call is one atomic step, whoever else is at it.
+/// Storage for sessions; each call is atomic.
 ///
-/// It holds sealed values, opaque names and numbers, and opens none of them. Steps that end sessions give back their numbers;
-/// where several instances share the sessions, the step tells the others.
+/// It stores sealed values, opaque names and numbers, and decrypts nothing. Operations that end sessions return their
+/// revocation IDs, and publish them if several instances share the store.
 package protocol SessionBackend: Sendable {
-    /// Files a session and ends the subject's oldest beyond the limit.
-    func insert(_ session: NewSession, at moment: SessionMoment) async throws(StoreError) -> [UInt64]
-    /// Reads what an access token needs and notes the use, and from where if that is somewhere else than before.
-    func use(
-        _ place: SessionPlace, mark: [UInt8], note: [UInt8], at moment: SessionMoment
-    ) async throws(StoreError) -> AccessReading
-    /// Reads what a refresh token needs; `nil` for a session that has ended.
+    /// Inserts a session and ends the subject's oldest sessions beyond the limit.
+    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]
+    /// Looks up the session of an access token, and updates its last use and its last address if they have changed.
+    func lookUpAndTouch(
+        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime
+    ) async throws(StoreError) -> AccessLookup
+    /// Reads the state that a refresh needs; `nil` if the session has ended.
     func read(
-        _ place: SessionPlace, mark: [UInt8], at moment: SessionMoment
-    ) async throws(StoreError) -> RefreshReading?
-    /// Exchanges the refresh token if nobody was faster.
+        _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
+    ) async throws(StoreError) -> RefreshLookup?
+    /// Rotates the refresh token, unless a concurrent refresh did so first.
     func rotate(
-        _ place: SessionPlace, _ rotation: SessionRotation, at moment: SessionMoment
+        _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome
-    /// Notes a use, and from where if that is somewhere else than before.
-    func touch(_ place: SessionPlace, note: [UInt8], at moment: SessionMoment) async throws(StoreError)
-    /// Ends one session; `false` if there is none.
-    func end(_ place: SessionPlace) async throws(StoreError) -> Bool
-    /// The live sessions of a subject, newest first; the newest 500.
-    func list(_ subject: SubjectPlace, at moment: SessionMoment) async throws(StoreError) -> [ListedSession]
-    /// Ends those of a subject's live sessions that are chosen.
+    /// Updates the last use, and the last address if it has changed.
+    func touch(_ sessionKey: SessionKey, lastAddress: [UInt8], at time: SessionTime) async throws(StoreError)
+    /// Ends one session; `false` if it does not exist.
+    func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool
+    /// Lists the newest 500 live sessions of a subject, newest first.
+    func list(_ subject: SubjectKey, at time: SessionTime) async throws(StoreError) -> [ListedSession]
+    /// Ends the selected live sessions of a subject.
     func end(
-        _ selection: SessionSelection, of subject: SubjectPlace, at moment: SessionMoment
+        _ selection: SessionSelection, of subject: SubjectKey, at time: SessionTime
     ) async throws(StoreError) -> [UInt64]
 }

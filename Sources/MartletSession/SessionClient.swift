@@ -1,9 +1,9 @@
-/// Who holds a session, for its owner to know it again in a list: told by the client, and proven by nothing.
+/// The client of a session as reported by itself and not verified, so that its owner recognizes it in a list.
 package struct SessionClient: Sendable, Equatable {
-    /// What the client calls its device.
+    /// The device name that the client sent.
     package var deviceName: String?
     package var userAgent: String?
-    /// Where the request came from: 16 bytes (IPv4 mapped), or empty.
+    /// The client's address: 16 bytes (IPv4-mapped), or empty.
     package var address: [UInt8]
 
     package init(deviceName: String? = nil, userAgent: String? = nil, address: [UInt8] = []) {
@@ -13,23 +13,23 @@ package struct SessionClient: Sendable, Equatable {
     }
 }
 
-/// The address that a session was last used from, as stores keep it.
+/// The address that a session was last used from, as stored: a keyed hash, followed by the sealed address.
 ///
-/// A mark, and behind it the sealed address. Stores compare marks to see whether the address is another one, and learn
-/// no more from them; at a login there is the mark alone, because the sealed listing has that address.
-struct AddressNote {
-    static let markLength = 8
+/// Stores compare hashes to detect a changed address, and learn nothing else from them. A login stores the hash alone,
+/// because the sealed listing contains the address.
+struct SealedAddress {
+    static let hashLength = 8
 
-    /// The mark and what is sealed; empty where there is no address.
+    /// The hash and the ciphertext; empty without an address.
     let bytes: [UInt8]
 
-    /// The mark of the address.
-    static func mark(of note: [UInt8]) -> ArraySlice<UInt8> { note.prefix(markLength) }
+    /// The hash of the address.
+    static func hash(of stored: [UInt8]) -> ArraySlice<UInt8> { stored.prefix(hashLength) }
 
-    /// Without the zeros of a mapped IPv4 address.
+    /// The short form: 4 bytes for an IPv4-mapped address.
     static func packed(_ address: [UInt8]) -> [UInt8] { address.starts(with: mapped) ? Array(address[12...]) : address }
 
-    /// 16 bytes again; `nil` for what is no address.
+    /// The 16-byte form; `nil` for any other length.
     static func unpacked(_ bytes: [UInt8]) -> [UInt8]? {
         switch bytes.count {
         case 4: mapped + bytes

@@ -2,9 +2,9 @@ package import MartletCore
 package import MartletJSON
 internal import MartletProvider
 
-/// What a session remembers of its login; sealed wherever it is kept.
+/// The login that a session was created from; always stored sealed.
 package struct SessionRecord: Sendable {
-    /// What a record may take as JSON.
+    /// The maximum size of a record as JSON, in bytes.
     package static let maximumBytes = 64 * 1024
     private static let version: Int64 = 1
 
@@ -14,9 +14,9 @@ package struct SessionRecord: Sendable {
     package let issuer: String
     package let claims: JSONObject
     package let authTime: UnixTime
-    /// When the session was made, in milliseconds.
+    /// When the session was created, in milliseconds of Unix time.
     package let created: Int64
-    /// When it ends at the latest, in milliseconds.
+    /// When it ends at the latest, in milliseconds of Unix time.
     package let ends: Int64
 
     init(subject: String, provider: String, identity: Identity, created: Int64, ends: Int64) {
@@ -25,13 +25,13 @@ package struct SessionRecord: Sendable {
         providerSubject = identity.providerSubject
         issuer = identity.issuer
         claims = identity.claims
-        // A provider's instant is kept within those that are believed when the record is read.
+        // Clamped to the range that `isPlausible` accepts.
         authTime = UnixTime(seconds: min(max(identity.authTime.seconds, 0), ends / 1000))
         self.created = created
         self.ends = ends
     }
 
-    /// Reads what `bytes` wrote; `nil` for anything else.
+    /// Decodes a record from its JSON; `nil` if it is malformed or of another version.
     package init?(_ bytes: [UInt8]) {
         let limits = JSONLimits(maximumDepth: 64, maximumBytes: SessionRecord.maximumBytes)
         guard let object = try? JSON.parse(bytes, limits: limits).object,
@@ -51,12 +51,12 @@ package struct SessionRecord: Sendable {
         self.ends = ends
     }
 
-    /// Whether its instants are those of a session that this gateway can have made.
-    func isPlausible(at moment: SessionMoment) -> Bool {
-        moment.isPlausible(created) && moment.isPlausible(ends) && moment.isPlausible(authTime.milliseconds)
+    /// Whether its timestamps are ones that a gateway can have written.
+    func isPlausible(at time: SessionTime) -> Bool {
+        time.isPlausible(created) && time.isPlausible(ends) && time.isPlausible(authTime.milliseconds)
     }
 
-    /// As JSON.
+    /// The record as JSON.
     package var bytes: [UInt8] {
         JSON.write(
             [
@@ -66,7 +66,7 @@ package struct SessionRecord: Sendable {
             ] as JSONObject)
     }
 
-    /// Who is calling, until the access token ends.
+    /// The principal, valid until the access token expires.
     func principal(sessionID: String, accessExpiry: Int64) -> Principal {
         let identity = Identity(
             providerSubject: providerSubject, issuer: issuer, claims: claims, authTime: authTime,
@@ -76,7 +76,7 @@ package struct SessionRecord: Sendable {
 }
 
 extension UnixTime {
-    /// The first whole second that is not before an instant in milliseconds.
+    /// Rounds a time in milliseconds up to a whole second.
     static func roundingUp(milliseconds: Int64) -> UnixTime {
         UnixTime(seconds: milliseconds / 1000).advanced(bySeconds: milliseconds % 1000 > 0 ? 1 : 0)
     }

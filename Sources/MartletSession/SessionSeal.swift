@@ -1,20 +1,20 @@
 internal import MartletCore
 internal import MartletCrypto
 
-/// The keys of one session and what is sealed under which.
+/// Derives the encryption keys of one session, and seals and opens its stored values.
 ///
-/// Every sealed value is bound to the name of the session's key and to what it is, so that none can stand in for another.
+/// Every sealed value is bound to the session's store key and to its own kind, so that values cannot be swapped.
 struct SessionSeal {
-    private let place: SessionPlace
+    private let sessionKey: SessionKey
     private let name: [UInt8]
 
-    init(_ place: SessionPlace) {
-        self.place = place
-        name = place.name
+    init(_ sessionKey: SessionKey) {
+        self.sessionKey = sessionKey
+        name = sessionKey.name
     }
 
-    /// The record's key, sealed for whoever holds the token.
-    /// - Parameter expiry: bound to the seal, so that it cannot be moved.
+    /// Wraps the record key for the holder of a token.
+    /// - Parameter expiry: authenticated with the key, so that it cannot be changed.
     func wrap(_ key: Secret, for token: SessionToken, expiry: Int64) throws(CryptoError) -> [UInt8] {
         try seal(key, with: self.key(of: token), as: "wrap", expiry)
     }
@@ -25,7 +25,7 @@ struct SessionSeal {
 
     func seal(_ record: SessionRecord, with key: Secret) throws(SessionError) -> [UInt8] {
         let bytes = Secret(record.bytes)
-        // What could not be read back, such as claims that nest too deep, is not written.
+        // Reject a record that could not be decoded again, such as one with claims nested too deeply.
         guard bytes.withBytes({ SessionRecord($0) }) != nil else {
             throw SessionError(.sessionRecordTooLarge, .unavailable)
         }
@@ -36,7 +36,7 @@ struct SessionSeal {
         AES256GCM.open(record, with: key, context: context("record", 0)).flatMap { $0.withBytes { SessionRecord($0) } }
     }
 
-    /// The pair that a refresh token got, for whoever shows that token again.
+    /// Seals the pair that a refresh token was exchanged for, to return it again during the grace period.
     func seal(_ pair: SessionPair, under spent: SessionToken) throws(CryptoError) -> [UInt8] {
         try seal(pair.bytes, with: derive(from: spent.secret, "grace"), as: "grace", 0)
     }
@@ -46,7 +46,7 @@ struct SessionSeal {
             .flatMap(SessionPair.init)
     }
 
-    /// What the subject's list shows; any session of the subject can open it.
+    /// Seals what the subject's list shows; the key depends on the subject alone.
     func seal(_ listing: SessionListing, of subject: String) throws(CryptoError) -> [UInt8] {
         try seal(Secret(listing.bytes), with: SessionSeal.listingKey(subject), as: "listing", 0)
     }
@@ -56,46 +56,48 @@ struct SessionSeal {
             .flatMap { $0.withBytes { SessionListing($0) } }
     }
 
-    /// The address of a use, for whoever holds a token of the session or is shown its listing.
+    /// Seals the address of a use, for holders of a token of the session or readers of its listing.
     /// - Parameters:
     ///   - address: 16 bytes, or empty.
-    ///   - isLogin: the listing has it already.
-    func note(_ address: [UInt8], lookup: [UInt8], isLogin: Bool = false) throws(CryptoError) -> AddressNote {
-        guard address.count == 16 else { return AddressNote(bytes: []) }
+    ///   - isLogin: omits the ciphertext, because the listing contains the address.
+    func sealedAddress(
+        _ address: [UInt8], lookup: [UInt8], isLogin: Bool = false
+    ) throws(CryptoError) -> SealedAddress {
+        guard address.count == 16 else { return SealedAddress(bytes: []) }
         let keys = addressKeys(lookup)
-        let mark = Hexadecimal.encode(
-            HMACSHA256.authenticate(address, key: keys.mark).prefix(AddressNote.markLength / 2))
-        guard !isLogin else { return AddressNote(bytes: mark) }
-        let sealed = try seal(Secret(AddressNote.packed(address)), with: keys.seal, as: "address", 0)
-        return AddressNote(bytes: mark + sealed)
+        let hash = Hexadecimal.encode(
+            HMACSHA256.authenticate(address, key: keys.hash).prefix(SealedAddress.hashLength / 2))
+        guard !isLogin else { return SealedAddress(bytes: hash) }
+        let sealed = try seal(Secret(SealedAddress.packed(address)), with: keys.seal, as: "address", 0)
+        return SealedAddress(bytes: hash + sealed)
     }
 
-    /// The address of a note; `nil` for one that has none, or was made by somebody else.
+    /// Opens a sealed address; `nil` if it has no ciphertext or is not authentic.
     /// - Parameter key: ``addressKey(_:)`` of the session.
-    func open(note: [UInt8], key: [UInt8]) -> [UInt8]? {
-        guard note.count > AddressNote.markLength else { return nil }
-        let sealed = Array(note[AddressNote.markLength...])
+    func open(address stored: [UInt8], key: [UInt8]) -> [UInt8]? {
+        guard stored.count > SealedAddress.hashLength else { return nil }
+        let sealed = Array(stored[SealedAddress.hashLength...])
         guard key.count == AES256GCM.keyLength else { return nil }
         return AES256GCM.open(sealed, with: Secret(key.map { $0 }), context: context("address", 0))
-            .flatMap { $0.withBytes { AddressNote.unpacked($0) } }
+            .flatMap { $0.withBytes { SealedAddress.unpacked($0) } }
     }
 
-    /// What opens the notes of a session, for its listing.
+    /// The key of a session's addresses, to be stored in its listing.
     ///
-    /// The lookup half would do, and must not be there: with it and the verifier a reader of the store could make a
-    /// refresh token that looks spent, and end the session by it.
+    /// The listing must not contain the lookup half: with it and the verifier, a reader of the store could forge a
+    /// refresh token that looks used, and so end the session.
     func addressKey(_ lookup: [UInt8]) -> [UInt8] { addressKeys(lookup).seal.withBytes { $0.map { $0 } } }
 
-    private func addressKeys(_ lookup: [UInt8]) -> (mark: Secret, seal: Secret) {
-        // A secret wipes the storage it is given; the lookup half goes on to be used.
+    private func addressKeys(_ lookup: [UInt8]) -> (hash: Secret, seal: Secret) {
+        // Copy: a secret wipes its storage, and the lookup half is still needed.
         let both = HKDFSHA256.derive(
-            from: Secret(lookup.map { $0 }), salt: [], purpose: Array("martlet session address ".utf8) + place.filing,
-            length: 32 + AES256GCM.keyLength)
+            from: Secret(lookup.map { $0 }), salt: [],
+            purpose: Array("martlet session address ".utf8) + sessionKey.keyHash, length: 32 + AES256GCM.keyLength)
         return both.withBytes { (Secret(Array($0[..<32])), Secret(Array($0[32...]))) }
     }
 
-    /// A provider's name as a script can compare it and nobody read it.
-    static func providerMark(_ provider: String, of subject: String) -> [UInt8] {
+    /// A keyed hash of a provider's name, which scripts compare.
+    static func providerHash(_ provider: String, of subject: String) -> [UInt8] {
         let key = HKDFSHA256.derive(
             from: Secret(subject), salt: [], purpose: Array("martlet session provider".utf8), length: 32)
         return Hexadecimal.encode(HMACSHA256.authenticate(Array(provider.utf8), key: key).prefix(8))
@@ -117,7 +119,7 @@ struct SessionSeal {
 
     private func derive(from secret: Secret, _ purpose: String) -> Secret {
         HKDFSHA256.derive(
-            from: secret, salt: [], purpose: Array("martlet session \(purpose) ".utf8) + place.filing,
+            from: secret, salt: [], purpose: Array("martlet session \(purpose) ".utf8) + sessionKey.keyHash,
             length: AES256GCM.keyLength)
     }
 
@@ -134,13 +136,13 @@ struct SessionSeal {
     }
 }
 
-/// The secrets of the pair of tokens that a refresh made, and what opens the record.
+/// The secrets of the token pair that a refresh created, and the record key.
 struct SessionPair: Sendable {
     let access: Secret
     let accessExpiry: Int64
     let refresh: Secret
     let key: Secret
-    /// Until when the pair is given out again.
+    /// The end of the grace period.
     let graceEnd: Int64
 
     init(access: Secret, accessExpiry: Int64, refresh: Secret, key: Secret, graceEnd: Int64) {
@@ -173,14 +175,14 @@ struct SessionPair: Sendable {
     private static let length = 16 + 3 * 32
 }
 
-/// What the list of a subject's sessions shows of one.
+/// What a subject's session list shows of one session.
 struct SessionListing: Sendable {
-    /// The first byte of what is written now; before there were versions it was the first of an instant, which is 0.
+    /// The first byte of the current format; the original format began with a timestamp, whose first byte is 0.
     private static let version: UInt8 = 1
 
     let provider: String
     let created: Int64
-    /// Opens the address of the last use; empty in listings of earlier versions.
+    /// The key of the last address; empty in the original format.
     let addressKey: [UInt8]
     let client: SessionClient
 
@@ -196,7 +198,7 @@ struct SessionListing: Sendable {
         bytes.append(bigEndian: created)
         bytes += addressKey
         let texts = [provider, client.deviceName ?? "", client.userAgent ?? ""].map { Array($0.utf8) }
-        for text in texts + [AddressNote.packed(client.address)] {
+        for text in texts + [SealedAddress.packed(client.address)] {
             bytes.append(UInt8(truncatingIfNeeded: text.count >> 8))
             bytes.append(UInt8(truncatingIfNeeded: text.count))
             bytes += text
@@ -204,7 +206,7 @@ struct SessionListing: Sendable {
         return bytes
     }
 
-    /// Reads what `bytes` wrote, or an older version did: an instant and the provider's name.
+    /// Decodes the current format, or the original one: a timestamp and the provider's name.
     init?(_ bytes: [UInt8]) {
         guard bytes.first == Self.version else {
             guard bytes.count >= 8, let provider = String(validating: bytes[8...], as: UTF8.self) else { return nil }
@@ -214,25 +216,25 @@ struct SessionListing: Sendable {
             return
         }
         var rest = bytes.dropFirst()
-        func take(_ count: Int) -> ArraySlice<UInt8>? {
+        func read(_ count: Int) -> ArraySlice<UInt8>? {
             guard rest.count >= count else { return nil }
             defer { rest = rest.dropFirst(count) }
             return rest.prefix(count)
         }
-        func text() -> ArraySlice<UInt8>? { take(2).flatMap { take($0.reduce(0) { $0 << 8 | Int($1) }) } }
-        guard let created = take(8), let addressKey = take(AES256GCM.keyLength), let provider = text(),
+        func text() -> ArraySlice<UInt8>? { read(2).flatMap { read($0.reduce(0) { $0 << 8 | Int($1) }) } }
+        guard let created = read(8), let addressKey = read(AES256GCM.keyLength), let provider = text(),
             let device = text(),
             let agent = text(), let address = text(), let name = String(validating: provider, as: UTF8.self)
         else { return nil }
         self.provider = name
         self.created = Int64(bigEndian: created)
         self.addressKey = Array(addressKey)
-        func given(_ text: ArraySlice<UInt8>) -> String? {
+        func optional(_ text: ArraySlice<UInt8>) -> String? {
             text.isEmpty ? nil : String(validating: text, as: UTF8.self)
         }
         client = SessionClient(
-            deviceName: given(device), userAgent: given(agent),
-            address: AddressNote.unpacked(Array(address)) ?? [])
+            deviceName: optional(device), userAgent: optional(agent),
+            address: SealedAddress.unpacked(Array(address)) ?? [])
     }
 }
 

@@ -1,16 +1,16 @@
 internal import MartletCore
 
-/// A session as the memory store keeps it, with the steps that the scripts of the Redis store do likewise.
+/// A session in the memory store, with the same operations as the scripts of the Redis store.
 struct SessionState: Sendable {
     let subject: [UInt8]
-    let number: UInt64
+    let revocationID: UInt64
     let ends: Int64
     let record: [UInt8]
     let listing: [UInt8]
-    let providerMark: [UInt8]
+    let providerHash: [UInt8]
     let verifier: [UInt8]
     private(set) var lastSeen: Int64
-    private(set) var note: [UInt8]
+    private(set) var lastAddress: [UInt8]
     private var generation: Int64 = 0
     private var refreshWrap: [UInt8]
     private var access: [AccessWrap]
@@ -18,52 +18,52 @@ struct SessionState: Sendable {
 
     init(_ session: NewSession) {
         subject = session.subject.name
-        number = session.place.number
+        revocationID = session.sessionKey.revocationID
         ends = session.ends
         record = session.record
         listing = session.listing
-        providerMark = session.providerMark
+        providerHash = session.providerHash
         verifier = session.verifier
         lastSeen = session.created
-        note = session.note
+        lastAddress = session.lastAddress
         refreshWrap = session.refreshWrap
         access = [session.access]
     }
 
-    /// What it takes at most, not counting what a refresh adds.
+    /// The estimated memory in bytes, without what refreshes add.
     var cost: Int { record.count + listing.count + 1024 }
 
-    func isLive(at moment: SessionMoment) -> Bool { moment.isLive(ends: ends, lastSeen: lastSeen) }
+    func isLive(at time: SessionTime) -> Bool { time.isLive(ends: ends, lastSeen: lastSeen) }
 
-    mutating func touch(note: [UInt8], at moment: SessionMoment) {
-        if moment.isWorthNoting(since: lastSeen) { lastSeen = moment.now }
-        keep(note)
+    mutating func touch(lastAddress: [UInt8], at time: SessionTime) {
+        if time.shouldUpdateLastUse(since: lastSeen) { lastSeen = time.now }
+        update(lastAddress)
     }
 
-    private mutating func keep(_ new: [UInt8]) {
-        if !new.isEmpty, AddressNote.mark(of: new) != AddressNote.mark(of: note) { note = new }
+    private mutating func update(_ new: [UInt8]) {
+        if !new.isEmpty, SealedAddress.hash(of: new) != SealedAddress.hash(of: lastAddress) { lastAddress = new }
     }
 
-    mutating func use(mark: [UInt8], note: [UInt8], at moment: SessionMoment) -> AccessReading {
-        guard isLive(at: moment) else { return .gone }
-        guard let wrap = access.first(where: { $0.mark == mark }) else { return .unknown }
-        guard moment.now < wrap.expiry else { return .expired }
-        touch(note: note, at: moment)
+    mutating func lookUpAndTouch(tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime) -> AccessLookup {
+        guard isLive(at: time) else { return .gone }
+        guard let wrap = access.first(where: { $0.tokenHash == tokenHash }) else { return .unknown }
+        guard time.now < wrap.expiry else { return .expired }
+        touch(lastAddress: lastAddress, at: time)
         return .found(record: record, wrap: wrap.sealed, expiry: wrap.expiry)
     }
 
-    func read(mark: [UInt8], at moment: SessionMoment) -> RefreshReading? {
-        guard isLive(at: moment) else { return nil }
-        return RefreshReading(
+    func read(tokenHash: [UInt8], at time: SessionTime) -> RefreshLookup? {
+        guard isLive(at: time) else { return nil }
+        return RefreshLookup(
             ends: ends, lastSeen: lastSeen, generation: generation, record: record, verifier: verifier,
-            refreshWrap: refreshWrap, grace: graces.first { $0.mark == mark }?.sealed)
+            refreshWrap: refreshWrap, grace: graces.first { $0.tokenHash == tokenHash }?.sealed)
     }
 
-    mutating func rotate(_ rotation: SessionRotation, at moment: SessionMoment) -> SessionRotation.Outcome {
-        guard isLive(at: moment) else { return .gone }
+    mutating func rotate(_ rotation: SessionRotation, at time: SessionTime) -> SessionRotation.Outcome {
+        guard isLive(at: time) else { return .gone }
         guard rotation.generation == generation else { return .lost }
-        access.removeAll { $0.expiry <= moment.now }
-        graces.removeAll { $0.end <= moment.now }
+        access.removeAll { $0.expiry <= time.now }
+        graces.removeAll { $0.end <= time.now }
         guard access.count < SessionRotation.maximumAccessTokens,
             rotation.grace == nil || graces.count < SessionRotation.maximumGraces
         else { return .throttled }
@@ -71,8 +71,8 @@ struct SessionState: Sendable {
         refreshWrap = rotation.refreshWrap
         access.append(rotation.access)
         if let grace = rotation.grace { graces.append(grace) }
-        lastSeen = max(lastSeen, moment.now)
-        keep(rotation.note)
+        lastSeen = max(lastSeen, time.now)
+        update(rotation.lastAddress)
         return .done
     }
 }

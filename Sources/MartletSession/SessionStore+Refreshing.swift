@@ -2,14 +2,15 @@ package import MartletCore
 private import MartletCrypto
 
 extension SessionStore {
-    /// Losing a race twice takes a store that forgets.
+    /// A refresh that loses one race finds the winner's pair; further attempts cover a store that lost writes.
     private static let attempts = 3
 
-    /// Exchanges a refresh token.
+    /// Exchanges a refresh token for a new pair of tokens.
     ///
-    /// Of any number of callers with one token one makes a new pair, and within the grace all get it. Shown again after that,
-    /// the token tells that two parties hold the session, and ends it.
-    /// - Parameter address: where it comes from: 16 bytes, or empty.
+    /// Concurrent callers with one token all get the same pair during the grace period. Reuse after that means that two
+    /// parties hold the token, and ends the session.
+    /// - Parameter address: the client's address: 16 bytes, or empty.
+    /// - Throws: `invalid`, `throttled` or `unavailable`.
     package func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
         guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
             throw .invalid(.sessionTokenMalformed)
@@ -21,120 +22,121 @@ extension SessionStore {
         throw SessionError(.sessionContended, .unavailable)
     }
 
-    /// `nil` when somebody else was faster.
+    /// One attempt; `nil` if a concurrent refresh won.
     private func refresh(_ attempt: RefreshAttempt) async throws(SessionError) -> IssuedTokens? {
-        let moment = moment()
-        let reading = try await asking { () async throws(StoreError) in
-            try await backend.read(attempt.place, mark: attempt.mark, at: moment)
+        let time = currentTime()
+        let stored = try await withStore { () async throws(StoreError) in
+            try await backend.read(attempt.sessionKey, tokenHash: attempt.tokenHash, at: time)
         }
-        guard let reading else { throw .invalid(.sessionUnknown) }
-        // A token that this session never gave out proves nothing, least of all theft.
-        guard attempt.token.isGenuine(verifier: reading.verifier) else { throw .invalid(.sessionTokenUnknown) }
-        if let key = attempt.seal.unwrap(reading.refreshWrap, for: attempt.token, expiry: reading.ends) {
-            return try await rotate(attempt, reading, key: key, at: moment)
+        guard let stored else { throw .invalid(.sessionUnknown) }
+        // A token that this session did not issue is no evidence of theft.
+        guard attempt.token.isGenuine(verifier: stored.verifier) else { throw .invalid(.sessionTokenUnknown) }
+        if let key = attempt.seal.unwrap(stored.refreshWrap, for: attempt.token, expiry: stored.ends) {
+            return try await rotate(attempt, stored, key: key, at: time)
         }
-        if let pair = reading.grace.flatMap({ attempt.seal.open($0, under: attempt.token) }),
-            moment.now < pair.graceEnd
+        if let pair = stored.grace.flatMap({ attempt.seal.open($0, under: attempt.token) }),
+            time.now < pair.graceEnd
         {
-            return try await repeated(pair, attempt, reading, at: moment)
+            return try await reissue(pair, attempt, stored, at: time)
         }
-        if try await asking({ () async throws(StoreError) in try await backend.end(attempt.place) }) {
-            await revoked([attempt.place.number])
+        if try await withStore({ () async throws(StoreError) in try await backend.end(attempt.sessionKey) }) {
+            await revoked([attempt.sessionKey.revocationID])
         }
         throw .invalid(.sessionTokenReused)
     }
 
     private func rotate(
-        _ attempt: RefreshAttempt, _ reading: RefreshReading, key: Secret, at moment: SessionMoment
+        _ attempt: RefreshAttempt, _ stored: RefreshLookup, key: Secret, at time: SessionTime
     ) async throws(SessionError) -> IssuedTokens? {
-        let record = try attempt.record(reading, key: key, at: moment)
-        let expiry = accessExpiry(at: moment, ends: record.ends)
+        let record = try attempt.record(stored, key: key, at: time)
+        let expiry = accessExpiry(at: time, ends: record.ends)
         let tokens: TokenPair
         let rotation: SessionRotation
         do {
-            tokens = try TokenPair(lookup: attempt.token.lookup, verifier: reading.verifier)
+            tokens = try TokenPair(lookup: attempt.token.lookup, verifier: stored.verifier)
             let pair = SessionPair(
                 access: tokens.access.secret, accessExpiry: expiry, refresh: tokens.refresh.secret, key: key,
-                graceEnd: moment.now.later(by: policy.refreshReuseGrace))
-            rotation = try attempt.rotation(to: tokens, pair, reading, at: moment)
+                graceEnd: time.now.later(by: policy.refreshReuseGrace))
+            rotation = try attempt.rotation(to: tokens, pair, stored, at: time)
         } catch {
             throw SessionSeal.failure(error)
         }
-        let outcome = try await asking { () async throws(StoreError) in
-            try await backend.rotate(attempt.place, rotation, at: moment)
+        let outcome = try await withStore { () async throws(StoreError) in
+            try await backend.rotate(attempt.sessionKey, rotation, at: time)
         }
         switch outcome {
-        case .done: return tokens.issued(record, id: attempt.place.id, accessExpiry: expiry, at: moment)
+        case .done: return tokens.issued(record, id: attempt.sessionKey.id, accessExpiry: expiry, at: time)
         case .lost: return nil
         case .gone: throw .invalid(.sessionUnknown)
         case .throttled: throw SessionError(.sessionThrottled, .throttled)
         }
     }
 
-    /// The pair that the token got when it was first used.
-    private func repeated(
-        _ pair: SessionPair, _ attempt: RefreshAttempt, _ reading: RefreshReading, at moment: SessionMoment
+    /// Returns the pair that the token was exchanged for when it was first used.
+    private func reissue(
+        _ pair: SessionPair, _ attempt: RefreshAttempt, _ stored: RefreshLookup, at time: SessionTime
     ) async throws(SessionError) -> IssuedTokens {
-        let record = try attempt.record(reading, key: pair.key, at: moment)
-        guard moment.isPlausible(pair.accessExpiry), moment.isPlausible(pair.graceEnd) else {
+        let record = try attempt.record(stored, key: pair.key, at: time)
+        guard time.isPlausible(pair.accessExpiry), time.isPlausible(pair.graceEnd) else {
             throw .invalid(.sessionRecordUnreadable)
         }
-        if moment.isWorthNoting(since: reading.lastSeen) {
-            try await asking { () async throws(StoreError) in
-                try await backend.touch(attempt.place, note: attempt.note, at: moment)
+        if time.shouldUpdateLastUse(since: stored.lastSeen) {
+            try await withStore { () async throws(StoreError) in
+                try await backend.touch(attempt.sessionKey, lastAddress: attempt.lastAddress, at: time)
             }
         }
         let tokens = TokenPair(
-            lookup: attempt.token.lookup, verifier: reading.verifier, access: pair.access, refresh: pair.refresh)
-        return tokens.issued(record, id: attempt.place.id, accessExpiry: pair.accessExpiry, at: moment)
+            lookup: attempt.token.lookup, verifier: stored.verifier, access: pair.access, refresh: pair.refresh)
+        return tokens.issued(record, id: attempt.sessionKey.id, accessExpiry: pair.accessExpiry, at: time)
     }
 
-    func asking<Value>(_ question: () async throws(StoreError) -> Value) async throws(SessionError) -> Value {
-        do { return try await question() } catch { throw .unavailable(error) }
+    func withStore<Value>(_ operation: () async throws(StoreError) -> Value) async throws(SessionError) -> Value {
+        do { return try await operation() } catch { throw .unavailable(error) }
     }
 }
 
-/// A refresh token and what follows from it alone.
+/// A refresh token with the values derived from it.
 private struct RefreshAttempt {
     let token: SessionToken
-    let place: SessionPlace
+    let sessionKey: SessionKey
     let seal: SessionSeal
-    let mark: [UInt8]
-    /// Where it comes from; without it where there are no random bytes.
-    let note: [UInt8]
+    let tokenHash: [UInt8]
+    /// The sealed address of the client; empty if no random bytes are available.
+    let lastAddress: [UInt8]
 
     init(_ token: SessionToken, from address: [UInt8]) {
         self.token = token
-        place = SessionPlace(lookup: token.lookup)
-        seal = SessionSeal(place)
-        mark = token.mark
-        note = (try? seal.note(address, lookup: token.lookup))?.bytes ?? []
+        sessionKey = SessionKey(lookup: token.lookup)
+        seal = SessionSeal(sessionKey)
+        tokenHash = token.tokenHash
+        lastAddress = (try? seal.sealedAddress(address, lookup: token.lookup))?.bytes ?? []
     }
 
     /// The record of a session that has not ended.
     func record(
-        _ reading: RefreshReading, key: Secret, at moment: SessionMoment
+        _ stored: RefreshLookup, key: Secret, at time: SessionTime
     ) throws(SessionError) -> SessionRecord {
-        guard let record = seal.open(reading.record, with: key), record.isPlausible(at: moment) else {
+        guard let record = seal.open(stored.record, with: key), record.isPlausible(at: time) else {
             throw .invalid(.sessionRecordUnreadable)
         }
-        guard moment.now < record.ends else { throw .invalid(.sessionUnknown) }
+        guard time.now < record.ends else { throw .invalid(.sessionUnknown) }
         return record
     }
 
     func rotation(
-        to tokens: TokenPair, _ pair: SessionPair, _ reading: RefreshReading, at moment: SessionMoment
+        to tokens: TokenPair, _ pair: SessionPair, _ stored: RefreshLookup, at time: SessionTime
     ) throws(CryptoError) -> SessionRotation {
         var grace: SessionRotation.Grace?
-        if pair.graceEnd > moment.now {
-            grace = SessionRotation.Grace(mark: mark, end: pair.graceEnd, sealed: try seal.seal(pair, under: token))
+        if pair.graceEnd > time.now {
+            grace = SessionRotation.Grace(
+                tokenHash: tokenHash, end: pair.graceEnd, sealed: try seal.seal(pair, under: token))
         }
         return SessionRotation(
-            generation: reading.generation,
-            refreshWrap: try seal.wrap(pair.key, for: tokens.refresh, expiry: reading.ends),
+            generation: stored.generation,
+            refreshWrap: try seal.wrap(pair.key, for: tokens.refresh, expiry: stored.ends),
             access: AccessWrap(
-                mark: tokens.access.mark, expiry: pair.accessExpiry,
+                tokenHash: tokens.access.tokenHash, expiry: pair.accessExpiry,
                 sealed: try seal.wrap(pair.key, for: tokens.access, expiry: pair.accessExpiry)), grace: grace,
-            note: note)
+            lastAddress: lastAddress)
     }
 }

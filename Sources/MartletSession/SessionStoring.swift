@@ -1,13 +1,13 @@
 package import MartletCore
 package import MartletProvider
 
-/// Why a session could not be made, read, refreshed or ended.
+/// The error of creating, listing, refreshing or ending a session.
 package struct SessionError: Error, Sendable, CustomStringConvertible {
-    /// What kind of answer it asks for.
+    /// Determines the response status.
     package enum Kind: Sendable, Equatable {
-        /// The token is no live session's: 401.
+        /// The token does not belong to a live session: 401.
         case invalid
-        /// The store cannot tell: 503.
+        /// The store is unavailable: 503.
         case unavailable
         /// Too many refreshes in too short a time: 429.
         case throttled
@@ -26,13 +26,13 @@ package struct SessionError: Error, Sendable, CustomStringConvertible {
     package var description: String { "\(code)" }
 }
 
-/// A pair of tokens, given out once.
+/// The token pair issued by a login or a refresh.
 package struct IssuedTokens: Sendable {
     package let accessToken: Secret
     package let refreshToken: Secret
-    /// Until the access token ends.
+    /// The remaining lifetime of the access token.
     package let accessLifetime: Duration
-    /// Until the session ends.
+    /// The remaining lifetime of the session.
     package let refreshLifetime: Duration
     package let session: SessionReference
     package let provider: String
@@ -50,10 +50,10 @@ package struct IssuedTokens: Sendable {
     }
 }
 
-/// Which session of whom; what names a session without being a credential.
+/// Identifies a session and its subject without being a credential.
 package struct SessionReference: Hashable, Sendable {
     package let subject: String
-    /// `ses_…`, as clients and headers see it.
+    /// `ses_…`, as shown to clients and in headers.
     package let id: String
 
     package init(subject: String, id: String) {
@@ -62,16 +62,16 @@ package struct SessionReference: Hashable, Sendable {
     }
 }
 
-/// A session as its owner's list shows it.
+/// A session in its owner's list.
 package struct SessionSummary: Sendable, Equatable {
     package let id: String
     package let provider: String
     package let createdAt: UnixTime
     package let lastSeenAt: UnixTime
     package let expiresAt: UnixTime
-    /// Who made it.
+    /// The client that created it.
     package let client: SessionClient
-    /// Where it was last used from: 16 bytes (IPv4 mapped), or empty.
+    /// The address of the last use: 16 bytes (IPv4-mapped), or empty.
     package let lastAddress: [UInt8]
 
     package init(
@@ -88,25 +88,25 @@ package struct SessionSummary: Sendable, Equatable {
     }
 }
 
-/// Where sessions live; in memory or in Redis, with the same rules.
-package protocol SessionStoring: SessionJudging {
-    /// Makes a session for a subject; ends the oldest beyond `max_per_subject`.
+/// A session store: in memory or in Redis, with the same semantics.
+package protocol SessionStoring: SessionVerifying {
+    /// Creates a session for a subject, and ends its oldest sessions beyond `max_per_subject`.
     /// - Parameters:
-    ///   - identity: whose claims the session carries.
-    ///   - client: what the subject's list shows of who made it.
+    ///   - identity: its claims become those of the session.
+    ///   - client: the client as shown in the subject's list.
     func create(
         subject: String, provider: String, identity: Identity, client: SessionClient
     ) async throws(SessionError) -> IssuedTokens
-    /// Exchanges a refresh token.
-    /// - Parameter address: where it comes from: 16 bytes, or empty.
+    /// Exchanges a refresh token for a new pair of tokens.
+    /// - Parameter address: the client's address: 16 bytes, or empty.
     func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens
-    /// The live sessions of a subject, newest first; the newest 500.
+    /// Lists the newest 500 live sessions of a subject, newest first.
     func list(subject: String) async throws(SessionError) -> [SessionSummary]
-    /// Ends one session; `false` if the subject has no such session.
+    /// Ends one session; `false` if the subject does not have it.
     func end(_ session: SessionReference) async throws(SessionError) -> Bool
     /// Ends a subject's sessions.
     /// - Parameters:
-    ///   - provider: only those that this provider's identity made; `nil` for all.
-    ///   - kept: one that stays.
-    func endAll(subject: String, provider: String?, except kept: SessionReference?) async throws(SessionError)
+    ///   - provider: only sessions created by this provider; `nil` for all.
+    ///   - excluded: a session that does not end.
+    func endAll(subject: String, provider: String?, except excluded: SessionReference?) async throws(SessionError)
 }

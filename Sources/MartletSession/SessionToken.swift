@@ -1,20 +1,20 @@
 package import MartletCore
 private import MartletCrypto
 
-/// A token as clients hold it: which session, and the secret that opens it.
+/// A session token: the session's lookup bytes and the secret that opens it.
 ///
-/// `mat_` or `mrt_`, then base64url of lookup half ‖ secret half, with 8 bytes more in a refresh token that show whether the
-/// session ever gave it out. All tokens of a session have the same lookup half.
+/// The text is `mat_` or `mrt_`, then base64url of lookup half ‖ secret half; a refresh token appends an 8-byte MAC
+/// that proves that the session issued it. All tokens of a session have the same lookup half.
 package struct SessionToken: Sendable {
-    /// What it is good for.
+    /// The kind of a token.
     package enum Kind: Sendable, CaseIterable {
         case access, refresh
 
-        /// What every token of the kind begins with.
+        /// The prefix of every token of this kind.
         package var prefix: String { self == .access ? "mat_" : "mrt_" }
         var bytes: Int { SessionToken.lookupLength + SessionToken.secretLength + (self == .access ? 0 : checkLength) }
         private var checkLength: Int { SessionToken.checkLength }
-        /// The characters of every token of the kind.
+        /// The length of every token of this kind, in characters.
         package var length: Int { 4 + (bytes * 4 + 2) / 3 }
     }
 
@@ -25,7 +25,7 @@ package struct SessionToken: Sendable {
     let kind: Kind
     let lookup: [UInt8]
     let secret: Secret
-    /// Of a refresh token; empty for others.
+    /// The MAC of a refresh token; empty for an access token.
     let check: [UInt8]
 
     init(_ kind: Kind, lookup: [UInt8], secret: Secret, check: [UInt8] = []) {
@@ -35,7 +35,7 @@ package struct SessionToken: Sendable {
         self.check = check
     }
 
-    /// Reads a token strictly: every token has one spelling.
+    /// Parses a token strictly: every token has exactly one encoding.
     package init?(_ text: [UInt8], kind: Kind) {
         guard text.count == kind.length, text.starts(with: kind.prefix.utf8),
             let bytes = Base64URL.decode(text[4...]).map(Secret.init), bytes.count == kind.bytes
@@ -48,7 +48,7 @@ package struct SessionToken: Sendable {
         }
     }
 
-    /// The token as it is given out.
+    /// The token as sent to the client.
     package var text: Secret {
         var text = Array(kind.prefix.utf8)
         text.reserveCapacity(kind.length)
@@ -57,15 +57,15 @@ package struct SessionToken: Sendable {
         return Secret(text)
     }
 
-    /// What the session files the token's wraps under: 16 digits of SHA-256 of the secret half.
-    var mark: [UInt8] {
+    /// Identifies the token within its session: the first 16 hexadecimal digits of the SHA-256 of the secret half.
+    var tokenHash: [UInt8] {
         secret.withBytes { Hexadecimal.encode(SHA256.digest($0).prefix(8)) }
     }
 
-    /// What shows that a session with this verifier gave a refresh token out, even one that is of no use any more.
+    /// The MAC which proves that the session with this verifier issued a refresh token, even a used one.
     static func check(of secret: Secret, verifier: [UInt8]) -> [UInt8] {
         let message = secret.withBytes { Secret(Array("martlet refresh".utf8) + $0) }
-        // A secret wipes the storage it is given; the verifier goes on to be used.
+        // Copy: a secret wipes its storage, and the verifier is still needed.
         let key = Secret(verifier.map { $0 })
         return Array(message.withBytes { HMACSHA256.authenticate($0, key: key) }.prefix(checkLength))
     }

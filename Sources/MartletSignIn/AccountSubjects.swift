@@ -3,20 +3,20 @@ package import MartletCore
 internal import MartletJSON
 package import MartletProvider
 
-/// The subject behind a direct bearer token: that of the identity's account, as a session of the identity has it.
+/// Resolves the subject of a direct bearer token: that of the identity's account, the same as in its sessions.
 package struct AccountSubjects: SubjectResolving {
     private let accounts: (any AccountStoring)?
     private let clock: Clock
 
-    /// - Parameter accounts: `nil` without `accounts:`; identities then go by `<provider>:<subject>`.
+    /// - Parameter accounts: `nil` without `accounts:`; subjects are then `<provider>:<subject>`.
     package init(accounts: (any AccountStoring)?, clock: Clock) {
         self.accounts = accounts
         self.clock = clock
     }
 
-    /// An identity that was never seen before gets its account now.
+    /// The subject of the identity's account, which is created if there is none.
     ///
-    /// Nothing is kept from such a token: what an app sends once comes with a login.
+    /// No claims are stored from such a token: those that an app sends only once come with a login.
     package func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String {
         guard let accounts else { return Principal(identity: identity, provider: provider, sessionID: nil).subject }
         do throws(AccountError) {
@@ -27,7 +27,7 @@ package struct AccountSubjects: SubjectResolving {
         }
     }
 
-    /// The subject of the account that there is.
+    /// The subject of the identity's account; `nil` if there is none.
     package func knownSubject(
         of identity: Identity, provider: String
     ) async throws(AuthenticationError) -> String? {

@@ -1,32 +1,32 @@
 internal import MartletCore
 
-/// Why a request for sign-in was refused, as logs and metrics have it; clients see the coarse code alone.
+/// Why a sign-in request was rejected, for logs and metrics; clients only see the coarse code.
 extension ErrorCode {
-    /// Nothing here has that path.
+    /// There is no endpoint with that path.
     static let signInUnknownEndpoint: ErrorCode = "signin.unknown_endpoint"
-    /// No provider of that name takes logins.
+    /// No provider of that name accepts logins.
     static let signInUnknownProvider: ErrorCode = "signin.unknown_provider"
-    /// Identities can be linked only where accounts are kept.
+    /// Linking identities requires an account store.
     static let signInNoAccounts: ErrorCode = "signin.no_accounts"
     /// The body is longer than 64 KiB.
     static let signInBodyTooLarge: ErrorCode = "signin.body_too_large"
-    /// There is no body where one is needed.
+    /// The required body is missing.
     static let signInBodyMissing: ErrorCode = "signin.body_missing"
-    /// The body does not say what it is, or is neither JSON nor a form.
+    /// The `Content-Type` is missing, or is neither JSON nor a form.
     static let signInMediaType: ErrorCode = "signin.unsupported_media_type"
-    /// The body is compressed, or in other letters than UTF-8.
+    /// The body is compressed, or its charset is not UTF-8.
     static let signInEncoding: ErrorCode = "signin.unsupported_encoding"
-    /// JSON that is no object.
+    /// JSON that is not an object.
     static let signInNotAnObject: ErrorCode = "signin.not_an_object"
-    /// A member that is there twice.
+    /// A member that is repeated.
     static let signInRepeatedMember: ErrorCode = "signin.repeated_member"
     /// A form with a bad escape, a control character or text that is not UTF-8.
     static let signInBadForm: ErrorCode = "signin.bad_form"
-    /// A `device_name` that is too long, or has control characters.
+    /// A `device_name` that is too long, or contains control characters.
     static let signInBadDeviceName: ErrorCode = "signin.bad_device_name"
-    /// A query that can be read in two ways, such as `all=1`.
+    /// An ambiguous query, such as `all=1`.
     static let signInBadQuery: ErrorCode = "signin.bad_query"
-    /// A credential that is no session's where a session is needed.
+    /// A credential that is not a session's, where a session is required.
     static let signInSessionNeeded: ErrorCode = "signin.session_needed"
     /// An `Authorization` that is not `Bearer` and one token.
     static let signInBadAuthorization: ErrorCode = "signin.bad_authorization"
@@ -34,10 +34,10 @@ extension ErrorCode {
     static let signInUnknownSession: ErrorCode = "signin.unknown_session"
     /// The caller's account has no password.
     static let signInNoPassword: ErrorCode = "signin.no_password"
-    /// The identity was unlinked, or its password changed, while the login was on its way.
+    /// The identity was unlinked, or its password changed, while the login was in progress.
     static let signInOvertaken: ErrorCode = "signin.overtaken"
-    /// The same post is under way, and its answer did not come in time.
+    /// An identical request is in progress, and its response was not available in time.
     static let signInRepetitionUnknown: ErrorCode = "signin.repetition_unknown"
-    /// The client's network has asked for too many nonces, or failed too often at what needs no proof.
+    /// The client's network has requested too many nonces, or had too many failed logins or refreshes.
     static let signInBudgetExceeded: ErrorCode = "signin.budget_exceeded"
 }

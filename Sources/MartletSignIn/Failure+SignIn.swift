@@ -3,7 +3,7 @@ internal import MartletCore
 internal import MartletProxy
 internal import MartletSession
 
-/// What the rooms below say, in terms of the one map to answers.
+/// Maps the errors of stores and budgets to failures.
 extension Failure {
     static func session(_ error: SessionError) -> Failure {
         switch error.kind {
@@ -24,7 +24,7 @@ extension Failure {
     }
 
     /// 429 with whole seconds, rounded up.
-    static func budget(_ error: BudgetExceeded) -> Failure {
+    static func budget(_ error: BudgetExceededError) -> Failure {
         let wait = min(max(error.retryAfter.wholeNanoseconds, 1), 1 << 60)
         return throttled(.signInBudgetExceeded, retryAfter: Int((wait + 999_999_999) / 1_000_000_000))
     }

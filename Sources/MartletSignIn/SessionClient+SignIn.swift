@@ -5,13 +5,13 @@ internal import MartletProvider
 internal import MartletProxy
 internal import MartletSession
 
-/// What a session notes of who made it, and how its owner reads that.
+/// The client data that a session stores, and its form in lists of sessions.
 extension SessionClient {
-    private static let longestName = 64
-    private static let longestAgent = 256
+    private static let maximumNameLength = 64
+    private static let maximumAgentBytes = 256
     private static let member = "device_name"
 
-    /// - Throws: 400 for a `device_name` that is no text, too long, or could hide or turn around what stands beside it.
+    /// - Throws: 400 for a `device_name` that is not a string, too long, or contains control or direction characters.
     init(_ form: SignInForm, _ request: LocalRequest) throws(Failure) {
         let name: String?
         do throws(AuthenticationError) { name = try form.text(Self.member) } catch { throw .authentication(error) }
@@ -22,19 +22,22 @@ extension SessionClient {
     }
 
     private static func check(_ name: String) throws(Failure) {
-        guard name.unicodeScalars.count <= longestName else {
+        guard name.unicodeScalars.count <= maximumNameLength else {
             throw .malformed(
                 .signInBadDeviceName,
-                [BodyError(member, .tooLong, detail: "`device_name` may have \(longestName) characters at most.")])
+                [
+                    BodyError(
+                        member, .tooLong, detail: "`device_name` must have at most \(maximumNameLength) characters.")
+                ])
         }
         guard !name.unicodeScalars.contains(where: isControl) else {
             throw .malformed(
                 .signInBadDeviceName,
-                [BodyError(member, .invalid, detail: "`device_name` may have no control characters.")])
+                [BodyError(member, .invalid, detail: "`device_name` must not contain control characters.")])
         }
     }
 
-    /// Control characters, line ends, and what turns the direction of text around.
+    /// Control characters, line separators and direction marks.
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x00..<0x20, 0x7F...0x9F, 0x2028...0x202E, 0x2066...0x2069: true
@@ -42,15 +45,15 @@ extension SessionClient {
         }
     }
 
-    /// The field as a list may show it: printable ASCII, cut off.
+    /// The field made safe for lists: printable ASCII, truncated.
     private static func agent(_ value: String) -> String? {
-        let bytes = value.utf8.prefix(longestAgent).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }
+        let bytes = value.utf8.prefix(maximumAgentBytes).map { (0x20...0x7E).contains($0) ? $0 : 0x3F }
         return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
     }
 }
 
 extension SessionSummary {
-    /// An entry of `GET /sessions`.
+    /// The entry in `GET /sessions`.
     func entry(isCurrent: Bool) -> JSONObject {
         var entry: JSONObject = [
             "session_id": .string(id),

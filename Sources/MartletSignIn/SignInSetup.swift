@@ -5,33 +5,33 @@ package import MartletJSON
 package import MartletProvider
 package import MartletSession
 
-/// What the sign-in endpoints are made of; a reload makes them anew.
+/// The dependencies of the sign-in endpoints; a reload builds new ones.
 package struct SignInSetup: Sendable {
     package var providers: [ProviderHandle]
     package var sessions: any SessionStoring
     /// `nil` without `accounts:`.
     package var accounts: (any AccountStoring)?
-    /// Where nonces, the marks of ``LoginFence`` and the answers of ``LoginRepetition`` are kept.
+    /// Stores nonces, the marks of ``LoginFence`` and the responses of ``LoginRepetition``.
     package var store: any SharedStoring
-    /// What every key of the store begins with.
+    /// The prefix of all keys in the store.
     package var storeKeyPrefix: String
     package var configuration: SessionsConfiguration
     package var wellKnown: WellKnownConfiguration
-    /// The public keys of the assertion; `nil` where there is none.
+    /// The public keys of the assertion; `nil` if it is not configured.
     package var keySet: JSONObject?
     package var clock: Clock
     package var logger: Logger
-    /// Gives out what providers use up: the same as theirs.
+    /// Issues the nonces that providers consume; shares the providers' store and prefix.
     package var nonces: NonceIssuer
-    /// Drops the verdicts on direct credentials of a subject that any loop of any instance has cached; returns when this
-    /// instance has none left, and the others have been told.
-    package var forgetVerdicts: @Sendable (_ subject: String) async -> Void
+    /// Invalidates a subject's cached direct credentials in all loops of all instances; returns when this instance has
+    /// none left and the others have been notified.
+    package var invalidateDecisions: @Sendable (_ subject: String) async -> Void
 
     package init(
         providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,
         store: any SharedStoring, storeKeyPrefix: String, configuration: SessionsConfiguration,
         wellKnown: WellKnownConfiguration, keySet: JSONObject?, clock: Clock, logger: Logger,
-        forgetVerdicts: @escaping @Sendable (_ subject: String) async -> Void
+        invalidateDecisions: @escaping @Sendable (_ subject: String) async -> Void
     ) {
         self.providers = providers
         self.sessions = sessions
@@ -44,20 +44,20 @@ package struct SignInSetup: Sendable {
         self.clock = clock
         self.logger = logger
         nonces = NonceIssuer(store: store, keyPrefix: storeKeyPrefix, clock: clock)
-        self.forgetVerdicts = forgetVerdicts
+        self.invalidateDecisions = invalidateDecisions
     }
 
     func provider(_ name: String) -> ProviderHandle? { providers.first { $0.name.hasSameBytes(as: name) } }
 }
 
-/// Which paths the endpoints answer; every other path is somebody else's.
+/// The paths that the endpoints serve.
 package struct SignInMounts: Sendable {
     /// This path and everything below it; without a final slash.
     package let base: String
-    /// Single paths beside it.
+    /// Single paths outside the base path.
     package let paths: [String]
 
-    /// - Parameter hasKeySet: whether there is an assertion whose keys are published.
+    /// - Parameter hasKeySet: whether an assertion is configured, whose keys are published.
     package init(_ sessions: SessionsConfiguration, _ wellKnown: WellKnownConfiguration, hasKeySet: Bool) {
         base = sessions.path
         var paths: [String] = []

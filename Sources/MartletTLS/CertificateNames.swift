@@ -2,7 +2,7 @@ internal import COpenSSL
 private import Glibc
 internal import MartletCore
 
-/// The names that a certificate is for: its alternative names (RFC 9525: the common name does not count).
+/// The subject alternative names of a certificate (RFC 9525: the common name is not used).
 struct CertificateNames {
     private(set) var hosts: [String] = []
     private(set) var addresses: [String] = []
@@ -30,7 +30,7 @@ struct CertificateNames {
         }
     }
 
-    /// A host name in lower case; `nil` for what no client can ask for.
+    /// A host name in lowercase; `nil` for a name that no client can request.
     static func host(_ bytes: UnsafeBufferPointer<UInt8>) -> String? {
         let isPlain = unsafe bytes.allSatisfy { $0 > 0x20 && $0 < 0x7F }
         guard isPlain, bytes.count > 0, bytes.count <= 255 else { return nil }
@@ -49,9 +49,9 @@ struct CertificateNames {
     }
 }
 
-/// Instants of certificates.
+/// Times in certificates.
 enum CertificateTime {
-    /// An instant as certificates write it; one that cannot be read is at the beginning of time.
+    /// A time in a certificate; the minimum if it cannot be parsed.
     @unsafe static func unixTime(_ time: UnsafePointer<ASN1_TIME>?) -> UnixTime {
         var parts = unsafe tm()
         guard unsafe ASN1_TIME_to_tm(time, &parts) == 1 else { return UnixTime(seconds: .min) }

@@ -1,36 +1,36 @@
 private import COpenSSL
 internal import MartletCore
 
-/// The ciphers that are used, and the lists of them that operators write.
+/// The default ciphers, and the lists of ciphers in the configuration.
 enum CipherNames {
-    /// For TLS 1.2: forward secrecy and authenticated encryption only, the cheaper first.
+    /// For TLS 1.2: only forward secrecy and authenticated encryption, the fastest first.
     static let standard = """
         ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256:ECDHE-ECDSA-AES256-GCM-SHA384:\
         ECDHE-RSA-AES256-GCM-SHA384:ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-RSA-CHACHA20-POLY1305
         """
     /// For TLS 1.3.
     static let standardSuites = "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
-    /// In the order in which a server would have them.
+    /// The key exchange groups, in the server's order of preference.
     static let groups = "X25519:P-256:P-384"
 
-    /// Sets what TLS 1.2 may use.
+    /// Sets the TLS 1.2 ciphers.
     static func apply(_ list: String?, to context: OpaquePointer) throws(TLSError) {
         var names: [String] = []
         for name in (list ?? standard).split(separator: ":", omittingEmptySubsequences: false) {
             let known = try openSSLName(String(name))
-            // OpenSSL passes over a name it does not know when another one of the list is good.
+            // OpenSSL ignores an unknown name if the list has another valid one, so names are checked one by one.
             ERR_clear_error()
             guard unsafe SSL_CTX_set_cipher_list(context, known) == 1 else { throw unknown(name) }
             names.append(known)
         }
-        // Nobody is let in without a certificate or without encryption, whatever a group of names contains.
+        // Exclude ciphers without authentication or encryption, whatever a cipher group contains.
         let all = (names + ["!aNULL", "!eNULL"]).joined(separator: ":")
         guard unsafe SSL_CTX_set_cipher_list(context, all) == 1 else {
-            throw TLSError(.tlsCipherUnknown, "'\(list ?? "")' leaves no cipher")
+            throw TLSError(.tlsCipherUnknown, "'\(list ?? "")' selects no cipher")
         }
     }
 
-    /// Sets what TLS 1.3 may use.
+    /// Sets the TLS 1.3 cipher suites.
     static func applySuites(_ list: String?, to context: OpaquePointer) throws(TLSError) {
         let text = list ?? standardSuites
         for name in text.split(separator: ":", omittingEmptySubsequences: false) {
@@ -45,10 +45,10 @@ enum CipherNames {
         }
     }
 
-    /// OpenSSL's name for a cipher that is written as in the registry, such as `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`.
+    /// OpenSSL's name of a cipher, also by its IANA name such as `TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256`.
     private static func openSSLName(_ name: String) throws(TLSError) -> String {
-        // Signs and commands reorder and weaken the list, and OpenSSL takes other separators, too: what is left is a list
-        // of what may be used.
+        // Operators and commands such as `+` and `@SECLEVEL` can reorder or weaken the list, and OpenSSL accepts other
+        // separators, too: allow plain names only.
         guard let first = name.utf8.first, isLetter(first), name.utf8.allSatisfy(isPart) else {
             throw unknown(name[...])
         }
@@ -59,13 +59,13 @@ enum CipherNames {
 
     private static func isLetter(_ byte: UInt8) -> Bool { byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A }
 
-    /// Letters, digits and what stands between the parts of a name.
+    /// Letters, digits and the separators within a name.
     private static func isPart(_ byte: UInt8) -> Bool {
         isLetter(byte) || byte >= 0x30 && byte <= 0x39 || [0x2B, 0x2D, 0x5F].contains(byte)
     }
 
     private static func unknown(_ name: Substring) -> TLSError {
         ERR_clear_error()
-        return TLSError(code: .tlsCipherUnknown, message: "'\(name)' is not a cipher that can be used here")
+        return TLSError(code: .tlsCipherUnknown, message: "'\(name)' is not a supported cipher")
     }
 }

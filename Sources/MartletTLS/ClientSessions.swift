@@ -2,11 +2,11 @@ private import COpenSSL
 internal import MartletCore
 private import Synchronization
 
-/// The last session with each server, for the next connection to go on from.
+/// A cache of the last session with each server, for resumption.
 ///
-/// Only looked at when a connection begins and when a server hands out a session.
+/// Only used when a connection begins and when a server sends a session ticket.
 @safe final class ClientSessions: Sendable {
-    /// Names beyond this push out another one.
+    /// The maximum number of cached server names; beyond it, another name is evicted.
     static let maximumNames = 256
 
     /// Owns one reference to a session.
@@ -21,28 +21,28 @@ private import Synchronization
 
     private let sessions = Mutex<[String: Session]>([:])
 
-    /// Where the context keeps what is the program's.
-    private static let place: Int32 = 0
+    /// The index of the application data of a context.
+    private static let dataIndex: Int32 = 0
 
-    /// Has a context's connections leave their sessions here; connections hold on to whoever owns both.
-    func remember(those context: OpaquePointer) {
+    /// Makes a context's connections store their sessions here; connections retain the owner of both.
+    func attach(to context: OpaquePointer) {
         unsafe martlet_tls_hand_over_sessions(context)
-        unsafe SSL_CTX_set_ex_data(context, ClientSessions.place, Unmanaged.passUnretained(self).toOpaque())
+        unsafe SSL_CTX_set_ex_data(context, ClientSessions.dataIndex, Unmanaged.passUnretained(self).toOpaque())
         unsafe SSL_CTX_sess_set_new_cb(context) { ssl, session in
-            guard let raw = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), ClientSessions.place),
+            guard let raw = unsafe SSL_CTX_get_ex_data(SSL_get_SSL_CTX(ssl), ClientSessions.dataIndex),
                 let name = unsafe ClientSessions.name(of: ssl), let session = unsafe session
             else { return 0 }
-            unsafe Unmanaged<ClientSessions>.fromOpaque(raw).takeUnretainedValue().keep(session, name)
+            unsafe Unmanaged<ClientSessions>.fromOpaque(raw).takeUnretainedValue().store(session, name)
             return 1
         }
     }
 
-    /// Offers the last session with a server.
+    /// Offers the last session with the server of a connection.
     func offer(on ssl: OpaquePointer) {
         guard let name = unsafe ClientSessions.name(of: ssl), let session = sessions.withLock({ $0[name] }) else {
             return
         }
-        // A certificate that has expired meanwhile is to be seen again.
+        // If the certificate has expired meanwhile, a full handshake must verify the current one.
         if let peer = unsafe SSL_SESSION_get0_peer(session.pointer),
             unsafe X509_cmp_current_time(X509_get0_notAfter(peer)) <= 0
         {
@@ -52,11 +52,11 @@ private import Synchronization
         ERR_clear_error()
     }
 
-    /// How many servers are remembered.
+    /// The number of cached servers.
     var count: Int { sessions.withLock(\.count) }
 
-    /// Takes over a reference.
-    private func keep(_ session: OpaquePointer, _ name: String) {
+    /// Stores a session and takes ownership of the reference.
+    private func store(_ session: OpaquePointer, _ name: String) {
         let fresh = unsafe Session(session)
         let old = sessions.withLock { sessions in
             var old = sessions.updateValue(fresh, forKey: name)
@@ -69,7 +69,7 @@ private import Synchronization
         _ = consume old
     }
 
-    /// The name that the peer is checked against.
+    /// The host name or address against which the peer is verified.
     @unsafe private static func name(of ssl: OpaquePointer?) -> String? {
         let parameters = unsafe SSL_get0_param(ssl)
         if let host = unsafe X509_VERIFY_PARAM_get0_host(parameters, 0) { return unsafe String(cString: host) }

@@ -2,15 +2,15 @@ private import COpenSSL
 private import Glibc
 internal import MartletCore
 
-/// The bytes of a PEM file, bounded and wiped after use.
+/// The bytes of a PEM file, limited in size and wiped after use.
 @safe struct PEMFile: ~Copyable {
-    /// No chain and no bundle of authorities that people have is larger.
+    /// Larger than any real chain or CA bundle.
     private static let maximumBytes = 4 * 1024 * 1024
 
     private var bytes: [UInt8]
 
     /// Reads a regular file.
-    /// - Throws: `unreadable` with the system's reason.
+    /// - Throws: the code `unreadable` with the system's reason.
     init(_ path: String, unreadable: ErrorCode) throws(TLSError) {
         bytes = try PEMFile.read(path, unreadable)
     }
@@ -21,21 +21,23 @@ internal import MartletCore
         guard file >= 0 else { throw failure(unsafe String(cString: strerror(errno))) }
         defer { close(file) }
         var facts = stat()
-        guard unsafe fstat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { throw failure("not a file") }
+        guard unsafe fstat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else {
+            throw failure("not a regular file")
+        }
         guard facts.st_size <= PEMFile.maximumBytes else { throw failure("larger than 4 MiB") }
-        // One more than it should have, to notice the end: the buffer never moves, so no copy of a key stays behind.
+        // One byte more than the file, to detect its end without growing: reallocation would leave copies of a key.
         var bytes = [UInt8](repeating: 0, count: Int(facts.st_size) + 1)
         var filled = 0
         while filled < bytes.count {
-            let count = unsafe bytes.withUnsafeMutableBytes { room in
-                unsafe Glibc.read(file, room.baseAddress.map { unsafe $0 + filled }, room.count - filled)
+            let count = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe Glibc.read(file, buffer.baseAddress.map { unsafe $0 + filled }, buffer.count - filled)
             }
             if count < 0, errno == EINTR { continue }
             guard count >= 0 else { throw failure(unsafe String(cString: strerror(errno))) }
             if count == 0 { break }
             filled += count
         }
-        guard filled < bytes.count else { throw failure("changed while it was read") }
+        guard filled < bytes.count else { throw failure("changed while being read") }
         bytes.removeLast(bytes.count - filled)
         return bytes
     }
@@ -46,17 +48,17 @@ internal import MartletCore
         }
     }
 
-    /// Whether a text stands somewhere in it.
+    /// Whether the file contains a text.
     func contains(_ text: StaticString) -> Bool {
         text.withUTF8Buffer { text in
             bytes.indices.contains { unsafe bytes[$0...].starts(with: text) }
         }
     }
 
-    /// Lends a BIO that reads the file from its start.
+    /// Calls `body` with a BIO that reads the file from its start.
     func read<Result>(_ body: (OpaquePointer) throws(TLSError) -> Result) throws(TLSError) -> Result {
         try unsafe bytes.withUnsafeBufferPointer { raw throws(TLSError) in
-            // An empty buffer has no address, which OpenSSL does not take.
+            // An empty buffer has no address, which OpenSSL does not accept.
             let bio =
                 if let base = raw.baseAddress { unsafe BIO_new_mem_buf(base, Int32(clamping: raw.count)) } else {
                     unsafe BIO_new(BIO_s_mem())
@@ -67,9 +69,9 @@ internal import MartletCore
         }
     }
 
-    /// Every certificate of the file, in its order; the visitor owns what it is given.
-    /// - Returns: how many there are.
-    /// - Throws: `invalid` where one cannot be read.
+    /// Visits every certificate of the file in order; the visitor takes ownership.
+    /// - Returns: the number of certificates.
+    /// - Throws: the code `invalid` for a certificate that cannot be parsed.
     func certificates(
         of path: String, invalid: ErrorCode, _ visit: (OpaquePointer) throws(TLSError) -> Void
     ) throws(TLSError) -> Int {
@@ -80,7 +82,7 @@ internal import MartletCore
                 count += 1
                 try unsafe visit(certificate)
             }
-            // The end of the file is told as "no start line".
+            // OpenSSL reports the end of the file as "no start line".
             guard martlet_tls_error_reason(ERR_peek_last_error()) == PEM_R_NO_START_LINE else {
                 throw TLSError(invalid, "\(path): certificate \(count + 1)")
             }

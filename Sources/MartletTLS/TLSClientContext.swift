@@ -1,24 +1,24 @@
 private import COpenSSL
 
-/// What a client demands of its peers and shows of itself.
+/// The TLS settings of a client.
 package struct TLSClientOptions: Sendable {
-    /// The same for both sides.
+    /// The same type as for servers.
     package typealias Identity = TLSIdentityFiles
 
-    /// Whose signatures count.
+    /// The trusted authorities.
     package enum Trust: Sendable, Equatable {
         /// The system's certificate authorities.
         case system
-        /// The authorities in this PEM file alone.
+        /// Only the authorities in this PEM file.
         case file(String)
-        /// Nobody is checked; only where the operator has said so.
-        case anyone
+        /// No verification: any certificate is accepted. Only if the operator has configured it.
+        case anyCertificate
     }
 
     package var trust: Trust
-    /// Our certificate for peers that ask for one.
+    /// Our certificate for peers that request one.
     package var identity: Identity?
-    /// What ALPN offers, the best first; nothing is offered where there is none.
+    /// The protocols offered by ALPN, in order of preference; empty for no ALPN.
     package var protocols: [TLSApplicationProtocol]
 
     package init(trust: Trust, identity: Identity? = nil, protocols: [TLSApplicationProtocol] = []) {
@@ -28,20 +28,20 @@ package struct TLSClientOptions: Sendable {
     }
 }
 
-/// The settings that all TLS connections to one kind of peer share: TLS 1.2 or later, trust and identity.
+/// The settings that TLS connections to one kind of peer share: TLS 1.2 or later, trust and identity.
 ///
-/// It remembers the last session with each server name, so that the next connection is cheaper.
+/// It caches the last session with each server name for resumption.
 // nonisolated(unsafe): OpenSSL counts references to the context atomically and locks what connections share of it;
 // it is not changed after init.
 @safe package final class TLSClientContext: Sendable {
     private nonisolated(unsafe) let context: OpaquePointer
     private let verifies: Bool
     let sessions = ClientSessions()
-    /// What is known of our own certificate.
-    package let certificate: TLSCertificateFacts?
+    /// Our own certificate.
+    package let certificate: TLSCertificateInfo?
 
-    /// Reads the files the options name.
-    /// - Throws: one of the `tls.` codes of settings, with the place that is at fault.
+    /// Loads the files of the options.
+    /// - Throws: one of the `tls.` codes of settings, with the setting that caused the error.
     package init(_ options: TLSClientOptions) throws(TLSError) {
         let identity: TLSIdentity? =
             if let files = options.identity { try TLSIdentity(files, number: 0) } else { nil }
@@ -50,10 +50,10 @@ package struct TLSClientOptions: Sendable {
             throw TLSError(.tlsSetUpFailed, "no TLS context")
         }
         unsafe self.context = context
-        verifies = options.trust != .anyone
-        certificate = identity?.facts
+        verifies = options.trust != .anyCertificate
+        certificate = identity?.info
         guard unsafe martlet_tls_set_min_version(context, TLS1_2_VERSION) == 1 else {
-            throw TLSError(.tlsSetUpFailed, "TLS 1.2 is not there")
+            throw TLSError(.tlsSetUpFailed, "TLS 1.2 is not available")
         }
         unsafe martlet_tls_set_lean_mode(context)
         unsafe SSL_CTX_set_verify(context, verifies ? SSL_VERIFY_PEER : SSL_VERIFY_NONE, nil)
@@ -62,21 +62,21 @@ package struct TLSClientOptions: Sendable {
             try unsafe identity.use(in: context, file, number: 0)
         }
         let offer = ALPN.list(options.protocols)
-        // This one function of OpenSSL answers 0 for success.
+        // Unlike other functions of OpenSSL, this one returns 0 for success.
         guard unsafe offer.isEmpty || SSL_CTX_set_alpn_protos(context, offer, UInt32(offer.count)) == 0 else {
-            throw TLSError(.tlsSetUpFailed, "no protocols")
+            throw TLSError(.tlsSetUpFailed, "no ALPN protocols")
         }
-        unsafe sessions.remember(those: context)
+        unsafe sessions.attach(to: context)
     }
 
     deinit { unsafe SSL_CTX_free(context) }
 
-    /// A fresh connection's engine, which checks the peer against `serverName`: a host name or an address literal.
+    /// Creates the engine of a new connection, which verifies the peer against `serverName`: a host name or an address.
     ///
-    /// It goes on from the last session with that name, where there was one and the server still knows it.
+    /// It offers to resume the last session with that name.
     package func makeEngine(serverName: String) throws(TLSError) -> TLSEngine {
         guard !serverName.isEmpty, !serverName.utf8.contains(0) else {
-            throw TLSError(code: .tlsServerNameInvalid, message: "no name to check the peer against")
+            throw TLSError(code: .tlsServerNameInvalid, message: "no server name to verify")
         }
         ERR_clear_error()
         guard let ssl = unsafe SSL_new(context) else { throw TLSError(.tlsSetUpFailed, "no TLS connection") }
@@ -88,7 +88,7 @@ package struct TLSClientOptions: Sendable {
             unsafe SSL_set_hostflags(ssl, UInt32(X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS))
             guard unsafe SSL_set1_host(ssl, serverName) == 1,
                 unsafe martlet_tls_set_server_name(ssl, serverName) == 1
-            else { throw TLSError(.tlsServerNameInvalid, "'\(serverName)' cannot be a server's name") }
+            else { throw TLSError(.tlsServerNameInvalid, "'\(serverName)' is not a valid server name") }
         }
         unsafe sessions.offer(on: ssl)
         return engine
@@ -96,10 +96,10 @@ package struct TLSClientOptions: Sendable {
 
     private func load(_ trust: TLSClientOptions.Trust) throws(TLSError) {
         switch trust {
-        case .anyone: break
+        case .anyCertificate: break
         case .system:
             guard unsafe SSL_CTX_set_default_verify_paths(context) == 1 else {
-                throw TLSError(.tlsTrustUnreadable, "the system's certificate authorities").at(.authorities)
+                throw TLSError(.tlsTrustUnreadable, "system certificate authorities").at(.authorities)
             }
         case .file(let path):
             do {

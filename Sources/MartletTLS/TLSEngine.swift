@@ -1,11 +1,11 @@
 private import COpenSSL
 package import MartletCore
 
-/// What two sides agree on by ALPN (RFC 7301) to speak under TLS.
+/// An application protocol that is negotiated by ALPN (RFC 7301).
 package enum TLSApplicationProtocol: Sendable, Hashable {
     case http1, http2
 
-    /// The name on the wire.
+    /// The protocol identifier of ALPN.
     var name: StaticString {
         switch self {
         case .http1: "http/1.1"
@@ -14,36 +14,36 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
     }
 }
 
-/// One TLS connection without a socket: ciphertext in, plaintext out, and the other way round.
+/// One TLS connection without a socket: decrypts received ciphertext and encrypts plaintext to send.
 ///
-/// The owner feeds what it read from the wire to `receive`, what it wants to say to `send`, and writes whatever
-/// `takeCiphertext` hands out, also after a failure: it may be the alert that tells the peer why.
+/// The owner passes received bytes to `receive` and plaintext to `send`, and writes the result of `dequeueCiphertext`
+/// to the socket, also after an error: it may contain the alert for the peer.
 @safe package struct TLSEngine: ~Copyable {
-    /// The most that one record holds.
+    /// The maximum plaintext of one record.
     private static let recordBytes = 16 * 1024
-    /// The least room that is worth reading into.
+    /// The minimum capacity for a read.
     private static let smallRead = 256
 
     private let ssl: OpaquePointer
-    private let wire: UnsafeMutablePointer<TLSWire>
-    /// The context, which OpenSSL's callbacks ask while this connection lives.
+    private let memory: UnsafeMutablePointer<MemoryBIO>
+    /// The context, which OpenSSL's callbacks use as long as the connection exists.
     private let owner: AnyObject
     private let verifies: Bool
-    /// A client's first record until it is whole: OpenSSL spends some 36 KiB on one that is not.
+    /// A client's first record until it is complete: OpenSSL allocates about 36 KiB for an incomplete one.
     private var hello: TLSHello?
-    /// How many more bytes the handshake may take; `nil` leaves it to OpenSSL.
+    /// The remaining bytes allowed for the peer's handshake; `nil` uses OpenSSL's limits.
     private var allowance: Int?
-    /// What was sent before the handshake was through.
+    /// Plaintext sent before the handshake completed.
     private var early: [UInt8] = []
     private var hasFailed = false
 
-    /// The handshake is through and the peer is who it should be.
+    /// The handshake has completed and the peer has been verified.
     package private(set) var isEstablished = false
-    /// The peer has said that it will send no more; an end without this is a cut.
+    /// The peer has sent close_notify; an end of stream without it is a truncation.
     package private(set) var isPeerClosed = false
 
-    /// Takes over a connection and gives it a wire to read from and write to.
-    /// - Parameter allowance: how many bytes a client's side of the handshake may have; `nil` for a client's own engine.
+    /// Takes ownership of a connection and attaches a memory BIO to it.
+    /// - Parameter allowance: the maximum bytes of a client's handshake; `nil` for the engine of a client.
     @unsafe init(
         adopting ssl: OpaquePointer, of owner: AnyObject, verifies: Bool, allowance: Int? = nil
     ) throws(TLSError) {
@@ -52,61 +52,61 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
         unsafe self.ssl = ssl
         self.owner = owner
         self.verifies = verifies
-        unsafe wire = .allocate(capacity: 1)
-        unsafe wire.initialize(to: TLSWire())
-        // Where this fails, deinit runs: everything is set by now.
-        guard let bio = unsafe TLSWire.makeBIO(on: wire) else { throw TLSError(.tlsSetUpFailed, "no memory") }
+        unsafe memory = .allocate(capacity: 1)
+        unsafe memory.initialize(to: MemoryBIO())
+        // If this fails, deinit runs: all properties are set by now.
+        guard let bio = unsafe MemoryBIO.makeBIO(on: memory) else { throw TLSError(.tlsSetUpFailed, "no memory") }
         unsafe SSL_set_bio(ssl, bio, bio)
     }
 
     deinit {
-        // A session outlives its connection however that ends; OpenSSL would void it when nobody has said goodbye.
+        // Sessions stay resumable however the connection ends; OpenSSL would invalidate them without close_notify.
         if !hasFailed { unsafe SSL_set_shutdown(ssl, SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN) }
         unsafe SSL_free(ssl)
-        unsafe wire.deinitialize(count: 1)
-        unsafe wire.deallocate()
+        unsafe memory.deinitialize(count: 1)
+        unsafe memory.deallocate()
     }
 
-    /// Starts the handshake; a client's first flight is then ready to take.
+    /// Starts the handshake; a client's first flight can then be dequeued.
     package mutating func start() throws(TLSError) { try advance() }
 
-    /// Takes bytes from the wire and appends what they decrypt to.
+    /// Processes received bytes and appends the plaintext.
     ///
-    /// All of them are used up; OpenSSL keeps an unfinished record.
-    /// - Throws: one of the `tls.` codes for a handshake or a record that is not acceptable; the engine is then dead.
+    /// All bytes are consumed; OpenSSL buffers an incomplete record.
+    /// - Throws: one of the `tls.` codes for an invalid handshake or record; the engine cannot be used afterwards.
     package mutating func receive(
         _ ciphertext: UnsafeBufferPointer<UInt8>, plaintext: inout ByteBuffer
     ) throws(TLSError) {
         guard !hasFailed else { throw TLSError(code: .tlsProtocolError, message: "the connection has failed") }
-        if unsafe keep(ciphertext) { return }
-        // Not `Optional.take()`: unoptimised, what it leaves of a type without copies is not the `nil` that is looked for.
-        var kept: TLSHello?
-        swap(&kept, &hello)
-        guard var hello = kept else { return try unsafe take(ciphertext, &plaintext) }
+        if unsafe bufferClientHello(ciphertext) { return }
+        // Not `Optional.take()`: in unoptimized builds it does not leave `nil` for a noncopyable type.
+        var buffered: TLSHello?
+        swap(&buffered, &hello)
+        guard var hello = buffered else { return try unsafe process(ciphertext, &plaintext) }
         unsafe hello.append(ciphertext)
-        try unsafe hello.withBytes { bytes throws(TLSError) in try unsafe take(bytes, &plaintext) }
+        try unsafe hello.withBytes { bytes throws(TLSError) in try unsafe process(bytes, &plaintext) }
     }
 
-    /// Takes bytes of a client's first record while it is not whole: nothing is computed, nothing has to be sent.
-    /// - Returns: `false` when there is work to do; the bytes are then for `receive`.
-    package mutating func keep(_ ciphertext: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// Buffers bytes of a client's first record while it is incomplete, without any computation.
+    /// - Returns: `false` when the record is complete; the bytes are then not buffered but left for `receive`.
+    package mutating func bufferClientHello(_ ciphertext: UnsafeBufferPointer<UInt8>) -> Bool {
         guard unsafe hello?.isReady(with: ciphertext) == false else { return false }
         unsafe hello?.append(ciphertext)
         return true
     }
 
-    private mutating func take(
+    private mutating func process(
         _ ciphertext: UnsafeBufferPointer<UInt8>, _ plaintext: inout ByteBuffer
     ) throws(TLSError) {
-        unsafe wire.pointee.lend(ciphertext)
-        defer { unsafe wire.pointee.takeBack() }
+        unsafe memory.pointee.lend(ciphertext)
+        defer { unsafe memory.pointee.endLoan() }
         if !isEstablished {
             try advance()
             if !isEstablished, let left = allowance {
                 guard ciphertext.count <= left else {
                     hasFailed = true
                     throw TLSError(
-                        code: .tlsHandshakeTooLarge, message: "the peer's part of the handshake is too large")
+                        code: .tlsHandshakeTooLarge, message: "the peer's handshake is too large")
                 }
                 allowance = left - ciphertext.count
             }
@@ -115,38 +115,38 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
         try decrypt(into: &plaintext)
     }
 
-    /// Encrypts bytes; those given before the handshake is through follow it.
+    /// Encrypts bytes; bytes sent before the handshake has completed are buffered until then.
     package mutating func send(_ plaintext: UnsafeBufferPointer<UInt8>) throws(TLSError) {
         guard !hasFailed else { throw TLSError(code: .tlsProtocolError, message: "the connection has failed") }
         guard isEstablished else { return unsafe early.append(contentsOf: plaintext) }
         try unsafe encrypt(plaintext)
     }
 
-    /// Says that nothing more will be sent.
+    /// Queues close_notify.
     package mutating func close() {
         guard isEstablished, !hasFailed else { return }
         _ = unsafe SSL_shutdown(ssl)
         ERR_clear_error()
     }
 
-    /// Whether there is anything for `takeCiphertext` to hand out.
-    package var hasCiphertext: Bool { unsafe !wire.pointee.output.isEmpty }
+    /// Whether there is ciphertext to dequeue.
+    package var hasCiphertext: Bool { unsafe !memory.pointee.output.isEmpty }
 
-    /// Moves what is to go on the wire to the end of `buffer`.
-    package mutating func takeCiphertext(into buffer: inout ByteBuffer) {
+    /// Moves the ciphertext to be sent to the end of `buffer`.
+    package mutating func dequeueCiphertext(into buffer: inout ByteBuffer) {
         guard hasCiphertext else { return }
         if buffer.isEmpty {
-            unsafe swap(&buffer, &wire.pointee.output)
+            unsafe swap(&buffer, &memory.pointee.output)
         } else {
-            unsafe buffer.append(wire.pointee.output.bytes)
+            unsafe buffer.append(memory.pointee.output.bytes)
         }
-        unsafe wire.pointee.output.release()
+        unsafe memory.pointee.output.release()
     }
 
-    /// The version both sides speak, such as `TLSv1.3`.
+    /// The negotiated version, such as `TLSv1.3`.
     package var version: String { unsafe String(cString: SSL_get_version(ssl)) }
 
-    /// The cipher both sides use, by OpenSSL's name; empty before there is one.
+    /// The negotiated cipher, by OpenSSL's name; empty before it is negotiated.
     package var cipher: String {
         guard let cipher = unsafe SSL_get_current_cipher(ssl), let name = unsafe SSL_CIPHER_get_name(cipher) else {
             return ""
@@ -154,7 +154,7 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
         return unsafe String(cString: name)
     }
 
-    /// What both sides agreed on by ALPN; `nil` where they did not talk of it.
+    /// The protocol negotiated by ALPN; `nil` without ALPN.
     package var applicationProtocol: TLSApplicationProtocol? {
         var name: UnsafePointer<UInt8>?
         var count: UInt32 = 0
@@ -163,16 +163,16 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
         return unsafe ALPN.protocolNamed(UnsafeBufferPointer(start: name, count: Int(count)))
     }
 
-    /// The host name that the client asked for (SNI), as it wrote it.
+    /// The host name in the client's SNI extension, as received.
     package var serverName: String? {
         unsafe SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name).map { unsafe String(cString: $0) }
     }
 
-    /// The handshake went on from an earlier session: no certificate was shown.
+    /// Whether the handshake resumed an earlier session, without certificates.
     package var isResumed: Bool { unsafe martlet_tls_is_resumed(ssl) == 1 }
 }
 
-// One owner at a time; OpenSSL ties no connection to a thread, and locks what connections share of their context.
+// One owner at a time; OpenSSL binds no connection to a thread, and locks what connections share of their context.
 extension TLSEngine: @unchecked Sendable {}
 
 extension TLSEngine {
@@ -209,15 +209,15 @@ extension TLSEngine {
         while true {
             ERR_clear_error()
             let ssl = unsafe self.ssl
-            let waiting = unsafe max(Int(SSL_pending(ssl)), wire.pointee.inputCount)
+            let waiting = unsafe max(Int(SSL_pending(ssl)), memory.pointee.inputCount)
             var status: Int32 = 0
-            let room = min(max(waiting, TLSEngine.smallRead), TLSEngine.recordBytes)
-            _ = unsafe plaintext.fill(room: room) { room in
-                status = unsafe SSL_read(ssl, room.baseAddress, Int32(clamping: room.count))
+            let capacity = min(max(waiting, TLSEngine.smallRead), TLSEngine.recordBytes)
+            _ = unsafe plaintext.fill(capacity: capacity) { free in
+                status = unsafe SSL_read(ssl, free.baseAddress, Int32(clamping: free.count))
                 return Int(max(status, 0))
             }
             if status > 0 {
-                if unsafe SSL_pending(ssl) == 0, unsafe wire.pointee.inputCount == 0 { return }
+                if unsafe SSL_pending(ssl) == 0, unsafe memory.pointee.inputCount == 0 { return }
                 continue
             }
             switch unsafe SSL_get_error(ssl, status) {

@@ -12,19 +12,19 @@ package struct TLSIdentityFiles: Sendable, Hashable {
     }
 }
 
-/// What operators want to know of a certificate that we show.
-package struct TLSCertificateFacts: Sendable, Equatable {
+/// Information for operators about one of our certificates.
+package struct TLSCertificateInfo: Sendable, Equatable {
     package let file: String
-    /// Its alternative names: host names in lower case, and addresses.
+    /// The subject alternative names: host names in lowercase, and addresses.
     package let names: [String]
     package let notBefore: UnixTime
     package let notAfter: UnixTime
 
-    /// Whether it is neither expired nor yet to come.
+    /// Whether `now` is within the validity period.
     package func isValid(at now: UnixTime) -> Bool { notBefore <= now && now <= notAfter }
 }
 
-/// A certificate with its chain and key in memory, checked to belong together.
+/// A certificate with its chain and key in memory, verified to belong together.
 @safe final class TLSIdentity: Sendable {
     private static let rsaMinimumBits: Int32 = 2048
     private static let curveMinimumBits: Int32 = 256
@@ -35,14 +35,14 @@ package struct TLSCertificateFacts: Sendable, Equatable {
     private nonisolated(unsafe) let chain: OpaquePointer
     // nonisolated(unsafe): as above.
     private nonisolated(unsafe) let key: OpaquePointer
-    /// OpenSSL's number of the kind of key; a connection can hold one identity of each kind.
+    /// OpenSSL's ID of the key type; a connection can have one identity of each type.
     let kind: Int32
-    let facts: TLSCertificateFacts
-    /// The host names among its names.
+    let info: TLSCertificateInfo
+    /// The host names of the certificate.
     let hosts: [String]
 
-    /// Reads both files.
-    /// - Parameter number: what failures call it.
+    /// Loads both files.
+    /// - Parameter number: the identity's number in errors.
     init(_ files: TLSIdentityFiles, number: Int) throws(TLSError) {
         let loaded: (OpaquePointer, OpaquePointer)
         do {
@@ -61,7 +61,7 @@ package struct TLSCertificateFacts: Sendable, Equatable {
         kind = unsafe EVP_PKEY_get_base_id(key)
         let names = unsafe CertificateNames(of: certificate)
         hosts = names.hosts
-        facts = unsafe TLSCertificateFacts(
+        info = unsafe TLSCertificateInfo(
             file: files.certificateFile, names: names.hosts + names.addresses,
             notBefore: CertificateTime.unixTime(X509_get0_notBefore(certificate)),
             notAfter: CertificateTime.unixTime(X509_get0_notAfter(certificate)))
@@ -74,7 +74,7 @@ package struct TLSCertificateFacts: Sendable, Equatable {
         unsafe X509_free(certificate)
     }
 
-    /// Has every connection of a context show it.
+    /// Uses it for every connection of a context.
     func use(in context: OpaquePointer, _ file: String, number: Int) throws(TLSError) {
         ERR_clear_error()
         guard unsafe SSL_CTX_use_cert_and_key(context, certificate, key, chain, 1) == 1 else {
@@ -82,7 +82,7 @@ package struct TLSCertificateFacts: Sendable, Equatable {
         }
     }
 
-    /// Has one connection show it.
+    /// Uses it for one connection.
     func use(on ssl: OpaquePointer?) -> Bool { unsafe SSL_use_cert_and_key(ssl, certificate, key, chain, 1) == 1 }
 
     private func check(_ files: TLSIdentityFiles, _ number: Int) throws(TLSError) {
@@ -91,7 +91,7 @@ package struct TLSCertificateFacts: Sendable, Equatable {
             ERR_clear_error()
             throw TLSError(
                 code: .tlsKeyMismatch, message: "\(files.keyFile) is not the key of \(files.certificateFile)",
-                place: .key(number))
+                setting: .key(number))
         }
         let bits = unsafe EVP_PKEY_get_bits(key)
         let isStrong =
@@ -105,7 +105,7 @@ package struct TLSCertificateFacts: Sendable, Equatable {
             throw TLSError(
                 code: .tlsKeyWeak,
                 message: "\(files.keyFile): RSA keys need 2048 bits, curves 256; this one has \(bits)",
-                place: .key(number))
+                setting: .key(number))
         }
     }
 
@@ -130,7 +130,7 @@ package struct TLSCertificateFacts: Sendable, Equatable {
         }
         guard let leaf = unsafe leaf else {
             unsafe martlet_chain_free(chain)
-            throw TLSError(code: .tlsCertificateEmpty, message: "\(path) holds no certificate")
+            throw TLSError(code: .tlsCertificateEmpty, message: "\(path) has no certificate")
         }
         return unsafe (leaf, chain)
     }
@@ -138,9 +138,9 @@ package struct TLSCertificateFacts: Sendable, Equatable {
     @unsafe private static func key(_ path: String) throws(TLSError) -> OpaquePointer {
         let file = try PEMFile(path, unreadable: .tlsKeyUnreadable)
         return try unsafe file.read { bio throws(TLSError) in
-            var wasAsked = false
+            var needsPassphrase = false
             ERR_clear_error()
-            let key = unsafe withUnsafeMutablePointer(to: &wasAsked) { flag in
+            let key = unsafe withUnsafeMutablePointer(to: &needsPassphrase) { flag in
                 unsafe PEM_read_bio_PrivateKey(
                     bio, nil,
                     { _, _, _, flag in
@@ -150,12 +150,12 @@ package struct TLSCertificateFacts: Sendable, Equatable {
             }
             if let key = unsafe key { return unsafe key }
             ERR_clear_error()
-            if wasAsked {
-                throw TLSError(code: .tlsKeyEncrypted, message: "\(path) is locked by a passphrase")
+            if needsPassphrase {
+                throw TLSError(code: .tlsKeyEncrypted, message: "\(path) is encrypted with a passphrase")
             }
             throw file.contains(" PRIVATE KEY-----")
-                ? TLSError(code: .tlsKeyInvalid, message: "\(path) holds a private key that cannot be read")
-                : TLSError(code: .tlsKeyEmpty, message: "\(path) holds no private key")
+                ? TLSError(code: .tlsKeyInvalid, message: "\(path) has an invalid private key")
+                : TLSError(code: .tlsKeyEmpty, message: "\(path) has no private key")
         }
     }
 }

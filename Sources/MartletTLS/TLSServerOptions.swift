@@ -1,27 +1,27 @@
-/// The versions of TLS that there are here; older ones are not.
+/// The supported versions of TLS.
 package enum TLSVersion: Sendable, Hashable { case tls12, tls13 }
 
-/// What a listener shows to its clients and demands of them.
+/// The TLS settings of a listener.
 package struct TLSServerOptions: Sendable, Equatable {
-    /// The same for both sides.
+    /// The same type as for clients.
     package typealias Identity = TLSIdentityFiles
 
-    /// Whether clients show certificates.
+    /// Whether clients send certificates.
     package enum ClientAuthentication: Sendable, Hashable {
         case none
-        /// A client that shows one must show a good one.
+        /// A certificate is verified if the client sends one.
         case optional
         case required
     }
 
-    /// Chosen by the name that the client asks for; the first where none matches.
+    /// Selected by the client's SNI; the first one if none matches.
     package var identities: [Identity]
     package var minimumVersion = TLSVersion.tls12
-    /// Names for TLS 1.2 separated by colons, OpenSSL's or those of the registry; `nil` is our choice.
+    /// The TLS 1.2 ciphers, separated by colons, by OpenSSL's or IANA's names; `nil` for the default.
     package var ciphers: String?
-    /// The same for TLS 1.3.
+    /// The TLS 1.3 cipher suites, likewise.
     package var cipherSuites: String?
-    /// Whose certificates count for clients, as a PEM file.
+    /// The authorities of client certificates, as a PEM file.
     package var clientAuthorityFile: String?
     package var clientAuthentication = ClientAuthentication.none
     /// Whether ALPN offers `h2` before `http/1.1`.

@@ -5,23 +5,23 @@ internal import MartletCore
 struct TrustFile {
     let path: String
 
-    /// Adds its authorities to what a context believes.
-    /// - Parameter announces: whether clients are told their names, so that they know which certificate to show.
-    /// - Returns: a digest of them all.
+    /// Adds the authorities to those that a context trusts.
+    /// - Parameter announces: whether their names are sent to clients, to select a certificate.
+    /// - Returns: the digests of all authorities.
     func load(into context: OpaquePointer, announces: Bool) throws(TLSError) -> [UInt8] {
         let file = try PEMFile(path, unreadable: .tlsTrustUnreadable)
         let store = unsafe SSL_CTX_get_cert_store(context)
-        var prints: [UInt8] = []
+        var digests: [UInt8] = []
         let count = try unsafe file.certificates(of: path, invalid: .tlsTrustInvalid) { authority throws(TLSError) in
             defer { unsafe X509_free(authority) }
-            var print = [UInt8](repeating: 0, count: 32)
-            guard unsafe X509_digest(authority, EVP_sha256(), &print, nil) == 1,
+            var digest = [UInt8](repeating: 0, count: 32)
+            guard unsafe X509_digest(authority, EVP_sha256(), &digest, nil) == 1,
                 unsafe X509_STORE_add_cert(store, authority) == 1,
                 unsafe !announces || SSL_CTX_add_client_CA(context, authority) == 1
             else { throw TLSError(.tlsTrustInvalid, path) }
-            prints += print
+            digests += digest
         }
-        guard count > 0 else { throw TLSError(code: .tlsTrustEmpty, message: "\(path) holds no certificate") }
-        return prints
+        guard count > 0 else { throw TLSError(code: .tlsTrustEmpty, message: "\(path) has no certificate") }
+        return digests
     }
 }

@@ -1,22 +1,23 @@
 private import BundledProviders
+private import MartletCommands
 private import MartletProvider
 private import MartletServer
 
-/// The executable: the bundled providers, and the command that the arguments ask for.
+/// The executable: registers the bundled providers and runs the command of the arguments.
 @main
 enum Main {
     static func main() {
         let arguments = Array(CommandLine.arguments.dropFirst())
-        Signals.dieQuietly()
-        Signals.block(steering: Program.serves(arguments))
-        let inheritance = Program.inherits(arguments) ? Inheritance.take() : Inheritance()
+        Signals.disableBacktraces()
+        Signals.block(controlSignals: Program.serves(arguments))
+        let inherited = Program.inherits(arguments) ? InheritedSockets.collect() : InheritedSockets()
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)
-        let program = Program(registry, inheritance)
+        let program = Program(registry, inherited)
         let completion = Completion()
         let work = Task.detached { completion.finish(await program.run(arguments)) }
         let code = completion.wait()
         work.cancel()
-        ProcessEnd.leave(code.rawValue)
+        ProcessExit.exit(code.rawValue)
     }
 }

@@ -1,4 +1,4 @@
-"""What all rows of a run share: its folder, its origin, its tokens, its load, and the candidates it has started."""
+"""State shared by all rows of a run: its folder, origin, tokens, load, and the candidates it has started."""
 
 import fcntl
 import http.client
@@ -37,7 +37,7 @@ class Bench:
         self.processes = Processes(self.work)
 
     def prepare(self):
-        """Makes what is needed for any row, and starts the origin."""
+        """Prepares what every row needs, and starts the origin."""
         self.tokens = Tokens(KEPT / "tokens")
         self.load = Generator(self.work, self.tokens)
         self.envoy, self.envoy_reason = install.envoy(KEPT)
@@ -47,7 +47,7 @@ class Bench:
         self.origin_process = candidates.start_origin(self)
 
     def stop_candidates(self):
-        """Ends whatever is left of a row, so that the next one begins alone."""
+        """Ends all processes of a row, so that the next one starts alone."""
         for process in list(self.processes.running):
             if process is not self.origin_process:
                 self.processes.stop(process)
@@ -61,7 +61,7 @@ class Bench:
             self.processes.stop(candidate.process)
 
     def await_ready(self, process, port, seconds=20):
-        """Waits until a gateway's own word is that it is ready, which means that it has its issuer's keys."""
+        """Waits until a gateway reports that it is ready, which means that it has its issuer's keys."""
         end, said = time.monotonic() + seconds, ""
         while time.monotonic() < end and process.poll() is None:
             try:
@@ -71,16 +71,16 @@ class Bench:
             except OSError:
                 pass
             time.sleep(0.05)
-        raise Failed(f"{process.name} does not get ready: {said} {self.processes.log(process.name)}")
+        raise Failed(f"{process.name} does not become ready: {said} {self.processes.log(process.name)}")
 
     def cpu(self, candidate, load):
-        """What a load costs a candidate: microseconds for each of the requests that `load` says it made."""
+        """The cost of a load for a candidate: microseconds for each request, of which `load` returns the number."""
         before = Usage.of(candidate.pid)
         count = load()
         return (Usage.of(candidate.pid) - before).total / count
 
     def interleaved(self, group, measure, rounds=None):
-        """Measures everybody in turn, as often as there are rounds, each round beginning with another.
+        """Measures all candidates in turn, once per round, each round starting with another one.
 
         :returns: the figures of each by name, in the order of the rounds."""
         figures = {candidate.name: [] for candidate in group}
@@ -92,22 +92,22 @@ class Bench:
 
 
 def get(port, path, headers=None, method="GET", body=None):
-    """One request on a connection of its own: the status and the body."""
+    """One request on a new connection: the status and the body."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
         connection.request(method, path, body, headers or {})
-        answer = connection.getresponse()
-        return answer.status, answer.read().decode(errors="replace").strip()
+        response = connection.getresponse()
+        return response.status, response.read().decode(errors="replace").strip()
     finally:
         connection.close()
 
 
 def ratios(mine, theirs):
-    """Mine to theirs, round by round: the median, the best and the worst."""
+    """The ratio of mine to theirs, by round: the median, the best and the worst."""
     each = [a / b for a, b in zip(mine, theirs)]
     return statistics.median(each), min(each), max(each)
 
 
 def best_of(figures, names):
-    """Who of some has the lowest median."""
+    """The name with the lowest median."""
     return min(names, key=lambda name: statistics.median(figures[name]))

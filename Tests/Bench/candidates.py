@@ -1,7 +1,7 @@
-"""Those who are measured against each other without the verifying peers: Martlet, and nginx and HAProxy that only pass on.
+"""The candidates other than the verifying peers: Martlet, and nginx and HAProxy as plain proxies.
 
-Everybody has one worker on one core, keeps its connections to the origin, and writes no access log but Martlet, which always
-does. Where a peer has a choice of settings for large bodies there is a candidate for each.
+Each has one worker on one core, and keeps its connections to the origin alive. Only Martlet writes an access log, as it always
+does. Where a peer has several settings for large bodies there is a candidate for each.
 """
 
 import json
@@ -18,7 +18,7 @@ NGINX_MODULES = "/usr/lib/nginx/modules"
 
 
 class Candidate:
-    """A server that is running: how it is called, where it listens, and which process it is."""
+    """A running server: its name, its ports, and its process."""
 
     def __init__(self, name, process, ports, verifies=False):
         self.name, self.process, self.verifies = name, process, verifies
@@ -26,7 +26,7 @@ class Candidate:
         self.ports = ports
 
     def serving_pid(self):
-        """The process that holds the connections: the last one below, where a master watches over it."""
+        """The process that holds the connections: the last child, where there is a master process."""
         return tree(self.pid)[-1]
 
     def url(self, path="/1k", listener="http"):
@@ -35,7 +35,7 @@ class Candidate:
 
 
 def nginx_head(folder):
-    """What every nginx of ours begins with: a process in the foreground with all its files in one folder."""
+    """The common start of every nginx configuration: a foreground process with all its files in one folder."""
     folder.mkdir(parents=True, exist_ok=True)
     temporary = " ".join(
         f"{kind}_temp_path {folder}/{kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
@@ -47,7 +47,7 @@ def nginx_head(folder):
 
 
 def start_origin(bench):
-    """The upstream of all candidates: answers of several sizes, a sink, an echo of the identity, the issuer's keys."""
+    """The upstream of all candidates: responses of several sizes, a sink, an echo of the identity, the issuer's keys."""
     folder = bench.work / "origin"
     bench.origin, bench.origin_socket = free_port(), folder / "origin.sock"
     for name, size in {"0k": 0, "64k": 65536, "1m": 1 << 20}.items():
@@ -55,8 +55,8 @@ def start_origin(bench):
         (folder / "www" / name).write_bytes(b"x" * size)
     shutil.copy(bench.tokens.document, folder / "www" / "keys")
     top, http = nginx_head(folder)
-    # nginx reads a request's body whole before it passes the request on, here to itself and without the body: a sink.
-    # An API's answer, and a cheap one: were it as dear as a file's, the load's core would be full before the candidate's.
+    # nginx reads a request's whole body before it forwards the request, here to itself and without the body: a sink.
+    # A cheap API response: if it cost as much as a file's, the load's core would be saturated before the candidate's.
     document = json.dumps({"items": "x" * (1024 - len(json.dumps({"items": ""})))})
     (folder / "nginx.conf").write_text(f"""{top}
 events {{ worker_connections 15000; }}
@@ -80,7 +80,7 @@ http {{
 
 
 def nginx(bench, name="nginx", settings="", server="", head="", http="", upstream=None):
-    """nginx that passes on; `settings` go into its location, `server` into its servers."""
+    """nginx as a plain proxy; `settings` go into its location, `server` into its servers."""
     key = name.replace(" ", "-").replace(",", "")
     folder = bench.work / key
     ports = {listener: free_port() for listener in ("http", "tls", "h2c", "h2tls")}
@@ -145,7 +145,7 @@ backend origin
 
 
 def haproxy(bench, name="HAProxy", settings="", frontend="", process_settings=""):
-    """HAProxy that passes on; `settings` go to its defaults."""
+    """HAProxy as a plain proxy; `settings` go into its defaults."""
     if not shutil.which("haproxy"):
         raise Failed("haproxy is not installed")
     key = name.replace(" ", "-").replace(",", "").lower()
@@ -186,7 +186,7 @@ ROUTES = """  - { name: all, match: { path: "/**" }, auth: { providers: [apple] 
 
 
 def write_martlet(bench, name="Martlet", *, workers=1, more="", providers="", routes=ROUTES, endpoint=None):
-    """A configuration of the gateway in a folder of its own: the folder, and its ports."""
+    """Writes a configuration of the gateway into a new folder: the folder, and its ports."""
     folder = bench.work / name.lower().replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
     ports = {listener: free_port() for listener in ("http", "tls", "admin")}
@@ -197,11 +197,11 @@ def write_martlet(bench, name="Martlet", *, workers=1, more="", providers="", ro
     return folder, {**ports, "h2c": ports["http"], "h2tls": ports["tls"]}
 
 
-def martlet(bench, name="Martlet", *, wrapper=(), core=CANDIDATE_CORE, patience=20, **settings):
-    """The gateway; the settings are those of ``write_martlet``, `wrapper` is what it runs under."""
+def martlet(bench, name="Martlet", *, wrapper=(), core=CANDIDATE_CORE, timeout=20, **settings):
+    """The gateway; the settings are those of ``write_martlet``, `wrapper` is a command that it runs under."""
     folder, ports = write_martlet(bench, name, **settings)
     process = bench.processes.start(
         folder.name, [*wrapper, bench.binary, "run", "--config", folder / "config.yaml"], core, folder)
-    bench.processes.await_port(process, ports["http"], patience)
-    bench.await_ready(process, ports["admin"], patience)
+    bench.processes.await_port(process, ports["http"], timeout)
+    bench.await_ready(process, ports["admin"], timeout)
     return Candidate(name, process, ports, verifies=True)

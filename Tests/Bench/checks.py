@@ -1,4 +1,4 @@
-"""Whether those who are said to verify do: a figure for a gateway that lets everybody in would be worth nothing."""
+"""Checks that verifying candidates verify: a figure for a gateway that accepts every token would be meaningless."""
 
 import time
 
@@ -10,7 +10,7 @@ SPOOFED = "somebody-else"
 
 
 def forged_token(bench):
-    """The claims of a good token under a signature of another key."""
+    """The claims of a valid token with a signature by another key."""
     stranger = bench.work / "stranger.pem"
     if not stranger.exists():
         run(["openssl", "genrsa", "-out", stranger, "2048"])
@@ -18,7 +18,7 @@ def forged_token(bench):
 
 
 def check(bench, candidate):
-    """The findings about one candidate: what was tried, what came back, and whether that is right."""
+    """The findings about one candidate: the request, the response, and whether it is correct."""
     now = int(time.time())
     signer = Signer(bench.tokens.key)
     spoof = {"x-auth-subject": SPOOFED}
@@ -40,9 +40,9 @@ def check(bench, candidate):
 
 
 def check_all(bench, starts):
-    """Checks every candidate that verifies, one after the other.
+    """Checks every verifying candidate in turn.
 
-    :returns: the table as lines, and who failed or is not here, with the reason."""
+    :returns: the table as lines, and the candidates that failed or are missing, with the reason."""
     lines, out = [], {}
     for name, start in starts.items():
         try:

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""The small gateway that people write themselves: aiohttp in front and behind, PyJWT between, and a dictionary of what was
-verified.
+"""A small gateway of the kind that teams write themselves: aiohttp on both sides, PyJWT in between, and a dictionary as the
+cache.
 
     gateway.py PORT UPSTREAM-PORT KEY-FILE ISSUER AUDIENCE
 """
@@ -21,7 +21,7 @@ class Gateway:
         self.verified = {}
 
     def caller(self, field):
-        """The claims of a good token; None for any other."""
+        """The claims of a valid token; None for any other."""
         if not field.startswith("Bearer "):
             return None
         token = field[7:]
@@ -45,8 +45,8 @@ class Gateway:
         headers["X-Auth-Subject"], headers["X-Auth-Email"] = claims["sub"], claims.get("email", "")
         async with self.session.request(
             request.method, f"http://127.0.0.1:{self.upstream}{request.path_qs}", headers=headers, data=await request.read()
-        ) as answer:
-            return aiohttp.web.Response(status=answer.status, body=await answer.read(), content_type=answer.content_type)
+        ) as response:
+            return aiohttp.web.Response(status=response.status, body=await response.read(), content_type=response.content_type)
 
     async def clients(self, application):
         async with aiohttp.ClientSession() as self.session:

@@ -1,12 +1,13 @@
-// Asks one HTTP/1.1 server for the same path again and again, each request with a token of a list, and prints what came back as
-// one line of JSON. It does what wrk does not: requests at a fixed rate whose latency counts from the moment at which they were
-// due (a server that stalls cannot make the generator wait with it), exact numbers of requests, and tokens that are used once.
+// Requests the same path of one HTTP/1.1 server repeatedly, each request with a token of a list, and prints the results as one
+// line of JSON. Unlike wrk it can send requests at a fixed rate with the latency counted from when they were due (so a stalled
+// server does not stall the measurement), an exact number of requests, and tokens that are used once.
 //
 //   generator --port 8080 --path /1k --tokens FILE [--first N] [--distinct N] --connections 64 (--count N | --rate N --seconds N)
 //        [--header "Name: value"]… [--body BYTES]
 //
-// The tokens are `distinct` lines of the file from line `first` on, in turn, and after its last line come its first again.
-// With --rate the loop is open, without it each connection asks as soon as it is answered. Answers need a Content-Length.
+// The tokens are `distinct` lines of the file from line `first` on, in turn, starting over after the last line of the file.
+// With --rate the loop is open, without it each connection sends the next request after each response. Responses need a
+// Content-Length.
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -29,10 +30,10 @@ enum { HEAD_LIMIT = 16384 };
 
 typedef struct {
     int socket;
-    char *out;              // what is left to send
+    char *out;              // the rest of the request
     size_t unsent;
     char *request;          // the buffer that `out` points into
-    char head[HEAD_LIMIT];  // the answer's head as far as it came
+    char head[HEAD_LIMIT];  // the response head received so far
     size_t head_length;
     long body_left;         // -1 while the head is not complete
     int64_t due;
@@ -48,7 +49,7 @@ static size_t request_limit;
 static Connection *all, **idle;
 static int idle_count;
 static uint32_t *latencies;
-static long total, started, finished, errors, refusals;
+static long total, started, finished, errors, rejections;
 static char *body;
 
 static void fail(const char *what) {
@@ -124,7 +125,7 @@ static void finish(Connection *connection, int failed) {
 static void send_more(Connection *connection) {
     while (connection->unsent > 0) {
         ssize_t sent = send(connection->socket, connection->out, connection->unsent, MSG_NOSIGNAL);
-        if (sent < 0) return;  // what is wrong shows when the answer is read
+        if (sent < 0) return;  // errors show when the response is read
         connection->out += sent;
         connection->unsent -= sent;
     }
@@ -146,7 +147,7 @@ static void begin(Connection *connection, int64_t due) {
     send_more(connection);
 }
 
-// The head's end and length of body; 0 while it is not all there, -1 when it cannot be understood.
+// The end of the head and the length of the body; 0 while incomplete, -1 when it cannot be parsed.
 static int read_head(Connection *connection) {
     connection->head[connection->head_length] = 0;
     char *end = strstr(connection->head, "\r\n\r\n");
@@ -154,7 +155,7 @@ static int read_head(Connection *connection) {
     char *length = strcasestr(connection->head, "\r\ncontent-length:");
     int status = atoi(connection->head + 9);
     if (!length || length > end) return -1;
-    if (status < 200 || status > 299) refusals++;
+    if (status < 200 || status > 299) rejections++;
     connection->body_left = atol(length + 17) - (connection->head + connection->head_length - (end + 4));
     return connection->body_left < 0 ? -1 : 1;
 }
@@ -195,8 +196,8 @@ static int by_size(const void *left, const void *right) {
 static void report(double took) {
     static const double points[] = {0, 5, 10, 25, 50, 75, 90, 95, 99, 99.5, 99.9, 99.99, 100};
     qsort(latencies, finished, sizeof *latencies, by_size);
-    printf("{\"requests\": %ld, \"errors\": %ld, \"refusals\": %ld, \"seconds\": %.3f, \"microseconds\": {",
-           finished, errors, refusals, took);
+    printf("{\"requests\": %ld, \"errors\": %ld, \"rejections\": %ld, \"seconds\": %.3f, \"microseconds\": {",
+           finished, errors, rejections, took);
     for (size_t i = 0; i < sizeof points / sizeof *points; i++) {
         long index = finished * points[i] / 100;
         if (index >= finished) index = finished - 1;

@@ -1,6 +1,6 @@
-"""The load: wrk for HTTP/1.1, h2load for HTTP/2, and `generator.c` where the rate, the number or the tokens have to be exact.
+"""The load generators: wrk for HTTP/1.1, h2load for HTTP/2, and `generator.c` for exact rates, numbers or tokens.
 
-A load that got anything but good answers is a failure, not a figure: a round of 401s is fast.
+A load with any response other than 2xx is a failure and has no figure: a round of 401s is fast.
 """
 
 import json
@@ -14,7 +14,7 @@ CONNECTIONS = 64
 
 
 class Generator:
-    """The load generators, all of them on the load's core."""
+    """The load generators, all on the load's core."""
 
     def __init__(self, folder, tokens):
         self.tokens = tokens
@@ -27,7 +27,7 @@ class Generator:
     def wrk(self, url, seconds, *, token=None, connections=CONNECTIONS, headers=(), body=0):
         """Saturates a server for a while.
 
-        :returns: how many requests were answered."""
+        :returns: the number of completed requests."""
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "10s"]
         for header in [*headers, *([f"Authorization: Bearer {token}"] if token else [])]:
             command += ["-H", header]
@@ -38,13 +38,13 @@ class Generator:
             raise Failed(f"wrk of {url}: {failure.group(0)}")
         count = int(re.search(r"(\d+) requests in", said).group(1))
         if count == 0:
-            raise Failed(f"wrk of {url}: nothing was answered")
+            raise Failed(f"wrk of {url}: no responses")
         return count
 
     def h2load(self, url, seconds, token, connections=4, streams=100):
         """The same over HTTP/2.
 
-        :returns: how many requests were answered."""
+        :returns: the number of completed requests."""
         said = run(on_load_core([
             "h2load", "-t1", f"-c{connections}", f"-m{streams}", f"-D{seconds}",
             "-H", f"authorization: Bearer {token}", url]))
@@ -53,7 +53,7 @@ class Generator:
         if not counts or not codes or any(int(n) for n in (*counts.groups()[1:], *codes.groups()[1:])):
             raise Failed(f"h2load of {url}: {counts and counts.group(0)}, {codes and codes.group(0)}")
         if int(counts.group(1)) == 0:
-            raise Failed(f"h2load of {url}: nothing was answered")
+            raise Failed(f"h2load of {url}: no responses")
         return int(counts.group(1))
 
     def command(self, port, path="/1k", *, first=0, distinct=1, count=0, rate=0, seconds=0,
@@ -75,5 +75,5 @@ class Generator:
 
 
 def check(report, what):
-    if report["errors"] or report["refusals"] or not report["requests"]:
-        raise Failed(f"{what}: {report['errors']} errors and {report['refusals']} refusals of {report['requests']} requests")
+    if report["errors"] or report["rejections"] or not report["requests"]:
+        raise Failed(f"{what}: {report['errors']} errors and {report['rejections']} rejections of {report['requests']} requests")

@@ -1,7 +1,7 @@
 """How the cost of a request grows with routes, claims, header fields, bodies and connections.
 
-User instructions come from callgrind and hardly vary; CPU, which has the kernel's part in it, is the median of a few rounds.
-A large copy counts as one instruction for each byte, because that is how callgrind takes `rep movsb`: see the CPU of bodies.
+User instructions come from callgrind and hardly vary; CPU, which includes the kernel's part, is the median of a few rounds.
+A large copy counts as one instruction for each byte, because callgrind counts `rep movsb` in this way: use the CPU of bodies.
 """
 
 import statistics
@@ -15,7 +15,7 @@ CLAIMS = ("sub", "email", "iss", "aud", "email_verified", "is_private_email", "a
 
 
 def routes(count):
-    """So many routes, of which the last one is asked for."""
+    """The given number of routes, of which the last one is requested."""
     others = "".join(
         f'  - {{ name: r{number}, match: {{ path: /r{number}/** }}, auth: none, upstream: origin }}\n'
         for number in range(count - 1))
@@ -23,7 +23,7 @@ def routes(count):
 
 
 def claims(count):
-    """One route that makes so many headers of claims."""
+    """One route that sets the given number of headers from claims."""
     headers = ", ".join(
         f'X-Claim-{number}: {{ claim: {CLAIMS[number % len(CLAIMS)]}, default: "" }}' for number in range(count))
     return (
@@ -36,7 +36,7 @@ def fields(count):
 
 
 def scenarios():
-    """What grows, to what, with which configuration, under which load."""
+    """The parameter that grows, its value, the configuration, the load."""
     for count in (1, 100, 10_000):
         yield "routes", f"{count:,}", {"routes": routes(count)}, {}
     for count in (1, 4, 16):
@@ -44,7 +44,7 @@ def scenarios():
     for count in (4, 16, 64):
         yield "header fields of the request", count, {}, {"headers": fields(count)}
     for path, name in (("/0k", "0"), ("/1k", "1 KiB"), ("/64k", "64 KiB"), ("/1m", "1 MiB")):
-        yield "answer", name, {}, {"path": path}
+        yield "response", name, {}, {"path": path}
     for size, name in ((1024, "1 KiB"), (65536, "64 KiB"), (1 << 20, "1 MiB")):
         yield "upload", name, {}, {"path": "/sink", "body": size}
     for count in (1, 64, 1000):

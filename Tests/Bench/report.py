@@ -1,7 +1,8 @@
-"""What a run leaves: the tables on the terminal and as Markdown, everything as JSON, and the plots."""
+"""The output of a run: the tables on the terminal and as Markdown, everything as JSON, and the plots."""
 
 import json
 import shutil
+import textwrap
 
 import machine
 import plots
@@ -13,7 +14,7 @@ FILES = ("results.md", "cpu.svg", "latency.svg")
 
 
 def table(head, lines):
-    """A Markdown table whose columns line up in a terminal too."""
+    """A Markdown table whose columns are aligned in a terminal too."""
     cells = [[str(cell).replace("|", "/").replace("\n", " ") for cell in line] for line in [head, *lines]]
     widths = [max(len(line[column]) for line in cells) for column in range(len(head))]
     text = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(line, widths)) + " |" for line in cells]
@@ -21,8 +22,12 @@ def table(head, lines):
     return "\n".join(text)
 
 
+def wrapped(text, indent=""):
+    return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+
+
 def verification(lines):
-    """Whether those who verify do, one line for each."""
+    """Whether the verifying candidates verify, one line for each."""
     cases = next((list(findings) for _, findings, _ in lines if findings), [])
     rows = []
     for name, findings, reason in lines:
@@ -30,36 +35,36 @@ def verification(lines):
             rows.append([name, *["–"] * len(cases), reason])
         else:
             rows.append([name, *[findings.get(case, ("–", False))[0] for case in cases], reason or "verifies"])
-    return table(["Candidate", *cases, "Verdict"], rows) + "\n"
+    return table(["Candidate", *cases, "Result"], rows) + "\n"
 
 
 def results(rows):
     return table(
-        ["Row", "Martlet", "Best peer", "Ratio: median (best, worst)", "Bar", "Verdict"],
-        [[row.title, row.martlet, row.peer, row.ratio_text, row.bar, row.verdict] for row in rows])
+        ["Row", "Martlet", "Best peer", "Ratio: median (best, worst)", "Bar", "Result"],
+        [[row.title, row.martlet, row.peer, row.ratio_text, row.bar, row.result] for row in rows])
 
 
-def place(facts):
+def machine_text(facts):
     return (
         f"{facts['date']}; {facts['processor']}, {facts['cores']} cores, Linux {facts['kernel']}; {facts['martlet']}")
 
 
 def write_growth(folder, binary, text):
-    """Prints how cost grows and leaves it in a folder."""
+    """Prints how cost grows and writes it to a folder."""
     print(text)
-    (folder / GROWTH).write_text(f"{place(machine.facts(binary))}.\n\n{text}\n", encoding="utf-8")
+    (folder / GROWTH).write_text(f"{machine_text(machine.facts(binary))}.\n\n{text}\n", encoding="utf-8")
 
 
 def markdown(facts, options, checked, rows):
     about = (
-        f"{place(facts)}; {facts['nginx']}; {facts['haproxy']}; {facts['openssl']}. "
+        f"{machine_text(facts)}; {facts['nginx']}; {facts['haproxy']}; {facts['openssl']}. "
         f"{options.rounds} rounds of {options.seconds} s.")
-    notes = "".join(f"\n* {row.title}: {row.note}" for row in rows if row.note)
-    return f"{about}\n\n{results(rows)}\n{notes}\n\nWho verifies:\n\n{verification(checked)}"
+    notes = "".join("\n" + wrapped(f"* {row.title}: {row.note}", "  ") for row in rows if row.note)
+    return f"{wrapped(about)}\n\n{results(rows)}\n{notes}\n\nVerification:\n\n{verification(checked)}"
 
 
 def write(folder, bench, checked, rows):
-    """Prints the table and leaves it with the plots in a folder."""
+    """Prints the table and writes it with the plots to a folder."""
     facts = machine.facts(bench.binary)
     print(results(rows))
     for row in rows:
@@ -83,14 +88,14 @@ def write(folder, bench, checked, rows):
 
 
 def publish(names):
-    """Copies what the last run left to where it is committed, if that was a whole table, and the last word on growth."""
+    """Copies the output of the last run to the committed folder, if it has all rows, and the last measurement of growth."""
     try:
         asked = json.loads((KEPT / "results.json").read_text(encoding="utf-8"))["asked"]
     except (OSError, ValueError, KeyError):
         asked = []
     missing = [name for name in names if name not in asked] + [name for name in FILES if not (KEPT / name).exists()]
     if missing:
-        print(f"bench: the last run left no {', '.join(missing)}; run the whole table first")
+        print(f"bench: the last run has no {', '.join(missing)}; run the whole table first")
         return 1
     COMMITTED.mkdir(exist_ok=True)
     for name in [*FILES, *([GROWTH] if (KEPT / GROWTH).exists() else [])]:

@@ -6,7 +6,7 @@ import statistics
 
 @dataclasses.dataclass
 class Row:
-    """What was measured, and what it had to be.
+    """A measurement and its bar.
 
     `ratio` is the median of the rounds with the best and the worst, or None; `met` is None where there is no bar."""
 
@@ -20,7 +20,7 @@ class Row:
     figures: dict = dataclasses.field(default_factory=dict)
 
     @property
-    def verdict(self):
+    def result(self):
         return {True: "met", False: "MISSED", None: ""}[self.met]
 
     @property

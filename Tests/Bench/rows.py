@@ -1,4 +1,4 @@
-"""All rows of the table, by the names under which they can be asked for."""
+"""All rows of the table, by their names on the command line."""
 
 import rows_counts
 import rows_cpu
@@ -16,7 +16,7 @@ ALL = {
     "rotation": rows_cpu.rotation,
     "unseen": rows_cpu.unseen,
     "connections": rows_cpu.connections,
-    "answers": rows_cpu.answers,
+    "answers": rows_cpu.responses,
     "uploads": rows_cpu.uploads,
     "latency": rows_latency.latency,
     "hits": rows_latency.hits,
@@ -31,7 +31,7 @@ ALL = {
 
 
 def tokens_needed(options):
-    """How many distinct tokens the rows that were asked for use; each unseen one is used once."""
+    """How many distinct tokens the requested rows use; each unseen one is used once."""
     needs = {
         "rotation": 10_000, "latency": rows_latency.DISTINCT, "flat": rows_process.ALL_TOKENS,
         "unseen": 1 + options.rounds * rows_cpu.UNSEEN,
@@ -41,7 +41,7 @@ def tokens_needed(options):
 
 
 def measure(bench, name):
-    """The lines of one name; one that says why, where it could not be measured."""
+    """The lines of one row; one with the reason, where it could not be measured."""
     try:
         return ALL[name](bench)
     except (Failed, Unavailable, OSError) as error:

@@ -1,7 +1,7 @@
-"""The rows that count what the gateway does: instructions by callgrind, and where its time goes by perf.
+"""The rows that count the gateway's work: instructions by callgrind, and its time by perf.
 
-Instructions of the process itself have next to no noise. Two loads of different length are counted on one process, and the
-difference between them is divided by the difference in requests, which leaves out what each load begins and ends with.
+Instructions of the process itself have almost no noise. Two loads of different length are counted on one process, and the
+difference between them is divided by the difference in requests, which excludes startup and shutdown.
 """
 
 import re
@@ -13,7 +13,7 @@ from machine import Failed, Unavailable, Usage, on_load_core, run
 from row import Row
 
 FEW, MANY = 2000, 12000
-PATIENCE = 180
+TIMEOUT = 180
 
 
 class Counted:
@@ -29,7 +29,7 @@ class Counted:
         wrapper = [
             "valgrind", "--tool=callgrind", f"--callgrind-out-file={self.out}", "--instr-atstart=no", "--fair-sched=yes",
             self.prefix]
-        self.candidate = martlet(bench, "Martlet counted", wrapper=wrapper, patience=PATIENCE, **settings)
+        self.candidate = martlet(bench, "Martlet counted", wrapper=wrapper, timeout=TIMEOUT, **settings)
         self.parts = 0
 
     def __enter__(self):
@@ -42,7 +42,7 @@ class Counted:
         run(["callgrind_control", self.prefix, *words, str(self.candidate.pid)], timeout=60)
 
     def count(self, load, requests):
-        """Instructions while a load of so many requests runs."""
+        """Instructions during a load of the given number of requests."""
         load(requests)
         self.control("-d")
         self.parts += 1
@@ -65,7 +65,7 @@ class Counted:
 
 
 def instructions(bench):
-    """User instructions of a request with a known token."""
+    """User instructions of a request with a cached token."""
     with Counted(bench) as counted:
         each = counted.per_request()
     return [Row(
@@ -74,7 +74,7 @@ def instructions(bench):
 
 
 def loops(bench):
-    """The same with one loop and with two: what they share would show as instructions."""
+    """The same with one loop and with two: shared state would show as additional instructions."""
     figures = {}
     for workers in (1, 2):
         with Counted(bench, workers=workers) as counted:

@@ -10,12 +10,12 @@ from machine import CANDIDATE_CORE, LOAD_CORE, Failed, free_port, run
 from row import Row, microseconds
 
 UNSEEN = 8000
-# Requests of each second of a round.
+# Requests per second of a round.
 ROTATED = 40000
 
 
 def compare(title, figures, peers, bar):
-    """A row of Martlet against the best of some peers."""
+    """A row that compares Martlet with the best of several peers."""
     peer = best_of(figures, peers)
     ratio = ratios(figures["Martlet"], figures[peer])
     return Row(
@@ -24,7 +24,7 @@ def compare(title, figures, peers, bar):
 
 
 def saturated(bench, group, url, **options):
-    """CPU of each of a group under wrk, each warmed up first."""
+    """CPU of each candidate of a group under wrk, after a warm-up."""
     for candidate in group:
         bench.load.wrk(url(candidate), 1, **options)
     return bench.interleaved(
@@ -32,7 +32,7 @@ def saturated(bench, group, url, **options):
 
 
 def known(bench):
-    """One token that everybody knows, all candidates."""
+    """One token that is in every cache, all candidates."""
     group = [martlet(bench), nginx(bench), haproxy(bench)]
     for name, start in bench.peers.items():
         group.append(start(bench))
@@ -60,7 +60,7 @@ PASSWORD = "correct horse battery"
 
 
 def start_redis(bench):
-    """A Redis of our own on the load's core: its process and its port."""
+    """A separate Redis on the load's core: its process and its port."""
     port = free_port()
     process = bench.processes.start(
         "redis", ["redis-server", "--port", port, "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"], LOAD_CORE)
@@ -81,12 +81,12 @@ def log_in(gateway):
         gateway.port, "/auth/login/password", {"Content-Type": "application/json"}, "POST",
         json.dumps({"username": "ada", "password": PASSWORD}))
     if status != 200:
-        raise Failed(f"the login was answered with {status}: {body[:100]}")
+        raise Failed(f"the login got {status}: {body[:100]}")
     return json.loads(body)["access_token"]
 
 
 def session(bench):
-    """A session's token against Apple's, at the same gateway."""
+    """A session's token compared with Apple's, at the same gateway."""
     redis, port = start_redis(bench)
     gateway = session_gateway(bench, port)
     try:
@@ -109,12 +109,12 @@ def session(bench):
 
 
 def rotation(bench):
-    """10,000 tokens in turn, all of them known."""
+    """10,000 tokens in turn, all of them cached."""
     group = [martlet(bench), nginx(bench)]
     try:
         for candidate in group:
             bench.load.exact(candidate.port, distinct=10000, count=20000)
-        # Not by wrk: its script for each request keeps the load's core busier than the candidate's.
+        # Not by wrk: its script for each request loads its core more than the candidate's.
         count = max(int(bench.seconds * ROTATED), 10000)
         figures = bench.interleaved(group, lambda candidate: bench.cpu(
             candidate, lambda: bench.load.exact(candidate.port, distinct=10000, count=count)["requests"]))
@@ -124,14 +124,14 @@ def rotation(bench):
 
 
 def verification_time(core):
-    """Microseconds of one RSA-2048 verification, by OpenSSL's own measure on the candidates' core."""
+    """Microseconds of one RSA-2048 verification, measured by OpenSSL on the candidates' core."""
     said = run(["taskset", "-c", core, "openssl", "speed", "-seconds", "1", "rsa2048"])
     last = said.strip().splitlines()[-1].split()
     return 1_000_000 / float(last[-1])
 
 
 def unseen(bench):
-    """Tokens that come for the first time, each of them once."""
+    """Tokens that are sent for the first time, each of them once."""
     group = [martlet(bench), nginx(bench)]
     verify, position = [], 1
     try:
@@ -169,7 +169,7 @@ def connections(bench):
 
 
 def bodies(bench, title, path, **options):
-    """CPU for each request of 1 MiB, against the better settings of both peers."""
+    """CPU for each request of 1 MiB, compared with the better settings of both peers."""
     group = [martlet(bench), nginx(bench), nginx_unbuffered(bench), haproxy(bench), haproxy_spliced(bench)]
     try:
         figures = saturated(
@@ -179,8 +179,8 @@ def bodies(bench, title, path, **options):
     return [compare(title, figures, [candidate.name for candidate in group[1:]], 1.0)]
 
 
-def answers(bench):
-    return bodies(bench, "answers of 1 MiB: CPU per MiB", "/1m")
+def responses(bench):
+    return bodies(bench, "responses of 1 MiB: CPU per MiB", "/1m")
 
 
 def uploads(bench):
@@ -188,7 +188,7 @@ def uploads(bench):
 
 
 def tls(bench):
-    """TLS 1.3 on connections that are kept."""
+    """TLS 1.3 on kept-alive connections."""
     group = [martlet(bench), nginx(bench)]
     try:
         figures = saturated(bench, group, lambda candidate: candidate.url(listener="tls"), token=bench.tokens.one())

@@ -1,4 +1,4 @@
-"""What of the cost of a request is the kernel's: beside a proxy that copies bytes and does nothing else."""
+"""The part of the cost of a request that is the kernel's, by comparison with a proxy that only copies bytes."""
 
 from bench import ratios
 from candidates import floor as bare

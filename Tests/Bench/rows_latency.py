@@ -1,4 +1,4 @@
-"""The rows about latency, at rates far below what anybody can take."""
+"""The rows about latency, at rates far below saturation."""
 
 import json
 import statistics
@@ -31,7 +31,7 @@ def unseen_of_round(options):
 
 
 def latency(bench):
-    """A fixed rate with 10,000 tokens in turn, which were all seen before."""
+    """A fixed rate with 10,000 tokens in turn, all of them cached."""
     group = [martlet(bench), nginx(bench), haproxy(bench)]
     seconds = seconds_of(bench.options)
     try:
@@ -52,7 +52,7 @@ def latency(bench):
 
 
 def hits(bench):
-    """What unseen tokens do to those who come with a known one: the 99th percentile of hits beside them, and alone."""
+    """The effect of unseen tokens on cached ones: the 99th percentile of hits beside them, and alone."""
     gateway = martlet(bench)
     seconds, first = seconds_of(bench.options), 1
     figures = {"alone": [], "beside": []}
@@ -88,5 +88,5 @@ def hits(bench):
 def check_other(process):
     said, _ = process.communicate(timeout=30)
     if process.returncode != 0:
-        raise Failed(f"the unseen tokens' load ended with {process.returncode}")
+        raise Failed(f"the unseen tokens' load exited with {process.returncode}")
     check(json.loads(said), "the unseen tokens' load")

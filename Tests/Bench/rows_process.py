@@ -1,4 +1,4 @@
-"""The rows about the process: its memory, and how soon it serves."""
+"""The rows about the process: its memory, and its start time."""
 
 import os
 import resource
@@ -18,7 +18,7 @@ MEBIBYTE = 1 << 20
 
 
 def idle(bench):
-    """Connections that each made one request and stay."""
+    """Connections that each made one request and stay open."""
     if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < IDLE + 500:
         raise Unavailable(f"{IDLE} connections need a higher limit of open files than `ulimit -n` allows")
     figures = {}
@@ -49,14 +49,14 @@ def idle_memory(bench, candidate):
             client.bind((f"127.0.0.{2 + number % 8}", 0))
             client.connect(("127.0.0.1", candidate.port))
             client.sendall(request)
-            answer = b""
-            while b"\r\n\r\n" not in answer:
+            response = b""
+            while b"\r\n\r\n" not in response:
                 some = client.recv(4096)
                 if not some:
                     raise Failed(f"{candidate.name} closed connection {number}")
-                answer += some
-            if not answer.startswith(b"HTTP/1.1 200"):
-                raise Failed(f"{candidate.name} answered {answer[:40]!r}")
+                response += some
+            if not response.startswith(b"HTTP/1.1 200"):
+                raise Failed(f"{candidate.name} responded {response[:40]!r}")
             client.setblocking(False)
         time.sleep(2)
         after = memory(pid)
@@ -73,7 +73,7 @@ def idle_memory(bench, candidate):
 
 
 def flat(bench):
-    """Resident memory while a great many requests come with 100,000 tokens in turn."""
+    """Resident memory during a long load with 100,000 tokens in turn."""
     wanted, steps = bench.options.flat_requests, 20
     gateway = martlet(bench)
     samples, position = [], 0
@@ -86,7 +86,7 @@ def flat(bench):
             bench.processes.empty_log(gateway.process)
     finally:
         bench.stop(gateway)
-    # Flat from where all tokens have come once, or a fifth of the way.
+    # Flat from where all tokens were sent once, or a fifth of the way.
     base = next((size for done, size in samples if done >= max(ALL_TOKENS, wanted / 5)), samples[-1][1])
     last = samples[-1][1]
     grown = last / base
@@ -98,7 +98,7 @@ def flat(bench):
 
 
 def start(bench):
-    """From the fork to the first good answer, with the issuer's keys in Redis since an earlier start."""
+    """From the fork to the first 2xx response, with the issuer's keys in Redis since an earlier start."""
     redis, port = start_redis(bench)
     settings = {**SESSION, "more": SESSION["more"].format(redis=port)}
     folder, ports = write_martlet(bench, "Martlet start", **settings)
@@ -129,7 +129,7 @@ def start(bench):
 
 
 def await_answer(process, port, request, seconds=20):
-    """Asks every 0.2 ms until there is a 200."""
+    """Sends a request every 0.2 ms until there is a 200."""
     end, said = time.monotonic() + seconds, b"nothing"
     while time.monotonic() < end and process.poll() is None:
         try:
@@ -141,4 +141,4 @@ def await_answer(process, port, request, seconds=20):
         except OSError:
             pass
         time.sleep(0.0002)
-    raise Failed(f"{process.name} did not begin to serve; it said {said!r}")
+    raise Failed(f"{process.name} did not start to serve; its output was {said!r}")

@@ -1,7 +1,7 @@
 """Identity tokens as Apple issues them, signed with a key of our own, and the key's document.
 
-Python has no RSA of its own, so OpenSSL's library signs, through ctypes: a third of a millisecond each. A pool of 100,000 is
-kept in a file, one token to a line, until its tokens are too old to be used for a whole run.
+Python has no RSA, so OpenSSL's library signs, through ctypes: a third of a millisecond each. A pool of 100,000 is kept in a
+file, one token per line, until its tokens are too old for a whole run.
 """
 
 import base64
@@ -92,7 +92,7 @@ class Tokens:
         self.document.write_text(json.dumps({"keys": [key]}))
 
     def need(self, count):
-        """Sees to it that the pool has so many tokens which are young enough."""
+        """Fills the pool with the given number of recent tokens."""
         young = self.pool.exists() and time.time() - self.pool.stat().st_mtime < USABLE
         if young and self.length() >= count:
             return

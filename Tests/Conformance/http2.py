@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Asks HTTP/2 servers what RFC 9113 (and RFC 7541, RFC 8441) lets a client send, and what it does not.
+"""Tests HTTP/2 servers with what RFC 9113 (and RFC 7541, RFC 8441) allows a client to send, and what it does not.
 
     Tests/Conformance/http2.py --target martlet=127.0.0.1:8080 [--target nginx=127.0.0.1:8081 …] [--strict martlet]
 
-Every case opens a connection of its own in clear text with prior knowledge, sends bytes that were written by hand, and
-looks at what comes back: an answer's status, RST_STREAM, GOAWAY, the end of the connection, or nothing while a PING is
-still answered. The servers pass requests on to something that answers 200 to everything with a body of at least five bytes,
-reads what it is sent, and leaves the body of a request for `/stall` unread for a second. A `✗` is an outcome that the
-section does not allow; a `·` one that it allows and that the gateway rules out for itself. `--strict NAME` makes the exit
+Every case opens a new connection in clear text with prior knowledge, sends hand-written bytes, and checks the result: the
+status of a response, RST_STREAM, GOAWAY, the end of the connection, or nothing while a PING is still acknowledged. The servers
+proxy to an upstream that responds to everything with 200 and a body of at least five bytes, reads its input, and leaves the
+body of a request for `/stall` unread for a second. A `✗` is an outcome that the section does not allow; a
+`·` one that it allows and that the gateway excludes for itself. `--strict NAME` makes the exit
 code 1 when that target has either.
 """
 
@@ -193,7 +193,7 @@ class Connection:
             self.ended.add(stream)
 
     def wait(self, condition, patience=PATIENCE):
-        """Reads until something holds; answers whether it does."""
+        """Reads until a condition holds; returns whether it does."""
         deadline = time.monotonic() + patience
         while not condition():
             if not self.take(deadline):
@@ -211,7 +211,7 @@ class Connection:
         if probes:
             self.send(frame(PING, 0, 0, PROBE))
         self.wait(lambda: self.is_settled(stream) or self.answers_pings)
-        # PING is answered before anything else: what was before it may still come.
+        # PING is acknowledged before anything else: earlier results may still arrive.
         if not self.is_over():
             self.wait(lambda: self.is_settled(stream), patience)
         if self.goaway == NO_ERROR and not self.is_closed:
@@ -267,7 +267,7 @@ def stream_error(*codes):
 
 
 def malformed():
-    """RFC 9113, section 8.1.1: a stream error, before which an answer may be sent."""
+    """RFC 9113, section 8.1.1: a stream error, before which a response may be sent."""
     return Right("malformed: PROTOCOL_ERROR or 4xx", (PROTOCOL,), (4,))
 
 

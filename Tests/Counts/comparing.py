@@ -1,14 +1,14 @@
-"""Whether what was counted is what is committed: neither more, nor so much less that the threshold has become idle."""
+"""Compares counts with the committed thresholds: not more, and not so much less that a threshold protects nothing."""
 
 import dataclasses
 
 GROWTH, SHRINKAGE = 0.03, 0.05
-"""By how much instructions may differ before the threshold does not hold any more, or guards nothing any more."""
+"""By how much instructions may be above a threshold, and below it."""
 
 SLACK, SLACK_OF_MANY = 0.02, 0.01
-"""By how much events per request may differ, in all or as a part of them, whichever is more.
+"""By how much events per request may differ, absolutely or relatively, whichever is more.
 
-What happens once in fifty requests is done for a while of time or for a batch, and a slow machine has more of these.
+Work done once in fifty requests belongs to a time interval or a batch, and a slow machine has more of these.
 """
 
 METRICS = {
@@ -21,7 +21,7 @@ METRICS = {
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """One figure that is not what is committed."""
+    """One figure that differs from the committed one."""
 
     scenario: str
     text: str
@@ -40,9 +40,9 @@ def compare(scenario, measured, thresholds):
         value = measured[metric]
         text = f"{number(metric, value)} {what} per request; the threshold is {number(metric, threshold)}"
         if value > upper(metric, threshold):
-            yield Finding(scenario, f"{text}: {difference(metric, value, threshold)} more: repair that, or raise it")
+            yield Finding(scenario, f"{text}: {difference(metric, value, threshold)} more: fix that, or raise it")
         elif value < lower(metric, threshold):
-            yield Finding(scenario, f"{text}: {difference(metric, value, threshold)} less: lower it, to keep what was won")
+            yield Finding(scenario, f"{text}: {difference(metric, value, threshold)} less: lower it, to keep the improvement")
 
 
 def upper(metric, threshold):
@@ -67,27 +67,27 @@ def number(metric, value):
 
 
 def rounded(measured):
-    """What is worth committing of a measurement."""
+    """A measurement, rounded for committing."""
     return {
         metric: round(measured[metric]) if metric == "instructions" else round(measured[metric], 2) for metric in METRICS
     }
 
 
 def compare_call_sites(found, permitted):
-    """Findings about functions that known tokens run through.
+    """Findings about functions on the path of cached tokens.
 
-    - `found`: for each of them, the names of what it may call and should not, once per place in its code.
-    - `permitted`: for some of them, how many such places there may be, and why.
+    - `found`: for each of them, the names of unwanted functions that it may call, once per call site.
+    - `permitted`: for some of them, how many such call sites there may be, and why.
     """
     for name in sorted(found):
         calls = found[name]
         allowed, reason = permitted.get(name, (0, ""))
         listed = ", ".join(f"{call} ×{calls.count(call)}" for call in sorted(set(calls)))
         if len(calls) > allowed:
-            yield Finding(name, f"has {len(calls)} calls that no hot function should have ({listed}); permitted are {allowed}")
+            yield Finding(name, f"has {len(calls)} unwanted calls ({listed}); {allowed} are permitted")
         elif len(calls) < allowed:
-            yield Finding(name, f"has {len(calls)} such calls ({listed or 'none'}); {allowed} are permitted: lower that")
+            yield Finding(name, f"has {len(calls)} unwanted calls ({listed or 'none'}); {allowed} are permitted: lower that")
         elif calls and not reason:
-            yield Finding(name, f"may make {allowed} such calls, but nothing says why")
+            yield Finding(name, f"may make {allowed} unwanted calls, but no reason is given")
     for name in sorted(set(permitted) - set(found)):
-        yield Finding(name, "is excused, but no known token runs through it: take it off the list")
+        yield Finding(name, "is excused, but is not on the path of cached tokens: remove it from the list")

@@ -1,6 +1,6 @@
-"""Clients and the upstream of one gateway, in lock step: a batch of requests goes out, then a batch of answers comes back.
+"""Clients and the upstream of one gateway, in lock step: a batch of requests is sent, then a batch of responses.
 
-Both ends are in this one thread, so that every batch is like the one before it, whatever else the machine does.
+Both ends run in this one thread, so that every batch is like the previous one, whatever else the machine does.
 """
 
 import contextlib
@@ -10,30 +10,30 @@ import socket
 import ssl
 import struct
 
-PATIENCE = 60
+TIMEOUT = 60
 """Seconds to wait for anything; a gateway under callgrind is a hundred times slower."""
 
 
 
-def answer(server):
-    """An answer of 1 KiB by a server of that name, which stands first in its head."""
+def response(server):
+    """A response of 1 KiB with that server name in its first field."""
     return (
         b"HTTP/1.1 200 OK\r\nServer: " + server + b"\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\n"
         b"Content-Type: text/plain\r\nContent-Length: 1024\r\nConnection: keep-alive\r\n\r\n" + b"m" * 1024)
 
 
-class Refused(Exception):
-    """The gateway did something else than to serve the request."""
+class Rejected(Exception):
+    """The gateway did not serve the request."""
 
 
 class Upstream:
-    """A server of HTTP/1.1 that takes requests without bodies and answers when told to.
+    """An HTTP/1.1 server that receives requests without bodies and responds on command.
 
-    Its answers all have the same head, or each another than the one before.
+    Its responses all have the same head, or each a different one from the previous.
     """
 
     def __init__(self, has_changing_heads=False):
-        self.answers = itertools.cycle([answer(b"origin"), answer(b"source")][: 1 + has_changing_heads])
+        self.responses = itertools.cycle([response(b"origin"), response(b"source")][: 1 + has_changing_heads])
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=512)
         self.port = self.listener.getsockname()[1]
         self.poll = select.poll()
@@ -42,16 +42,16 @@ class Upstream:
         self.last_head = b""
 
     def take(self, count, is_cut_short):
-        """The links of the next `count` requests, in the order of their arrival.
+        """The connections of the next `count` requests, in the order of their arrival.
 
-        `is_cut_short` is asked while nothing comes: a gateway that refuses asks no upstream.
+        `is_cut_short` is called while nothing arrives: a gateway that rejects a request does not call the upstream.
         """
         taken, silent = [], 0
         while len(taken) < count:
             events = self.poll.poll(1000)
             silent = 0 if events else silent + 1
-            if silent and is_cut_short() or silent > PATIENCE:
-                raise Refused("the gateway answers without asking the upstream, or not at all")
+            if silent and is_cut_short() or silent > TIMEOUT:
+                raise Rejected("the gateway responds without calling the upstream, or not at all")
             for descriptor, _ in events:
                 taken += self.hear(descriptor)
         return taken
@@ -75,9 +75,9 @@ class Upstream:
             held.clear()
             yield link
 
-    def answer(self, links):
+    def respond(self, links):
         for link in links:
-            link.sendall(next(self.answers))
+            link.sendall(next(self.responses))
 
     def close(self):
         for link, _ in self.links.values():
@@ -86,7 +86,7 @@ class Upstream:
 
 
 class PlainClients:
-    """Keep-alive connections of HTTP/1.1, each with one request per batch; over TLS 1.3 where there is a context."""
+    """Keep-alive HTTP/1.1 connections, each with one request per batch; over TLS 1.3 where there is a context."""
 
     def __init__(self, port, count, tls=None):
         self.connections = [connect(port, tls) for _ in range(count)]
@@ -105,10 +105,10 @@ class PlainClients:
             held = self.tails[index]
             while (end := held.find(b"\r\n\r\n")) < 0 or len(held) < end + 4 + 1024:
                 if not (received := connection.recv(65536)):
-                    raise Refused(f"the gateway closed the connection after: {held[:300]!r}")
+                    raise Rejected(f"the gateway closed the connection after: {held[:300]!r}")
                 held += received
                 if not held.startswith(b"HTTP/1.1 200 "[: len(held)]):
-                    raise Refused(f"the gateway answered: {held[:300]!r}")
+                    raise Rejected(f"the gateway responded: {held[:300]!r}")
             self.tails[index] = held[end + 4 + 1024:]
 
     def close(self):
@@ -117,9 +117,9 @@ class PlainClients:
 
 
 class StreamClients:
-    """One connection of HTTP/2, with prior knowledge, and many streams per batch.
+    """One HTTP/2 connection, with prior knowledge, and many streams per batch.
 
-    Header fields are indexed like a browser's: whole on the first request, a byte each on every further one.
+    Header fields are indexed as by a browser: literal on the first request, a byte each on every further one.
     """
 
     DATA, HEADERS, RST_STREAM, SETTINGS, PING, GOAWAY, WINDOW_UPDATE = 0, 1, 3, 4, 6, 7, 8
@@ -162,7 +162,7 @@ class StreamClients:
         self.connection.sendall(out)
 
     def has_answer(self):
-        """Whether a stream is answered or ended; other frames come by themselves."""
+        """Whether a stream got its response or ended; other frames arrive independently."""
         waiting = bytes(self.held)
         if select.select([self.connection], [], [], 0)[0]:
             waiting += self.connection.recv(1 << 16, socket.MSG_PEEK)
@@ -177,13 +177,13 @@ class StreamClients:
         while finished < self.batch:
             while (frame := self.next_frame()) is None:
                 if not (received := self.connection.recv(1 << 20)):
-                    raise Refused("the gateway closed the connection")
+                    raise Rejected("the gateway closed the connection")
                 self.held += received
             kind, flags, payload = frame
             if kind == self.HEADERS and payload[:1] != b"\x88":
-                raise Refused(f"the gateway answered with another status than 200: {payload[:20]!r}")
+                raise Rejected(f"the gateway responded with a status other than 200: {payload[:20]!r}")
             if kind in (self.RST_STREAM, self.GOAWAY):
-                raise Refused(f"the gateway ends a stream or all: {payload!r}")
+                raise Rejected(f"the gateway ended a stream or the connection: {payload!r}")
             if kind == self.SETTINGS and not flags & self.ACK:
                 self.connection.sendall(self.frame(self.SETTINGS, self.ACK, 0, b""))
             if kind == self.DATA:
@@ -217,13 +217,13 @@ def integer(value, bits):
 
 
 def connect(port, tls):
-    connection = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
+    connection = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return tls.wrap_socket(connection, server_hostname="localhost") if tls else connection
 
 
 def tls_context(authority):
-    """Of a client that speaks TLS 1.3 and nothing else, and believes one authority."""
+    """The context of a client that speaks only TLS 1.3 and trusts one CA."""
     context = ssl.create_default_context(cafile=authority)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_alpn_protocols(["http/1.1"])
@@ -235,7 +235,7 @@ def converse(clients, upstream, requests, batches):
     for _ in range(batches):
         clients.send([next(requests) for _ in range(clients.batch)])
         links = upstream.take(clients.batch, clients.has_answer)
-        upstream.answer(links)
+        upstream.respond(links)
         clients.receive()
 
 

@@ -1,11 +1,11 @@
-"""Reads what callgrind wrote: instructions by function, and how often each function was called."""
+"""Reads callgrind's output: instructions by function, and how often each function was called."""
 
 import collections
 import dataclasses
 import re
 
 ALLOCATIONS = re.compile(r"(malloc|calloc|realloc|posix_memalign|aligned_alloc|memalign|valloc)(@@.*)?$")
-# They ask malloc for what they were asked for.
+# These pass the request on to malloc.
 ALLOCATORS = re.compile(r"(_mid_memalign|posix_memalign|aligned_alloc|memalign|valloc|calloc|realloc)\b")
 REFERENCES = re.compile(r"swift_(retain|release|bridgeObjectRetain|bridgeObjectRelease)(_n)?$")
 ACCESSES = re.compile(r"swift_(beginAccess|endAccess)$")
@@ -19,15 +19,15 @@ RECURSION = re.compile(r"'\d+$")
 
 @dataclasses.dataclass
 class Profile:
-    """What one or several threads did."""
+    """The counts of one or several threads."""
 
     own: collections.Counter
-    """Instructions of each function, without what it called."""
+    """Instructions of each function, without its callees."""
     calls: collections.Counter
     """How often each function was called."""
 
     edges: collections.Counter
-    """The same for each pair of who called and what."""
+    """The same for each pair of caller and callee."""
 
     @property
     def instructions(self):
@@ -50,7 +50,7 @@ class Profile:
 
 
 def read(path):
-    """The profile in one file of callgrind's, in the form that its manual describes."""
+    """The profile in one callgrind file, in the format that its manual describes."""
     own, calls, edges, names = collections.Counter(), collections.Counter(), collections.Counter(), {}
     function, target, is_call = "", "", False
 
@@ -72,7 +72,7 @@ def read(path):
                 edges[function, target] += count
                 is_call = True
             elif COST.match(line):
-                # The line after a call has what the call cost inside.
+                # The line after a call has the inclusive cost of the call.
                 if not is_call:
                     own[function] += int(line.split()[1])
                 is_call = False

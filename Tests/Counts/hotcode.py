@@ -1,11 +1,11 @@
-"""The functions that known tokens run through, and what is called in their machine code."""
+"""The functions on the path of cached tokens, and the calls in their machine code."""
 
 import collections
 import re
 import subprocess
 
 OFTEN = 0.9
-"""How many times per request a function runs that counts as hot."""
+"""A function that runs at least this often per request is hot."""
 
 FUNCTION = re.compile(r"[0-9a-f]+ <(.+)>:$")
 CALL = re.compile(r"\t(?:call|jmp)q? +[0-9a-f]+ <([^>@+]+)(?:@plt)?>")
@@ -17,7 +17,7 @@ OURS = re.compile(r"\$s.*\d+Martlet")
 
 
 def hot_symbols(results):
-    """The symbols of ours that run for every request of a kind: `results` are the counts of such kinds."""
+    """Our symbols that run for every request of a kind: `results` are the counts of the kinds."""
     return {
         name for result in results for name, count in result.profile.calls.items()
         if count >= OFTEN * result.requests and OURS.match(name)
@@ -25,7 +25,7 @@ def hot_symbols(results):
 
 
 def call_sites(binary, symbols):
-    """For each demangled name, what its code calls and should not; overloads of one name are taken together."""
+    """For each demangled name, the unwanted calls in its code; overloads of one name are merged."""
     sites = collections.defaultdict(list)
     names = demangled(symbols)
     for symbol in symbols:
@@ -46,7 +46,7 @@ def call_sites(binary, symbols):
 
 
 def calls_made(results, names):
-    """For each demangled name, how many of those calls one request of any of the kinds really makes, at most."""
+    """For each demangled name, the maximum number of those calls that one request of any kind executes."""
     made = collections.Counter()
     for result in results:
         here = collections.Counter()
@@ -58,7 +58,7 @@ def calls_made(results, names):
 
 
 def callers(result):
-    """How often per request each symbol makes calls that hot functions should not make, the runtime's own aside."""
+    """How often per request each symbol makes unwanted calls, except the runtime's own."""
     made = collections.Counter()
     for (caller, callee), count in result.profile.edges.items():
         if UNWANTED.match(callee) and not RUNTIME.match(caller):
@@ -67,7 +67,7 @@ def callers(result):
 
 
 def demangled(symbols):
-    """Readable names; those that the compiler made of one function, such as specialisations, get the function's."""
+    """Demangled names; variants that the compiler made of one function, such as specializations, get its name."""
     ordered = sorted(symbols)
     text = subprocess.run(
         ["swift", "demangle", "--compact", "--simplified"], input="\n".join(ordered) + "\n", capture_output=True,

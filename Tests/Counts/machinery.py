@@ -1,4 +1,4 @@
-"""The processes of one scenario: who issues tokens, what keeps sessions, and the gateway under callgrind."""
+"""The processes of one scenario: the issuer of tokens, the session store, and the gateway under callgrind."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import time
 import urllib.error
 import urllib.request
 
-PATIENCE = 60
+TIMEOUT = 60
 
 class NotThere(Exception):
     """A process did not start, or a tool is missing."""
@@ -24,7 +24,7 @@ def free_port():
 
 
 def wait_for(what, ready, process, log=None):
-    for _ in range(PATIENCE * 10):
+    for _ in range(TIMEOUT * 10):
         if ready():
             return
         if process.poll() is not None:
@@ -34,10 +34,10 @@ def wait_for(what, ready, process, log=None):
     raise NotThere(f"{what} does not start\n{text}")
 
 
-def answers(url):
+def responds(url):
     try:
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            return answer.status == 200
+        with urllib.request.urlopen(url, timeout=5) as response:
+            return response.status == 200
     except OSError:
         return False
 
@@ -46,8 +46,8 @@ def post(url, members):
     request = urllib.request.Request(
         url, json.dumps(members).encode(), {"Content-Type": "application/json"}, method="POST")
     try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return json.load(answer)
+        with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
+            return json.load(response)
     except urllib.error.HTTPError as error:
         raise NotThere(f"POST {url}: {error.code} {error.read()[:300]}") from None
 
@@ -71,7 +71,7 @@ def end(process):
 
 
 class Issuer:
-    """The demo's pretended Apple, which signs what it is asked to."""
+    """The demo's simulated Apple, which signs any token on request."""
 
     AUDIENCE = "com.example.app"
 
@@ -84,13 +84,13 @@ class Issuer:
 
         def ready():
             found[:] = re.findall(r"Apple +(http://\S+)/auth/keys", log.read_text(encoding="utf-8", errors="replace"))
-            return found and answers(found[0] + "/auth/keys")
+            return found and responds(found[0] + "/auth/keys")
 
         wait_for("the issuer", ready, self.process, log)
         self.url = found[0]
 
     def token(self, number):
-        """A token of a person of its own; tokens of all numbers below 10,000 are of one length."""
+        """A token of a separate user for each number; all tokens below 10,000 have the same length."""
         order = {"audience": self.AUDIENCE, "subject": f"001234.0123456789abcdef0123456789abcdef.{number:04}"}
         return post(self.url + "/simulator/token", order)["identity_token"]
 
@@ -99,7 +99,7 @@ class Issuer:
 
 
 class Redis:
-    """A redis-server that keeps nothing."""
+    """A redis-server without persistence."""
 
     def __init__(self, folder):
         self.port = free_port()
@@ -130,7 +130,7 @@ class CountedGateway:
                 command, cwd=folder, stdout=subprocess.DEVNULL, stderr=output, env=os.environ | {"SWIFT_BACKTRACE": "enable=no"},
                 preexec_fn=step_back)
         self.url = f"http://127.0.0.1:{self.port}"
-        wait_for("the gateway", lambda: answers(f"http://127.0.0.1:{admin}/readyz"), self.process, log)
+        wait_for("the gateway", lambda: responds(f"http://127.0.0.1:{admin}/readyz"), self.process, log)
 
     def control(self, *words):
         result = subprocess.run(
@@ -143,7 +143,7 @@ class CountedGateway:
         self.control("-i", "on")
 
     def finish(self):
-        """The files with what was counted since `begin`, one for each thread."""
+        """The files with the counts since `begin`, one for each thread."""
         self.control("-d")
         self.control("-i", "off")
         return sorted(self.folder.glob("counts.1-*"))
@@ -153,9 +153,9 @@ class CountedGateway:
 
 
 def step_back():
-    """Puts the process on the core of this one, where it never interrupts: it runs when everybody else waits.
+    """Moves the process to this one's core, where it never preempts: it runs when all others wait.
 
-    So all of a batch is there when the gateway looks, and a batch is always the same number of turns of its loop.
+    So a whole batch has arrived when the gateway polls, and a batch always takes the same number of loop iterations.
     """
     os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
 

@@ -1,4 +1,4 @@
-"""The kinds of requests that are counted: how the gateway is configured, and who asks it for what."""
+"""The kinds of requests that are counted: the gateway's configuration, the clients and their requests."""
 
 import contextlib
 import dataclasses
@@ -80,7 +80,7 @@ class Scenario:
             gateway = keep(CountedGateway(binary, folder, text))
             requests = itertools.cycle(self.requests(issuer, gateway))
             clients = keep(self.clients(gateway, folder))
-            # Every token is verified and every buffer has its size before counting begins.
+            # Every token is verified and every buffer has grown before counting begins.
             conversation.converse(clients, upstream, requests, max(2 * DISTINCT, REQUESTS // 4) // clients.batch)
             self.check(upstream.last_head)
             gateway.begin()
@@ -112,7 +112,7 @@ class Scenario:
         return conversation.PlainClients(gateway.port, CONNECTIONS, tls)
 
     def check(self, head):
-        """What is counted has to be the whole work: the identity is there, and the token is not."""
+        """Checks that the complete work is counted: the identity is in the head, and the token is not."""
         is_named = b"\r\nx-auth-subject: " in head.lower()
         if is_named != (self.tokens > 0) or b"\r\nauthorization:" in head.lower():
             raise NotThere(f"{self.name}: the upstream got\n{head.decode(errors='replace')}")
@@ -127,9 +127,9 @@ def make_certificate(folder):
 
 
 def counts(profiles):
-    """What the threads that serve requests did: the loop, and the thread that writes the log for it.
+    """The counts of the threads that serve requests: the loop, and the thread that writes its log.
 
-    Others do what time tells them to, which has nothing to do with requests.
+    Other threads do periodic work, which is independent of requests.
     """
     loop = max(profiles, key=lambda profile: profile.instructions)
     writers = [one for one in profiles if one is not loop and one.touches(counting.LOG_THREAD)]
@@ -142,10 +142,10 @@ def counts(profiles):
 
 SCENARIOS = [
     Scenario("apple", "one known Apple token"),
-    Scenario("session", "one session of the gateway's own, kept in Redis", uses_store=True),
+    Scenario("session", "one session of the gateway's own, stored in Redis", uses_store=True),
     Scenario("rotation", f"{DISTINCT:,} known Apple tokens in turn", tokens=DISTINCT),
-    Scenario("heads", "one known Apple token, each answer with another head than the one before", has_changing_heads=True),
-    Scenario("open", "a route that asks for no credential", path=b"/public/orders", tokens=0),
+    Scenario("heads", "one known Apple token, each response head different from the previous one", has_changing_heads=True),
+    Scenario("open", "a public route", path=b"/public/orders", tokens=0),
     Scenario("tls", "one known Apple token over TLS 1.3", is_known_hit=False, is_secure=True),
     Scenario("http2", f"one known Apple token over HTTP/2, {STREAMS} streams", is_known_hit=False, is_framed=True),
 ]

@@ -6,7 +6,7 @@ import re
 FENCE = re.compile(r"^( *)```([\w-]*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 HEAD_COMMAND = re.compile(r"^#   ((?:martlet|curl|kill) .*?)(?:  +(.*))?$", re.MULTILINE)
 SHELL = ("sh", "console")
-# What begins like this outside of a shell block is a command that nobody would type.
+# A line like this outside of a shell block is a command that would not be typed.
 COMMAND = re.compile(r"(\$ )?(martlet|curl|make|swift|sudo|kill|mv|systemctl|sqlite3|openssl|docker|\./\w+) ")
 
 
@@ -34,7 +34,7 @@ class Command:
 
 
 def blocks_of(page, text):
-    """The fenced blocks of a page. A configuration file is one block, and the commands at its head another."""
+    """The fenced blocks of a page. A configuration file is one block, and the commands in its head comment another."""
     if page.endswith(".yaml"):
         found = [Command(None, *match.groups(default="")) for match in HEAD_COMMAND.finditer(text)]
         lines = "".join(f"{one.text}  # {one.comment}\n" for one in found)

@@ -1,4 +1,4 @@
-"""From the part of a configuration that a page shows to a whole file, and from there to one that runs on this machine."""
+"""Completes the part of a configuration that a page shows, and adapts it to this machine."""
 
 import re
 
@@ -18,12 +18,12 @@ def sections(text):
 
 
 def names(text, key):
-    """The names of the list under a key, wherever it stands."""
+    """The names in the lists under a key, wherever it occurs."""
     return [name.strip() for found in re.findall(rf"\b{key}: *\[([^\]]*)\]", text) for name in found.split(",")]
 
 
 def complete(text):
-    """Adds what a part of a configuration lacks to be a whole one, and nothing to one that is whole."""
+    """Adds the missing sections to a part of a configuration, and nothing to a complete one."""
     found = sections(text)
     if "version" in found:
         return text
@@ -42,7 +42,7 @@ def complete(text):
 
 
 def make_files(text, folder, pair, secret):
-    """Puts a file wherever a configuration names one: certificates and keys of one pair, for all else a secret."""
+    """Creates every file that a configuration names: certificates and keys of one pair, otherwise a secret."""
     for key, name in NAMED_FILE.findall(text):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -53,9 +53,9 @@ def make_files(text, folder, pair, secret):
 
 
 def localized(text, ports):
-    """The same configuration with the ports of this run, and with the stand-ins of those whom it would ask.
+    """The same configuration with the ports of this run, and with the simulators of the services that it would call.
 
-    What names a `base_url` says itself whom it asks."""
+    A configuration with a `base_url` names its services itself."""
     if "server" not in sections(text):
         text += "server: { listen: [{ address: 127.0.0.1:8080 }] }\n"
     if "admin" not in sections(text):
@@ -71,6 +71,6 @@ def localized(text, ports):
 
 
 def local_addresses(text, ports):
-    """Every address that pages use, as it is in this run."""
+    """Replaces the addresses on pages by those of this run."""
     text = re.sub(r"\b127\.0\.0\.1:(\d+)\b", lambda match: f"127.0.0.1:{ports.local(int(match.group(1)))}", text)
     return text.replace("https://gw.example.com", f"http://127.0.0.1:{ports.gateway}")

@@ -1,4 +1,4 @@
-"""What is expected of every command and every block of the pages. An entry that nothing needs is a mistake, too."""
+"""The expected results of every command and every block of the pages. An unused entry is an error, too."""
 
 import dataclasses
 
@@ -10,9 +10,9 @@ PASSWORD = "correct horse battery"
 class Rule:
     """How the commands of a page that begin with `start` are typed.
 
-    `status` is what HTTP answers, `prints` has to be in the output, `given` goes to standard input. What has a `status` or `asks`
-    finds a gateway that runs. With `serves` the command goes on while those behind it are typed; with `is_apart` it
-    finds an empty folder. With `excuse` it is not typed at all; of `make` the target and the options are looked up.
+    `status` is the HTTP status, `prints` has to be in the output, `given` goes to standard input. With `status` or `asks` a
+    gateway is running. With `serves` the command keeps running while later ones are typed; with `is_apart` it runs in an empty
+    folder. With `excuse` it is not typed at all; of `make` the target and the options are checked.
     """
 
     page: str
@@ -44,11 +44,11 @@ RULES = [
     Rule("config.yaml", "martlet check", prints="ok"),
     Rule("config.yaml", "kill -HUP"),
     Rule("Accounts.md", "sqlite3 martlet.db"),
-    Rule("Benchmarks.md", "make bench", excuse="takes minutes to half an hour, and is worth something on an idle machine alone"),
-    Rule("Benchmarks.md", "make floods", excuse="takes a minute to half an hour, and is a step of its own in .ci/run"),
+    Rule("Benchmarks.md", "make bench", excuse="takes minutes to half an hour, and is meaningful only on an idle machine"),
+    Rule("Benchmarks.md", "make floods", excuse="takes a minute to half an hour, and is a separate step in .ci/run"),
     Rule("Benchmarks.md", "make load", asks=True, prints="requests in"),
     Rule("Benchmarks.md", "valgrind", excuse="a release build under callgrind; Tests/Counts runs one so"),
-    Rule("Benchmarks.md", "callgrind_annotate", excuse="reads what the command before it would have written"),
+    Rule("Benchmarks.md", "callgrind_annotate", excuse="reads the output of the previous command"),
     Rule("Operations.md", "martlet init", is_apart=True),
     Rule("Operations.md", "martlet check --config config.yaml --online", prints="ok"),
     Rule("Operations.md", "martlet check --config", prints="ok"),
@@ -57,7 +57,7 @@ RULES = [
     Rule("Operations.md", "martlet explain --url https://api.example.com/v1/orders --method POST", code=1, prints="401"),
     Rule("Operations.md", "martlet explain --url https://api.example.com/v1/orders --as caller.json", prints='"forwarded"'),
     Rule("Operations.md", "mv martlet.new"),
-    Rule("Operations.md", "systemctl", excuse="asks systemd, which this machine need not have; TakeoverTests sends the signal"),
+    Rule("Operations.md", "systemctl", excuse="needs systemd; TakeoverTests sends the signal"),
     Rule("Operations.md", "martlet user add alice", given=TYPED_TWICE, prints="alice"),
     Rule("Operations.md", "martlet user passwd alice"),
     Rule("Operations.md", "martlet user disable alice"),
@@ -87,17 +87,17 @@ EXCUSES = [
     Excuse("Operations.md", "ini", "[Unit]", "systemd's"),
     Excuse("Operations.md", "dockerfile", "FROM debian", "needs a container engine and a registry"),
     Excuse("Operations.md", "yaml", "readinessProbe", "Kubernetes's, no configuration of the gateway"),
-    Excuse("WebSocket.md", "js", "socket.onclose", "a browser's; needs functions of the reader's page"),
+    Excuse("WebSocket.md", "js", "socket.onclose", "runs in a browser; needs functions of the reader's page"),
     Excuse("WritingAProvider.md", "swift", "public import", "GuideTests compiles it"),
     Excuse("WritingAProvider.md", "swift", "import", "GuideTests compiles it"),
     Excuse("WritingAProvider.md", "yaml", "version: 1", "of a provider that the reader writes; GuideTests checks it"),
 ]
 
-# Pages whose commands need more of a gateway than the first configuration on them has, or which show none.
+# Pages whose commands need more than the first configuration on them, or which show none.
 SETTINGS = {
     "Benchmarks.md": "config.yaml",
     "Operations.md": "users",
 }
-# Users and files that pages take for granted.
+# Users and files that pages assume.
 USERS = {"Password.md": "Alice"}
 CALLER = '{ "provider": "apple", "claims": { "email": "ada@example.com", "email_verified": true } }\n'

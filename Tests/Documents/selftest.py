@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what decides whether a page is right. No gateway is needed."""
+"""Tests of the checks on pages. No gateway is needed."""
 
 import pathlib
 import sys
@@ -15,7 +15,7 @@ import importlib.util
 import blocks
 import configurations
 import rules
-import standins
+import services
 import typist
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -32,7 +32,7 @@ RUN = load_run()
 
 
 class Silent:
-    """A typist that takes down what it would type."""
+    """A typist that records what it would type."""
 
     def __init__(self):
         self.typed = []
@@ -48,7 +48,7 @@ class Silent:
 
 
 def read(text, page="README.md"):
-    """The mistakes of a page with this text, and what would be typed."""
+    """The errors of a page with this text, and what would be typed."""
     with tempfile.TemporaryDirectory() as name:
         root = pathlib.Path(name)
         (root / page).write_text(text)
@@ -81,37 +81,37 @@ class Blocks(unittest.TestCase):
 class Pages(unittest.TestCase):
     def test_a_known_command_is_typed(self):
         reading, typed = read("```sh\nmartlet check    # ok\n```\n")
-        self.assertEqual((reading.mistakes, typed), ([], ["martlet check"]))
+        self.assertEqual((reading.errors, typed), ([], ["martlet check"]))
 
-    def test_an_unknown_command_is_a_mistake(self):
+    def test_an_unknown_command_is_an_error(self):
         reading, typed = read("```sh\nmartlet fly\n```\n")
         self.assertEqual(typed, [])
         self.assertEqual(
-            reading.mistakes, ["README.md:2: error: Tests/Documents/rules.py does not say what is expected of `martlet fly`"])
+            reading.errors, ["README.md:2: error: Tests/Documents/rules.py does not say what is expected of `martlet fly`"])
 
-    def test_an_unknown_language_is_a_mistake(self):
-        self.assertIn("a block of ruby", read("```ruby\nputs 1\n```\n")[0].mistakes[0])
+    def test_an_unknown_language_is_an_error(self):
+        self.assertIn("a block of ruby", read("```ruby\nputs 1\n```\n")[0].errors[0])
 
-    def test_a_command_in_a_plain_block_is_a_mistake(self):
+    def test_a_command_in_a_plain_block_is_an_error(self):
         for text in ("curl http://a.test/", "$ martlet run", "martlet user add alice     asks for it"):
             for language in ("", "text"):
-                self.assertIn("looks like a command", read(f"```{language}\n{text}\n```\n")[0].mistakes[0])
+                self.assertIn("looks like a command", read(f"```{language}\n{text}\n```\n")[0].errors[0])
 
     def test_json_has_to_be_json(self):
-        self.assertEqual(read('```json\n{"a":"…"}\n```\n')[0].mistakes, [])
-        self.assertIn("this JSON", read("```json\n{a}\n```\n")[0].mistakes[0])
+        self.assertEqual(read('```json\n{"a":"…"}\n```\n')[0].errors, [])
+        self.assertIn("this JSON", read("```json\n{a}\n```\n")[0].errors[0])
 
     def test_a_sentence_names_targets_that_there_are(self):
-        self.assertEqual(read("`make run` runs")[0].mistakes, [])
-        self.assertIn("README.md:2: error: there is no `make fly`", read("\n`make fly ARGS=1`")[0].mistakes)
-        self.assertEqual(read("`martlet check --online` asks")[0].mistakes, [])
-        self.assertIn("README.md:1: error: there is no `martlet fly`", read("`martlet fly`")[0].mistakes)
+        self.assertEqual(read("`make run` runs")[0].errors, [])
+        self.assertIn("README.md:2: error: there is no `make fly`", read("\n`make fly ARGS=1`")[0].errors)
+        self.assertEqual(read("`martlet check --online` asks")[0].errors, [])
+        self.assertIn("README.md:1: error: there is no `martlet fly`", read("`martlet fly`")[0].errors)
 
-    def test_an_entry_that_nothing_needs_is_a_mistake(self):
+    def test_an_entry_that_nothing_needs_is_an_error(self):
         reading, _ = read("```sh\nmartlet check\n```\n")
         reading.unused({"README.md"})
         self.assertEqual(
-            len(reading.mistakes), sum(one.page == "README.md" for one in (*rules.RULES, *rules.EXCUSES)) - 1)
+            len(reading.errors), sum(one.page == "README.md" for one in (*rules.RULES, *rules.EXCUSES)) - 1)
 
 
 class Configurations(unittest.TestCase):
@@ -128,7 +128,7 @@ class Configurations(unittest.TestCase):
         self.assertTrue("wechat:" in found["providers"] and "apple:" not in found["providers"])
 
     def test_addresses_are_those_of_the_run_wherever_they_stand(self):
-        ports = standins.Ports(1, 2, 3, "http://a", "http://w")
+        ports = services.Ports(1, 2, 3, "http://a", "http://w")
         self.assertEqual(configurations.local_addresses("127.0.0.1:8080 127.0.0.1:9901 127.0.0.1:9000", ports), "127.0.0.1:1 127.0.0.1:2 127.0.0.1:3")
         first, second = (configurations.local_addresses("http://127.0.0.1:9101/x", ports) for _ in range(2))
         self.assertTrue(first == second and ":9101/" not in first)
@@ -136,10 +136,10 @@ class Configurations(unittest.TestCase):
         own = 'providers: { a: { kind: apple, base_url: "http://127.0.0.1:9000" } }\n'
         self.assertNotIn("http://a", configurations.localized(own, ports))
 
-    def test_dots_that_nothing_is_known_for_are_a_mistake(self):
+    def test_dots_that_nothing_is_known_for_are_an_error(self):
         stub = types.SimpleNamespace(
-            ports=standins.Ports(1, 2, 3, "", ""), gateway=None, folder=pathlib.Path("/tmp"), tokens={})
-        with self.assertRaises(typist.Mistake):
+            ports=services.Ports(1, 2, 3, "", ""), gateway=None, folder=pathlib.Path("/tmp"), tokens={})
+        with self.assertRaises(typist.PageError):
             typist.Typist.substituted(stub, "curl http://127.0.0.1:8080/…")
 
 

@@ -1,4 +1,4 @@
-"""Types what one page shows, in a folder of its own, and says what came of it."""
+"""Types the commands of one page, in a separate folder, and checks the results."""
 
 import contextlib
 import json
@@ -14,10 +14,10 @@ import tempfile
 
 import configurations
 import rules
-import standins
+import services
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# curl says with which status it was answered on standard error, where no pipe of the page takes it.
+# curl prints the status on standard error, which no pipe on a page reads.
 CURL = '#!/bin/sh\nexec {curl} -sS --max-time 20 -w "%{{stderr}}\\nstatus %{{http_code}}\\n" "$@"\n'
 USERS_CONFIGURATION = """version: 1
 accounts: { url: "sqlite:martlet.db" }
@@ -29,17 +29,17 @@ routes: [{ name: all, match: { path: /** }, auth: { providers: [apple, password]
 """
 
 
-class Mistake(Exception):
-    """What a page shows is not so."""
+class PageError(Exception):
+    """The content of a page is wrong."""
 
 
 class Typist:
-    """One page: its folder, the gateway that runs there, and the tokens that it was given."""
+    """One page: its folder, the gateway that runs there, and the tokens that it returned."""
 
     def __init__(self, page, binary, simulators, pair, folder, upstream):
         self.page, self.binary, self.simulators, self.pair, self.folder = page, binary, simulators, pair, folder
-        self.ports = standins.Ports(
-            standins.free_port(), standins.free_port(), upstream, simulators.apple, simulators.wechat)
+        self.ports = services.Ports(
+            services.free_port(), services.free_port(), upstream, simulators.apple, simulators.wechat)
         self.gateway = None
         self.others = []
         self.tokens = {}
@@ -63,13 +63,13 @@ class Typist:
         shutil.copy(self.binary, self.folder / "martlet.new")
 
     def configure(self, text):
-        """Writes what the page's commands run with."""
+        """Writes the files that the page's commands need."""
         whole = configurations.complete(text)
         configurations.make_files(whole, self.folder, self.pair, "the-phone-app-s-secret")
         (self.folder / "config.yaml").write_text(configurations.localized(whole, self.ports))
 
     def prepare(self, found):
-        """The configuration that the page's commands are about, with the users that it takes for granted."""
+        """The configuration that the page's commands refer to, with the users that it assumes."""
         setting = rules.SETTINGS.get(self.name)
         if setting:
             self.configure(USERS_CONFIGURATION if setting == "users" else (ROOT / setting).read_text())
@@ -85,7 +85,7 @@ class Typist:
     def type(self, command, rule):
         """Types a command.
 
-        :raises Mistake: when what comes of it is not what the rule says."""
+        :raises PageError: when the result is not the one in the rule."""
         text = self.substituted(command.text)
         if rule.excuse:
             return look_up(text)
@@ -96,15 +96,15 @@ class Typist:
         done = self.run(text, rule.given, tempfile.mkdtemp(dir=self.folder) if rule.is_apart else None)
         said = done.stdout + done.stderr
         if done.returncode != rule.code:
-            raise Mistake(f"ended with {done.returncode}, not {rule.code}: {said.strip()[-500:]}")
+            raise PageError(f"ended with {done.returncode}, not {rule.code}: {said.strip()[-500:]}")
         if rule.status and f"status {rule.status}" not in done.stderr:
-            raise Mistake(f"was not answered {rule.status}: {said.strip()[-500:]}")
+            raise PageError(f"did not get {rule.status}: {said.strip()[-500:]}")
         if rule.prints not in said:
-            raise Mistake(f"did not print {rule.prints!r}: {said.strip()[-500:]}")
-        self.remember(done.stdout)
+            raise PageError(f"did not print {rule.prints!r}: {said.strip()[-500:]}")
+        self.record(done.stdout)
 
     def substituted(self, text):
-        """The command with the ports of this run, and with what a reader would put where the page has dots."""
+        """The command with the ports of this run, and with values in place of the page's dots."""
         text = configurations.local_addresses(text, self.ports)
         if "…" in text and self.gateway:
             text = text.replace("kill -HUP …", f"kill -HUP {self.gateway.pid}")
@@ -120,33 +120,33 @@ class Typist:
             text = text.replace("50000", "300").replace("--duration 60", "--duration 2")
         text = text.replace("/usr/local/bin", str(self.folder / "bin"))
         if "…" in text:
-            raise Mistake("has dots that nothing is known for")
+            raise PageError("has dots without a known value")
         return text
 
     def token(self, prefix):
-        """A token of the last login; of a login with Apple where the page showed none."""
+        """A token of the last login; of a login with Apple where the page has none."""
         if prefix not in self.tokens:
             url = f"http://127.0.0.1:{self.ports.gateway}/auth/login/apple"
-            self.remember(json.dumps(standins.post(url, {"identity_token": self.simulators.identity_token()})))
+            self.record(json.dumps(services.post(url, {"identity_token": self.simulators.identity_token()})))
         return self.tokens[prefix]
 
-    def remember(self, said):
+    def record(self, said):
         self.tokens |= {found[:4]: found for found in re.findall(r"\b(?:mat|mrt)_[\w-]{40,}", said)}
         self.tokens |= {"TOKEN": found for found in re.findall(r'"identity_token": *"([\w.-]+)"', said)}
 
     def serve(self, text):
         """Starts a gateway, or starts it again, and waits until it is ready."""
         if self.gateway:
-            standins.finish(self.gateway)
+            services.finish(self.gateway)
         self.gateway, log = self.start(text)
-        standins.wait_until(text, self.is_ready, self.gateway, log)
+        services.wait_until(text, self.is_ready, self.gateway, log)
 
     def serve_beside(self, text):
-        """Starts another server of ours, and waits until it listens."""
+        """Starts another server, and waits until it listens."""
         process, log = self.start(text)
         self.others.append(process)
         port = int(re.search(r"127\.0\.0\.1:(\d+)", text).group(1))
-        standins.wait_until(text, lambda: standins.accepts(port), process, log)
+        services.wait_until(text, lambda: services.accepts(port), process, log)
 
     def start(self, text):
         log = self.folder / "served.log"
@@ -160,62 +160,62 @@ class Typist:
         return self.run(f"martlet health --address 127.0.0.1:{self.ports.admin}").returncode == 0
 
     def send(self, block):
-        """Sends a request that a page shows in bytes.
+        """Sends a request that a page shows as text.
 
-        :raises Mistake: when the answer is neither 200 nor 101."""
+        :raises PageError: when the response is neither 200 nor 101."""
         if not self.gateway:
             self.serve("martlet run")
         request = self.substituted(block.text).replace("\n", "\r\n") + "\r\n"
         with socket.create_connection(("127.0.0.1", self.ports.gateway), timeout=20) as connection:
             connection.sendall(request.encode())
-            answer = connection.recv(4096)
-        if answer[9:12] not in (b"200", b"101"):
-            raise Mistake(f"was answered {answer[:200]!r}")
+            response = connection.recv(4096)
+        if response[9:12] not in (b"200", b"101"):
+            raise PageError(f"got {response[:200]!r}")
 
     def query(self, block):
         """Runs SQL on the page's account store.
 
-        :raises Mistake: when SQLite does not take it."""
+        :raises PageError: when SQLite rejects it."""
         if not self.gateway:
             self.serve("martlet run")
         with contextlib.closing(sqlite3.connect(self.folder / "martlet.db")) as connection:
             try:
                 connection.executescript("PRAGMA foreign_keys = ON;\n" + block.text)
             except sqlite3.Error as error:
-                raise Mistake(str(error)) from None
+                raise PageError(str(error)) from None
 
     def close(self):
         for process in filter(None, [self.gateway, *self.others]):
-            standins.finish(process)
+            services.finish(process)
         self.gateway, self.others = None, []
 
 
 def look_up(text):
-    """What can be said of a command that is not typed: a target of make is there, and so are its script's options.
+    """Checks a command that is not typed: that the target of make exists, and its script's options.
 
-    :raises Mistake: when they are not."""
+    :raises PageError: when they do not."""
     if not text.startswith("make "):
         return
     done = subprocess.run(["bash", "-c", text.replace("make ", "make -n ", 1)], capture_output=True, text=True)
     if done.returncode != 0:
-        raise Mistake(f"make does not know it: {done.stderr.strip()}")
+        raise PageError(f"make does not know it: {done.stderr.strip()}")
     words = shlex.split(done.stdout.strip().splitlines()[-1].split("make[")[0] or "true")
     script = next((ROOT / word for word in words if word.startswith("Tests/")), None)
     options = {word for word in words if word.startswith("--")}
     if script and options:
         known = subprocess.run([script, "--help"], capture_output=True, text=True).stdout
         if missing := sorted(option for option in options if option not in known):
-            raise Mistake(f"{script.name} has no {', '.join(missing)}")
+            raise PageError(f"{script.name} has no {', '.join(missing)}")
 
 
 def check(block, binary, pair, folder):
     """Completes a configuration and has the gateway check it.
 
-    :raises Mistake: when it finds anything."""
+    :raises PageError: when it reports an error or a warning."""
     whole = configurations.complete(block.text)
     configurations.make_files(whole, folder, pair, "0123456789abcdef0123456789abcdef")
     (folder / "config.yaml").write_text(whole)
     done = subprocess.run([binary, "check", "--config", "config.yaml"], cwd=folder, capture_output=True, text=True, timeout=60)
     said = done.stdout + done.stderr
     if done.returncode != 0 or "warning:" in said:
-        raise Mistake(f"is not accepted as it is: {said.strip()[-800:]}")
+        raise PageError(f"is not accepted as it is: {said.strip()[-800:]}")

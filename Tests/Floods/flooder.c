@@ -1,14 +1,14 @@
-// Floods one server from one thread, as fast as it can, until SIGTERM, and prints what came of it as one line of JSON.
+// Floods one server from one thread, as fast as possible, until SIGTERM, and prints the results as one line of JSON.
 //
 //   flooder --port 8080 --template FILE [--seconds N] [--source ADDRESS] [--first N] [--connections 64] [--depth 4]
 //   flooder --port 8080 --template FILE [--seconds N] [--source ADDRESS] --held N (--churn | --trickle)
 //
-// The first form sends complete requests over kept connections, `depth` of them under way on each. The second one sends the
+// The first form sends complete requests over kept-alive connections, `depth` of them in flight on each. The second one sends the
 // template once on each of `held` connections and never ends the request: with --churn the oldest is reset for a new one as
-// soon as all are open, with --trickle each sends one byte more every second. --rate N keeps the first form to so many requests
-// a second, and --churn to so many connections.
+// soon as all are open, with --trickle each sends one more byte every second. --rate N limits the first form to N requests
+// a second, and --churn to N connections.
 //
-// Bytes of the template that are filled in anew for each request, so that no two are alike:
+// Bytes of the template that are replaced for each request, so that no two are equal:
 //   0x01…  digits of a counter, base 62          0x02…  base64url of letters that count, so a multiple of four characters
 //   0x03…  eleven bytes, the last three numbers of an IPv4 address
 
@@ -39,7 +39,7 @@ typedef struct {
     size_t used;
     long body_left;
     int under_way;
-    int is_waiting;         // for its turn, where there is a rate
+    int is_waiting;         // for its turn under --rate
 } Connection;
 
 static const char *source = "127.0.0.1", *template_file;
@@ -50,7 +50,7 @@ static uint64_t counter;
 static char *template;
 static size_t template_length;
 static Connection *all;
-static long opened, refused, closed, sent, answered, statuses[600];
+static long opened, refused, closed, sent, responded, statuses[600];
 
 static void stop(int number) {
     (void)number;
@@ -99,7 +99,7 @@ static void fill_base64(char *to, size_t length, uint64_t value) {
 }
 
 static void fill_address(char *to, uint64_t value) {
-    // Another order than the counter's, so that neighbors are in different networks.
+    // Not in the counter's order, so that consecutive ones are in different networks.
     uint64_t mixed = value * 0x9E3779B97F4A7C15ULL >> 40;
     char text[16];
     unsigned low = mixed % 100, middle = mixed / 100 % 100, high = mixed / 10000 % 100;
@@ -125,12 +125,12 @@ static void flush(Connection *connection) {
     while (connection->is_connected && connection->sent < connection->length) {
         const char *rest = connection->output + connection->sent;
         ssize_t wrote = send(connection->socket, rest, connection->length - connection->sent, MSG_NOSIGNAL);
-        if (wrote <= 0) return;  // a full socket is written to later; what else is wrong shows when it is read
+        if (wrote <= 0) return;  // a full socket is written to later; other errors show when it is read
         connection->sent += wrote;
     }
 }
 
-// Whether the rate lets one more be sent now.
+// Whether the rate permits one more now.
 static int may_send(void) {
     return rate <= 0 || sent < (now() - began) * rate;
 }
@@ -158,7 +158,7 @@ static void open_connection(Connection *connection) {
     connection->socket = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (connection->socket < 0) fail("socket");
     setsockopt(connection->socket, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    // Without a state of TIME_WAIT for each, or the ports would be what runs out.
+    // Avoids TIME_WAIT, which would exhaust the ports.
     setsockopt(connection->socket, SOL_SOCKET, SO_LINGER, &reset, sizeof reset);
     setsockopt(connection->socket, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof one);
     if (bind(connection->socket, (struct sockaddr *)&from, sizeof from) != 0) fail("bind");
@@ -181,7 +181,7 @@ static void reopen(Connection *connection) {
     open_connection(connection);
 }
 
-// How many bytes of the input were whole answers' or parts of bodies; -1 when it is no answer.
+// How many bytes of the input were complete responses or parts of bodies; -1 for anything else.
 static long use_input(Connection *connection) {
     size_t at = 0;
     while (at < connection->used) {
@@ -202,7 +202,7 @@ static long use_input(Connection *connection) {
             at = end + 4 - connection->input;
             if (status < 200) continue;
             if (status < 600) statuses[status]++;
-            answered++;
+            responded++;
             connection->under_way--;
         }
     }
@@ -221,7 +221,7 @@ static void receive(Connection *connection) {
         connection->used += got;
         long used = use_input(connection);
         if (used < 0 || (used == 0 && connection->used >= INPUT - 1)) {
-            // A TLS record, or what else is no HTTP: nobody here reads it.
+            // A TLS record, or anything else that is not HTTP: not read.
             connection->used = 0;
             continue;
         }
@@ -258,11 +258,11 @@ static void trickle_all(void) {
 }
 
 static void run(void) {
-    // --seconds is for when whoever started this cannot stop it any more.
+    // --seconds stops it when the parent process cannot any more.
     double end = began + seconds, next = began + 1;
     int started = 0, oldest = 0, turn = 0;
     while (!is_over && now() < end) {
-        // New connections come in small groups, between which the others are served.
+        // New connections are opened in small groups, between which the others are served.
         int group = held ? 64 : connections;
         for (; group > 0 && started < connections; group--) open_connection(&all[started++]);
         for (; group > 0 && churn && started == connections; group--) {
@@ -281,7 +281,7 @@ static void run(void) {
 
 static void report(double took) {
     printf("{\"seconds\": %.3f, \"connections\": %ld, \"refused\": %ld, \"closed\": %ld, ", took, opened, refused, closed);
-    printf("\"sent\": %ld, \"answered\": %ld, \"statuses\": {", sent, answered);
+    printf("\"sent\": %ld, \"responded\": %ld, \"statuses\": {", sent, responded);
     const char *comma = "";
     for (int i = 0; i < 600; i++) if (statuses[i]) { printf("%s\"%d\": %ld", comma, i, statuses[i]); comma = ", "; }
     printf("}}\n");
@@ -322,7 +322,7 @@ int main(int argc, char **argv) {
     for (int i = 0; i < connections; i++) {
         all[i].socket = -1;
         all[i].output = malloc(template_length * (held ? 1 : depth));
-        // Who holds thousands of connections gets one short answer on each, if any.
+        // Held connections get one short response each, if any.
         all[i].input = malloc(INPUT);
         if (!all[i].output || !all[i].input) fail("memory");
     }

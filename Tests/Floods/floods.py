@@ -1,4 +1,4 @@
-"""The floods: for each the request that is sent, whose counters `flooder.c` fills in, and how it is sent."""
+"""The floods: for each the request that is sent, with counters that `flooder.c` fills in, and how it is sent."""
 
 import base64
 import dataclasses
@@ -7,18 +7,18 @@ import json
 from signing import unsigned
 from stage import client_hello
 
-# What flooder.c fills in: digits of a counter, base64url of letters, an address.
+# Placeholders for flooder.c: digits of a counter, base64url of letters, an address.
 DIGITS, LETTERS, ADDRESS = "\x01", "\x02", "\x03"
 FORM = "application/x-www-form-urlencoded"
-# What is refused at once keeps a gateway busy over few connections. What waits for somebody takes as many as would be waiting.
+# Requests that are rejected immediately need few connections. Requests that wait need as many as can be waiting.
 FEW, MANY, WAITING, DEPTH = 32, 1000, 4500, 4
 
 
 @dataclasses.dataclass(frozen=True)
 class Flood:
-    """One kind of flood. `own` are the kinds of requests that it may be felt by, from the address that it comes from.
+    """One kind of flood. `own` are the kinds of requests that it may affect, from the same address.
 
-    `answers` are the statuses that it may get where it gets one: what is refused for its form would be no flood of its kind."""
+    `statuses` are the statuses that it may get: a request rejected for its form would not be a flood of this kind."""
 
     name: str
     request: bytes
@@ -28,10 +28,10 @@ class Flood:
     sends: str = ""
     is_secure: bool = False
     issuer_delay: float = 0.05
-    answers: tuple = (401, 429, 503)
+    statuses: tuple = (401, 429, 503)
 
     def template(self, names_address):
-        """The request; with an address of its own each, where the client is to be named by a trusted proxy."""
+        """The request; with a separate client address each, where a trusted proxy names the client."""
         field = f"\r\nX-Forwarded-For: 100.{ADDRESS * 11}".encode() if names_address else b""
         return self.request.replace(b"\r\nHost: a.test", b"\r\nHost: a.test" + field, 1)
 
@@ -39,13 +39,13 @@ class Flood:
         return b"\r\nHost: a.test" in self.request
 
     def foreign(self, made):
-        """The statuses that the flood got and should not have."""
+        """The unexpected statuses of the flood."""
         if self.held:
             return {}
-        return {status: count for status, count in made["statuses"].items() if int(status) not in self.answers}
+        return {status: count for status, count in made["statuses"].items() if int(status) not in self.statuses}
 
     def options(self, held, rate=0):
-        """How flooder.c is to send it; `rate` 0 is as fast as it can."""
+        """Options for flooder.c; `rate` 0 is as fast as possible."""
         limit = ["--rate", rate] if rate and self.sends != "trickle" else []
         if not self.held:
             return ["--connections", self.connections, "--depth", DEPTH, *limit]
@@ -62,9 +62,9 @@ def get(path, authorization):
 
 
 def unknown_key():
-    """A token without a signature, each under an id that the issuer never had."""
+    """Tokens without a signature, each with a key id that the issuer never had."""
     mark = b"-" * 12
-    # The mark stands where a group of three bytes begins, so that its base64 can be exchanged by itself.
+    # The mark is at the start of a group of three bytes, so that its base64 can be replaced independently.
     header = json.dumps({"alg": "RS256", "kid": "x"}, separators=(",", ":")).encode().replace(b"x", mark)
     header = header.replace(b'{"', b"{" + b" " * (-header.index(mark) % 3) + b'"', 1)
     first = base64.urlsafe_b64encode(header).rstrip(b"=").replace(base64.urlsafe_b64encode(mark), LETTERS.encode() * 16)
@@ -74,14 +74,14 @@ def unknown_key():
 
 
 def wrong_basic():
-    """Basic credentials of a user of its own each."""
+    """Basic credentials, each of a separate user."""
     text = base64.b64encode(b"flood" + b"u" * 13 + b":wrong pass").decode()
     mark = base64.b64encode(b"u" * 12).decode()
     return get("/v1/orders", "Basic " + text.replace(mark, LETTERS * 16, 1))
 
 
 def token(prefix, length):
-    """A token of the gateway's form that it never gave out: each names a session of its own, and has a secret of its own."""
+    """Tokens in the gateway's format that it never issued: each with a separate session and secret."""
     return prefix + DIGITS * 32 + "z" + DIGITS * (length - 34) + "A"
 
 
@@ -89,7 +89,7 @@ def floods():
     code = f"app=ios&code=bad{DIGITS * 20}"
     password = f"username=user{DIGITS * 8}&password=wrong"
     return [
-        Flood("nonce", post("/auth/nonce", ""), own=("Apple login",), answers=(200, 429, 503)),
+        Flood("nonce", post("/auth/nonce", ""), own=("Apple login",), statuses=(200, 429, 503)),
         Flood("WeChat code", post("/auth/login/wechat", code), own=("WeChat login",), connections=MANY),
         Flood("wrong password", post("/auth/login/password", password), own=("password login", "Basic"), connections=MANY),
         Flood("wrong Basic", wrong_basic(), own=("password login", "Basic"), connections=MANY),

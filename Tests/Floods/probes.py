@@ -1,4 +1,4 @@
-"""What is tried while a flood goes on: one request of each kind again and again, each over a connection of its own."""
+"""The probes during a flood: one request of each kind repeatedly, each over a new connection."""
 
 import asyncio
 import base64
@@ -16,11 +16,11 @@ FORM = "application/x-www-form-urlencoded"
 
 
 class Refused(Exception):
-    """An answer that is not the expected one; the text is what the table shows."""
+    """An unexpected response; the text is shown in the table."""
 
 
 class Client:
-    """Asks one gateway, and says how long each answer took."""
+    """Sends requests to one gateway, and measures each response time."""
 
     def __init__(self, gateway, issuer):
         self.gateway, self.issuer = gateway, issuer
@@ -41,14 +41,14 @@ class Client:
         reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=self.tls if secure else None)
         try:
             writer.write(request)
-            answer = await reader.read()
+            response = await reader.read()
             took = time.perf_counter() - started
         finally:
             writer.transport.abort()
-        status = answer[9:12].decode(errors="replace")
+        status = response[9:12].decode(errors="replace")
         if status != "200":
             raise Refused(status or "closed")
-        return answer.split(b"\r\n\r\n", 1)[1], took
+        return response.split(b"\r\n\r\n", 1)[1], took
 
     async def login(self, provider, body):
         said, took = await self.ask("POST", f"/auth/login/{provider}", body)
@@ -64,7 +64,7 @@ class AppleLogin:
     name, interval = "Apple login", 0.15
 
     async def prepare(self, client):
-        """What has to be there before the first request."""
+        """Prepares what the first request needs."""
 
     async def once(self, client):
         said, first = await client.ask("POST", "/auth/nonce", "")
@@ -75,7 +75,7 @@ class AppleLogin:
 
 
 class WeChatLogin(AppleLogin):
-    """A login with a code that nobody has used."""
+    """A login with an unused code."""
 
     name, interval = "WeChat login", 0.15
 
@@ -92,7 +92,7 @@ class PasswordLogin(AppleLogin):
 
 
 class Basic(AppleLogin):
-    """Name and password on a route, of one user after the other."""
+    """Name and password on a route, of several users in turn."""
 
     name, interval = "Basic", 0.18
 
@@ -133,7 +133,7 @@ class Session:
 
 
 class KnownKey(AppleLogin):
-    """A token of Apple's that no loop has seen, under a key that all know."""
+    """An Apple token that is in no cache, with a known key."""
 
     name, interval = "known key", 0.15
 
@@ -142,7 +142,7 @@ class KnownKey(AppleLogin):
 
 
 class NewKey(AppleLogin):
-    """The issuer publishes a key under a new id, and a token of it comes once a fetch is permitted again."""
+    """The issuer publishes a key under a new id, and a token with it is sent once a fetch is permitted again."""
 
     name, interval = "new key", COOLDOWN + 0.1
 
@@ -172,7 +172,7 @@ KINDS = [AppleLogin, WeChatLogin, PasswordLogin, Basic, Refresh, Session, KnownK
 
 
 class Results:
-    """What came of one kind in one phase: latencies in seconds, and the reasons of those that failed."""
+    """The results of one kind in one phase: latencies in seconds, and the reasons of failures."""
 
     def __init__(self):
         self.latencies, self.failures = [], {}
@@ -234,10 +234,10 @@ class Probes:
         self.kinds = [kind() for kind in KINDS]
 
     async def prepare(self):
-        """Logs in what needs it, and asks each kind once.
+        """Logs in where needed, and sends one request of each kind.
 
         :returns: the results by the names of the kinds.
-        :raises Refused: when one is refused, so that what follows would measure nothing."""
+        :raises Refused: when one is rejected, because later measurements would be meaningless."""
         results = {kind.name: Results() for kind in self.kinds}
         for kind in self.kinds:
             try:
@@ -248,7 +248,7 @@ class Probes:
         return results
 
     async def run(self, seconds):
-        """Asks for a while.
+        """Sends requests for a while.
 
         :returns: the results by the names of the kinds."""
         results = {kind.name: Results() for kind in self.kinds}
@@ -257,7 +257,7 @@ class Probes:
         return results
 
     async def repeat(self, kind, results, seconds, phase):
-        """One kind at its interval; kinds do not begin in step. Each is asked twice at least, however short the phase."""
+        """One kind at its interval; kinds do not start together. Each is sent at least twice, however short the phase."""
         began = time.perf_counter()
         turn = phase
         while turn * kind.interval < seconds or results.count < 2:
@@ -270,5 +270,5 @@ class Probes:
                 results.failed("timeout")
             except OSError as error:
                 results.failed(type(error).__name__)
-            # A request that took longer than the interval delays the next one; those it missed are not made up for.
+            # A request that took longer than the interval delays the next one; missed ones are not repeated.
             turn = max(turn + 1, (time.perf_counter() - began) / kind.interval)

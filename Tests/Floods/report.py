@@ -1,4 +1,4 @@
-"""What a run found: who felt which flood, as text and as JSON."""
+"""The results of a run: which kinds each flood affected, as text and as JSON."""
 
 # Kinds may lose this share of their successes, and their p99 may grow by it.
 SHARE = 0.10
@@ -14,9 +14,9 @@ def is_slower(before, during, floor):
 
 
 class Row:
-    """One flood of one run: what kinds of requests got before it, at half its rate, and at its highest rate.
+    """One flood of one run: the results of each kind before it, at half its rate, and at its highest rate.
 
-    Without the first two latencies are not judged: at the highest rate everybody waits for the machine."""
+    Without the first two, latencies are not evaluated: at the highest rate every request waits for the machine."""
 
     def __init__(self, flood, mode, store, phases, made, sizes):
         self.flood, self.mode, self.store = flood, mode, store
@@ -24,11 +24,11 @@ class Row:
         self.repetition = None
 
     def may_feel(self, kind):
-        """Whether a kind may be refused: the flood's own one, where both have the same address."""
+        """Whether a kind may be rejected: the flood's own one, where both have the same address."""
         return self.mode == "same" and kind in self.flood.own
 
     def findings(self, floor):
-        """The kinds that felt it and should not have, with what they felt: in the row's repetition too, if it has one."""
+        """The kinds that it affected but should not have, with the effect; where the row was repeated, in both runs."""
         found = self.own_findings(floor)
         if self.repetition is None:
             return found
@@ -76,15 +76,15 @@ class Row:
 
 
 MODES = {
-    "same": "from the address of the others",
+    "same": "from the same address",
     "other": "from another network",
-    "many": "from many networks, told by a proxy",
+    "many": "from many networks, named by a proxy",
 }
 
 
 def flood_text(made):
     seconds = made["seconds"]
-    statuses = ", ".join(f"{status}: {count:,}" for status, count in sorted(made["statuses"].items())) or "no answers"
+    statuses = ", ".join(f"{status}: {count:,}" for status, count in sorted(made["statuses"].items())) or "no responses"
     return (
         f"{made['sent']:,} sent ({made['sent'] / seconds:,.0f} a second), {statuses}; {made['connections']:,} connections, "
         f"{made['closed']:,} closed by the gateway, {made['refused']:,} not opened")

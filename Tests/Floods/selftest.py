@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of what decides who felt a flood, and of what the flooder sends. No gateway is needed."""
+"""Tests of the evaluation of floods, and of the flooder's output. No gateway is needed."""
 
 import base64
 import json
@@ -34,7 +34,7 @@ def row(before, half, full, mode="same", own=()):
     return report.Row(flood, mode, "memory", phases, {}, {})
 
 
-class Judging(unittest.TestCase):
+class Evaluation(unittest.TestCase):
     quiet, slow, lost = results([1] * 99 + [9]), results([1] * 90 + [30] * 10), results([1] * 8, failures=2)
 
     def test_what_a_repetition_does_not_show_again_was_the_machine(self):
@@ -67,7 +67,7 @@ class Judging(unittest.TestCase):
 
 
 class Flooder(unittest.TestCase):
-    """Against a socket that reads and never answers."""
+    """Against a socket that reads and never responds."""
 
     @classmethod
     def setUpClass(cls):
@@ -80,7 +80,7 @@ class Flooder(unittest.TestCase):
         cls.folder.cleanup()
 
     def sent(self, template, *options):
-        """What one connection gets."""
+        """The bytes that one connection receives."""
         path = pathlib.Path(self.folder.name) / "template"
         path.write_bytes(template)
         with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -121,7 +121,7 @@ class Flooder(unittest.TestCase):
     def test_tokens_have_the_length_of_the_gateways_own(self):
         for name, prefix, length in (("unknown mat_", b"mat_", 75), ("wrong refresh", b"mrt_", 86)):
             received, _ = self.sent(self.flood(name).template(False), "--connections", 1, "--depth", 2)
-            # Nothing is between a body and the next request.
+            # The next request follows a body directly.
             tokens = re.findall(prefix + rb"[\w-]+", received.replace(b"POST ", b" POST "))
             self.assertEqual((len(set(tokens)), {len(one) for one in tokens}), (2, {4 + length}))
 

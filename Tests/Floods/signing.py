@@ -1,4 +1,4 @@
-"""The issuer's side: keys under as many ids as are wanted, tokens signed with them, and the document that publishes them."""
+"""The issuer's side: keys under any number of ids, tokens signed with them, and the document that publishes them."""
 
 import json
 import os
@@ -12,12 +12,12 @@ from machine import run
 from tokens import AUDIENCE, ISSUER, Signer, text
 
 KNOWN = "KNOWN"
-# A document with more than 20 keys is refused. Whenever one goes, a gateway forgets what it knew by all, so they go together.
+# A document with more than 20 keys is rejected. Removing a key invalidates all cached results, so they are removed together.
 PUBLISHED = 18
 
 
 class Issuer:
-    """Two pairs of keys: one under an id that stays, one that is published under a new id at each rotation."""
+    """Two key pairs: one under a permanent id, one that is published under a new id at each rotation."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -32,7 +32,7 @@ class Issuer:
         self.publish()
 
     def set_delay(self, seconds):
-        """How long the issuer takes to answer from now on."""
+        """Sets the issuer's response time."""
         (self.folder / "delay").write_text(str(seconds))
 
     def publish(self):
@@ -44,9 +44,9 @@ class Issuer:
         os.replace(self.folder / "keys.new", self.folder / "keys.json")
 
     def rotate(self):
-        """Publishes the second pair under an id that nobody has seen.
+        """Publishes the second pair under an unused id.
 
-        :returns: a function that makes tokens under it."""
+        :returns: a function that makes tokens with it."""
         self.rotations += 1
         self.publish()
         number = self.rotations

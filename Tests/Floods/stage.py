@@ -1,4 +1,4 @@
-"""The processes of a run: the stand-ins, redis-server, and gateways with an account store that has users."""
+"""The processes of a run: the simulators, redis-server, and gateways with an account store that has users."""
 
 import json
 import os
@@ -15,7 +15,7 @@ from machine import Failed, free_port, memory
 
 HERE = pathlib.Path(__file__).resolve().parent
 PASSWORD = "correct horse battery staple"
-# A Basic credential that was right is not looked at again for ten seconds, so it takes several users to have it judged.
+# A valid Basic credential is cached for ten seconds, so several users are needed to have one verified each time.
 BASIC_USERS = [f"basic{number}" for number in range(24)]
 USERS = ["login", *BASIC_USERS]
 COOLDOWN = 0.1
@@ -64,7 +64,7 @@ def end(process):
 
 
 class Stage:
-    """What all floods of a run share: a folder, a certificate, the issuer, the stand-ins, the accounts, and maybe Redis."""
+    """What all floods of a run share: a folder, a certificate, the issuer, the simulators, the accounts, and maybe Redis."""
 
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
@@ -72,7 +72,7 @@ class Stage:
         self.made_gateways, self.gateways = 0, []
         self.issuer = Issuer(folder)
         self.make_certificate()
-        self.ports = self.start_standins()
+        self.ports = self.start_simulators()
         self.redis = None
         self.accounts = self.make_accounts()
 
@@ -97,10 +97,10 @@ class Stage:
         run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
              "-subj", "/CN=localhost", "-keyout", self.folder / "key.pem", "-out", self.folder / "cert.pem"])
 
-    def start_standins(self):
-        process = self.start([sys.executable, "-B", HERE / "standins.py", self.folder], "standins.log")
+    def start_simulators(self):
+        process = self.start([sys.executable, "-B", HERE / "simulators.py", self.folder], "simulators.log")
         ports = self.folder / "ports.json"
-        wait_for("the stand-ins", ports.exists, process, self.folder / "standins.log")
+        wait_for("the simulators", ports.exists, process, self.folder / "simulators.log")
         return json.loads(ports.read_text())
 
     def start_redis(self):
@@ -112,7 +112,7 @@ class Stage:
         self.redis = socket
 
     def make_accounts(self):
-        """Passwords are hashed once; every gateway begins with a copy."""
+        """Hashes the passwords once; every gateway starts with a copy."""
         folder = self.folder / "accounts"
         folder.mkdir()
         self.write_configuration(folder, "memory:", [1, 2, 3])
@@ -127,7 +127,7 @@ class Stage:
             port=ports[0], tls=ports[1], admin=ports[2], store=store, cooldown=int(COOLDOWN * 1000), **self.ports))
 
     def gateway(self, store):
-        """A gateway that nobody has asked anything; `store` is `memory` or `redis`."""
+        """A fresh gateway; `store` is `memory` or `redis`."""
         self.made_gateways += 1
         folder = self.folder / f"gateway{self.made_gateways}"
         shutil.copytree(self.accounts, folder)
@@ -158,7 +158,7 @@ class Gateway:
         return health.returncode == 0
 
     def size(self):
-        """Resident bytes and open files, or zeros when it has ended."""
+        """Resident bytes and open files, or zeros when it has exited."""
         try:
             return memory(self.process.pid, "Rss"), len(os.listdir(f"/proc/{self.process.pid}/fd"))
         except (OSError, Failed):

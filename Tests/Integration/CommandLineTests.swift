@@ -85,7 +85,7 @@ import Testing
         let line = "\(try Executable.martlet()) \(command.replacing("{}", with: path)) > /dev/full"
         let result = try run("/bin/sh", ["-c", line])
         #expect(result.ending == .exited(70), "\(result)")
-        #expect(result.errorOutput.contains("the output could not be written: No space left on device"), "\(result)")
+        #expect(result.errorOutput.contains("cannot write to standard output: No space left on device"), "\(result)")
     }
 
     @Test func `strict refuses warnings`() throws {

@@ -63,10 +63,10 @@ import Testing
         Self.expect(
             try stand.explain("--path", "/staff/plans?x=1", token: token),
             [
-                "not public: its path does not match", "not hosted: its host does not match", "staff takes it",
-                "provider 'apple' (apple) judges", "ok   signature", "ok   audience",
+                "not public: its path does not match", "not hosted: its host does not match", "staff matches",
+                "provider 'apple' (apple) verifies the credential", "ok   signature", "ok   audience",
                 "ok   authorize[1] email", "claim 'email' equals 'ada@example.com'",
-                "X-User-Email: ada@example.com", "x-debug, by this route", "Authorization, which is used up here",
+                "X-User-Email: ada@example.com", "x-debug, by this route", "Authorization, which the gateway consumes",
                 "api: http://127.0.0.1:9", "GET /plans", "forwarded",
             ], not: ["FAIL"])
     }
@@ -86,14 +86,14 @@ import Testing
         try stand.folder.write(config.text, to: "config.yaml")
         Self.expect(
             try stand.explain("--path", "/none"),
-            ["https://127.0.0.1:9", "speaks HTTP/2, its certificate is not verified", "upgrades to nothing"])
+            ["https://127.0.0.1:9", "HTTP/2, its certificate is not verified", "upgrades to nothing"])
         Self.expect(
             try stand.explain("--path", "/age"),
-            ["is told who connected", "upgrades to websocket; ends after 1m of silence, and 1h in all"],
+            ["receives the client's address", "upgrades to websocket; idle timeout 1m, maximum age 1h"],
             not: ["HTTP/2", "with the credential"])
         Self.expect(
             try stand.explain("--path", "/a", token: stand.apple.token()),
-            ["upgrades to websocket or acme; ends after 5m of silence", "ends 30s after the credential"])
+            ["upgrades to websocket or acme; idle timeout 5m", "closed 30s after the credential"])
     }
 
     @Test func `a caller who may not`() throws {
@@ -130,10 +130,10 @@ import Testing
         let stand = try Stand()
         Self.expect(
             try stand.explain("--path", "/closed/a"),
-            ["must be proved by apple", "401 credential_missing", "Bearer realm"])
-        Self.expect(try stand.explain("--path", "/maybe/a"), ["may be proved by apple", "forwarded"])
+            ["must be authenticated by apple", "401 credential_missing", "Bearer realm"])
+        Self.expect(try stand.explain("--path", "/maybe/a"), ["may be authenticated by apple", "forwarded"])
         Self.expect(
-            try stand.explain("--path", "/public/a"), ["anybody", "forwarded", "X-Auth-*"], not: ["provider '"])
+            try stand.explain("--path", "/public/a"), ["any client", "forwarded", "X-Auth-*"], not: ["provider '"])
     }
 
     @Test func `no credential where a name and a password would do`() throws {
@@ -152,11 +152,11 @@ import Testing
 
     @Test func `a request that no route takes`() throws {
         let stand = try Stand()
-        Self.expect(try stand.explain("--path", "/nowhere"), ["no route takes it", "404 no_route"])
+        Self.expect(try stand.explain("--path", "/nowhere"), ["no route matches", "404 no_route"])
         Self.expect(
             try stand.explain("--path", "/staff/a", "--method", "POST"),
             ["not staff: its method does not match", "405 method_not_allowed", "Allow: GET, HEAD"])
-        Self.expect(try stand.explain("--path", "/v1/a", "--host", "API.example.com:80"), ["hosted takes it"])
+        Self.expect(try stand.explain("--path", "/v1/a", "--host", "API.example.com:80"), ["hosted matches"])
         Self.expect(try stand.explain("--path", "/v1/a", "--host", "example.com"), ["404 no_route"])
         Self.expect(try stand.explain("--path", "/public/a", "--method", "TRACE"), ["405 method_not_allowed"])
     }
@@ -165,9 +165,9 @@ import Testing
         let stand = try Stand()
         for path in ["/public/../closed", "/a//b", "/%2e%2e/a", "/a%2fb", "/a;b/..;/c", "/%00"] {
             Self.expect(
-                try stand.explain("--path", path), ["400 request_invalid", "request.path_ambiguous"], not: ["takes it"])
+                try stand.explain("--path", path), ["400 request_invalid", "request.path_ambiguous"], not: ["matches"])
         }
-        Self.expect(try stand.explain("--path", "/public/%61"), ["/public/a (normalised)", "public takes it"])
+        Self.expect(try stand.explain("--path", "/public/%61"), ["/public/a (normalized)", "public matches"])
         let broken = [
             ["--path", ""], ["--path", "/a b"], ["--path", "/a", "--host", ""], ["--path", "/a", "--method", "G T"],
             ["--path", "/a\r\nHost: x"], ["--path", "/\u{1B}[2J"],
@@ -221,13 +221,13 @@ import Testing
         let token = try stand.apple.token()
         Self.expect(
             try stand.explain("--url", "https://api.example.com/v1/a?x=1", token: token),
-            ["GET /v1/a?x=1 at api.example.com,", "hosted takes it", "forwarded"])
+            ["GET /v1/a?x=1 at api.example.com,", "hosted matches", "forwarded"])
         Self.expect(try stand.explain("--url", "http://api.example.com:8080"), ["GET / at api.example.com:8080"])
         Self.expect(
             try stand.explain(
                 "--path", "/v1/a", "--header", "Host: api.example.com", "--header", "Authorization: Bearer \(token)",
                 "--header", "X_Auth-Subject: root", "--header", "X-Kept: 1", "--header", "X-Forwarded-For: 9.9.9.9"),
-            ["hosted takes it", "of this request's own: X_Auth-Subject, X-Forwarded-For", "forwarded"], not: [token])
+            ["hosted matches", "of this request: X_Auth-Subject, X-Forwarded-For", "forwarded"], not: [token])
         // As a client that sends two of them.
         Self.expect(
             try stand.explain("--path", "/v1/a", "--header", "Host: a", "--host", "b"), ["400 request_invalid"])

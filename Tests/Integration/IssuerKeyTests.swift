@@ -41,7 +41,7 @@ import Testing
                 next.routes += "\n- { name: r\(round), match: { path: /r }, auth: none, upstream: api }"
                 try gateway.reload(next.text)
                 try waitUntil("reload \(round)") {
-                    gateway.everything.components(separatedBy: "the configuration was reloaded").count == round + 1
+                    gateway.everything.components(separatedBy: "configuration reloaded").count == round + 1
                 }
                 let unseen = try apple.token(subject: "after reload \(round)")
                 #expect(try gateway.get("/closed", bearer(unseen)).status == 200)

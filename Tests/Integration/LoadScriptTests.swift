@@ -48,8 +48,8 @@ import Testing
         let result = try load("--url", "\(careless.url)/a?b=c", "--token", file, "--requests", "50", "--parallel", "2")
         #expect(result.ending == .exited(1), "\(result)")
         #expect(numbers("200", in: result) == [40, 5, 5], "\(result)")
-        #expect(result.errorOutput.contains("5 bad requests were not answered with 401"), "\(result)")
-        #expect(result.errorOutput.contains("5 missing requests were not answered with 401"), "\(result)")
+        #expect(result.errorOutput.contains("5 bad requests did not get 401"), "\(result)")
+        #expect(result.errorOutput.contains("5 missing requests did not get 401"), "\(result)")
         let sent = careless.requests.map { $0["Authorization"] }
         #expect(sent.count { $0 == "Bearer \(Self.token)" } == 40 && sent.count { $0 == nil } == 5)
         let spoiled = Set(sent.compactMap { $0 }).subtracting(["Bearer \(Self.token)"])
@@ -63,7 +63,7 @@ import Testing
         let strict = try ScriptedUpstream { try $0.respond(401) }
         let refused = try load("--url", strict.url, "--token", file, "--requests", "20", "--parallel", "2")
         #expect(refused.ending == .exited(1), "\(refused)")
-        #expect(refused.errorOutput == "load: 16 good requests were not answered with 2xx\n", "\(refused)")
+        #expect(refused.errorOutput == "load: 16 good requests did not get 2xx\n", "\(refused)")
         strict.stop()
         let silent = try load("--url", strict.url, "--token", file, "--requests", "20", "--parallel", "2")
         #expect(silent.ending == .exited(1) && numbers("none", in: silent) == [16, 2, 2], "\(silent)")

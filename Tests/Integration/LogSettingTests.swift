@@ -39,10 +39,10 @@ import Testing
             try waitUntil("it is reloaded") {
                 try gateway.askAdmin("/metrics").text.contains("martlet_server_reloads_total{result=\"success\"} 2\n")
             }
-            #expect(!Self.lines(gateway, since: mark).contains("the configuration was reloaded"))
+            #expect(!Self.lines(gateway, since: mark).contains("configuration reloaded"))
             try gateway.reload(try Self.config("level: info, format: json", upstream)(gateway))
             try waitUntil("it says so again, as JSON") {
-                gateway.log.contains { $0["event"] == "the configuration was reloaded" && $0["level"] == "info" }
+                gateway.log.contains { $0["event"] == "configuration reloaded" && $0["level"] == "info" }
             }
             mark = gateway.process.output.count
             #expect(try gateway.get("/a").status == 200)
@@ -61,19 +61,20 @@ import Testing
                 let answer = try gateway.get("/closed", bearer(token))
                 #expect(answer.status == 401)
                 guard level == "debug" else {
-                    #expect(!gateway.everything.contains("a credential was refused"))
+                    #expect(!gateway.everything.contains("credential rejected"))
                     return
                 }
                 try waitUntil("the check is named") {
                     gateway.log.contains { line in
-                        line["event"] == "a check failed" && line["level"] == "debug" && line["check"] == "audience"
+                        line["event"] == "credential check failed" && line["level"] == "debug"
+                            && line["check"] == "audience"
                             && line["code"] == "apple.bad_audience" && line["provider"] == "apple"
                             && line["request_id"] == answer["X-Request-Id"]
                     }
                 }
                 #expect(
                     gateway.log.contains {
-                        $0["event"] == "a credential was refused" && $0["code"] == "apple.bad_audience"
+                        $0["event"] == "credential rejected" && $0["code"] == "apple.bad_audience"
                     })
                 #expect(!gateway.everything.contains(token))
             }
@@ -88,7 +89,7 @@ import Testing
             for _ in 0..<4 { #expect(try gateway.get("/").status == 200) }
             try waitUntil("the line is there") {
                 gateway.log.contains {
-                    $0["event"] == "an upstream is tried again" && $0["reason"] == "upstream.refused"
+                    $0["event"] == "retrying upstream" && $0["reason"] == "upstream.refused"
                         && $0["upstream"]?.contains(":\(gone)") == true
                 }
             }
@@ -107,7 +108,7 @@ import Testing
                 #expect(socket.isEnded(within: .seconds(5)))
             }
             for (event, code) in [
-                ("a TLS handshake failed", "tls."), ("a PROXY header was refused", "proxy_protocol.untrusted_peer"),
+                ("TLS handshake failed", "tls."), ("PROXY header rejected", "proxy_protocol.untrusted_peer"),
             ] {
                 try waitUntil(event) {
                     gateway.log.contains {

@@ -51,7 +51,7 @@ import Testing
             let got = try gateway.askAdmin("/reload")
             expectRefusal(got, 405, "method_not_allowed")
             #expect(got["Allow"] == "POST")
-            #expect(!gateway.everything.contains("the configuration was reloaded"))
+            #expect(!gateway.everything.contains("configuration reloaded"))
             let answer = try Self.post(gateway)
             #expect(answer.status == 200 && answer.member("status") == "reloaded", "\(answer)")
         }
@@ -84,7 +84,7 @@ import Testing
         try withSignIn { stage in
             _ = try stage.passwordLogin()
             let page = try stage.gateway.askAdmin("/").text
-            #expect(page.contains("martlet.sign_in") && !page.contains("martlet.sign_in (gone)"))
+            #expect(page.contains("martlet.sign_in") && !page.contains("martlet.sign_in (removed)"))
         }
     }
 

@@ -141,6 +141,6 @@ import Testing
         process.kill(SIGTERM)
         #expect(Self.end(process) == .exited(0))
         #expect(ContinuousClock.now - asked < .seconds(8))
-        #expect(process.output.contains("ending before the start is complete"))
+        #expect(process.output.contains("shutting down before startup completed"))
     }
 }

@@ -1,4 +1,4 @@
-"""What may be in the built executable: no Foundation, and not more than 25 MB without symbols."""
+"""Checks the built executable: no Foundation, and at most 25 MB without symbols."""
 
 import pathlib
 import re
@@ -10,7 +10,7 @@ FOUNDATION = re.compile(r"NEEDED.*\[(libFoundation(?:Networking|XML|Internationa
 
 
 def check_binaries(root):
-    """Findings about each build of `martlet` that happens to be there."""
+    """Findings about each existing build of `martlet`."""
     for folder in (".build", ".build-release"):
         for kind in ("debug", "release"):
             path = root / folder / kind / "martlet"

@@ -1,7 +1,11 @@
-"""What pages refer to: every relative link leads somewhere, and every file and test that a page names is there."""
+"""Pages: every relative link leads somewhere, every file and test that a page names exists, and lines and words are as agreed."""
 
 import re
 import subprocess
+
+from words import words_in_page
+
+COLUMNS = 120
 
 LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#{1,6} +(.*?) *#*$", re.MULTILINE)
@@ -9,16 +13,16 @@ SPAN = re.compile(r"`((?:[^`\n]|\n(?!\n))+)`")
 FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"(?:Sources|Plugins|Tests|\.tools|\.ci)/[\w./+*-]*[\w/*]")
 SENTENCE = re.compile(r"(?!martlet )[A-Za-z][\w']*(?:[ ,:;-]+[\w'().:=-]+){3,}")
-# The pages on which such a sentence is always a test's name.
+# The pages on which such a sentence is always the name of a test.
 TELLS_TESTS = re.compile(r"(?:^|/)(?:Decisions/[^/]*|ThreatModel)\.md$")
 TEST = re.compile(r"func `([^`]+)`")
 FILE = re.compile(r"[\w+-]+(?:/[\w+-]+)*\.(?:swift|md|py|yaml)")
-# Names of files that readers have, or will make.
+# Names of files that readers have, or will create.
 THEIRS = {"config.yaml"}
 
 
 def check_documents(root, pages=None):
-    """Findings about every page, as (file, line, rule, text). `pages` is what git knows unless it is given."""
+    """Findings about every page, as (file, line, rule, text). `pages` defaults to those that git lists."""
     files = listed(root)
     names = {}
     for file in files:
@@ -34,8 +38,19 @@ def check_documents(root, pages=None):
         yield from check_names(root, page, prose, names, tests)
 
 
+def check_prose(root, page):
+    """Findings about the width of lines and about words. Tables and fenced blocks may be wider: they cannot be wrapped."""
+    text = (root / page).read_text(encoding="utf-8")
+    prose = FENCE.sub(lambda match: "\n" * match.group(0).count("\n"), text)
+    for number, line in enumerate(prose.split("\n"), 1):
+        if len(line) > COLUMNS and not line.lstrip().startswith("|") and " " in line.strip()[:COLUMNS]:
+            yield page, number, "page-width", f"{len(line)} columns; at most {COLUMNS}"
+    for line, rule, found in words_in_page(prose):
+        yield page, line, rule, found
+
+
 def listed(root):
-    """The files of the work tree that git does not ignore; without git all of them but what was built."""
+    """The files of the work tree that git does not ignore; without git all except build products."""
     command = ["git", "-C", str(root), "ls-files", "--cached", "--others", "--exclude-standard"]
     found = subprocess.run(command, capture_output=True, text=True).stdout.split("\n")
     if found == [""]:
@@ -51,15 +66,15 @@ def check_links(root, page, prose):
             continue
         line = prose.count("\n", 0, match.start()) + 1
         path, _, fragment = target.partition("#")
-        place = (root / page).parent / path if path else root / page
-        if not place.exists():
-            yield page, line, "link", f"'{target}' leads nowhere"
-        elif fragment and fragment not in anchors(place):
-            yield page, line, "link", f"'{target}' names a heading that is not there"
+        linked = (root / page).parent / path if path else root / page
+        if not linked.exists():
+            yield page, line, "link", f"'{target}' does not exist"
+        elif fragment and fragment not in anchors(linked):
+            yield page, line, "link", f"'{target}' names a heading that does not exist"
 
 
 def anchors(path):
-    """The names under which headings can be linked to, as the usual renderers make them."""
+    """The anchors of headings, as the usual renderers generate them."""
     text = FENCE.sub("", path.read_text(encoding="utf-8"))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in HEADING.findall(text)}
 
@@ -71,7 +86,7 @@ def check_names(root, page, prose, names, tests):
             continue
         if PATH.fullmatch(span):
             if not exists(root, span):
-                yield page, line, "file-named", f"'{span}' is not there"
+                yield page, line, "file-named", f"'{span}' does not exist"
         elif TELLS_TESTS.search(page) and SENTENCE.fullmatch(span):
             if span not in tests:
                 yield page, line, "test-named", f"there is no test '{span}'"
@@ -81,7 +96,7 @@ def check_names(root, page, prose, names, tests):
                 yield page, line, "file-named", f"there is no file '{span}'"
 
 
-# The provider that the guide has its reader write.
+# The provider that the reader of the guide writes.
 PLACEHOLDER = re.compile(r"PartnerProvider")
 
 

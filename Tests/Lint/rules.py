@@ -1,4 +1,4 @@
-"""The house rules that neither the compiler nor `swift format` knows. Each finding is (file, line, rule, text)."""
+"""The project's rules that neither the compiler nor `swift format` checks. Each finding is (file, line, rule, text)."""
 
 import re
 
@@ -8,7 +8,7 @@ FUNCTION_LINES = 60
 PLUGIN_IMPORTS = {
     "MartletCore", "MartletHTTP", "MartletJSON", "MartletJOSE", "MartletCrypto", "MartletConfig", "MartletProvider",
 }
-"""What a provider may import of ours: exactly what a plugin author has."""
+"""The modules that a provider may import: exactly those that a plugin author has."""
 
 IMPORT = re.compile(
     r"^\s*(?:@\w+(?:\([^)]*\))?\s+)*(?:(?:public|package|internal|private|fileprivate)\s+)?import\s+"
@@ -23,7 +23,7 @@ WITNESSES = re.compile(r"(?:description|debugDescription|customMirror|hash|encod
 
 
 def check_package(root, package, sources):
-    """Every rule over every file. `package` is what `swift package dump-package` prints, `sources` reads a file."""
+    """Every rule over every file. `package` is the output of `swift package dump-package`, `sources` reads a file."""
     targets = {target["name"]: target for target in package["targets"]}
     findings = []
     for target in package["targets"]:
@@ -97,19 +97,19 @@ def check_traps(source):
             yield source.line_of(match.start()), rule, text
 
 
-STORE_ROOMS = {"MartletSession", "MartletRedis", "MartletAccounts", "MartletSignIn"}
-"""Rooms that hold numbers which a store handed back, such as ends and expiries."""
+STORE_MODULES = {"MartletSession", "MartletRedis", "MartletAccounts", "MartletSignIn"}
+"""Modules with numbers that a store returned, such as expiries."""
 
 DIFFERENCE = re.compile(r"(?<=[\w)\]]) - (?=[A-Za-z_(.])(?![\w.]*\.count\b)")
 
 
 def check_differences(name, source):
-    """A difference of two such numbers traps when it overflows: it is made by `since`, `&-` or with a check."""
-    if name not in STORE_ROOMS:
+    """A difference of two such numbers traps on overflow: use `since`, `&-` or a check."""
+    if name not in STORE_MODULES:
         return
     for match in DIFFERENCE.finditer(source.code):
         if not source.code[: match.start()].endswith(".count"):
-            text = "an unchecked '-' in a room that reads numbers from a store"
+            text = "an unchecked '-' in a module that reads numbers from a store"
             yield source.line_of(match.start()), "unchecked-difference", text
 
 
@@ -132,7 +132,7 @@ def check_documentation(source):
         if not match:
             continue
         kind, rest = match.groups()
-        # A name that says it all, a witness of a well-known protocol and a plain initialiser may stand alone.
+        # Properties, witnesses of well-known protocols and plain initializers need no summary.
         if kind in ("var", "let", "init", "subscript") or WITNESSES.match(rest):
             continue
         if not source.documented(index):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Shows that every rule can fail: a tree with one violation of each kind, each of which must be reported, and no more."""
+"""Tests every rule on a tree with one violation of each kind: each must be reported, and nothing else."""
 
 import pathlib
 import subprocess
@@ -8,8 +8,11 @@ import tempfile
 
 import binaries
 import documents
+import limits
+import modules
 from rules import check_package
 from swift_source import SwiftSource
+from words import Word, words_in_page, words_in_swift
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 
@@ -94,7 +97,7 @@ EXPECTED = {
     ("Plugins/BundledProviders/Import.swift", 2, "plugin-import"),
 }
 
-UNFORMATTED = "/// Says two things. In one summary.\nstruct  A{\n  let b=1\n}\n"
+UNFORMATTED = "struct  A{\n  let b=1\n}\n"
 
 
 def rules_fail(folder):
@@ -115,7 +118,7 @@ def format_fails(folder):
     path.write_text(UNFORMATTED, encoding="utf-8")
     command = ["swift", "format", "lint", "--strict", "--configuration", str(ROOT / ".swift-format"), str(path)]
     result = subprocess.run(command, capture_output=True, text=True)
-    for rule in ("Indentation", "Spacing", "BeginDocumentationCommentWithOneLineSummary"):
+    for rule in ("Indentation", "Spacing"):
         if result.returncode == 0 or f"[{rule}]" not in result.stderr:
             yield f"not reported by swift format: {rule}"
 
@@ -160,12 +163,130 @@ def documents_fail(folder):
         yield f"documents: reported {sorted(found)}"
 
 
+WORDS = [
+    Word("answer(?:s|ed)?", "answer", "response", (r"answered_here", r"^answerKept$")), Word("at once", "", "immediately"),
+    Word("", "place", "slot", (r"(?i)in_?place",)),
+]
+WORDY = '''
+/// Says what the answer is, at
+/// once. `answer` and ``Answer/answer`` are names, "answered_here" is fixed.
+// An answering machine.
+func place(_ sortedInPlace: Int, replace: Int, endAnswer: Int) {
+    let answerKept = "answer"  // one word: a code or a key
+    log("the answer is \\(endAnswer) at once")
+    /* no
+       answer */
+}
+@Test func `answers at once`() {}
+'''
+WORDY_EXPECTED = [
+    (2, "answer"), (2, "at once"), (5, "endAnswer"), (5, "place"), (7, "answer"), (7, "at once"), (9, "answer"),
+    (11, "answers"), (11, "at once"),
+]
+WORDY_PAGE = """The answer is `answer`, or [at once](answer.md): at
+once `a
+answer`.
+"""
+
+
+def words_fail(_):
+    found = sorted((line, text.split("'")[1]) for line, _, text in words_in_swift(SwiftSource(WORDY), WORDS))
+    if found != sorted(WORDY_EXPECTED):
+        yield f"words: reported {found}"
+    found = sorted((line, text.split("'")[1]) for line, _, text in words_in_page(WORDY_PAGE, WORDS))
+    if found != [(1, "answer"), (1, "at once"), (1, "at once")]:
+        yield f"words on a page: reported {found}"
+
+
+def widths_fail(folder):
+    lines = ["x " * 60 + "y", "x " * 59 + "y", "| " + "x " * 80, "https://" + "x" * 130, "```", "x " * 80, "```", ""]
+    (folder / "Wide.md").write_text("\n".join(lines), encoding="utf-8")
+    found = [finding[:3] for finding in documents.check_prose(folder, "Wide.md")]
+    if found != [("Wide.md", 1, "page-width")]:
+        yield f"page-width: reported {found}"
+
+
+def large(properties, methods, above="", extra=""):
+    """The files of a type with so many stored properties, and with so many methods in an extension of it."""
+    body = "".join(f"    private var a{number}: Int\n" for number in range(properties))
+    more = "".join(f"    mutating func f{number}() {{ let local = 1 }}\n" for number in range(methods))
+    return [
+        ("Sources/A/Large.swift", SwiftSource(f"import struct Other.Thing\n{above}package struct Large: ~Copyable {{\n{body}{extra}}}\n")),
+        ("Sources/A/Large+More.swift", SwiftSource(f"extension Large {{\n{more}}}\n")),
+    ]
+
+
+COMPUTED = """    static let shared = 1
+    var computed: Int { let local = 1; return local }
+    var accessed: Int
+    {
+        get { 1 }
+    }
+    struct Inner { var a: Int, b: Int }
+    func method() { var local = 2 }
+"""
+STORED = """    var observed: Int = 1 {
+        didSet { work() }
+    }
+    lazy var made: (Int) -> Void = { number in work(number) }
+    let pair: (Int, Int)
+"""
+LARGE_CASES = [
+    ("as large as may be", large(20, 59, extra=COMPUTED), 0), ("a property too many", large(21, 0), 1),
+    ("observed, lazy and plain ones are stored", large(17, 0, extra=STORED), 0), ("they count", large(18, 0, extra=STORED), 1),
+    ("a method too many", large(0, 61), 1), ("both", large(21, 61), 2),
+    ("with a reason", large(21, 61, "// lint:large-type one counter for each metric\n@frozen\n"), 0),
+    ("with a marker and no reason", large(21, 0, "// lint:large-type\n"), 1),
+    ("of another module", [(path.replace("/A/", "/B/") if "+" in path else path, source) for path, source in large(0, 61)], 0),
+]
+SIGNATURES = """
+func send(_ exchange: Int32, to link: Int32) {}
+func swap(first client: inout Int32, _ upstreamConnection: Int32? = nil, slots: [Int32]) {}
+init(tunnel: Int32) { send(exchange: 1) }
+func fine(streamID: Int32, count: Int32, exchange: Handle<Exchange>, on stream: (Int32, Int32)) -> Int32 { 0 }
+subscript(slot: Int32) -> Int { let client: Int32 = 1; return 0 }
+"""
+SIGNATURES_EXPECTED = ["exchange", "link", "client", "upstreamConnection", "tunnel", "slot"]
+
+
+def limits_fail(_):
+    for name, files, count in LARGE_CASES:
+        found = [finding[2] for finding in limits.check_types(files)]
+        if found != ["large-type"] * count:
+            yield f"large-type, {name}: reported {found}"
+    found = list(limits.check_request_path("Sources/MartletProxy/A.swift", SwiftSource(SIGNATURES)))
+    if [text.split("'")[1] for _, _, text in found] != SIGNATURES_EXPECTED or {rule for _, rule, _ in found} != {"bare-handle"}:
+        yield f"bare-handle: reported {found}"
+    for path, count, expected in (
+        ("Sources/MartletProxy/A.swift", 301, ["request-path-size"]), ("Sources/MartletProxy/A.swift", 300, []),
+        ("Sources/MartletCore/A.swift", 301, []), ("Tests/Unit/MartletProxyTests/A.swift", 301, []),
+    ):
+        found = [rule for _, rule, _ in limits.check_request_path(path, SwiftSource("//\n" * count))]
+        if found != expected:
+            yield f"request-path-size: {path} with {count} lines reported {found}"
+
+
+def modules_fail(_):
+    cases = {
+        "Sources/MartletCore/A.swift": "MartletCore", "Plugins/AppleProvider/Login/A.swift": "AppleProvider",
+        "Tests/Unit/MartletCoreTests/A.swift": "MartletCoreTests", "Tests/Integration/Edge/A.swift": "Integration",
+        "Sources/MartletServer/Documentation.docc/TLS.md": "pages", "README.md": "pages",
+    }
+    for path, module in cases.items():
+        if modules.module_of(path) != module:
+            yield f"modules: {path} is in {modules.module_of(path)}"
+    if not modules.is_enforced("file-size", "Sources/A/A.swift"):
+        yield "modules: a rule that is not in the table is not enforced"
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         failures = [*rules_fail(folder), *format_fails(folder), *sizes_fail(folder)]
     with tempfile.TemporaryDirectory() as name:
         failures += documents_fail(pathlib.Path(name))
+        for check in (widths_fail, words_fail, limits_fail, modules_fail):
+            failures += check(pathlib.Path(name))
     for failure in failures:
         print(f"Tests/Lint/selftest.py: error: {failure}")
     return 1 if failures else 0

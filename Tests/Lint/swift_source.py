@@ -1,4 +1,4 @@
-"""Reads Swift source just well enough for the house rules: comments and literals blanked out, braces matched."""
+"""Parses Swift source as far as the rules need it: comments and literals blanked out, braces matched."""
 
 import re
 
@@ -7,16 +7,34 @@ class SwiftSource:
     """One file: its lines as written, and the same text with comments and literals replaced by spaces."""
 
     def __init__(self, text):
+        self.text = text
         self.lines = text.split("\n")
-        self.code = blank(text)
+        self.blanked = blank(text)
+        self.code = "".join(self.blanked)
         self.code_lines = self.code.split("\n")
 
     def line_of(self, offset):
         """The line number, from 1, of an offset into the code."""
         return self.code.count("\n", 0, offset) + 1
 
+    def prose(self):
+        """What people read: (first line, text, offset) of the comments as one text, of each literal that is no single word, and of
+        each name in backquotes. Code spans, comment marks and everything else are blanked out."""
+        comments = ["\n" if char == "\n" else "\0" for char in self.text]
+        for start, end in self.blanked.spans:
+            text = self.text[start:end]
+            if text.startswith(("//", "/*")):
+                comments[start:end] = text
+            elif re.search(r"\w\s+\w", text):
+                yield self.line_of(start), text, start
+        for match in re.finditer(r"`([^`\n]* [^`\n]*)`", self.text):
+            if self.code[match.start()] == "_":
+                yield self.line_of(match.start()), match.group(1), match.start()
+        text = re.sub(r"(?<=\n)\0+(?=//)|/{2,3}|``?[^`\n]+``?", lambda match: spaces(match.group(0)), "\n" + "".join(comments))
+        yield 0, text, 0
+
     def functions(self):
-        """Every function, initialiser, subscript and accessor with a body: (name, first line, number of lines)."""
+        """Every function, initializer, subscript and accessor with a body: (name, first line, number of lines)."""
         for match in FUNCTION.finditer(self.code):
             opening = body_start(self.code, match.end())
             if opening is None:
@@ -26,7 +44,7 @@ class SwiftSource:
             yield match.group(0).strip(), first, self.line_of(closing) - first + 1
 
     def documented(self, index):
-        """Whether the declaration on the line (from 0) stands below a `///` comment, attributes in between aside."""
+        """Whether the declaration on the line (from 0) is below a `///` comment, apart from attributes in between."""
         index -= 1
         while index >= 0:
             stripped = self.lines[index].strip()
@@ -38,7 +56,7 @@ class SwiftSource:
         return False
 
     def comment_above(self, index):
-        """Whether a comment stands on the line (from 0) or directly above it."""
+        """Whether there is a comment on the line (from 0) or directly above it."""
         if "//" in self.lines[index]:
             return True
         index -= 1
@@ -90,21 +108,35 @@ def matching_brace(code, opening):
     return len(code) - 1
 
 
+class Blanked(list):
+    """The characters of a text, and the spans of it that were overwritten."""
+
+    def __init__(self, text):
+        super().__init__(text)
+        self.spans = []
+
+
 def blank(text):
     """The text with every comment and literal overwritten by spaces; offsets and line ends stay."""
-    out = list(text)
+    out = Blanked(text)
     scan_code(text, 0, out, stop_at_parenthesis=False)
-    return "".join(out)
+    return out
+
+
+def spaces(text):
+    """As many: a code span leaves something behind that no phrase reaches across."""
+    return ("\0" if "`" in text else " ") * len(text)
 
 
 def wipe(out, start, end):
+    out.spans.append((start, min(end, len(out))))
     for offset in range(start, min(end, len(out))):
         if out[offset] != "\n":
             out[offset] = " "
 
 
 def scan_code(text, offset, out, stop_at_parenthesis):
-    """Walks code; returns the offset behind the `)` that ends an interpolation, or the end of the text."""
+    """Scans code; returns the offset after the `)` that ends an interpolation, or the end of the text."""
     depth = 0
     while offset < len(text):
         if text.startswith("//", offset):
@@ -153,7 +185,7 @@ def scan_block_comment(text, offset, out):
 
 
 def scan_literal(text, offset, out):
-    """Blanks a string literal, but walks into its interpolations: code stands there."""
+    """Blanks a string literal, except for the code in its interpolations."""
     pounds, quotes = LITERAL.match(text, offset).groups()
     closing, escape = quotes + pounds, "\\" + pounds
     start, offset = offset, offset + len(pounds) + len(quotes)

@@ -3,35 +3,36 @@ private import MartletJSON
 public import MartletProvider
 
 extension AppleProvider: SigningIn {
-    /// Proves who logs in: by the identity token, to which the other members must be bound.
+    /// Authenticates a login by its identity token, to which the other members must be bound.
     ///
-    /// The nonce is used up last, so that nobody can spend another's without a token that holds. A code is only checked
+    /// The nonce is consumed last, so that only the holder of a valid token can consume it. A code is only checked
     /// against the token: nothing is exchanged.
     public func signIn(
         with form: SignInForm, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> SignIn {
-        let post = try LoginPost(form)
-        var trail = CheckTrail(recorded: false)
-        do throws(Refusal) {
-            let token = try await settle(post.identityToken, for: .login, at: context.now, trail: &trail)
-            let checks = LoginChecks(post: post, configuration: configuration, token: token)
+        let request = try LoginRequest(form)
+        var log = CheckLog(recorded: false)
+        do throws(AppleError) {
+            let token = try await verifyFetchingKey(request.identityToken, for: .login, at: context.now, log: &log)
+            let checks = LoginChecks(request: request, configuration: configuration, token: token)
             try checks.checkUser()
             try checks.checkCode()
             if let nonce = try checks.checkNonce() { try await consume(nonce) }
-            return SignIn(identity: token.identity, keptClaims: post.name.map { ["name": .string($0)] } ?? [:])
+            return SignIn(identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:])
         } catch {
-            throw Self.error(error)
+            throw Self.authenticationError(error)
         }
     }
 
-    /// Uses up a nonce; under `optional` it may as well be the app's own, which nobody has to know.
+    /// Consumes a nonce; under `optional` it may also be the app's own, which the store does not know.
     ///
-    /// One of ours works once under either policy: gone from the store, it does not turn into an app's own.
-    private func consume(_ nonce: String) async throws(Refusal) {
+    /// A nonce that the gateway issued is accepted once under either policy: after its removal from the store it does
+    /// not pass for an app's own.
+    private func consume(_ nonce: String) async throws(AppleError) {
         switch await context.consumeNonce(nonce) {
-        case .answer: break
+        case .found: break
         case .miss: if configuration.nonce == .required || context.isIssued(nonce) { throw .nonceReused }
-        case .unavailable(let error): throw .storeUnavailable("the nonce cannot be looked up [\(error.code)]")
+        case .unavailable(let error): throw .storeUnavailable("nonce lookup failed [\(error.code)]")
         }
     }
 }

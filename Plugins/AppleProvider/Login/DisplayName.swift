@@ -1,22 +1,22 @@
-/// A person's name as a client tells it: anybody's text, made fit to be shown.
+/// A user's name as the client sent it: untrusted text, sanitized for display.
 enum DisplayName {
     /// In Unicode scalars.
-    private static let longest = 256
+    private static let maximumLength = 256
 
-    /// The parts in order with one space between words, `nil` if nothing is left of them.
+    /// The parts in order with one space between words; `nil` if nothing is left.
     static func clean(_ parts: [String]) -> String? {
         let words = parts.flatMap { part in
             part.unicodeScalars.split(whereSeparator: isSpace).map { $0.filter { !isHidden($0) } }
         }
         let text = words.filter { !$0.isEmpty }.map { String(String.UnicodeScalarView($0)) }.joined(separator: " ")
-        let short = text.unicodeScalars.prefix(longest).drop { $0 == " " }
+        let short = text.unicodeScalars.prefix(maximumLength).drop { $0 == " " }
         let name = String(String.UnicodeScalarView(short.last == " " ? short.dropLast() : short))
         return name.isEmpty ? nil : name
     }
 
     private static func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
 
-    /// Controls, and marks that turn the direction of what stands around the name.
+    /// Control characters, and marks that change the direction of the text around the name.
     private static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
         scalar.properties.generalCategory == .control || scalar.properties.isBidiControl
             || scalar.properties.isNoncharacterCodePoint || scalar == "\u{FEFF}"

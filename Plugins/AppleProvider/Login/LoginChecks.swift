@@ -2,38 +2,38 @@ private import MartletCore
 private import MartletCrypto
 private import MartletProvider
 
-/// What binds the other members of a login to its identity token, which holds already.
+/// Checks that the other members of a login are bound to its identity token, which has been verified.
 struct LoginChecks {
     /// `c_hash` is the first half of the digest (OIDC Core §3.3.2.11).
     private static let codeHashBytes = 16
 
-    let post: LoginPost
+    let request: LoginRequest
     let configuration: AppleConfiguration
-    let token: CheckedToken
+    let token: VerifiedToken
 
-    /// The app's word for who it is must be Apple's.
-    func checkUser() throws(Refusal) {
-        guard let user = post.user else { return }
+    /// The `user` that the app sent must be the token's subject.
+    func checkUser() throws(AppleError) {
+        guard let user = request.user else { return }
         guard user.hasSameBytes(as: token.identity.providerSubject) else { throw .userMismatch }
     }
 
-    /// A code must be the one that Apple made with this token.
+    /// A code must be the one that Apple issued with this token.
     ///
-    /// A token that tells of none leaves the code unproven: it is not used for anything.
-    func checkCode() throws(Refusal) {
-        guard let code = post.authorizationCode, let told = try token.claims.binding(.codeHash) else { return }
+    /// Without `c_hash` in the token the code stays unverified; it is not used for anything.
+    func checkCode() throws(AppleError) {
+        guard let code = request.authorizationCode, let expected = try token.claims.binding(.codeHash) else { return }
         let half = Array(code.withBytes { SHA256.digest($0) }.prefix(Self.codeHashBytes))
-        guard Self.areEqual(Base64URL.encode(half), told) else { throw .codeMismatch }
+        guard Self.areEqual(Base64URL.encode(half), expected) else { throw .codeMismatch }
     }
 
     /// Body and token must agree on the nonce.
-    /// - Returns: the raw nonce that is to be used up, if there is one.
-    func checkNonce() throws(Refusal) -> String? {
+    /// - Returns: the raw nonce to consume, if there is one.
+    func checkNonce() throws(AppleError) -> String? {
         if configuration.nonce == .off { return nil }
-        let told = try token.claims.binding(.nonce)
-        guard let nonce = post.nonce, let told else {
-            // Taking one that stands alone would let whoever has a token leave its nonce out.
-            if post.nonce == nil, told == nil, configuration.nonce == .optional { return nil }
+        let claim = try token.claims.binding(.nonce)
+        guard let nonce = request.nonce, let claim else {
+            // Accepting a nonce in only one of them would let the holder of a stolen token leave its nonce out.
+            if request.nonce == nil, claim == nil, configuration.nonce == .optional { return nil }
             throw .nonceMissing
         }
         let expected =
@@ -41,7 +41,7 @@ struct LoginChecks {
             case .raw: nonce
             case .sha256Hex: Self.hexadecimal(SHA256.digest(Array(nonce.utf8)))
             }
-        guard Self.areEqual(expected, told) else { throw .nonceMismatch }
+        guard Self.areEqual(expected, claim) else { throw .nonceMismatch }
         return nonce
     }
 

@@ -6,7 +6,7 @@ struct HashSetting: ConfigurationDecodable {
     let parameters: Argon2Parameters
     let location: SourceLocation
 
-    /// What holds without the block.
+    /// The defaults if the block is absent.
     static func standard(at location: SourceLocation) -> HashSetting {
         HashSetting(parameters: .standard, location: location)
     }
@@ -48,10 +48,10 @@ struct HashSetting: ConfigurationDecodable {
         ConfigurationGrammar([
             .optional(
                 "algorithm", .choice(Algorithm.allCases.map(\.rawValue)), default: "argon2id",
-                "What new passwords are hashed with."),
-            .optional("memory", .size, default: "19MiB", "The memory that one hash takes; at most 256MiB."),
-            .optional("iterations", .integer(1...Limits.iterations), default: "2", "Passes over that memory."),
-            .optional("parallelism", .integer(1...Limits.parallelism), default: "1", "Lanes of that memory."),
+                "The algorithm for new passwords."),
+            .optional("memory", .size, default: "19MiB", "The memory of one hash; at most 256MiB."),
+            .optional("iterations", .integer(1...Limits.iterations), default: "2", "Passes over the memory."),
+            .optional("parallelism", .integer(1...Limits.parallelism), default: "1", "Lanes of the memory."),
         ])
     }
 }

@@ -6,10 +6,10 @@ public struct PasswordConfiguration: ConfigurationDecodable {
     let users: Located<UsersSetting>
     let hash: HashSetting
     let throttle: ThrottleLimits
-    /// How short a new password may be, in code points.
+    /// The minimum length of a new password, in code points.
     let minimumLength: Located<Int>
-    /// Whether routes take `Authorization: Basic`.
-    let takesBasic: Bool
+    /// Whether routes accept `Authorization: Basic`.
+    let acceptsBasic: Bool
 
     public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let here = reader.location
@@ -24,7 +24,7 @@ public struct PasswordConfiguration: ConfigurationDecodable {
                     + "not \(length.value)")
         }
         minimumLength = length
-        takesBasic = reader.optional("basic", default: true)
+        acceptsBasic = reader.optional("basic", default: true)
     }
 
     private enum Defaults {
@@ -40,38 +40,39 @@ extension PasswordConfiguration {
         ConfigurationGrammar([
             .optional(
                 "users", UsersSetting.shape, default: "accounts",
-                "Where the users are: the account store, or `htpasswd:` and a file relative to this one."),
-            .optional("hash", .block(of: HashSetting.self), "How new passwords are hashed, and old ones at login."),
-            .optional("throttle", .block(of: ThrottleLimits.self), "How many failed logins are let through."),
+                "The source of users: the account store, or `htpasswd:` and a file, relative to this one."),
+            .optional(
+                "hash", .block(of: HashSetting.self), "How new passwords are hashed, and old ones rehashed at login."),
+            .optional("throttle", .block(of: ThrottleLimits.self), "The limits for failed logins."),
             .optional(
                 "min_length", .integer(Defaults.lengths), default: "8",
-                "How short a new password may be, in characters."),
+                "The minimum length of a new password, in characters."),
             .optional(
                 "basic", .boolean, default: "true",
-                "Whether routes take `Authorization: Basic`; without it names and passwords are for logins alone."),
+                "Whether routes accept `Authorization: Basic`; if not, passwords are for logins only."),
         ])
     }
 
-    /// What is allowed, but protects less than it should.
+    /// Warns about settings that are allowed but weak.
     func validate(into diagnostics: inout Diagnostics) {
         if !hash.parameters.areRecommended {
             diagnostics.warning(
                 .configInsecure, at: hash.location,
-                "hash: less work than is recommended, such as memory 19MiB with 2 iterations")
+                "hash: weaker than recommended, such as memory 19MiB with 2 iterations")
         }
         if minimumLength.value < Defaults.minimumLength {
             diagnostics.warning(
                 .configInsecure, at: minimumLength.location,
-                "min_length: passwords of fewer than \(Defaults.minimumLength) characters are guessed")
+                "min_length: passwords of fewer than \(Defaults.minimumLength) characters are easy to guess")
         }
         for location in throttle.weak {
-            diagnostics.warning(.configInsecure, at: location, "attempts: more than 100 let passwords be guessed")
+            diagnostics.warning(.configInsecure, at: location, "attempts: more than 100 allow passwords to be guessed")
         }
         if case .file(let file) = users.value, let first = file.users.weakLines.first {
             let count = file.users.weakLines.count
             diagnostics.warning(
                 .configInsecure, at: users.location,
-                "users: '\(file.path)' has \(count) bcrypt \(count == 1 ? "hash" : "hashes") of a cost below 10, "
+                "users: '\(file.path)' has \(count) bcrypt \(count == 1 ? "hash" : "hashes") with a cost below 10, "
                     + "the first in line \(first)")
         }
     }

@@ -6,18 +6,18 @@ struct ThrottleLimits: ConfigurationDecodable {
     let attempts: Int
     let window: Duration
     let ban: Duration
-    /// Failures within their window after which an address is refused.
+    /// Failures within their window after which an address is rejected.
     let addressAttempts: Int
     let addressWindow: Duration
-    /// Where a limit stands that protects nobody.
+    /// The locations of limits that are too high to protect.
     let weak: [SourceLocation]
 
     private static let counts = 1...1_000_000
     private static let spans = Duration.seconds(1) ... .seconds(30 * 86_400)
-    /// NIST SP 800-63B allows no more consecutive failures.
-    private static let mostAttempts = 100
+    /// The limit of NIST SP 800-63B for consecutive failures.
+    private static let recommendedAttempts = 100
 
-    /// What holds without the block.
+    /// The defaults if the block is absent.
     static let standard = ThrottleLimits(
         attempts: 5, window: .seconds(120), ban: .seconds(300), address: AddressLimits.standard)
 
@@ -44,19 +44,20 @@ struct ThrottleLimits: ConfigurationDecodable {
         let address = reader.block("per_address", as: AddressLimits.self) ?? .standard
         addressAttempts = address.attempts
         addressWindow = address.window
-        weak = count.map { $0.value > Self.mostAttempts ? [$0.location] : [] } ?? []
+        weak = count.map { $0.value > Self.recommendedAttempts ? [$0.location] : [] } ?? []
     }
 
     static var grammar: ConfigurationGrammar? {
         ConfigurationGrammar([
-            .optional("attempts", .integer(counts), default: "5", "Failed logins of one user that are let through."),
-            .optional("window", .duration, default: "2m", "The time within which they are counted."),
-            .optional("ban", .duration, default: "5m", "How long no login of this user is let through after them."),
-            .optional("per_address", .block(of: AddressLimits.self), "The same for one address, whoever the user."),
+            .optional("attempts", .integer(counts), default: "5", "Failed logins of one user before a ban."),
+            .optional("window", .duration, default: "2m", "The time in which they are counted."),
+            .optional("ban", .duration, default: "5m", "How long logins of this user are then rejected."),
+            .optional(
+                "per_address", .block(of: AddressLimits.self), "The same for one address, for all users together."),
         ])
     }
 
-    /// The block `per_address:` inside.
+    /// The nested block `per_address:`.
     struct AddressLimits: ConfigurationDecodable {
         let attempts: Int
         let window: Duration
@@ -77,8 +78,8 @@ struct ThrottleLimits: ConfigurationDecodable {
             ConfigurationGrammar([
                 .optional(
                     "attempts", .integer(ThrottleLimits.counts), default: "100",
-                    "Failed logins from one address (IPv6: one /64) that are let through."),
-                .optional("window", .duration, default: "2m", "The time within which they are counted."),
+                    "Failed logins from one address (IPv6: one /64) before it is rejected."),
+                .optional("window", .duration, default: "2m", "The time in which they are counted."),
             ])
         }
     }

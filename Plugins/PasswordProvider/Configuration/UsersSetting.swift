@@ -2,9 +2,9 @@ internal import MartletConfig
 
 /// The key `users:` of a password provider.
 enum UsersSetting: ConfigurationValue {
-    /// The password users of the account store.
+    /// The password users in the account store.
     case accounts
-    /// An htpasswd file, read.
+    /// An htpasswd file, already parsed.
     case file(UserFile)
 
     private static let accountsText = "accounts"
@@ -23,16 +23,16 @@ enum UsersSetting: ConfigurationValue {
         do {
             self = .file(try UserFile(path: path.text))
         } catch {
-            throw ConfigurationError(error.all.map { Self.diagnostic($0, path: path.text, node) })
+            throw ConfigurationError(error.errors.map { Self.diagnostic($0, path: path.text, node) })
         }
     }
 
-    private static func diagnostic(_ flaw: Htpasswd.Flaw, path: String, _ node: ConfigurationNode) -> Diagnostic {
-        guard let line = flaw.line else {
+    private static func diagnostic(_ error: Htpasswd.LineError, path: String, _ node: ConfigurationNode) -> Diagnostic {
+        guard let line = error.line else {
             return Diagnostic(
-                .error, .configFileUnreadable, at: node.location, "cannot use '\(path)': \(flaw.reason)")
+                .error, .configFileUnreadable, at: node.location, "cannot use '\(path)': \(error.reason)")
         }
-        return Diagnostic(.error, .configBadValue, at: node.location, "'\(path)', line \(line): \(flaw.reason)")
+        return Diagnostic(.error, .configBadValue, at: node.location, "'\(path)', line \(line): \(error.reason)")
     }
 
     static let shape = ConfigurationGrammar.Shape.either([

@@ -3,11 +3,11 @@ internal import MartletCore
 private import MartletCrypto
 private import Synchronization
 
-/// An htpasswd file on the disk: read whole, and read again when it has changed.
+/// An htpasswd file on disk, which is read again when it has changed.
 ///
-/// A new version that cannot be used is not used: the users of the last good one stay.
+/// If a new version is invalid, the users of the last valid one stay in use.
 final class UserFile: Sendable {
-    /// What tells one version of a file from another without reading it.
+    /// The metadata by which versions of a file are distinguished without reading it.
     private struct Stamp: Equatable {
         let device: UInt64
         let inode: UInt64
@@ -26,56 +26,54 @@ final class UserFile: Sendable {
     private struct State {
         var users: Htpasswd
         var digest: [UInt8]
-        /// `nil` while the file was written so recently that a later write could bear the same times.
+        /// `nil` while the file was written so recently that a later write could have the same times.
         var stamp: Stamp?
         var failure: String?
     }
 
-    /// What a look at the file came to.
+    /// The result of checking the file.
     enum Refresh: Equatable, Sendable {
         case unchanged
         case changed
-        /// It cannot be used, which was not known before.
-        case refused(String)
-        /// It still cannot be used.
-        case stillRefused
+        /// It has become unusable.
+        case failed(String)
+        /// It is still unusable for the same reason.
+        case stillFailing
     }
 
     private static let maximumBytes = 32 * 1024 * 1024
-    /// How coarse the times of a file may be, in seconds.
-    private static let timeGrain = 1
+    /// The resolution of a file's times, in seconds.
+    private static let timeResolution = 1
 
     let path: String
     private let state: Mutex<State>
 
     /// Reads a file.
-    /// - Throws: everything that is wrong with it.
-    init(path: String) throws(Htpasswd.Flaws) {
+    /// - Throws: all errors in it.
+    init(path: String) throws(Htpasswd.ParseError) {
         self.path = path
         let version = try Self.read(path)
-        // The first look reads it again: what was written meanwhile is not lost.
+        // The first refresh reads the file again, so that a write in between is not missed.
         state = Mutex(State(users: version.users, digest: version.digest, stamp: nil))
     }
 
-    /// The users of the last good version.
+    /// The users of the last valid version.
     var users: Htpasswd { state.withLock { $0.users } }
 
     /// Why the version on the disk is not in use, if it is not.
     var failure: String? { state.withLock { $0.failure } }
 
-    /// Looks whether the file has changed, and reads it if so.
-    ///
-    /// Blocks for as long as that takes.
+    /// Reads the file if it has changed; blocks until it is read.
     func refresh(now: UnixTime) -> Refresh {
         let stamp = Self.stamp(of: path)
         if let stamp, state.withLock({ $0.stamp == stamp }) { return .unchanged }
-        do throws(Htpasswd.Flaws) {
+        do throws(Htpasswd.ParseError) {
             return adopt(try Self.read(path), now: now)
         } catch {
             let reason = error.description
             return state.withLock { state in
                 defer { state.failure = reason }
-                return state.failure == reason ? .stillRefused : .refused(reason)
+                return state.failure == reason ? .stillFailing : .failed(reason)
             }
         }
     }
@@ -83,7 +81,7 @@ final class UserFile: Sendable {
     private func adopt(_ version: Version, now: UnixTime) -> Refresh {
         let age = now.seconds &- Int64(version.stamp.modified[0])
         return state.withLock { state in
-            state.stamp = age > Int64(Self.timeGrain) ? version.stamp : nil
+            state.stamp = age > Int64(Self.timeResolution) ? version.stamp : nil
             let isNew = state.digest != version.digest || state.failure != nil
             state.failure = nil
             state.users = version.users
@@ -96,25 +94,25 @@ final class UserFile: Sendable {
 // MARK: - Reading
 
 extension UserFile {
-    private static func read(_ path: String) throws(Htpasswd.Flaws) -> Version {
-        guard !path.utf8.contains(0) else { throw refusal("the name has a NUL") }
-        // A pipe would otherwise be waited for.
+    private static func read(_ path: String) throws(Htpasswd.ParseError) -> Version {
+        guard !path.utf8.contains(0) else { throw failure("the path contains a NUL byte") }
+        // Nonblocking, because opening a pipe would wait for a writer.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-        guard descriptor >= 0 else { throw refusal(systemReason()) }
+        guard descriptor >= 0 else { throw failure(systemReason()) }
         defer { close(descriptor) }
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw refusal(systemReason()) }
-        guard status.st_mode & UInt32(S_IFMT) == UInt32(S_IFREG) else { throw refusal("it is not a regular file") }
-        guard status.st_mode & UInt32(S_IWOTH) == 0 else { throw refusal("everybody may write to it") }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw failure(systemReason()) }
+        guard status.st_mode & UInt32(S_IFMT) == UInt32(S_IFREG) else { throw failure("it is not a regular file") }
+        guard status.st_mode & UInt32(S_IWOTH) == 0 else { throw failure("it is world-writable") }
         let bytes = try contents(descriptor)
         var after = stat()
         guard unsafe fstat(descriptor, &after) == 0, stamp(after) == stamp(status) else {
-            throw refusal("it was written to while it was read")
+            throw failure("it changed while it was read")
         }
         return Version(users: try Htpasswd(bytes), digest: SHA256.digest(bytes), stamp: stamp(status))
     }
 
-    private static func contents(_ descriptor: Int32) throws(Htpasswd.Flaws) -> [UInt8] {
+    private static func contents(_ descriptor: Int32) throws(Htpasswd.ParseError) -> [UInt8] {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 64 * 1024)
         while true {
@@ -122,10 +120,10 @@ extension UserFile {
             if count == 0 { return bytes }
             if count < 0 {
                 if errno == EINTR { continue }
-                throw refusal(systemReason())
+                throw failure(systemReason())
             }
             bytes += chunk.prefix(count)
-            guard bytes.count <= maximumBytes else { throw refusal("it is larger than \(maximumBytes >> 20)MiB") }
+            guard bytes.count <= maximumBytes else { throw failure("it is larger than \(maximumBytes >> 20)MiB") }
         }
     }
 
@@ -141,8 +139,8 @@ extension UserFile {
             changed: [status.st_ctim.tv_sec, status.st_ctim.tv_nsec])
     }
 
-    private static func refusal(_ reason: String) -> Htpasswd.Flaws {
-        Htpasswd.Flaws(all: [Htpasswd.Flaw(line: nil, reason)])
+    private static func failure(_ reason: String) -> Htpasswd.ParseError {
+        Htpasswd.ParseError(errors: [Htpasswd.LineError(line: nil, reason)])
     }
 
     private static func systemReason() -> String {

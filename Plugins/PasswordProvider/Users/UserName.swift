@@ -2,14 +2,14 @@ private import MartletCrypto
 
 /// The rules for names of users in the account store (RFC 8265 §3.3, and stricter).
 ///
-/// Two names that look or sort alike by case, width or compatibility are one name or none: a name is folded, and what
-/// would still fold to something else afterwards is refused. So the canonical form is its own canonical form, and no
-/// name has two.
+/// Names that differ only in case, width or compatibility forms are the same name or invalid: a name is folded, and
+/// characters that would still change under folding are rejected. So folding is idempotent, and every name has exactly
+/// one canonical form.
 package enum UserName {
     /// The longest name, in bytes of UTF-8.
     static let maximumBytes = 255
 
-    /// The form that a name is filed, looked up and throttled under; `nil` for a name that no user can have.
+    /// The form under which a name is stored, looked up and throttled; `nil` for an invalid name.
     package static func canonical(_ name: String) -> String? {
         guard (1...maximumBytes).contains(name.utf8.count) else { return nil }
         var folded = String.UnicodeScalarView()
@@ -24,22 +24,22 @@ package enum UserName {
         return key
     }
 
-    /// One character without its case and width; `nil` if it has no such form.
+    /// One character without its case and width; `nil` if there is no stable form.
     private static func fold(_ scalar: Unicode.Scalar) -> String? {
         let narrow = narrowed(scalar)
         if isStable(narrow) { return String(narrow) }
         let (lower, upper) = (narrow.properties.lowercaseMapping, narrow.properties.uppercaseMapping)
-        // Where lower case is not what case folding comes to, it is by way of upper case: ß, ς; Cherokee folds upwards.
+        // Where case folding differs from lower case, it goes through upper case: ß, ς; Cherokee folds to upper case.
         let forms = [lower, upper, upper.lowercased(), lower.uppercased().lowercased()]
         guard let form = forms.first(where: { $0.unicodeScalars.allSatisfy(isStable) }) else { return nil }
-        // The iota below a Greek letter folds to a letter, past the marks between: to different texts for one name.
+        // An iota subscript folds to a letter after any marks in between, which would give one name two forms.
         return form.unicodeScalars.last == iota && narrow != capitalIota ? nil : form
     }
 
     private static let iota: Unicode.Scalar = "\u{3B9}"
     private static let capitalIota: Unicode.Scalar = "\u{399}"
 
-    /// Full-width forms of ASCII, and the ideographic space, as what they are forms of.
+    /// Maps full-width ASCII and the ideographic space to ASCII.
     private static func narrowed(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
         switch scalar.value {
         case 0xFF01...0xFF5E: Unicode.Scalar(scalar.value &- 0xFEE0) ?? scalar
@@ -48,7 +48,7 @@ package enum UserName {
         }
     }
 
-    /// Whether neither case folding nor compatibility turns a character into another; what is invisible does turn.
+    /// Whether case folding and compatibility mapping leave a character unchanged; invisible characters do change.
     private static func isStable(_ scalar: Unicode.Scalar) -> Bool { !scalar.properties.changesWhenNFKCCaseFolded }
 
     private static func isAllowed(_ scalar: Unicode.Scalar) -> Bool {

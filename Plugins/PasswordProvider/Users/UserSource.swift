@@ -2,29 +2,29 @@ internal import MartletCore
 internal import MartletCrypto
 internal import MartletProvider
 
-/// A user who was found.
+/// A user that was found.
 struct FoundUser: Sendable {
-    /// What identities and records are filed under.
+    /// The key of the user's identity and record.
     let subject: String
-    /// The name for people to see.
+    /// The name for display.
     let displayName: String
-    /// `nil` where what is stored is no usable hash.
+    /// `nil` if the stored hash is unusable.
     let hash: PasswordHash?
-    /// The hash as it is stored, for replacing exactly this one; `nil` where nothing is ever written.
+    /// The stored hash, for compare-and-replace; `nil` if the source is read-only.
     let stored: String?
     let isDisabled: Bool
 }
 
-/// Where the users are.
+/// The source of users.
 enum UserSource: Sendable {
     case accounts(any UserRecordStoring)
     case file(UserFile)
 
-    /// Finds a user by the name that was typed; `nil` if there is none.
+    /// Finds a user by the presented name; `nil` if there is none.
     ///
     /// - Parameters:
-    ///   - name: exact, for a file.
-    ///   - key: its canonical form, for the account store.
+    ///   - name: the exact name, used for a file.
+    ///   - key: its canonical form, used for the account store.
     func find(_ name: [UInt8], key: String?) async throws(StoreError) -> FoundUser? {
         switch self {
         case .accounts(let users):

@@ -1,14 +1,14 @@
 public import MartletConfig
 public import MartletCore
 
-/// One application as WeChat knows it: an entry of `apps`.
+/// One application that is registered at WeChat: an entry of `apps`.
 ///
-/// Every variant is an application of its own at WeChat, with its own id and secret, and a code is only good with the one
-/// that it was made for.
+/// At WeChat every variant is a separate application with its own id and secret, and a code is valid only for the
+/// application that it was issued to.
 public struct WeChatApp: ConfigurationDecodable {
-    /// Where its users sign in.
+    /// Where the application's users sign in.
     public enum Variant: String, Sendable, CaseIterable, ConfigurationValue {
-        /// An app on a phone, by WeChat's SDK.
+        /// A mobile app that uses WeChat's SDK.
         case mobile
         /// A web page outside WeChat, by QR code or quick login.
         case website
@@ -35,7 +35,7 @@ public struct WeChatApp: ConfigurationDecodable {
         (self.id, self.variant, self.secret) = (id, variant, secret)
     }
 
-    /// Reads a key that must be there; what is wrong is recorded, so that the others are read too.
+    /// Reads a required key; an error is recorded, so that the other keys are read too.
     private static func recorded<Value>(
         _ reader: inout ConfigurationReader, _ read: (inout ConfigurationReader) throws(ConfigurationError) -> Value
     ) -> Value? {
@@ -53,7 +53,7 @@ public struct WeChatApp: ConfigurationDecodable {
         .withSecret("app_secret", required: true, "The application's secret at WeChat.")
     }
 
-    /// What no single field can show.
+    /// Checks the values of the fields.
     func validate(into diagnostics: inout Diagnostics) {
         let digits = id.value.utf8.dropFirst(2)
         if !id.value.hasPrefix("wx") || digits.count != 16 || !digits.allSatisfy(Self.isHexadecimal) {
@@ -62,7 +62,8 @@ public struct WeChatApp: ConfigurationDecodable {
         let isPrintable = secret.value.withBytes { $0.allSatisfy { (0x21...0x7E).contains($0) } }
         if !isPrintable {
             diagnostics.error(
-                .configBadValue, at: secret.location, "app_secret: has a space, a line break or other unusual bytes")
+                .configBadValue, at: secret.location,
+                "app_secret: contains a space, a line break or a non-printable character")
         }
     }
 

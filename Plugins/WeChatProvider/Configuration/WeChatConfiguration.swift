@@ -3,29 +3,29 @@ internal import MartletCore
 
 /// The block of a provider whose `kind` is `wechat`.
 public struct WeChatConfiguration: ConfigurationDecodable {
-    /// By what a person is known.
+    /// The id that accounts are keyed by.
     public enum AccountKey: String, Sendable, CaseIterable, ConfigurationValue {
-        /// By the unionid where WeChat tells it, by the openid until then.
+        /// The unionid if WeChat returns one, the openid until then.
         case unionIDPreferred = "unionid_preferred"
-        /// By the unionid; who has none cannot sign in.
+        /// The unionid; users without one cannot sign in.
         case unionIDRequired = "unionid_required"
-        /// By the openid: one person is somebody else in each app.
+        /// The openid: one person has a different account in each app.
         case openID = "openid"
     }
 
-    /// The language of what WeChat says about a person.
+    /// The language of the profile data.
     public enum Language: String, Sendable, CaseIterable, ConfigurationValue {
         case simplifiedChinese = "zh_CN"
         case traditionalChinese = "zh_TW"
         case english = "en"
     }
 
-    /// An application under the name that clients call it by.
+    /// An application with the name that clients send as `app`.
     public struct NamedApp: Sendable {
         public let name: Located<String>
         public let app: WeChatApp
 
-        /// The values without their places.
+        /// The values without their locations.
         var clientName: String { name.value }
         var variant: WeChatApp.Variant { app.variant.value }
         var id: String { app.id.value }
@@ -34,17 +34,17 @@ public struct WeChatConfiguration: ConfigurationDecodable {
 
     /// Never empty.
     public let apps: [NamedApp]
-    /// Where WeChat's endpoints are.
+    /// The base URL of WeChat's endpoints.
     public let baseURL: Located<URLText>
-    /// Of one call to WeChat.
+    /// The timeout of one call to WeChat.
     public let timeout: Duration
     public let accountKey: AccountKey
-    /// Whether pages of an official account may sign people in without their consent to tell more than an openid.
+    /// Whether pages of an official account may sign users in with `snsapi_base`, which yields only an openid.
     public let allowsBaseScope: Bool
-    /// Whether nickname and avatar are asked for.
-    public let asksForProfile: Bool
+    /// Whether nickname and avatar are fetched.
+    public let fetchesProfile: Bool
     public let language: Language
-    /// Whether a mini-program's encrypted data is read.
+    /// Whether a mini-program's encrypted data is decrypted.
     public let decrypts: Bool
 
     public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
@@ -52,7 +52,7 @@ public struct WeChatConfiguration: ConfigurationDecodable {
         timeout = reader.optional("timeout", default: Defaults.timeout, in: .milliseconds(100) ... .seconds(60))
         accountKey = reader.optional("account_key", default: .unionIDPreferred)
         allowsBaseScope = reader.optional("allow_base_scope", default: false)
-        asksForProfile = reader.optional("profile", default: true)
+        fetchesProfile = reader.optional("profile", default: true)
         language = reader.optional("lang", default: .simplifiedChinese)
         decrypts = reader.optional("decrypt", default: false)
         guard let block = reader.node("apps") else {
@@ -78,32 +78,33 @@ extension WeChatConfiguration {
             .required(
                 "apps", .map(.block(of: WeChatApp.self)),
                 "The applications at WeChat, by the name that clients send as `app`."),
-            .optional("base_url", .url, default: Defaults.baseURL.text, "Where WeChat's endpoints are."),
-            .optional("timeout", .duration, default: "5s", "How long one call to WeChat may take."),
+            .optional("base_url", .url, default: Defaults.baseURL.text, "The base URL of WeChat's endpoints."),
+            .optional("timeout", .duration, default: "5s", "The timeout of one call to WeChat."),
             .optional(
                 "account_key", .choice(AccountKey.allCases.map(\.rawValue)),
-                default: AccountKey.unionIDPreferred.rawValue, "By what a person is known."),
+                default: AccountKey.unionIDPreferred.rawValue, "The id that accounts are keyed by."),
             .optional(
                 "allow_base_scope", .boolean, default: "false",
-                "Whether a page of an official account may sign people in with the scope `snsapi_base`."),
-            .optional("profile", .boolean, default: "true", "Whether nickname and avatar are asked for."),
+                "Whether a page of an official account may sign users in with the scope `snsapi_base`."),
+            .optional("profile", .boolean, default: "true", "Whether nickname and avatar are fetched."),
             .optional(
                 "lang", .choice(Language.allCases.map(\.rawValue)), default: Language.simplifiedChinese.rawValue,
-                "The language of what WeChat says about a person."),
+                "The language of the profile data."),
             .optional(
                 "decrypt", .boolean, default: "false",
-                "Whether a mini-program's `encrypted_data` is read; what it says is weaker than what WeChat answers."),
+                "Whether a mini-program's `encrypted_data` is decrypted; its claims are weaker than WeChat's responses."
+            ),
         ])
     }
 
-    /// What no single field can show.
+    /// Checks that span several fields or entries.
     func validate(into diagnostics: inout Diagnostics) {
         if !baseURL.value.isTrustworthy {
             diagnostics.error(
                 .configBadURL, at: baseURL.location, "base_url: must be https, unless the host is a loopback address")
         }
         if baseURL.value.text.contains("?") {
-            diagnostics.error(.configBadURL, at: baseURL.location, "base_url: must have no query")
+            diagnostics.error(.configBadURL, at: baseURL.location, "base_url: must not have a query")
         }
         var owners: [String: String] = [:]
         for entry in apps {
@@ -113,7 +114,7 @@ extension WeChatConfiguration {
             if let owner = owners[id] {
                 diagnostics.error(
                     .configDuplicateName, at: entry.app.id.location,
-                    "app_id: app '\(entry.name.value)' has the id of app '\(owner)'")
+                    "app_id: app '\(entry.name.value)' has the same id as app '\(owner)'")
             }
             owners[id] = entry.name.value
         }

@@ -2,21 +2,21 @@ internal import MartletCore
 internal import MartletCrypto
 internal import MartletProvider
 
-/// Sees to it that a code goes out once, ever, over all instances; and that who posts it twice from the same place gets
-/// one answer.
+/// Ensures that a code is sent to WeChat at most once over all instances, and that an identical request from the same
+/// client gets the same result.
 ///
-/// The store holds two things per code, both under a digest of it: that it was used, for longer than any code lives, and
-/// for a few seconds what came of it, sealed under a key that only who has the code can make.
+/// The store holds two entries per code, both under a digest of it: a claim, for longer than any code is valid, and for
+/// a few seconds the outcome, sealed with a key that is derived from the code.
 struct CodeLedger: Sendable {
-    /// Longer than any code lives.
-    static let memory = Duration.seconds(900)
-    /// How long the same post gets the same answer.
-    static let repetition = Duration.seconds(10)
-    /// How often a second post looks for the first one's answer.
-    static let interval = Duration.milliseconds(50)
+    /// Longer than any code is valid.
+    static let claimLifetime = Duration.seconds(900)
+    /// How long an identical request gets the same result.
+    static let outcomeLifetime = Duration.seconds(10)
+    /// How often a second request polls for the outcome of the first.
+    static let pollInterval = Duration.milliseconds(50)
 
-    private static let underWay: [UInt8] = [0]
-    private static let settled: [UInt8] = [1]
+    private static let pending: [UInt8] = [0]
+    private static let completed: [UInt8] = [1]
 
     private let claims: any SharedStoring
     private let outcomes: any SharedStoring
@@ -27,54 +27,55 @@ struct CodeLedger: Sendable {
     private let tag: [UInt8]
     private let isRepeatable: Bool
     private let seal: OutcomeSeal
-    private let pause: @Sendable (Duration) async -> Void
+    private let sleep: @Sendable (Duration) async -> Void
 
-    init(_ post: LoginPost, context: ProviderContext, pause: @escaping @Sendable (Duration) async -> Void) {
-        let digest = post.digest
+    init(_ request: LoginRequest, context: ProviderContext, sleep: @escaping @Sendable (Duration) async -> Void) {
+        let digest = request.digest
         claims = context.store.partition(.codes)
         outcomes = context.store.partition(.outcomes)
         clock = context.clock
         logger = context.logger
         claimKey = context.storeKey(sharedBy: WeChatProvider.kind, "code:\(digest)")
         outcomeKey = context.storeKey("outcome:\(digest)")
-        tag = post.tag
-        isRepeatable = post.isRepeatable
-        seal = OutcomeSeal(code: post.code, binding: claimKey)
-        self.pause = pause
+        tag = request.tag
+        isRepeatable = request.isRepeatable
+        seal = OutcomeSeal(code: request.code, binding: claimKey)
+        self.sleep = sleep
     }
 
-    /// Whether a post has taken the code already.
-    /// - Throws: `unavailable` where the store cannot tell.
+    /// Whether a request has claimed the code already.
+    /// - Throws: `unavailable` when the store is.
     func isClaimed() async throws(AuthenticationError) -> Bool { try await read(claimKey, in: claims) != nil }
 
-    /// Takes the code; to be called when it can be sent at once.
-    /// - Returns: `false` when another post was first.
-    /// - Throws: `unavailable` where the store cannot tell.
+    /// Claims the code; to be called when it can be sent immediately.
+    /// - Returns: `false` when another request was first.
+    /// - Throws: `unavailable` when the store is.
     func claim() async throws(AuthenticationError) -> Bool {
         do throws(StoreError) {
-            return try await claims.setIfAbsent(Self.underWay + tag, for: claimKey, lifetime: Self.memory)
+            return try await claims.setIfAbsent(Self.pending + tag, for: claimKey, lifetime: Self.claimLifetime)
         } catch {
             throw .storeUnavailable(error)
         }
     }
 
-    /// Tells the others what came of it; what cannot be written is lost to them, and nobody sends the code again.
-    func settle(_ outcome: Result<SignIn, AuthenticationError>) async {
+    /// Stores the outcome for identical requests; if that fails they get none, but the code is never sent again.
+    func complete(_ outcome: Result<SignIn, AuthenticationError>) async {
         do {
-            try await outcomes.set(try seal.close(outcome), for: outcomeKey, lifetime: Self.repetition)
-            try await claims.set(Self.settled + tag, for: claimKey, lifetime: Self.memory)
+            try await outcomes.set(try seal.seal(outcome), for: outcomeKey, lifetime: Self.outcomeLifetime)
+            try await claims.set(Self.completed + tag, for: claimKey, lifetime: Self.claimLifetime)
         } catch {
-            logger.warning("the answer to a code could not be kept", ("code", "wechat.outcome_lost"))
+            logger.warning("storing a login outcome failed", ("code", "wechat.outcome_lost"))
         }
     }
 
-    /// Waits for what the same post came to that has taken the code.
-    /// - Throws: `wechat.code_reused` where that was another post or too long ago, `unavailable` where nobody can tell.
+    /// Waits for the outcome of the identical request that has claimed the code.
+    /// - Throws: `wechat.code_reused` if the code was claimed by a different request or too long ago, `unavailable` if
+    ///   the outcome is unknown.
     func outcomeOfFirst(
         until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> Result<SignIn, AuthenticationError> {
         while true {
-            // In this order: what is settled after the first look is there at the second.
+            // In this order: an outcome that is stored after the first read is found by the second.
             let claim = try await read(claimKey, in: claims)
             guard isRepeatable, let claim, ConstantTime.areEqual(Array(claim.dropFirst()), tag) else {
                 throw .codeReused
@@ -83,9 +84,9 @@ struct CodeLedger: Sendable {
                 guard let outcome = seal.open(sealed) else { throw .codeReused }
                 return outcome
             }
-            if claim.first != Self.underWay.first { throw .codeReused }
-            guard clock.monotonicTime + Self.interval < deadline, !Task.isCancelled else { throw .outcomeUnknown }
-            await pause(Self.interval)
+            if claim.first != Self.pending.first { throw .codeReused }
+            guard clock.monotonicTime + Self.pollInterval < deadline, !Task.isCancelled else { throw .outcomeUnknown }
+            await sleep(Self.pollInterval)
         }
     }
 
@@ -93,7 +94,7 @@ struct CodeLedger: Sendable {
         _ key: String, in store: any SharedStoring
     ) async throws(AuthenticationError) -> [UInt8]? {
         switch await store.value(for: key) {
-        case .answer(let value): return value
+        case .found(let value): return value
         case .miss: return nil
         case .unavailable(let error): throw .storeUnavailable(error)
         }

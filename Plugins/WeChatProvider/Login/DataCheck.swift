@@ -2,25 +2,25 @@ internal import MartletCore
 internal import MartletCrypto
 private import MartletJSON
 
-/// Checks a mini-program's data with the session's key, which nobody else ever sees.
+/// Verifies a mini-program's data with the session key, which never leaves the gateway.
 ///
-/// Every check is made whatever the others said, and all of them together say yes or no: AES-CBC has no seal of its own, and
-/// whoever learns which check failed, or how far reading came, can read what is encrypted.
+/// All checks always run and give one combined result: AES-CBC is unauthenticated, and a client that learns which check
+/// failed, or how far parsing got, has a decryption oracle.
 struct DataCheck: Sendable {
-    /// What good data says about the user.
-    struct Findings: Sendable, Equatable {
+    /// What verified data says about the user.
+    struct UserData: Sendable, Equatable {
         var nickname: String?
         var avatar: String?
-        /// With `+` and the country's number.
+        /// With `+` and the country code.
         var phone: String?
     }
 
     private static let keyBytes = 16
     private static let maximumBytes = 64 * 1024
-    /// How old data may be.
+    /// How old data may be, in seconds.
     private static let maximumAge: Int64 = 300
-    /// How far WeChat's clock may be ahead.
-    private static let skew: Int64 = 60
+    /// How far WeChat's clock may be ahead, in seconds.
+    private static let clockSkew: Int64 = 60
 
     private let sessionKeyText: Secret
     private let sessionKey: Secret
@@ -29,8 +29,8 @@ struct DataCheck: Sendable {
     private let appID: String
     private let now: UnixTime
 
-    /// - Parameter sessionKey: as WeChat gives it, in base64.
-    /// - Returns: `nil` when that is no key.
+    /// - Parameter sessionKey: as WeChat returns it, in base64.
+    /// - Returns: `nil` when it is not a valid key.
     init?(sessionKey text: String, openID: String, unionID: String?, appID: String, now: UnixTime) {
         guard let key = decodeBase64(Array(text.utf8)), key.count == Self.keyBytes else { return nil }
         sessionKeyText = Secret(text)
@@ -41,26 +41,26 @@ struct DataCheck: Sendable {
         self.now = now
     }
 
-    /// Checks all that there is.
-    /// - Returns: `nil` if anything is wrong.
-    func findings(in data: MiniProgramData) -> Findings? {
-        var findings = Findings()
-        var isGood = true
+    /// Verifies all parts of the data.
+    /// - Returns: `nil` if any check fails.
+    func userData(in data: MiniProgramData) -> UserData? {
+        var user = UserData()
+        var isValid = true
         if let signed = data.signed {
-            isGood = isSigned(signed) && isGood
+            isValid = isSigned(signed) && isValid
             let object = signed.text.withBytes { Self.object($0) }
-            isGood = object != nil && isGood
-            findings.nickname = object?["nickName"]?.string
-            findings.avatar = object?["avatarUrl"]?.string
+            isValid = object != nil && isValid
+            user.nickname = object?["nickName"]?.string
+            user.avatar = object?["avatarUrl"]?.string
         }
         if let encrypted = data.encrypted {
             let opened = open(encrypted)
-            isGood = opened.isGood && isGood
-            findings.nickname = opened.object["nickName"]?.string ?? findings.nickname
-            findings.avatar = opened.object["avatarUrl"]?.string ?? findings.avatar
-            findings.phone = Self.phone(in: opened.object)
+            isValid = opened.isValid && isValid
+            user.nickname = opened.object["nickName"]?.string ?? user.nickname
+            user.avatar = opened.object["avatarUrl"]?.string ?? user.avatar
+            user.phone = Self.phone(in: opened.object)
         }
-        return isGood ? findings : nil
+        return isValid ? user : nil
     }
 
     // MARK: Signature
@@ -77,26 +77,29 @@ struct DataCheck: Sendable {
 
     // MARK: Encrypted data
 
-    private func open(_ data: MiniProgramData.Encrypted) -> (object: JSONObject, isGood: Bool) {
+    private func open(_ data: MiniProgramData.Encrypted) -> (object: JSONObject, isValid: Bool) {
         guard let text = data.text.withBytes({ decodeBase64($0) }), text.count <= Self.maximumBytes,
             let vector = data.vector.withBytes({ decodeBase64($0) }),
             let opened = AES128CBC.decrypt(text, key: sessionKey, iv: vector)
         else { return ([:], false) }
-        // Read even where the padding is wrong, so that it takes as long.
+        // Parsed even if the padding is invalid, so that the time is the same.
         let object = Self.object(opened.bytes)
-        let isOurs = isOurs(object ?? [:])
-        return (object ?? [:], opened.isPaddingGood && object != nil && isOurs)
+        let isBound = isBound(object ?? [:])
+        return (object ?? [:], opened.isPaddingValid && object != nil && isBound)
     }
 
-    private func isOurs(_ object: JSONObject) -> Bool {
+    /// Whether the data is fresh and was made for this app and this user.
+    private func isBound(_ object: JSONObject) -> Bool {
         let watermark = object["watermark"]?.object ?? [:]
-        let owner = watermark["appid"]?.string ?? ""
-        let made = UnixTime(seconds: watermark["timestamp"]?.int64 ?? 0)
-        let isFresh = made.advanced(bySeconds: Self.maximumAge) >= now && made <= now.advanced(bySeconds: Self.skew)
-        let isOurApp = ConstantTime.areEqual(Array(owner.utf8), Array(appID.utf8))
-        let isOurUser = Self.isAbsentOr(openID, object["openId"])
-        let isOurPerson = unionID.map { Self.isAbsentOr($0, object["unionId"]) } ?? true
-        return isFresh && isOurApp && isOurUser && isOurPerson
+        let appID = watermark["appid"]?.string ?? ""
+        let timestamp = UnixTime(seconds: watermark["timestamp"]?.int64 ?? 0)
+        let isFresh =
+            timestamp.advanced(bySeconds: Self.maximumAge) >= now
+            && timestamp <= now.advanced(bySeconds: Self.clockSkew)
+        let isForApp = ConstantTime.areEqual(Array(appID.utf8), Array(self.appID.utf8))
+        let hasOpenID = Self.isAbsentOr(openID, object["openId"])
+        let hasUnionID = unionID.map { Self.isAbsentOr($0, object["unionId"]) } ?? true
+        return isFresh && isForApp && hasOpenID && hasUnionID
     }
 
     private static func isAbsentOr(_ expected: String, _ value: JSONValue?) -> Bool {
@@ -107,7 +110,7 @@ struct DataCheck: Sendable {
         try? JSON.parse(bytes, limits: JSONLimits(maximumDepth: 8, maximumBytes: maximumBytes)).object
     }
 
-    /// `+8613800000000` out of phone data.
+    /// The phone number in international form, such as `+8613800000000`.
     private static func phone(in object: JSONObject) -> String? {
         guard let number = object["purePhoneNumber"]?.string else { return nil }
         let country = object["countryCode"]?.string ?? object["countryCode"]?.int64.map { String($0) } ?? ""

@@ -2,7 +2,7 @@ internal import MartletCore
 internal import MartletCrypto
 internal import MartletProvider
 
-/// What a mini-program's page sends along with its code: texts that WeChat signed or encrypted for it.
+/// The data that a mini-program sends with its code, signed or encrypted by WeChat.
 struct MiniProgramData: Sendable {
     /// `raw_data` and its `signature`.
     struct Signed: Sendable {
@@ -10,7 +10,7 @@ struct MiniProgramData: Sendable {
         let signature: Secret
     }
 
-    /// `encrypted_data` and its `iv`, as they came.
+    /// `encrypted_data` and its `iv`, still in base64.
     struct Encrypted: Sendable {
         let text: Secret
         let vector: Secret
@@ -19,8 +19,8 @@ struct MiniProgramData: Sendable {
     let signed: Signed?
     let encrypted: Encrypted?
 
-    /// - Parameter decrypts: without it encrypted data is ignored.
-    /// - Returns: `nil` when there is nothing to check.
+    /// - Parameter decrypts: if `false`, encrypted data is ignored.
+    /// - Returns: `nil` when there is no data to verify.
     /// - Throws: `malformed` when one of a pair is missing.
     init?(_ form: SignInForm, decrypts: Bool) throws(AuthenticationError) {
         signed = try Self.pair("raw_data", "signature", in: form).map { Signed(text: $0, signature: $1) }

@@ -3,7 +3,7 @@ internal import MartletCrypto
 private import MartletJSON
 internal import MartletProvider
 
-/// Closes what came of a code so that only who has the code can open it.
+/// Encrypts the outcome of a code exchange with a key derived from the code.
 struct OutcomeSeal: Sendable {
     private static let limits = JSONLimits(maximumDepth: 16, maximumBytes: 64 * 1024)
     private static let purpose = Array("martlet wechat outcome".utf8)
@@ -12,19 +12,19 @@ struct OutcomeSeal: Sendable {
     private let binding: [UInt8]
 
     /// - Parameters:
-    ///   - code: what the key is made from.
-    ///   - binding: the place that a sealed outcome belongs to.
+    ///   - code: the code that the key is derived from.
+    ///   - binding: the store key that a sealed outcome is bound to.
     init(code: Secret, binding: String) {
         key = HKDFSHA256.derive(from: code, salt: [], purpose: Self.purpose, length: AES256GCM.keyLength)
         self.binding = Array(binding.utf8)
     }
 
     /// - Throws: when the system has no random bytes.
-    func close(_ outcome: Result<SignIn, AuthenticationError>) throws(CryptoError) -> [UInt8] {
+    func seal(_ outcome: Result<SignIn, AuthenticationError>) throws(CryptoError) -> [UInt8] {
         try AES256GCM.seal(JSON.write(Self.write(outcome)), with: key, context: binding)
     }
 
-    /// - Returns: `nil` for anything that this seal has not closed.
+    /// - Returns: `nil` for anything that was not sealed with this key and binding.
     func open(_ sealed: [UInt8]) -> Result<SignIn, AuthenticationError>? {
         let value = AES256GCM.open(sealed, with: key, context: binding)?.withBytes {
             try? JSON.parse($0, limits: Self.limits)
@@ -32,7 +32,7 @@ struct OutcomeSeal: Sendable {
         return value.flatMap(\.object).flatMap(Self.read)
     }
 
-    // MARK: Form
+    // MARK: Encoding
 
     private static func write(_ outcome: Result<SignIn, AuthenticationError>) -> JSONObject {
         switch outcome {

@@ -2,7 +2,7 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletJSON
 
-/// What WeChat says about a person beside who it is, fit for being shown.
+/// A user's nickname and avatar at WeChat, sanitized for display.
 struct Profile: Sendable, Equatable {
     private static let maximumNameScalars = 64
     private static let maximumNameBytes = 256
@@ -11,39 +11,41 @@ struct Profile: Sendable, Equatable {
     let nickname: String?
     let avatar: String?
 
-    static let nothing = Profile(nickname: nil, avatar: nil)
+    static let empty = Profile(nickname: nil, avatar: nil)
 
     init(nickname: String?, avatar: String?) {
-        self.nickname = nickname.flatMap(Self.shown)
-        self.avatar = avatar.flatMap(Self.secure)
+        self.nickname = nickname.flatMap(Self.sanitized)
+        self.avatar = avatar.flatMap(Self.httpsURL)
     }
 
-    /// Without what hides, turns around or breaks the text beside it, and of a bounded length; `nil` if nothing is left.
-    private static func shown(_ name: String) -> String? {
+    /// The name without control, direction and line-break characters, and of bounded length; `nil` if nothing is left.
+    private static func sanitized(_ name: String) -> String? {
         var text = String.UnicodeScalarView()
         var bytes = 0
         for scalar in name.unicodeScalars {
-            guard let kept = kept(scalar), !(kept == " " && (text.isEmpty || text.last == " ")) else { continue }
-            bytes += UTF8.width(kept)
+            guard let allowed = allowed(scalar), !(allowed == " " && (text.isEmpty || text.last == " ")) else {
+                continue
+            }
+            bytes += UTF8.width(allowed)
             guard text.count < maximumNameScalars, bytes <= maximumNameBytes else { break }
-            text.append(kept)
+            text.append(allowed)
         }
         while text.last == " " { text.removeLast() }
         return text.isEmpty ? nil : String(text)
     }
 
-    private static func kept(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
+    private static func allowed(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
         switch scalar.properties.generalCategory {
         case .control, .lineSeparator, .paragraphSeparator, .spaceSeparator: " "
-        // The joiners belong to emoji and to some scripts; the rest are marks of direction and the like.
+        // Emoji and some scripts need the joiners; the others are direction marks and the like.
         case .format: scalar == "\u{200C}" || scalar == "\u{200D}" ? scalar : nil
         case .surrogate, .privateUse, .unassigned: nil
         default: scalar
         }
     }
 
-    /// An https URL that is one.
-    private static func secure(_ url: String) -> String? {
+    /// The URL if it is a valid https one.
+    private static func httpsURL(_ url: String) -> String? {
         guard url.utf8.count <= maximumURLBytes, let parsed = URLText(url), parsed.scheme == "https" else { return nil }
         return parsed.text
     }

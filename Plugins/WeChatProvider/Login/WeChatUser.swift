@@ -2,20 +2,20 @@ internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
 
-/// Who WeChat says somebody is, and under which subjects that person is filed.
+/// A user's ids at WeChat and the subjects derived from them.
 struct WeChatUser: Sendable {
     private static let maximumIDBytes = 128
     private static let issuer = "https://api.weixin.qq.com"
-    /// As long as the longest-lived code; a login's identity ends with its session, not here.
-    private static let life: Int64 = 600
+    /// The lifetime of the longest-lived code, in seconds; the session decides how long the login lasts.
+    private static let lifetime: Int64 = 600
 
     let openID: String
-    /// `nil` where WeChat tells none.
+    /// `nil` if WeChat returned none.
     let unionID: String?
 
-    /// - Throws: `wechat.bad_identity` for ids that are not written as such.
+    /// - Throws: `wechat.bad_identity` for malformed ids.
     init(openID: String, unionID: String?) throws(AuthenticationError) {
-        guard ([openID] + (unionID.map { [$0] } ?? [])).allSatisfy({ isToken($0.utf8, most: Self.maximumIDBytes) })
+        guard ([openID] + (unionID.map { [$0] } ?? [])).allSatisfy({ isToken($0.utf8, maximum: Self.maximumIDBytes) })
         else {
             throw .badIdentity
         }
@@ -23,19 +23,20 @@ struct WeChatUser: Sendable {
         self.unionID = unionID
     }
 
-    /// The same person as a second answer tells it.
-    /// - Throws: `wechat.identity_mismatch` if that is somebody else.
-    func joined(with other: WeChatUser) throws(AuthenticationError) -> WeChatUser {
+    /// Adds the ids of a second response.
+    /// - Throws: `wechat.identity_mismatch` if they are another user's.
+    func merged(with other: WeChatUser) throws(AuthenticationError) -> WeChatUser {
         guard openID.hasSameBytes(as: other.openID) else { throw .identityMismatch }
         guard let unionID else { return other }
         guard other.unionID?.hasSameBytes(as: unionID) != false else { throw .identityMismatch }
         return self
     }
 
-    /// The login of this person.
+    /// The result of this user's login.
     ///
-    /// Unionid and openid have name spaces of their own, and an openid says nothing without its app: so both are in the
-    /// subject. The other one is an alias, so that who is known by the openid alone is found again once there is a unionid.
+    /// Unionids and openids have separate name spaces, and an openid is unique only within its app, so the subject
+    /// contains kind and app. The openid is an alias of the unionid, so that an account created under the openid is
+    /// found again once there is a unionid.
     func signIn(
         to app: String, profile: Profile, phone: String?, key: WeChatConfiguration.AccountKey, at now: UnixTime
     ) -> SignIn {
@@ -45,7 +46,7 @@ struct WeChatUser: Sendable {
             identity: Identity(
                 providerSubject: byUnionID ?? byOpenID, issuer: Self.issuer,
                 claims: claims(app: app, profile: profile, phone: phone), authTime: now, issuedAt: now,
-                expiresAt: now.advanced(bySeconds: Self.life)),
+                expiresAt: now.advanced(bySeconds: Self.lifetime)),
             aliases: byUnionID == nil ? [] : [byOpenID])
     }
 

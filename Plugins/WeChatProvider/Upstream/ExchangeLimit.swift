@@ -1,14 +1,14 @@
 private import Synchronization
 
-/// How many codes of one application may be on their way to WeChat: a flood for one leaves room for the others.
+/// Limits the exchanges in flight per application, so that a flood for one leaves capacity for the others.
 final class ExchangeLimit: Sendable {
-    /// Half of what a provider may have under way in all.
+    /// Half of the calls that a provider may have in flight in all.
     static let perApp = 128
 
     private let counts: Mutex<[String: Int]> = Mutex([:])
 
-    /// Counts one in; `false` when there are as many as there may be.
-    func enter(_ app: String) -> Bool {
+    /// Acquires a slot; `false` when all are in use.
+    func acquire(_ app: String) -> Bool {
         counts.withLock { counts in
             let count = counts[app] ?? 0
             guard count < Self.perApp else { return false }
@@ -17,8 +17,8 @@ final class ExchangeLimit: Sendable {
         }
     }
 
-    /// Counts one out that was counted in.
-    func leave(_ app: String) {
+    /// Releases an acquired slot.
+    func release(_ app: String) {
         counts.withLock { counts in
             guard let count = counts[app] else { return }
             counts[app] = count > 1 ? count - 1 : nil

@@ -1,7 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 
-/// The URLs of WeChat's calls; they hold secrets, and nothing may log them.
+/// Builds the URLs of calls to WeChat; they contain secrets and must not be logged.
 struct WeChatEndpoints: Sendable {
     private let base: String
 
@@ -21,7 +21,7 @@ struct WeChatEndpoints: Sendable {
         }
     }
 
-    /// Asks for a user's profile.
+    /// Fetches a user's profile.
     func profile(token: String, openID: String, language: WeChatConfiguration.Language) -> String {
         url(
             "/sns/userinfo",
@@ -42,7 +42,7 @@ struct WeChatEndpoints: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Everything but the unreserved characters of RFC 3986 §2.3 is encoded, whatever it was checked for before.
+    /// Percent-encodes everything but the unreserved characters of RFC 3986 §2.3, whatever was checked before.
     private static func append(_ byte: UInt8, to text: inout [UInt8]) {
         if isLetterOrDigit(byte) || "-._~".utf8.contains(byte) { return text.append(byte) }
         let digits = Array("0123456789ABCDEF".utf8)

@@ -1,6 +1,6 @@
 internal import CPostgreSQL
 
-/// Texts as C wants them, lent for the length of a call and wiped afterwards: hashes and passwords are among them.
+/// C strings for the duration of a call, wiped afterwards because they include hashes and passwords.
 struct CStrings: ~Copyable {
     private var storage: [UInt8] = []
     private var offsets: [Int] = []
@@ -10,7 +10,7 @@ struct CStrings: ~Copyable {
         for text in texts { append(text.utf8) }
     }
 
-    /// A text that holds no NUL.
+    /// Appends a text without NUL.
     mutating func append(_ bytes: some Sequence<UInt8>) {
         offsets.append(storage.count)
         storage.append(contentsOf: bytes)
@@ -19,8 +19,8 @@ struct CStrings: ~Copyable {
 
     var count: Int { offsets.count }
 
-    /// Lends the pointers, followed by a null.
-    consuming func lend<Result>(_ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result) -> Result {
+    /// Calls `body` with a null-terminated array of pointers.
+    consuming func withPointers<Result>(_ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Result) -> Result {
         let offsets = offsets
         return unsafe storage.withUnsafeMutableBytes { raw in
             defer { unsafe martlet_pq_wipe(raw.baseAddress, raw.count) }

@@ -2,14 +2,14 @@ internal import CPostgreSQL
 internal import MartletCore
 internal import MartletIO
 
-/// One connection on its loop: libpq does the protocol and TLS, we wait for its socket.
+/// One connection on its event loop: libpq implements the protocol and TLS, and the loop polls its socket.
 ///
-/// It is always in pipeline mode. A batch is some statements up to a synchronisation point; batches are answered in
-/// their order, and what follows a statement that failed is skipped up to that point.
+/// It always uses pipeline mode. A batch is a sequence of statements up to a synchronization point. Results arrive in
+/// order, and after a failed statement the rest of its batch is skipped.
 @safe final class PostgreSQLConnection {
-    typealias Completion = (Result<Answers, PostgreSQLFailure>) -> Void
+    typealias Completion = (Result<QueryResults, PostgreSQLBatchError>) -> Void
 
-    /// What libpq has been given, in the order in which it answers.
+    /// Results expected from libpq, in order.
     private enum Expected {
         case preparation(Statement)
         case rows
@@ -18,13 +18,13 @@ internal import MartletIO
 
     private struct Batch {
         var rows: [[Row]] = []
-        var failure: PostgreSQLFailure?
+        var failure: PostgreSQLBatchError?
         let completion: Completion
     }
 
     private enum State { case connecting, ready, closed }
 
-    private let loop: EventLoop
+    private let loop: ServiceLoop
     private var handle: OpaquePointer?
     private var state = State.connecting
     private var registration: LoopRegistration?
@@ -37,10 +37,10 @@ internal import MartletIO
 
     /// Begins to connect.
     /// - Parameters:
-    ///   - onReady: called once, when it can be used.
-    ///   - onLost: called once, when it cannot any more, or never could; not after `close()`.
+    ///   - onReady: called once, when the connection is established.
+    ///   - onLost: called once, when the connection fails or is lost; not after `close()`.
     init(
-        _ target: PostgreSQLTarget, servers: [PostgreSQLTarget.Host], on loop: EventLoop,
+        _ target: PostgreSQLTarget, servers: [PostgreSQLTarget.Host], on loop: ServiceLoop,
         onReady: @escaping () -> Void, onLost: @escaping (AccountError) -> Void
     ) {
         loop.preconditionInLoop()
@@ -57,26 +57,26 @@ internal import MartletIO
     }
 
     var isReady: Bool { state == .ready }
-    /// Batches that have not been answered.
+    /// The number of pending batches.
     var inFlight: Int { batches.count }
 
-    /// Goes on with what the initialiser has begun; apart, so that the owner knows the connection first.
+    /// Continues the connection attempt; separate from `init` so that the owner can store the connection first.
     func start() {
         guard let handle = unsafe handle, unsafe PQstatus(handle) != CONNECTION_BAD else { return fail(connectError()) }
         watch(.writable)
     }
 
-    /// Ends it; batches that wait fail as lost.
+    /// Closes the connection; pending batches fail as lost.
     func close() {
         onReady = {}
         onLost = { _ in }
         end()
     }
 
-    /// Sends statements, and a synchronisation point behind them.
+    /// Sends a batch of statements and a synchronization point.
     func send(_ queries: [Query], _ completion: @escaping Completion) {
         loop.preconditionInLoop()
-        guard state == .ready, let handle = unsafe handle else { return completion(.failure(.lost)) }
+        guard state == .ready, let handle = unsafe handle else { return completion(.failure(.connectionLost)) }
         batches.append(Batch(completion: completion))
         for query in queries {
             guard unsafe send(query, handle) else { return fail(lostError()) }
@@ -112,7 +112,7 @@ extension PostgreSQLConnection {
 
     private func poll() {
         guard let handle = unsafe handle else { return }
-        // libpq may go on to another socket, under the same number too.
+        // libpq may switch to another socket, possibly with the same descriptor.
         registration?.end()
         registration = nil
         switch unsafe PQconnectPoll(handle) {
@@ -125,7 +125,7 @@ extension PostgreSQLConnection {
 
     private func connected(_ handle: OpaquePointer) {
         guard unsafe PQserverVersion(handle) >= 110_000 else {
-            return fail(.unavailable(.accountsConnectFailed, "PostgreSQL 11 or newer is needed"))
+            return fail(.unavailable(.accountsConnectFailed, "PostgreSQL 11 or newer is required"))
         }
         guard unsafe PQsetnonblocking(handle, 1) == 0, unsafe PQenterPipelineMode(handle) == 1 else {
             return fail(connectError())
@@ -138,16 +138,16 @@ extension PostgreSQLConnection {
         onReady()
     }
 
-    /// libpq's words about a connection: the server, the user, what is wrong; no password.
+    /// libpq's error message: the server, the user and the cause, without a password.
     private func connectError() -> AccountError {
-        let words = unsafe handle.map { unsafe String(cString: PQerrorMessage($0)) } ?? "out of memory"
-        let line = words.split(whereSeparator: \.isNewline).map { $0.drop { $0 == "\t" || $0 == " " } }
-        let text = String(line.joined(separator: "; ").prefix(400))
-        return .unavailable(.accountsConnectFailed, text.isEmpty ? "no connection to PostgreSQL" : text)
+        let message = unsafe handle.map { unsafe String(cString: PQerrorMessage($0)) } ?? "out of memory"
+        let lines = message.split(whereSeparator: \.isNewline).map { $0.drop { $0 == "\t" || $0 == " " } }
+        let text = String(lines.joined(separator: "; ").prefix(400))
+        return .unavailable(.accountsConnectFailed, text.isEmpty ? "cannot connect to PostgreSQL" : text)
     }
 
     private func lostError() -> AccountError {
-        .unavailable(.accountsConnectionLost, "the connection to PostgreSQL ended")
+        .unavailable(.accountsConnectionLost, "PostgreSQL connection lost")
     }
 
     private func fail(_ error: AccountError) {
@@ -169,11 +169,11 @@ extension PostgreSQLConnection {
         let waiting = batches
         batches = []
         expected = []
-        for batch in waiting { batch.completion(.failure(.lost)) }
+        for batch in waiting { batch.completion(.failure(.connectionLost)) }
     }
 }
 
-// MARK: - Asking and answering
+// MARK: - Queries and results
 
 extension PostgreSQLConnection {
     private func send(_ query: Query, _ handle: OpaquePointer) -> Bool {
@@ -188,14 +188,16 @@ extension PostgreSQLConnection {
         let text = query.statement.text(.postgresql)
         guard let name = query.statement.name else {
             expected.append(.rows)
-            return unsafe values.lend { unsafe PQsendQueryParams(handle, text, count, nil, $0, nil, nil, 0) } == 1
+            return unsafe values.withPointers {
+                unsafe PQsendQueryParams(handle, text, count, nil, $0, nil, nil, 0)
+            } == 1
         }
         if prepared.insert(query.statement).inserted {
             expected.append(.preparation(query.statement))
             guard unsafe PQsendPrepare(handle, name, text, 0, nil) == 1 else { return false }
         }
         expected.append(.rows)
-        return unsafe values.lend { unsafe PQsendQueryPrepared(handle, name, count, $0, nil, nil, 0) } == 1
+        return unsafe values.withPointers { unsafe PQsendQueryPrepared(handle, name, count, $0, nil, nil, 0) } == 1
     }
 
     private func flush() {
@@ -212,17 +214,17 @@ extension PostgreSQLConnection {
     private func receive() {
         guard let handle = unsafe handle else { return }
         guard unsafe PQconsumeInput(handle) == 1 else { return fail(lostError()) }
-        while take() {}
+        while processResult() {}
         if state == .ready { flush() }
     }
 
-    /// Takes one answer in; `false` when there is none yet.
-    private func take() -> Bool {
+    /// Processes one result; `false` if none is available yet.
+    private func processResult() -> Bool {
         guard state == .ready, let handle = unsafe handle, unsafe PQisBusy(handle) == 0, !expected.isEmpty else {
             return false
         }
         guard let result = unsafe PQgetResult(handle) else {
-            // The end of a statement's answers, or nothing there yet.
+            // The end of a statement's results, or no result yet.
             guard hasResult else { return false }
             hasResult = false
             expected.removeFirst()
@@ -233,10 +235,10 @@ extension PostgreSQLConnection {
             fail(lostError())
             return false
         }
-        return unsafe take(result)
+        return unsafe process(result)
     }
 
-    private func take(_ result: OpaquePointer) -> Bool {
+    private func process(_ result: OpaquePointer) -> Bool {
         let status = unsafe PQresultStatus(result)
         switch (expected[0], status) {
         case (.synchronization, PGRES_PIPELINE_SYNC):
@@ -253,26 +255,26 @@ extension PostgreSQLConnection {
             batches[0].rows.append(rows)
         case (.preparation(let statement), PGRES_FATAL_ERROR), (.preparation(let statement), PGRES_PIPELINE_ABORTED):
             prepared.remove(statement)
-            unsafe note(result)
-        case (.rows, PGRES_FATAL_ERROR), (.rows, PGRES_PIPELINE_ABORTED): unsafe note(result)
+            unsafe recordFailure(result)
+        case (.rows, PGRES_FATAL_ERROR), (.rows, PGRES_PIPELINE_ABORTED): unsafe recordFailure(result)
         default:
-            fail(.unavailable(.accountsFailed, "PostgreSQL answered something else than it was asked"))
+            fail(.unavailable(.accountsFailed, "unexpected result from PostgreSQL"))
             return false
         }
         hasResult = true
         return true
     }
 
-    /// The first statement that failed is the reason; the others were skipped for it.
-    private func note(_ result: OpaquePointer) {
+    /// Records the first failed statement; later ones of the batch were skipped because of it.
+    private func recordFailure(_ result: OpaquePointer) {
         guard batches[0].failure == nil else { return }
         let state = unsafe martlet_pq_state(result).map { unsafe String(cString: $0) } ?? "XX000"
-        batches[0].failure = .refused(state: state)
+        batches[0].failure = .statementFailed(state: state)
     }
 
     private func finishBatch() {
         let batch = batches.removeFirst()
-        batch.completion(batch.failure.map { .failure($0) } ?? .success(Answers(rows: batch.rows)))
+        batch.completion(batch.failure.map { .failure($0) } ?? .success(QueryResults(rows: batch.rows)))
     }
 
     private static func rows(_ result: OpaquePointer) -> [Row]? {

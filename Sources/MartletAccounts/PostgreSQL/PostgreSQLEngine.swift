@@ -1,51 +1,51 @@
 internal import MartletCore
 internal import MartletIO
 
-/// Deadlines and bounds of the PostgreSQL store.
+/// Timeouts and limits of the PostgreSQL store.
 struct PostgreSQLOptions: Sendable {
     var connections = 4
-    /// From the name's look-up to the end of the handshake.
+    /// The timeout of a connection attempt, from name resolution to the end of the handshake.
     var connectTimeout = Duration.seconds(2)
-    /// From the caller's word to the answer; what takes longer is an outage and costs the connection.
+    /// The timeout of a call, including the wait for a connection; when it expires the connection is closed.
     var callTimeout = Duration.seconds(2)
-    /// How long a statement waits for others' locks.
+    /// How long a statement waits for locks.
     var lockTimeout = Duration.milliseconds(1500)
-    /// After which the server ends a transaction that nobody goes on with.
+    /// After how long the server aborts an idle transaction.
     var idleTimeout = Duration.seconds(5)
-    /// For the change of the schema, and for other instances that make it.
+    /// The timeout of the schema migration, including the wait for other instances.
     var upgradeTimeout = Duration.seconds(60)
     var heartbeatInterval = Duration.seconds(5)
-    /// Calls that may wait for a connection at once; more fail as `accounts.overloaded`.
+    /// The maximum number of calls waiting for a connection; further ones fail with `accounts.overloaded`.
     var maximumWaiting = 1024
-    /// Calls that read and share a connection.
+    /// The maximum number of read calls pipelined on a connection.
     var maximumPipelined = 32
-    /// The server refuses every change of the session, and the schema stays as it is.
+    /// The session is read-only, and the schema is not migrated.
     var isReadOnly = false
 }
 
-/// PostgreSQL through libpq, never blocking, on the service loop.
+/// PostgreSQL through nonblocking libpq on the service loop.
 final class PostgreSQLEngine: AccountEngine {
     let dialect = Dialect.postgresql
     private let configuration: PostgreSQLConfiguration
     private let handle: LoopBound<PostgreSQLPool>
-    private let board = AccountBoard()
+    private let recorder = AccountHealthRecorder()
 
     init(
-        _ target: PostgreSQLTarget, options: PostgreSQLOptions, schema: Schema, loop: EventLoop, resolver: Resolver,
+        _ target: PostgreSQLTarget, options: PostgreSQLOptions, schema: Schema, loop: ServiceLoop, resolver: Resolver,
         clock: Clock, logger: Logger
     ) {
         handle = LoopBound(loop)
         configuration = PostgreSQLConfiguration(
             target: target, options: options, schema: schema, resolver: resolver, clock: clock, logger: logger,
-            board: board, handle: handle)
+            recorder: recorder, handle: handle)
     }
 
-    var health: AccountHealth { board.health }
+    var health: AccountHealth { recorder.health }
 
     func start() async throws(AccountError) {
         if !configuration.target.isVerified {
             configuration.logger.warning(
-                "the account store's server does not have to prove who it is; sslmode=verify-full makes it",
+                "account store server identity is not verified; set sslmode=verify-full",
                 ("address", configuration.target.description))
         }
         let (handle, configuration) = (handle, configuration)
@@ -54,7 +54,7 @@ final class PostgreSQLEngine: AccountEngine {
                 let pool = handle.value ?? PostgreSQLPool(configuration)
                 handle.value = pool
                 pool.start()
-                pool.whenSettled { continuation.resume(returning: $0) }
+                pool.whenConnected { continuation.resume(returning: $0) }
             }
             if !accepted { continuation.resume(returning: .stopped) }
         }
@@ -62,7 +62,7 @@ final class PostgreSQLEngine: AccountEngine {
     }
 
     func shutdown() async {
-        board.stopped()
+        recorder.stopped()
         let handle = handle
         await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
             let accepted = handle.loop.execute {
@@ -74,32 +74,32 @@ final class PostgreSQLEngine: AccountEngine {
         }
     }
 
-    func read<Value>(_ reading: Reading<Value>) async throws(AccountError) -> Value {
-        try await call { deadline, completion in PostgreSQLReading(reading, deadline: deadline, completion) }
+    func read<Value>(_ reading: ReadOperation<Value>) async throws(AccountError) -> Value {
+        try await call { deadline, completion in PostgreSQLReadJob(reading, deadline: deadline, completion) }
     }
 
-    func change<Value>(_ first: Step<Value>) async throws(AccountError) -> Value {
-        try await call { deadline, completion in PostgreSQLChange(first, deadline: deadline, completion) }
+    func transact<Value>(_ first: TransactionStep<Value>) async throws(AccountError) -> Value {
+        try await call { deadline, completion in PostgreSQLTransactionJob(first, deadline: deadline, completion) }
     }
 
     private func call<Value: Sendable>(
-        _ make: @escaping @Sendable (MonotonicTime, @escaping (Result<Value, AccountError>) -> Void) -> PostgreSQLWork
+        _ make: @escaping @Sendable (MonotonicTime, @escaping (Result<Value, AccountError>) -> Void) -> PostgreSQLJob
     ) async throws(AccountError) -> Value {
         let deadline = configuration.clock.monotonicTime + configuration.options.callTimeout
         let handle = handle
-        let answer: Result<Value, AccountError> = await withCheckedContinuation { continuation in
+        let result: Result<Value, AccountError> = await withCheckedContinuation { continuation in
             let accepted = handle.loop.execute {
                 guard let pool = handle.value else { return continuation.resume(returning: .failure(.notStarted)) }
                 pool.submit(make(deadline) { continuation.resume(returning: $0) })
             }
             if !accepted { continuation.resume(returning: .failure(.stopped)) }
         }
-        switch answer {
+        switch result {
         case .success(let value):
-            board.count(nil)
+            recorder.count(nil)
             return value
         case .failure(let error):
-            board.count(error)
+            recorder.count(error)
             throw error
         }
     }

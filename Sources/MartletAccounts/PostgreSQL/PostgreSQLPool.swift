@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletIO
 
-/// What the pool is made of; immutable.
+/// The configuration of the pool.
 struct PostgreSQLConfiguration: Sendable {
     var target: PostgreSQLTarget
     var options: PostgreSQLOptions
@@ -9,36 +9,36 @@ struct PostgreSQLConfiguration: Sendable {
     var resolver: Resolver
     var clock: Clock
     var logger: Logger
-    var board: AccountBoard
-    /// The pool itself, for what comes from other threads.
+    var recorder: AccountHealthRecorder
+    /// The pool itself, for callbacks from other threads.
     var handle: LoopBound<PostgreSQLPool>
 }
 
-/// The connections to PostgreSQL and the calls that wait for one; on its loop only.
+/// The pool of connections to PostgreSQL and the queue of calls; used on its event loop only.
 ///
-/// Calls begin in the order in which they came. A change has a connection to itself; calls that read are sent behind
-/// each other on the connection that has the fewest.
+/// Calls start in order of arrival. A transaction has exclusive use of a connection; reads are pipelined on the
+/// connection with the fewest in flight.
 final class PostgreSQLPool {
-    private enum SchemaState { case unknown, underWay, current }
+    private enum SchemaState { case unknown, inProgress, current }
 
     private let configuration: PostgreSQLConfiguration
     private var slots: [PostgreSQLSlot] = []
-    private var queue: [PostgreSQLWork] = []
+    private var queue: [PostgreSQLJob] = []
     private var schema = SchemaState.unknown
-    private var settling: [@Sendable (AccountError?) -> Void] = []
-    /// Why the last attempt to connect failed; `nil` while there is a connection or hope for one.
+    private var connectWaiters: [@Sendable (AccountError?) -> Void] = []
+    /// The last connection error; `nil` while a connection exists or the first attempts are in progress.
     private var outage: AccountError?
     private var isStopped = false
 
     init(_ configuration: PostgreSQLConfiguration) { self.configuration = configuration }
 
-    private var loop: EventLoop { configuration.handle.loop }
+    private var loop: ServiceLoop { configuration.handle.loop }
     private var clock: Clock { configuration.clock }
-    private var board: AccountBoard { configuration.board }
+    private var recorder: AccountHealthRecorder { configuration.recorder }
 
     func slot(_ index: Int) -> PostgreSQLSlot? { slots.indices.contains(index) ? slots[index] : nil }
 
-    /// Starts to connect, and to reconnect for ever.
+    /// Starts connecting, and reconnects until `stop()`.
     func start() {
         loop.preconditionInLoop()
         guard slots.isEmpty, !isStopped else { return }
@@ -46,59 +46,59 @@ final class PostgreSQLPool {
         for slot in slots { slot.connect() }
     }
 
-    /// Ends everything; who waits is answered.
+    /// Closes all connections; waiting calls fail.
     func stop() {
         loop.preconditionInLoop()
         guard !isStopped else { return }
         isStopped = true
-        board.stopped()
+        recorder.stopped()
         let waiting = queue
         queue = []
-        for work in waiting { work.fail(.stopped) }
+        for job in waiting { job.fail(.stopped) }
         for slot in slots { slot.stop() }
         slots = []
-        settle(.stopped)
+        resumeConnectWaiters(.stopped)
     }
 
-    /// Calls back when the store can be asked, or the attempt under way has failed.
-    func whenSettled(_ completion: @escaping @Sendable (AccountError?) -> Void) {
+    /// Calls back when connected, or with the error of the current attempt.
+    func whenConnected(_ completion: @escaping @Sendable (AccountError?) -> Void) {
         loop.preconditionInLoop()
         if isStopped { return completion(.stopped) }
         if slots.contains(where: \.isOpen) { return completion(nil) }
-        settling.append(completion)
+        connectWaiters.append(completion)
     }
 
-    /// Takes a call in.
-    func submit(_ work: PostgreSQLWork) {
+    /// Submits a call.
+    func submit(_ job: PostgreSQLJob) {
         loop.preconditionInLoop()
-        guard !isStopped else { return work.fail(.stopped) }
-        if let outage { return work.fail(.notConnected(outage)) }
-        guard queue.count < configuration.options.maximumWaiting else { return work.fail(.overloaded) }
-        watch(work)
-        queue.append(work)
+        guard !isStopped else { return job.fail(.stopped) }
+        if let outage { return job.fail(.notConnected(outage)) }
+        guard queue.count < configuration.options.maximumWaiting else { return job.fail(.overloaded) }
+        startTimer(job)
+        queue.append(job)
         dispatch()
     }
 
-    private func watch(_ work: PostgreSQLWork) {
-        let rest = max(work.deadline.since(clock.monotonicTime), .zero)
-        work.timer = loop.schedule(after: rest) { [weak self, weak work] in
-            guard let self, let work else { return }
-            work.timer = nil
-            expire(work)
+    private func startTimer(_ job: PostgreSQLJob) {
+        let rest = max(job.deadline.since(clock.monotonicTime), .zero)
+        job.timer = loop.schedule(after: rest) { [weak self, weak job] in
+            guard let self, let job else { return }
+            job.timer = nil
+            expire(job)
         }
     }
 
-    /// What is under way cannot be taken back but with its connection.
-    private func expire(_ work: PostgreSQLWork) {
-        work.fail(.timeout)
-        queue.removeAll { $0 === work }
-        guard let connection = work.connection else { return dispatch() }
+    /// A running call can be aborted only by closing its connection.
+    private func expire(_ job: PostgreSQLJob) {
+        job.fail(.timeout)
+        queue.removeAll { $0 === job }
+        guard let connection = job.connection else { return dispatch() }
         slots.first { $0.connection === connection }?.reconnect(.timeout)
     }
 
-    private func settle(_ error: AccountError?) {
-        let waiting = settling
-        settling = []
+    private func resumeConnectWaiters(_ error: AccountError?) {
+        let waiting = connectWaiters
+        connectWaiters = []
         for completion in waiting { completion(error) }
     }
 }
@@ -106,7 +106,7 @@ final class PostgreSQLPool {
 // MARK: - Connections come and go
 
 extension PostgreSQLPool {
-    /// A new connection is told how long it may wait; the first one brings the schema up to date.
+    /// Applies the session settings to a new connection; the first one migrates the schema.
     func opened(_ slot: PostgreSQLSlot) {
         let options = configuration.options
         let settings = [
@@ -115,75 +115,75 @@ extension PostgreSQLPool {
         ]
         var queries = settings.map { Query(.plain("SET \($0.0) = \($0.1.wholeMilliseconds)")) }
         if options.isReadOnly { queries.append(Query(.plain("SET default_transaction_read_only = on"))) }
-        let timer = guardBirth(slot, within: options.callTimeout)
-        slot.connection?.send(queries) { [weak self, weak slot] answer in
+        let timer = startReconnectTimer(slot, after: options.callTimeout)
+        slot.connection?.send(queries) { [weak self, weak slot] result in
             timer.cancel()
             guard let self, let slot else { return }
-            switch answer {
-            case .success: settled(slot)
-            case .failure(.lost): break
-            case .failure: slot.reconnect(.settingsRefused)
+            switch result {
+            case .success: prepared(slot)
+            case .failure(.connectionLost): break
+            case .failure: slot.reconnect(.settingsRejected)
             }
         }
     }
 
-    private func guardBirth(_ slot: PostgreSQLSlot, within limit: Duration) -> LoopTimer {
+    private func startReconnectTimer(_ slot: PostgreSQLSlot, after limit: Duration) -> LoopTimer {
         loop.schedule(after: limit) { [weak slot] in slot?.reconnect(.connectTimeout) }
     }
 
-    private func settled(_ slot: PostgreSQLSlot) {
+    private func prepared(_ slot: PostgreSQLSlot) {
         slot.isPrepared = true
         switch schema {
-        case .current: begin(slot)
-        case .underWay: break
+        case .current: activate(slot)
+        case .inProgress: break
         case .unknown:
-            schema = .underWay
+            schema = .inProgress
             checkSchema(slot)
         }
     }
 
-    /// The connection takes calls from now on.
-    private func begin(_ slot: PostgreSQLSlot) {
-        if slot.open() { board.reconnected() }
-        if outage != nil { configuration.logger.info("the account store is back") }
+    /// Starts accepting calls on the connection.
+    private func activate(_ slot: PostgreSQLSlot) {
+        if slot.open() { recorder.reconnected() }
+        if outage != nil { configuration.logger.info("account store available again") }
         outage = nil
-        board.ready()
-        settle(nil)
-        beat(slot)
+        recorder.ready()
+        resumeConnectWaiters(nil)
+        scheduleHeartbeat(slot)
         dispatch()
     }
 
     /// A connection has ended.
-    /// - Parameter error: `nil` when another one is being made already.
+    /// - Parameter error: `nil` if it is already being reconnected.
     func closed(_ slot: PostgreSQLSlot, _ error: AccountError?) {
         guard !isStopped else { return }
         guard let error, slots.allSatisfy(\.isFailing) else { return dispatch() }
         outage = error
-        if board.unavailable(error) {
+        if recorder.unavailable(error) {
             configuration.logger.warning(
-                "the account store is unavailable", ("code", "\(error.code)"), ("reason", error.message))
+                "account store unavailable", ("code", "\(error.code)"), ("reason", error.message))
         }
         let waiting = queue
         queue = []
-        for work in waiting { work.fail(.notConnected(error)) }
-        settle(error)
+        for job in waiting { job.fail(.notConnected(error)) }
+        resumeConnectWaiters(error)
     }
 
-    /// Asks for a sign of life now and then, so that a connection that is dead in silence is found out while idle.
-    private func beat(_ slot: PostgreSQLSlot) {
+    /// Sends queries periodically to detect a dead connection while it is idle.
+    private func scheduleHeartbeat(_ slot: PostgreSQLSlot) {
         slot.heartbeat?.cancel()
         slot.heartbeat = loop.schedule(after: configuration.options.heartbeatInterval) { [weak self, weak slot] in
             guard let self, let slot, let connection = slot.ready else { return }
             if connection.inFlight == 0, slot.owner == nil {
-                let probe = Reading(queries: [Query(.plain("SELECT 1"))]) { _ in () }
-                let work = PostgreSQLReading(probe, deadline: clock.monotonicTime + configuration.options.callTimeout) {
+                let probe = ReadOperation(queries: [Query(.plain("SELECT 1"))]) { _ in () }
+                let job = PostgreSQLReadJob(probe, deadline: clock.monotonicTime + configuration.options.callTimeout) {
                     _ in
                 }
-                work.attempts = PostgreSQLWork.maximumAttempts
-                watch(work)
-                start(work, on: slot, connection)
+                job.attempts = PostgreSQLJob.maximumAttempts
+                startTimer(job)
+                start(job, on: slot, connection)
             }
-            beat(slot)
+            scheduleHeartbeat(slot)
         }
     }
 }
@@ -192,53 +192,55 @@ extension PostgreSQLPool {
 
 extension PostgreSQLPool {
     private func checkSchema(_ slot: PostgreSQLSlot) {
-        let wanted = configuration.schema
-        ask(wanted.isThere, slot) { [weak self] isThere in
-            guard isThere else { return self?.upgrade(slot, from: .schemaMissing) ?? () }
-            self?.ask(wanted.version, slot) { version in
-                if version > wanted.latest { return self?.schemaFailed(slot, .schemaNewer) ?? () }
-                if version < wanted.latest { return self?.upgrade(slot, from: .schemaOutdated) ?? () }
+        let schema = configuration.schema
+        query(schema.exists, slot) { [weak self] exists in
+            guard exists else { return self?.upgrade(slot, from: .schemaMissing) ?? () }
+            self?.query(schema.version, slot) { version in
+                if version > schema.latest { return self?.schemaFailed(slot, .schemaNewer) ?? () }
+                if version < schema.latest { return self?.upgrade(slot, from: .schemaOutdated) ?? () }
                 self?.schemaIsCurrent()
             }
         }
     }
 
-    /// - Parameter found: why, for a store that is only read and has to leave it so.
+    /// - Parameter found: the error for a read-only store, which is not migrated.
     private func upgrade(_ slot: PostgreSQLSlot, from found: AccountError) {
         guard !configuration.options.isReadOnly else { return schemaFailed(slot, found) }
         guard let connection = slot.ready else { return schemaFailed(slot, .connectionLost) }
         let deadline = clock.monotonicTime + configuration.options.upgradeTimeout
-        let work = PostgreSQLChange(configuration.schema.upgrade, deadline: deadline) { [weak self] result in
+        let job = PostgreSQLTransactionJob(configuration.schema.upgrade, deadline: deadline) { [weak self] result in
             switch result {
             case .success: self?.schemaIsCurrent()
             case .failure(let error): self?.schemaFailed(slot, error)
             }
         }
-        work.attempts = PostgreSQLWork.maximumAttempts
-        watch(work)
-        start(work, on: slot, connection)
+        job.attempts = PostgreSQLJob.maximumAttempts
+        startTimer(job)
+        start(job, on: slot, connection)
     }
 
-    private func ask<Value>(_ reading: Reading<Value>, _ slot: PostgreSQLSlot, _ then: @escaping (Value) -> Void) {
+    private func query<Value>(
+        _ reading: ReadOperation<Value>, _ slot: PostgreSQLSlot, _ then: @escaping (Value) -> Void
+    ) {
         guard let connection = slot.ready else { return schemaFailed(slot, .connectionLost) }
         let deadline = clock.monotonicTime + configuration.options.callTimeout
-        let work = PostgreSQLReading(reading, deadline: deadline) { [weak self] result in
+        let job = PostgreSQLReadJob(reading, deadline: deadline) { [weak self] result in
             switch result {
             case .success(let value): then(value)
             case .failure(let error): self?.schemaFailed(slot, error)
             }
         }
-        work.attempts = PostgreSQLWork.maximumAttempts
-        watch(work)
-        start(work, on: slot, connection)
+        job.attempts = PostgreSQLJob.maximumAttempts
+        startTimer(job)
+        start(job, on: slot, connection)
     }
 
     private func schemaIsCurrent() {
         schema = .current
-        for slot in slots where slot.isPrepared && !slot.isOpen { begin(slot) }
+        for slot in slots where slot.isPrepared && !slot.isOpen { activate(slot) }
     }
 
-    /// Tries again with the next connection.
+    /// Reconnects all slots; the next connection checks the schema again.
     private func schemaFailed(_ slot: PostgreSQLSlot, _ error: AccountError) {
         schema = .unknown
         for slot in slots { slot.reconnect(error) }
@@ -250,19 +252,19 @@ extension PostgreSQLPool {
 extension PostgreSQLPool {
     private func dispatch() {
         guard schema == .current else { return }
-        while let work = queue.first {
-            guard let (slot, connection) = place(for: work) else { return }
+        while let job = queue.first {
+            guard let (slot, connection) = findConnection(for: job) else { return }
             queue.removeFirst()
-            start(work, on: slot, connection)
+            start(job, on: slot, connection)
         }
     }
 
-    /// Where a call can begin now.
-    private func place(for work: PostgreSQLWork) -> (PostgreSQLSlot, PostgreSQLConnection)? {
+    /// Finds a connection on which a call can start now.
+    private func findConnection(for job: PostgreSQLJob) -> (PostgreSQLSlot, PostgreSQLConnection)? {
         var best: (PostgreSQLSlot, PostgreSQLConnection)?
         for slot in slots {
             guard let connection = slot.free else { continue }
-            let limit = work.isReading ? configuration.options.maximumPipelined : 1
+            let limit = job.isReading ? configuration.options.maximumPipelined : 1
             guard connection.inFlight < limit else { continue }
             if let best, best.1.inFlight <= connection.inFlight { continue }
             best = (slot, connection)
@@ -270,93 +272,93 @@ extension PostgreSQLPool {
         return best
     }
 
-    private func start(_ work: PostgreSQLWork, on slot: PostgreSQLSlot, _ connection: PostgreSQLConnection) {
-        work.attempts += 1
-        work.connection = connection
-        if !work.isReading { slot.owner = work }
-        perform(work.begin(), of: work, on: slot, connection, isFirst: true)
+    private func start(_ job: PostgreSQLJob, on slot: PostgreSQLSlot, _ connection: PostgreSQLConnection) {
+        job.attempts += 1
+        job.connection = connection
+        if !job.isReading { slot.owner = job }
+        perform(job.begin(), of: job, on: slot, connection, isFirst: true)
     }
 
     private func perform(
-        _ move: PostgreSQLWork.Move, of work: PostgreSQLWork, on slot: PostgreSQLSlot,
+        _ action: PostgreSQLJob.Action, of job: PostgreSQLJob, on slot: PostgreSQLSlot,
         _ connection: PostgreSQLConnection, isFirst: Bool
     ) {
         let opening = isFirst ? [Query(.plain("BEGIN ISOLATION LEVEL READ COMMITTED"))] : []
-        switch move {
-        case .read(let queries): send(queries, before: 0, after: 0, of: work, on: slot, connection)
-        case .ask(let queries):
-            send(opening + queries, before: opening.count, after: 0, of: work, on: slot, connection)
+        switch action {
+        case .read(let queries): send(queries, before: 0, after: 0, of: job, on: slot, connection)
+        case .query(let queries):
+            send(opening + queries, before: opening.count, after: 0, of: job, on: slot, connection)
         case .commit(let queries):
             let closing = [Query(.plain("COMMIT"))]
-            send(opening + queries + closing, before: opening.count, after: 1, of: work, on: slot, connection)
-        case .done: release(work, slot, connection)
-        case .takeBack: rollBack(slot, connection) { [weak self] in self?.release(work, slot, connection) }
+            send(opening + queries + closing, before: opening.count, after: 1, of: job, on: slot, connection)
+        case .done: release(job, slot, connection)
+        case .rollBack: rollBack(slot, connection) { [weak self] in self?.release(job, slot, connection) }
         }
     }
 
     /// - Parameters:
-    ///   - before: how many of the answers belong to the transaction's beginning,
-    ///   - after: and how many to its end.
+    ///   - before: the number of leading results that belong to BEGIN.
+    ///   - after: the number of trailing results that belong to COMMIT.
     private func send(
-        _ queries: [Query], before: Int, after: Int, of work: PostgreSQLWork, on slot: PostgreSQLSlot,
+        _ queries: [Query], before: Int, after: Int, of job: PostgreSQLJob, on slot: PostgreSQLSlot,
         _ connection: PostgreSQLConnection
     ) {
-        connection.send(queries) { [weak self] answer in
-            switch answer {
-            case .success(let answers):
-                let own = Answers(rows: Array(answers.rows.dropFirst(before).dropLast(after)))
-                self?.perform(work.received(own), of: work, on: slot, connection, isFirst: false)
-            case .failure(let failure): self?.failed(work, failure, on: slot, connection)
+        connection.send(queries) { [weak self] result in
+            switch result {
+            case .success(let results):
+                let own = QueryResults(rows: Array(results.rows.dropFirst(before).dropLast(after)))
+                self?.perform(job.received(own), of: job, on: slot, connection, isFirst: false)
+            case .failure(let failure): self?.failed(job, failure, on: slot, connection)
             }
         }
     }
 
     private func failed(
-        _ work: PostgreSQLWork, _ failure: PostgreSQLFailure, on slot: PostgreSQLSlot,
+        _ job: PostgreSQLJob, _ failure: PostgreSQLBatchError, on slot: PostgreSQLSlot,
         _ connection: PostgreSQLConnection
     ) {
-        let remedy = failure.remedy
-        if case .fail(let error) = remedy { work.fail(error) }
-        if case .failAndReconnect(let error) = remedy { work.fail(error) }
-        switch remedy {
+        let recovery = failure.recovery
+        if case .fail(let error) = recovery { job.fail(error) }
+        if case .failAndReconnect(let error) = recovery { job.fail(error) }
+        switch recovery {
         case .reconnect, .failAndReconnect:
-            if work.isCommitting, failure.isLoss { work.fail(.connectionLost) }
-            retry(work, orFail: .connectionLost)
-            // The end of a connection that is lost is on its way already.
-            if !failure.isLoss, slot.connection === connection { slot.reconnect(.connectionLost) }
+            if job.isCommitting, failure.isConnectionLost { job.fail(.connectionLost) }
+            retry(job, orFail: .connectionLost)
+            // A lost connection is already being closed.
+            if !failure.isConnectionLost, slot.connection === connection { slot.reconnect(.connectionLost) }
         case .retry, .fail:
-            guard !work.isReading else { return release(work, slot, connection, isRetried: true) }
-            rollBack(slot, connection) { [weak self] in self?.release(work, slot, connection, isRetried: true) }
+            guard !job.isReading else { return release(job, slot, connection, isRetried: true) }
+            rollBack(slot, connection) { [weak self] in self?.release(job, slot, connection, isRetried: true) }
         }
     }
 
-    /// Puts a call back to the front of the queue, as often as it may begin.
-    private func retry(_ work: PostgreSQLWork, orFail error: AccountError) {
-        work.connection = nil
-        guard !work.isSettled else { return }
-        if isStopped { return work.fail(.stopped) }
-        if let outage { return work.fail(.notConnected(outage)) }
-        guard work.attempts < PostgreSQLWork.maximumAttempts else { return work.fail(error) }
-        queue.insert(work, at: 0)
+    /// Puts a call back at the front of the queue, unless it has used up its attempts.
+    private func retry(_ job: PostgreSQLJob, orFail error: AccountError) {
+        job.connection = nil
+        guard !job.isCompleted else { return }
+        if isStopped { return job.fail(.stopped) }
+        if let outage { return job.fail(.notConnected(outage)) }
+        guard job.attempts < PostgreSQLJob.maximumAttempts else { return job.fail(error) }
+        queue.insert(job, at: 0)
     }
 
     private func rollBack(
         _ slot: PostgreSQLSlot, _ connection: PostgreSQLConnection, _ then: @escaping () -> Void
     ) {
-        let timer = guardBirth(slot, within: configuration.options.callTimeout)
-        connection.send([Query(.plain("ROLLBACK"))]) { [weak slot] answer in
+        let timer = startReconnectTimer(slot, after: configuration.options.callTimeout)
+        connection.send([Query(.plain("ROLLBACK"))]) { [weak slot] result in
             timer.cancel()
-            if case .failure(let failure) = answer, !failure.isLoss { slot?.reconnect(.connectionLost) }
+            if case .failure(let failure) = result, !failure.isConnectionLost { slot?.reconnect(.connectionLost) }
             then()
         }
     }
 
     private func release(
-        _ work: PostgreSQLWork, _ slot: PostgreSQLSlot, _ connection: PostgreSQLConnection, isRetried: Bool = false
+        _ job: PostgreSQLJob, _ slot: PostgreSQLSlot, _ connection: PostgreSQLConnection, isRetried: Bool = false
     ) {
-        work.connection = nil
-        if slot.owner === work { slot.owner = nil }
-        if isRetried { retry(work, orFail: .postgreSQLBusy) }
+        job.connection = nil
+        if slot.owner === job { slot.owner = nil }
+        if isRetried { retry(job, orFail: .postgreSQLBusy) }
         dispatch()
     }
 }

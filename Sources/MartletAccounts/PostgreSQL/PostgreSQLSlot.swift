@@ -1,30 +1,30 @@
 internal import MartletCore
 internal import MartletIO
 
-/// One place of the pool: makes a connection, and the next one when it ends.
+/// One slot of the pool: keeps one connection, and reconnects when it ends.
 final class PostgreSQLSlot {
-    private static let shortestPause = 50
-    private static let longestPause = 1800
+    private static let minimumDelay = 50
+    private static let maximumDelay = 1800
 
     let index: Int
     private(set) var connection: PostgreSQLConnection?
-    /// Whether it takes calls.
+    /// Whether it accepts calls.
     private(set) var isOpen = false
-    /// Whether the session has its settings.
+    /// Whether the session settings have been applied.
     var isPrepared = false
-    /// The change that has the connection to itself.
-    var owner: PostgreSQLWork?
-    /// Whether no attempt has come to anything since the last connection.
+    /// The transaction that has exclusive use of the connection.
+    var owner: PostgreSQLJob?
+    /// Whether all attempts since the last connection have failed.
     private(set) var isFailing = false
     var heartbeat: LoopTimer?
     private let configuration: PostgreSQLConfiguration
     private unowned let pool: PostgreSQLPool
-    /// Counts attempts, so that what comes late from an earlier one is known as such.
+    /// Counts attempts, so that late events of earlier attempts are ignored.
     private var attempt = 0
     private var failures = 0
     private var hasBeenOpen = false
     private var deadline: LoopTimer?
-    private var pause: LoopTimer?
+    private var retryTimer: LoopTimer?
     private var generator = SystemRandomNumberGenerator()
 
     init(_ index: Int, _ configuration: PostgreSQLConfiguration, pool: PostgreSQLPool) {
@@ -33,15 +33,15 @@ final class PostgreSQLSlot {
         self.pool = pool
     }
 
-    private var loop: EventLoop { configuration.handle.loop }
+    private var loop: ServiceLoop { configuration.handle.loop }
 
-    /// The connection, if something can be sent on it.
+    /// The connection, if it can send.
     var ready: PostgreSQLConnection? {
         guard let connection, connection.isReady else { return nil }
         return connection
     }
 
-    /// The connection, if a call may begin on it.
+    /// The connection, if a call can start on it.
     var free: PostgreSQLConnection? { isOpen && owner == nil ? ready : nil }
 
     func connect() {
@@ -51,37 +51,37 @@ final class PostgreSQLSlot {
             self?.deadline = nil
             self?.ended(.connectTimeout)
         }
-        let lookUp = HostLookUp(configuration.target.hosts, startingAt: failures, configuration.resolver)
+        let lookup = HostLookup(configuration.target.hosts, startingAt: failures, configuration.resolver)
         let (handle, index) = (configuration.handle, index)
-        lookUp.run { answer in
-            _ = handle.loop.execute { handle.value?.slot(index)?.resolved(answer, attempt: attempt) }
+        lookup.run { result in
+            _ = handle.loop.execute { handle.value?.slot(index)?.resolved(result, attempt: attempt) }
         }
     }
 
-    /// Lets go of everything; what waits on the connection fails as lost.
+    /// Closes the connection; its pending batches fail as lost.
     func stop() {
         attempt += 1
-        for timer in [deadline, pause, heartbeat] { timer?.cancel() }
+        for timer in [deadline, retryTimer, heartbeat] { timer?.cancel() }
         deadline = nil
-        pause = nil
+        retryTimer = nil
         heartbeat = nil
         isOpen = false
         isPrepared = false
         owner = nil
-        let ending = connection
+        let closing = connection
         connection = nil
-        ending?.close()
+        closing?.close()
     }
 
-    /// Gives the connection up and makes another one.
+    /// Closes the connection and opens another one.
     func reconnect(_ reason: AccountError) {
         guard connection != nil else { return }
         ended(reason)
     }
 
-    private func resolved(_ answer: Result<[PostgreSQLTarget.Host], AccountError>, attempt: Int) {
+    private func resolved(_ result: Result<[PostgreSQLTarget.Host], AccountError>, attempt: Int) {
         guard attempt == self.attempt, connection == nil, deadline != nil else { return }
-        switch answer {
+        switch result {
         case .failure(let error): ended(error)
         case .success(let servers):
             let connection = PostgreSQLConnection(
@@ -99,8 +99,8 @@ final class PostgreSQLSlot {
         pool.opened(self)
     }
 
-    /// Calls may begin on the connection.
-    /// - Returns: whether it takes the place of an earlier one.
+    /// Marks the connection as accepting calls.
+    /// - Returns: whether it is a reconnection.
     func open() -> Bool {
         isOpen = true
         isFailing = false
@@ -114,7 +114,7 @@ final class PostgreSQLSlot {
         ended(error)
     }
 
-    /// A connection that worked is made anew at once; an attempt that failed waits before the next one.
+    /// Reconnects immediately after a connection that worked, and with a delay after a failed attempt.
     private func ended(_ error: AccountError) {
         let wasOpen = isOpen
         stop()
@@ -125,22 +125,22 @@ final class PostgreSQLSlot {
         }
         isFailing = true
         failures += 1
-        let ceiling = min(PostgreSQLSlot.shortestPause << min(failures, 10), PostgreSQLSlot.longestPause)
-        let wait = Duration.milliseconds(Int.random(in: ceiling / 2...ceiling, using: &generator))
-        pause = loop.schedule(after: wait) { [weak self] in
-            self?.pause = nil
+        let ceiling = min(PostgreSQLSlot.minimumDelay << min(failures, 10), PostgreSQLSlot.maximumDelay)
+        let delay = Duration.milliseconds(Int.random(in: ceiling / 2...ceiling, using: &generator))
+        retryTimer = loop.schedule(after: delay) { [weak self] in
+            self?.retryTimer = nil
             self?.connect()
         }
         pool.closed(self, error)
     }
 }
 
-/// Looks up the names of all servers, and puts them in the order in which they are tried.
-final class HostLookUp: Sendable {
+/// Resolves the names of all servers, in the order in which they are tried.
+final class HostLookup: Sendable {
     private let hosts: [PostgreSQLTarget.Host]
     private let resolver: Resolver
 
-    /// - Parameter first: which server to begin with: one that swallows packets must not use up every attempt.
+    /// - Parameter first: the server to try first, so that one that drops packets does not use up every attempt.
     init(_ hosts: [PostgreSQLTarget.Host], startingAt first: Int, _ resolver: Resolver) {
         let start = hosts.isEmpty ? 0 : first % hosts.count
         self.hosts = Array(hosts[start...] + hosts[..<start])
@@ -157,15 +157,15 @@ final class HostLookUp: Sendable {
         _ completion: @escaping @Sendable (Result<[PostgreSQLTarget.Host], AccountError>) -> Void
     ) {
         guard index < hosts.count else {
-            let error = failure ?? .unavailable(.accountsNameUnknown, "the URL names no host")
+            let error = failure ?? .unavailable(.accountsNameUnknown, "the URL has no host")
             return completion(found.isEmpty ? .failure(error) : .success(found))
         }
         let host = hosts[index]
         guard host.address.isEmpty, !host.isSocket else {
             return next(index + 1, found + [host], failure, completion)
         }
-        resolver.resolve(host: host.name, port: UInt16(host.port) ?? 5432) { [self] answer in
-            switch answer {
+        resolver.resolve(host: host.name, port: UInt16(host.port) ?? 5432) { [self] result in
+            switch result {
             case .failure(let error):
                 next(index + 1, found, .unavailable(.accountsNameUnknown, error.message), completion)
             case .success(let endpoints):

@@ -1,13 +1,13 @@
 internal import CPostgreSQL
 internal import MartletCore
 
-/// Where the servers are and how to be let in: the URL as libpq reads it.
+/// The addresses and connection options of the servers: the URL as parsed by libpq.
 struct PostgreSQLTarget: Sendable {
-    /// One server, before its name is looked up.
+    /// One server, before its name is resolved.
     struct Host: Sendable, Equatable {
-        /// A name, an address, or the folder of a Unix socket.
+        /// A host name, an address, or the directory of a Unix socket.
         var name: String
-        /// The address to use for it; empty when the name has to be looked up, or is a folder.
+        /// The resolved address; empty if the name has to be resolved or is a directory.
         var address: String
         var port: String
 
@@ -16,15 +16,15 @@ struct PostgreSQLTarget: Sendable {
     }
 
     let hosts: [Host]
-    /// Everything but the hosts.
+    /// All options except the hosts.
     private let options: [(keyword: String, value: Secret)]
-    /// The servers alone, for logs.
+    /// The servers without other options, for logs.
     let description: String
-    /// Whether the server proves who it is, or need not.
+    /// Whether the server is verified with TLS, or is local.
     let isVerified: Bool
 
-    /// Reads a URL.
-    /// - Throws: `accounts.bad_url`, without a word of the URL: libpq's own words may repeat the password.
+    /// Parses a URL.
+    /// - Throws: `accounts.bad_url`; the message omits libpq's text, which may contain the password.
     init(_ url: Secret) throws(AccountError) {
         var parsed = try PostgreSQLTarget.parse(url)
         guard !parsed.contains(where: { $0.keyword == "service" }) else {
@@ -34,7 +34,7 @@ struct PostgreSQLTarget: Sendable {
         let mode = parsed.first { $0.keyword == "sslmode" }?.value ?? ""
         isVerified = mode == "verify-full" || hosts.allSatisfy(\.isLoopback)
         description = hosts.map { "\($0.name.isEmpty ? $0.address : $0.name):\($0.port)" }.joined(separator: ",")
-        // Kerberos would be asked for a ticket, by calls that block, where nobody has said that it is wanted.
+        // By default libpq would request a Kerberos ticket, with blocking calls.
         let defaults = [("gssencmode", "disable"), ("application_name", "martlet"), ("fallback_application_name", "")]
         for (keyword, value) in defaults where !parsed.contains(where: { $0.keyword == keyword }) {
             parsed.append((keyword, value))
@@ -44,7 +44,7 @@ struct PostgreSQLTarget: Sendable {
         options = parsed.map { ($0.keyword, Secret($0.value)) }
     }
 
-    /// Lends what libpq is given, once every name has its addresses: keywords and values, each list ended by a null.
+    /// Calls `body` with libpq's null-terminated lists of keywords and values, for servers with resolved addresses.
     func withParameters<Result>(
         _ servers: [Host],
         _ body: (UnsafePointer<UnsafePointer<CChar>?>?, UnsafePointer<UnsafePointer<CChar>?>?) -> Result
@@ -62,20 +62,20 @@ struct PostgreSQLTarget: Sendable {
             texts.append(keyword)
             value.withBytes { values.append($0) }
         }
-        return unsafe values.lend { values in
+        return unsafe values.withPointers { values in
             let names = CStrings(texts)
-            return unsafe names.lend { unsafe body($0, values) }
+            return unsafe names.withPointers { unsafe body($0, values) }
         }
     }
 
     private static func parse(_ url: Secret) throws(AccountError) -> [(keyword: String, value: String)] {
         let text = url.withBytes { String(decoding: $0, as: UTF8.self) }
-        guard !text.utf8.contains(0) else { throw .badURL("it holds a NUL") }
-        var complaint: UnsafeMutablePointer<CChar>?
-        let options = unsafe PQconninfoParse(text, &complaint)
-        unsafe PQfreemem(complaint)
+        guard !text.utf8.contains(0) else { throw .badURL("it contains NUL") }
+        var message: UnsafeMutablePointer<CChar>?
+        let options = unsafe PQconninfoParse(text, &message)
+        unsafe PQfreemem(message)
         guard let options = unsafe options else {
-            throw .badURL("libpq cannot read it; what is special in a user or password wants percent-encoding")
+            throw .badURL("libpq cannot parse it; special characters in a user or password need percent-encoding")
         }
         defer { unsafe martlet_pq_free_options(options) }
         var parsed: [(keyword: String, value: String)] = []
@@ -89,14 +89,14 @@ struct PostgreSQLTarget: Sendable {
         return parsed
     }
 
-    /// Takes the hosts out of the options; lists of addresses and ports belong to them by their order.
+    /// Removes the hosts from the options; lists of addresses and ports correspond to them by index.
     private static func hosts(_ parsed: inout [(keyword: String, value: String)]) throws(AccountError) -> [Host] {
-        let names = take("host", from: &parsed)
-        let addresses = take("hostaddr", from: &parsed)
-        let ports = take("port", from: &parsed)
+        let names = remove("host", from: &parsed)
+        let addresses = remove("hostaddr", from: &parsed)
+        let ports = remove("port", from: &parsed)
         let count = max(names.count, addresses.count)
         guard count > 0 else {
-            throw .badURL("it names no host; a Unix socket is written postgresql:///database?host=/run/postgresql")
+            throw .badURL("it has no host; a Unix socket is written postgresql:///database?host=/run/postgresql")
         }
         guard names.isEmpty || addresses.isEmpty || names.count == addresses.count,
             ports.count <= 1 || ports.count == count
@@ -105,7 +105,7 @@ struct PostgreSQLTarget: Sendable {
         for index in 0..<count {
             let name = names.isEmpty ? "" : names[index]
             let address = addresses.isEmpty ? "" : addresses[index]
-            guard !name.isEmpty || !address.isEmpty else { throw .badURL("one of its hosts has no name") }
+            guard !name.isEmpty || !address.isEmpty else { throw .badURL("one of its hosts is empty") }
             var port = ports.isEmpty ? "" : ports[ports.count == 1 ? 0 : index]
             if port.isEmpty { port = "5432" }
             guard port.utf8.count <= 5, port.utf8.allSatisfy({ $0 >= 48 && $0 <= 57 }), let number = UInt16(port),
@@ -116,7 +116,7 @@ struct PostgreSQLTarget: Sendable {
         return hosts
     }
 
-    private static func take(_ keyword: String, from parsed: inout [(keyword: String, value: String)]) -> [String] {
+    private static func remove(_ keyword: String, from parsed: inout [(keyword: String, value: String)]) -> [String] {
         guard let index = parsed.firstIndex(where: { $0.keyword == keyword }) else { return [] }
         let value = parsed.remove(at: index).value
         return value.split(separator: ",", omittingEmptySubsequences: false).map(String.init)

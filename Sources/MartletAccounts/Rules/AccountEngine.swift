@@ -1,18 +1,18 @@
-/// A database that can run the rules.
+/// A database engine that runs the account queries.
 protocol AccountEngine: Sendable {
     var dialect: Dialect { get }
     var health: AccountHealth { get }
 
-    /// Opens it and brings its schema up to date.
+    /// Opens the database and migrates its schema.
     func start() async throws(AccountError)
     func shutdown() async
-    /// Asks once, outside any transaction.
-    func read<Value>(_ reading: Reading<Value>) async throws(AccountError) -> Value
+    /// Runs read queries outside a transaction.
+    func read<Value>(_ reading: ReadOperation<Value>) async throws(AccountError) -> Value
     /// Runs the steps in one transaction.
-    func change<Value>(_ first: Step<Value>) async throws(AccountError) -> Value
+    func transact<Value>(_ first: TransactionStep<Value>) async throws(AccountError) -> Value
 }
 
-/// Where the two databases want other words.
+/// The SQL dialect of a database.
 enum Dialect: Sendable {
     case sqlite
     case postgresql

@@ -7,38 +7,38 @@ extension AccountStore {
         let query = Query(
             .addUser, .text(user.key), .text(user.name), .text(user.hash), .integer(user.isDisabled ? 1 : 0),
             .integer(now.seconds))
-        guard try await touch(query) else { throw .duplicateUser }
+        guard try await update(query) else { throw .duplicateUser }
     }
 
     func setHash(of key: String, to hash: String) async throws(AccountError) {
         guard TextRules.isKey(key) else { throw .unknownUser }
         try AccountStore.check(key, key, hash)
-        guard try await touch(Query(.setHash, .text(key), .text(hash), now)) else { throw .unknownUser }
+        guard try await update(Query(.setHash, .text(key), .text(hash), now)) else { throw .unknownUser }
     }
 
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
         guard TextRules.isKey(key) else { throw .unknownUser }
         let query = Query(.setDisabled, .text(key), .integer(isDisabled ? 1 : 0), now)
-        guard try await touch(query) else { throw .unknownUser }
+        guard try await update(query) else { throw .unknownUser }
     }
 
     func users() async throws(AccountError) -> [UserRecord] {
         try await engine.read(
-            Reading(queries: [Query(.users)]) { answers throws(AccountError) in
+            ReadOperation(queries: [Query(.users)]) { results throws(AccountError) in
                 var records: [UserRecord] = []
-                for row in answers[0] { records.append(try AccountStore.record(row)) }
+                for row in results[0] { records.append(try AccountStore.record(row)) }
                 return records
             })
     }
 
-    // The password provider knows the errors of stores alone.
+    // The password provider expects `StoreError`.
 
     func record(for key: String) async throws(StoreError) -> UserRecord? {
         guard TextRules.isKey(key) else { return nil }
         do {
             return try await engine.read(
-                Reading(queries: [Query(.findUser, .text(key))]) { answers throws(AccountError) in
-                    guard let row = answers[0].first else { return nil }
+                ReadOperation(queries: [Query(.findUser, .text(key))]) { results throws(AccountError) in
+                    guard let row = results[0].first else { return nil }
                     return try AccountStore.record(row)
                 })
         } catch {
@@ -50,7 +50,7 @@ extension AccountStore {
         guard TextRules.isKey(key), !old.utf8.contains(0) else { return false }
         do {
             try AccountStore.check(key, key, new)
-            return try await touch(Query(.replaceHash, .text(key), .text(old), .text(new), now))
+            return try await update(Query(.replaceHash, .text(key), .text(old), .text(new), now))
         } catch {
             throw error.asStoreError
         }
@@ -59,7 +59,7 @@ extension AccountStore {
     func removeRecord(for key: String) async throws(StoreError) -> Bool {
         guard TextRules.isKey(key) else { return false }
         do {
-            return try await touch(Query(.removeUser, .text(key)))
+            return try await update(Query(.removeUser, .text(key)))
         } catch {
             throw error.asStoreError
         }
@@ -67,9 +67,9 @@ extension AccountStore {
 
     private var now: Query.Value { .integer(clock.unixTime.seconds) }
 
-    /// Changes one row; `false` when there was none to change.
-    private func touch(_ query: Query) async throws(AccountError) -> Bool {
-        try await engine.change(.commit([query]) { answers in !answers[0].isEmpty })
+    /// Changes one row; `false` if none matched.
+    private func update(_ query: Query) async throws(AccountError) -> Bool {
+        try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
     }
 
     private static func check(_ key: String, _ name: String, _ hash: String) throws(AccountError) {

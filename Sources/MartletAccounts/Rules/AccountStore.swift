@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletJSON
 
-/// The accounts of either database: hands the rules to its engine.
+/// The account store on either engine.
 struct AccountStore: AccountStoring {
     let engine: any AccountEngine
     let clock: Clock
@@ -22,8 +22,8 @@ struct AccountStore: AccountStoring {
         _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
     ) async throws(AccountError) -> Account {
         let identity = try TextRules.checked(identity)
-        if let account = try await engine.read(rules.known(identity, keeping: claims)) { return account }
-        return try await engine.change(rules.signIn(identity, keeping: claims, at: now, as: try NewNames()))
+        if let account = try await engine.read(rules.findUnchanged(identity, keeping: claims)) { return account }
+        return try await engine.transact(rules.signIn(identity, keeping: claims, at: now, as: try NewIdentifiers()))
     }
 
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
@@ -35,14 +35,14 @@ struct AccountStore: AccountStoring {
     ) async throws(AccountError) {
         let identity = try TextRules.checked(identity)
         guard TextRules.isKey(subject) else { throw .unknownAccount }
-        try await engine.change(
-            rules.link(identity, to: subject, keeping: claims, at: now, as: try NewNames()))
+        try await engine.transact(
+            rules.link(identity, to: subject, keeping: claims, at: now, as: try NewIdentifiers()))
     }
 
     func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         guard TextRules.isKey(provider) else { throw .notLinked }
-        return try await engine.change(rules.unlink(provider: provider, from: subject))
+        return try await engine.transact(rules.unlink(provider: provider, from: subject))
     }
 
     func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] {
@@ -57,22 +57,22 @@ struct AccountStore: AccountStoring {
 
     func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {
         guard TextRules.isKey(subject), TextRules.isKey(provider) else { return }
-        try await engine.change(rules.noteLogin(of: subject, with: provider, at: now))
+        try await engine.transact(rules.noteLogin(of: subject, with: provider, at: now))
     }
 }
 
-/// Which texts both databases can hold, compare and index alike.
+/// Limits on text that both databases store, compare and index alike.
 enum TextRules {
-    /// Of a subject, a provider's name or a user's name; an index of PostgreSQL holds two of them.
+    /// The maximum size of a subject, a provider name or a user name; a PostgreSQL index entry contains two of them.
     static let maximumBytes = 1024
-    /// Of one identity.
+    /// The maximum number of subjects of one identity.
     static let maximumSubjects = 16
 
     static func isKey(_ text: String) -> Bool {
         !text.isEmpty && text.utf8.count <= maximumBytes && !text.utf8.contains(0)
     }
 
-    /// The identity without repeated subjects.
+    /// Validates an identity and removes duplicate subjects.
     /// - Throws: `accounts.text_invalid`.
     static func checked(_ identity: AccountIdentity) throws(AccountError) -> AccountIdentity {
         guard isKey(identity.provider), (1...maximumSubjects).contains(identity.subjects.count),

@@ -1,52 +1,52 @@
 internal import MartletCore
 internal import MartletJSON
 
-/// A subject that the store knows, and whose it is.
-struct KnownSubject: Sendable {
+/// A stored subject with its identity and account.
+struct BoundSubject: Sendable {
     let subject: String
     let identity: String
     let account: String
     /// The identity's main subject.
     let mainSubject: String
-    let keptClaims: JSONObject
+    let storedClaims: JSONObject
 
-    /// Reads a row of `findSubject`.
+    /// Decodes a row of `findSubject`.
     init(_ row: Row) throws(AccountError) {
         subject = try row.text(0)
         identity = try row.text(1)
         account = try row.text(2)
         mainSubject = try row.text(3)
-        keptClaims = try KeptClaims.read(try row.text(4))
+        storedClaims = try StoredClaims.read(try row.text(4))
     }
 }
 
-/// What an identity means for the accounts that are there: whose it is, and what of it is new.
+/// How an identity relates to the existing accounts: its owner and its new subjects.
 ///
-/// The first subject that is known decides. One that is bound to another identity stays there: a person who turns
-/// out to have two accounts keeps both, because nobody here can prove that they want them to be one.
+/// The first known subject determines the owner. A subject that is bound to another identity stays there: a user who
+/// turns out to have two accounts keeps both, because merging them needs the user's consent.
 struct IdentityBinding: Sendable {
-    /// Whose the identity is; `nil` when none of its subjects is known.
-    let owner: KnownSubject?
-    /// Subjects that nobody has.
+    /// The owner of the identity; `nil` if none of its subjects is known.
+    let owner: BoundSubject?
+    /// Subjects that are not bound yet.
     let newSubjects: [String]
-    /// Accounts of other identities that some of the subjects are bound to.
+    /// Accounts of other identities to which some of the subjects are bound.
     let otherAccounts: [String]
-    /// What becomes the identity's main subject; `nil` when it has that already.
+    /// The new main subject of the identity; `nil` if it does not change.
     let promoted: String?
 
     /// - Parameters:
-    ///   - subjects: as the provider tells them, the one to show first.
-    ///   - answers: of `findSubject`, one for each, beginning at `offset`.
-    init(_ subjects: [String], _ answers: Answers, from offset: Int = 0) throws(AccountError) {
-        var owner: KnownSubject?
+    ///   - subjects: as reported by the provider, the main one first.
+    ///   - results: of `findSubject`, one for each subject, starting at `offset`.
+    init(_ subjects: [String], _ results: QueryResults, from offset: Int = 0) throws(AccountError) {
+        var owner: BoundSubject?
         var newSubjects: [String] = []
         var otherAccounts: [String] = []
         for (index, subject) in subjects.enumerated() {
-            guard let row = answers[index + offset].first else {
+            guard let row = results[index + offset].first else {
                 newSubjects.append(subject)
                 continue
             }
-            let known = try KnownSubject(row)
+            let known = try BoundSubject(row)
             if let owner {
                 if !known.identity.hasSameBytes(as: owner.identity) { otherAccounts.append(known.account) }
             } else {
@@ -59,12 +59,12 @@ struct IdentityBinding: Sendable {
         promoted = owner.flatMap { IdentityBinding.promotion(subjects, newSubjects, over: $0.mainSubject) }
     }
 
-    /// Whether the store has to be changed for it.
+    /// Whether the store already contains the identity as reported.
     var isUpToDate: Bool { owner != nil && newSubjects.isEmpty && promoted == nil }
 
-    /// The first subject, if it is new or stands before the present main subject.
+    /// The first subject, if it is new or precedes the current main subject.
     ///
-    /// A login that knows the person by an old alias alone must not turn the order round.
+    /// A login that reports an old alias alone must not change the order.
     private static func promotion(_ subjects: [String], _ newSubjects: [String], over main: String) -> String? {
         guard let first = subjects.first, !first.hasSameBytes(as: main) else { return nil }
         let isNew = newSubjects.first.map { $0.hasSameBytes(as: first) } ?? false

@@ -2,87 +2,87 @@ internal import MartletCore
 internal import MartletCrypto
 internal import MartletJSON
 
-/// The rules of accounts, as steps of a transaction.
+/// The account operations, as queries and transaction steps that both engines run.
 struct IdentityRules: Sendable {
     let dialect: Dialect
     let logger: Logger
 
-    /// What a sign-in found without changing anything; `nil` when something has to be changed.
-    func known(_ identity: AccountIdentity, keeping claims: JSONObject) -> Reading<Account?> {
-        Reading(queries: asked(identity, .findSubject)) { answers throws(AccountError) in
-            let binding = try IdentityBinding(identity.subjects, answers)
+    /// Finds the account for a sign-in that changes nothing; `nil` if the store has to be changed.
+    func findUnchanged(_ identity: AccountIdentity, keeping claims: JSONObject) -> ReadOperation<Account?> {
+        ReadOperation(queries: subjectQueries(identity, .findSubject)) { results throws(AccountError) in
+            let binding = try IdentityBinding(identity.subjects, results)
             guard let owner = binding.owner, binding.isUpToDate,
-                KeptClaims.merged(owner.keptClaims, claims) == nil
+                StoredClaims.merged(owner.storedClaims, claims) == nil
             else { return nil }
-            warn(binding, of: identity)
-            return Account(subject: owner.account, keptClaims: owner.keptClaims, isNew: false)
+            warnOfConflict(binding, of: identity)
+            return Account(subject: owner.account, storedClaims: owner.storedClaims, isNew: false)
         }
     }
 
-    /// The account of an identity.
-    func find(_ identity: AccountIdentity) -> Reading<Account?> {
-        Reading(queries: asked(identity, .findSubject)) { answers throws(AccountError) in
-            try IdentityBinding(identity.subjects, answers).owner.map {
-                Account(subject: $0.account, keptClaims: $0.keptClaims, isNew: false)
+    /// Finds the account of an identity.
+    func find(_ identity: AccountIdentity) -> ReadOperation<Account?> {
+        ReadOperation(queries: subjectQueries(identity, .findSubject)) { results throws(AccountError) in
+            try IdentityBinding(identity.subjects, results).owner.map {
+                Account(subject: $0.account, storedClaims: $0.storedClaims, isNew: false)
             }
         }
     }
 
-    /// Makes the account, or adds to it what is new.
+    /// Creates the account, or adds new subjects and claims to it.
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime, as names: NewNames
-    ) -> Step<Account> {
+        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime, as ids: NewIdentifiers
+    ) -> TransactionStep<Account> {
         let locks = locks(identity)
-        return .run(locks + asked(identity, .claimSubject)) { answers throws(AccountError) in
-            let binding = try IdentityBinding(identity.subjects, answers, from: locks.count)
-            warn(binding, of: identity)
+        return .run(locks + subjectQueries(identity, .lockSubject)) { results throws(AccountError) in
+            let binding = try IdentityBinding(identity.subjects, results, from: locks.count)
+            warnOfConflict(binding, of: identity)
             guard let owner = binding.owner else {
-                let kept = KeptClaims.merged([:], claims) ?? [:]
-                let account = Account(subject: names.account, keptClaims: kept, isNew: true)
-                return .commit(making(account, at: now) + adding(identity, to: account.subject, at: now, names)) { _ in
-                    account
-                }
+                let merged = StoredClaims.merged([:], claims) ?? [:]
+                let account = Account(subject: ids.account, storedClaims: merged, isNew: true)
+                let queries =
+                    insertAccount(account, at: now) + insertIdentity(identity, to: account.subject, at: now, ids)
+                return .commit(queries) { _ in account }
             }
-            let kept = KeptClaims.merged(owner.keptClaims, claims)
-            let account = Account(subject: owner.account, keptClaims: kept ?? owner.keptClaims, isNew: false)
-            return .commit(completing(binding, owner, identity.provider, kept)) { _ in account }
+            let merged = StoredClaims.merged(owner.storedClaims, claims)
+            let account = Account(subject: owner.account, storedClaims: merged ?? owner.storedClaims, isNew: false)
+            return .commit(updateIdentity(binding, owner, identity.provider, merged)) { _ in account }
         }
     }
 
-    /// Binds an identity to an account that is there.
+    /// Binds an identity to an existing account.
     func link(
         _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime,
-        as names: NewNames
-    ) -> Step<Void> {
+        as ids: NewIdentifiers
+    ) -> TransactionStep<Void> {
         let locks = locks(identity)
-        let own = [Query(.claimAccount, .text(subject)), Query(.claimIdentities, .text(subject))]
-        return .run(locks + asked(identity, .claimSubject) + own) { answers throws(AccountError) in
+        let own = [Query(.lockAccount, .text(subject)), Query(.lockIdentities, .text(subject))]
+        return .run(locks + subjectQueries(identity, .lockSubject) + own) { results throws(AccountError) in
             let end = locks.count + identity.subjects.count
-            guard let row = answers[end].first else { throw .unknownAccount }
-            let binding = try IdentityBinding(identity.subjects, answers, from: locks.count)
+            guard let row = results[end].first else { throw .unknownAccount }
+            let binding = try IdentityBinding(identity.subjects, results, from: locks.count)
             if let owner = binding.owner {
                 guard owner.account.hasSameBytes(as: subject) else { throw .boundElsewhere }
-                warn(binding, of: identity)
-                let kept = KeptClaims.merged(owner.keptClaims, claims)
-                return .commit(completing(binding, owner, identity.provider, kept)) { _ in }
+                warnOfConflict(binding, of: identity)
+                let merged = StoredClaims.merged(owner.storedClaims, claims)
+                return .commit(updateIdentity(binding, owner, identity.provider, merged)) { _ in }
             }
-            for other in answers[end + 1] where try other.text(2).hasSameBytes(as: identity.provider) {
+            for other in results[end + 1] where try other.text(2).hasSameBytes(as: identity.provider) {
                 throw .providerTaken
             }
-            var queries = adding(identity, to: subject, at: now, names)
-            if let kept = KeptClaims.merged(try KeptClaims.read(row.text(0)), claims) {
-                queries.append(Query(.setKeptClaims, .text(subject), .text(KeptClaims.write(kept))))
+            var queries = insertIdentity(identity, to: subject, at: now, ids)
+            if let merged = StoredClaims.merged(try StoredClaims.read(row.text(0)), claims) {
+                queries.append(Query(.setStoredClaims, .text(subject), .text(StoredClaims.write(merged))))
             }
             return .commit(queries) { _ in }
         }
     }
 
     /// Unbinds an identity, unless it is the last one.
-    func unlink(provider: String, from subject: String) -> Step<AccountIdentity> {
-        let queries = [Query(.claimAccount, .text(subject)), Query(.claimIdentities, .text(subject))]
-        return .run(queries) { answers throws(AccountError) in
-            guard !answers[0].isEmpty else { throw .unknownAccount }
-            let identities = try ListedIdentity.read(answers[1])
+    func unlink(provider: String, from subject: String) -> TransactionStep<AccountIdentity> {
+        let queries = [Query(.lockAccount, .text(subject)), Query(.lockIdentities, .text(subject))]
+        return .run(queries) { results throws(AccountError) in
+            guard !results[0].isEmpty else { throw .unknownAccount }
+            let identities = try ListedIdentity.read(results[1])
             guard let found = identities.first(where: { $0.identity.provider.hasSameBytes(as: provider) }) else {
                 throw .notLinked
             }
@@ -91,25 +91,25 @@ struct IdentityRules: Sendable {
         }
     }
 
-    /// An account's identities, the oldest first.
-    func identities(of subject: String) -> Reading<[AccountIdentity]> {
-        Reading(queries: [Query(.identities, .text(subject))]) { answers throws(AccountError) in
-            try ListedIdentity.read(answers[0]).map(\.identity)
+    /// Lists an account's identities, oldest first.
+    func identities(of subject: String) -> ReadOperation<[AccountIdentity]> {
+        ReadOperation(queries: [Query(.identities, .text(subject))]) { results throws(AccountError) in
+            try ListedIdentity.read(results[0]).map(\.identity)
         }
     }
 
-    /// The same as their owner is shown them.
-    func linkedIdentities(of subject: String) -> Reading<[LinkedIdentity]> {
-        Reading(queries: [Query(.identities, .text(subject))]) { answers throws(AccountError) in
-            try ListedIdentity.read(answers[0]).map { listed in
+    /// Lists an account's identities with their times.
+    func linkedIdentities(of subject: String) -> ReadOperation<[LinkedIdentity]> {
+        ReadOperation(queries: [Query(.identities, .text(subject))]) { results throws(AccountError) in
+            try ListedIdentity.read(results[0]).map { listed in
                 LinkedIdentity(
                     provider: listed.identity.provider, linkedAt: listed.linkedAt, lastLoginAt: listed.lastLoginAt)
             }
         }
     }
 
-    /// Notes a login.
-    func noteLogin(of subject: String, with provider: String, at now: UnixTime) -> Step<Void> {
+    /// Records a login.
+    func noteLogin(of subject: String, with provider: String, at now: UnixTime) -> TransactionStep<Void> {
         .commit([Query(.noteLogin, .text(subject), .text(provider), .integer(now.seconds))]) { _ in }
     }
 }
@@ -117,11 +117,12 @@ struct IdentityRules: Sendable {
 // MARK: - Queries
 
 extension IdentityRules {
-    private func asked(_ identity: AccountIdentity, _ statement: Statement) -> [Query] {
+    private func subjectQueries(_ identity: AccountIdentity, _ statement: Statement) -> [Query] {
         identity.subjects.map { Query(statement, .text(identity.provider), .text($0)) }
     }
 
-    /// Subjects that nobody has cannot be locked as rows: their names are, in one order for all.
+    /// Advisory locks on the names of the subjects, because unbound subjects have no rows to lock; sorted to avoid
+    /// deadlocks.
     private func locks(_ identity: AccountIdentity) -> [Query] {
         guard dialect == .postgresql else { return [] }
         let texts = identity.subjects.map { "\(identity.provider)\n\($0)" }
@@ -129,50 +130,50 @@ extension IdentityRules {
         return ordered.map { Query(.lock, .text($0)) }
     }
 
-    private func making(_ account: Account, at now: UnixTime) -> [Query] {
-        let claims = KeptClaims.write(account.keptClaims)
+    private func insertAccount(_ account: Account, at now: UnixTime) -> [Query] {
+        let claims = StoredClaims.write(account.storedClaims)
         return [Query(.addAccount, .text(account.subject), .integer(now.seconds), .text(claims))]
     }
 
-    private func adding(
-        _ identity: AccountIdentity, to account: String, at now: UnixTime, _ names: NewNames
+    private func insertIdentity(
+        _ identity: AccountIdentity, to account: String, at now: UnixTime, _ ids: NewIdentifiers
     ) -> [Query] {
         let main = identity.subjects.first ?? ""
         let provider = Query.Value.text(identity.provider)
         let row = Query(
-            .addIdentity, .text(names.identity), .text(account), provider, .text(main), .integer(now.seconds))
-        return [row] + identity.subjects.map { Query(.addSubject, provider, .text($0), .text(names.identity)) }
+            .addIdentity, .text(ids.identity), .text(account), provider, .text(main), .integer(now.seconds))
+        return [row] + identity.subjects.map { Query(.addSubject, provider, .text($0), .text(ids.identity)) }
     }
 
-    private func completing(
-        _ binding: IdentityBinding, _ owner: KnownSubject, _ provider: String, _ kept: JSONObject?
+    private func updateIdentity(
+        _ binding: IdentityBinding, _ owner: BoundSubject, _ provider: String, _ merged: JSONObject?
     ) -> [Query] {
         var queries = binding.newSubjects.map {
             Query(.addSubject, .text(provider), .text($0), .text(owner.identity))
         }
         if let main = binding.promoted { queries.append(Query(.setMainSubject, .text(owner.identity), .text(main))) }
-        if let kept {
-            queries.append(Query(.setKeptClaims, .text(owner.account), .text(KeptClaims.write(kept))))
+        if let merged {
+            queries.append(Query(.setStoredClaims, .text(owner.account), .text(StoredClaims.write(merged))))
         }
         return queries
     }
 
-    private func warn(_ binding: IdentityBinding, of identity: AccountIdentity) {
+    private func warnOfConflict(_ binding: IdentityBinding, of identity: AccountIdentity) {
         guard let owner = binding.owner, let other = binding.otherAccounts.first else { return }
         logger.warning(
-            "one identity is known by subjects of two accounts", ("provider", identity.provider),
+            "identity matches two accounts", ("provider", identity.provider),
             ("account", owner.account), ("other", other))
     }
 }
 
-/// One identity as the store lists it.
+/// One identity in a list.
 struct ListedIdentity: Sendable {
     let id: String
     let identity: AccountIdentity
     let linkedAt: UnixTime
     let lastLoginAt: UnixTime?
 
-    /// Reads the rows of `identities`: one for each subject, together by identity.
+    /// Decodes the rows of `identities`: one for each subject, grouped by identity.
     static func read(_ rows: [Row]) throws(AccountError) -> [ListedIdentity] {
         var list: [ListedIdentity] = []
         for row in rows {
@@ -193,34 +194,34 @@ struct ListedIdentity: Sendable {
     }
 }
 
-/// What an account and an identity will be called if they have to be made.
-struct NewNames: Sendable {
+/// Identifiers for a new account and a new identity.
+struct NewIdentifiers: Sendable {
     let account: String
     let identity: String
 
-    /// Fresh ones, of 160 random bits each.
-    /// - Throws: `accounts.failed` when the system has no entropy to give.
+    /// Creates identifiers of 160 random bits each.
+    /// - Throws: `accounts.failed` if no random bytes are available.
     init() throws(AccountError) {
-        account = "usr_" + (try NewNames.random())
-        identity = "idn_" + (try NewNames.random())
+        account = "usr_" + (try NewIdentifiers.random())
+        identity = "idn_" + (try NewIdentifiers.random())
     }
 
     private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
 
-    /// 20 bytes as base32, in lower case.
+    /// 20 random bytes as lowercase base32.
     private static func random() throws(AccountError) -> String {
         guard let bytes = try? RandomBytes.make(20) else {
-            throw .unavailable(.accountsFailed, "the system has no random bytes to give")
+            throw .unavailable(.accountsFailed, "no random bytes available")
         }
         var text: [UInt8] = []
         var bits: UInt32 = 0
-        var held: UInt32 = 0
+        var bitCount: UInt32 = 0
         for byte in bytes {
             bits = bits &<< 8 | UInt32(byte)
-            held &+= 8
-            while held >= 5 {
-                held &-= 5
-                text.append(alphabet[Int(bits &>> held & 31)])
+            bitCount &+= 8
+            while bitCount >= 5 {
+                bitCount &-= 5
+                text.append(alphabet[Int(bits &>> bitCount & 31)])
             }
         }
         return String(decoding: text, as: UTF8.self)

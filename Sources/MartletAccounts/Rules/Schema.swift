@@ -1,13 +1,13 @@
-/// One step of the schema, forward only; once released it is never changed.
+/// One forward migration of the schema; never changed once released.
 struct Migration: Sendable {
     let version: Int64
     let statements: [String]
 }
 
-/// The tables, and how they come about.
+/// The database schema and its migrations.
 ///
-/// `martlet_schema` lists the versions that a database has been through. One that has been through more than this
-/// program knows is refused: an older program would write what a newer one does not expect.
+/// `martlet_schema` lists the applied versions. A database with a newer version than this program knows is rejected,
+/// because an older program could write data that a newer one does not expect.
 struct Schema: Sendable {
     let migrations: [Migration]
     let dialect: Dialect
@@ -21,33 +21,33 @@ struct Schema: Sendable {
 
     var latest: Int64 { migrations.last?.version ?? 0 }
 
-    /// Whether the table of versions is there.
-    var isThere: Reading<Bool> {
+    /// Whether the table of versions exists.
+    var exists: ReadOperation<Bool> {
         let text =
             switch dialect {
             case .sqlite: "SELECT name FROM sqlite_master WHERE type = 'table' AND name = 'martlet_schema'"
             case .postgresql: "SELECT 1 WHERE to_regclass('martlet_schema') IS NOT NULL"
             }
-        return Reading(queries: [Query(.plain(text))]) { answers in !answers[0].isEmpty }
+        return ReadOperation(queries: [Query(.plain(text))]) { results in !results[0].isEmpty }
     }
 
-    /// The version of a database that has the table.
-    var version: Reading<Int64> {
-        Reading(queries: [Schema.readVersion]) { answers throws(AccountError) in try Schema.version(answers[0]) }
+    /// The schema version of a database that has the table.
+    var version: ReadOperation<Int64> {
+        ReadOperation(queries: [Schema.readVersion]) { results throws(AccountError) in try Schema.version(results[0]) }
     }
 
-    /// Brings a database up to date, whatever others do at the same time.
-    var upgrade: Step<Void> {
+    /// Applies all pending migrations; safe to run concurrently.
+    var upgrade: TransactionStep<Void> {
         var queries = [Query(.plain(Schema.table(dialect)))]
         if dialect == .postgresql {
-            // Another instance may be at it, and a large table takes its time.
-            let patience = ["statement_timeout", "lock_timeout"].map { Query(.plain("SET LOCAL \($0) = 0")) }
-            queries = patience + [Query(.lock, .text("martlet schema"))] + queries
+            // Another instance may be migrating, and large tables take long.
+            let timeouts = ["statement_timeout", "lock_timeout"].map { Query(.plain("SET LOCAL \($0) = 0")) }
+            queries = timeouts + [Query(.lock, .text("martlet schema"))] + queries
         }
         queries.append(Schema.readVersion)
         let (migrations, latest) = (migrations, latest)
-        return .run(queries) { answers throws(AccountError) in
-            let version = try Schema.version(answers.rows.last ?? [])
+        return .run(queries) { results throws(AccountError) in
+            let version = try Schema.version(results.rows.last ?? [])
             guard version <= latest else { throw .schemaNewer }
             var pending: [Query] = []
             for migration in migrations where migration.version > version {
@@ -84,63 +84,63 @@ extension Schema {
     }
 
     private static func accountTables(_ dialect: Dialect) -> [String] {
-        let words = Words(dialect)
+        let types = ColumnTypes(dialect)
         return [
             """
             CREATE TABLE accounts (
-                subject \(words.key) PRIMARY KEY NOT NULL,
-                created_at \(words.integer) NOT NULL,
-                kept_claims \(words.text) NOT NULL
-            )\(words.strict)
+                subject \(types.key) PRIMARY KEY NOT NULL,
+                created_at \(types.integer) NOT NULL,
+                kept_claims \(types.text) NOT NULL
+            )\(types.strict)
             """,
             """
             CREATE TABLE identities (
-                id \(words.key) PRIMARY KEY NOT NULL,
-                account \(words.key) NOT NULL REFERENCES accounts (subject),
-                provider \(words.key) NOT NULL,
-                subject \(words.key) NOT NULL,
-                created_at \(words.integer) NOT NULL,
-                sealed_refresh_token \(words.bytes),
+                id \(types.key) PRIMARY KEY NOT NULL,
+                account \(types.key) NOT NULL REFERENCES accounts (subject),
+                provider \(types.key) NOT NULL,
+                subject \(types.key) NOT NULL,
+                created_at \(types.integer) NOT NULL,
+                sealed_refresh_token \(types.bytes),
                 UNIQUE (account, provider)
-            )\(words.strict)
+            )\(types.strict)
             """,
             """
             CREATE TABLE identity_subjects (
-                provider \(words.key) NOT NULL,
-                subject \(words.key) NOT NULL,
-                identity \(words.key) NOT NULL REFERENCES identities (id) ON DELETE CASCADE,
+                provider \(types.key) NOT NULL,
+                subject \(types.key) NOT NULL,
+                identity \(types.key) NOT NULL REFERENCES identities (id) ON DELETE CASCADE,
                 PRIMARY KEY (provider, subject)
-            )\(words.strict)
+            )\(types.strict)
             """,
             "CREATE INDEX identity_subjects_identity ON identity_subjects (identity)",
         ]
     }
 
     private static func userTables(_ dialect: Dialect) -> [String] {
-        let words = Words(dialect)
+        let types = ColumnTypes(dialect)
         return [
             """
             CREATE TABLE users (
-                key \(words.key) PRIMARY KEY NOT NULL,
-                name \(words.text) NOT NULL,
-                hash \(words.text) NOT NULL,
-                disabled \(words.integer) NOT NULL CHECK (disabled IN (0, 1)),
-                created_at \(words.integer) NOT NULL,
-                changed_at \(words.integer) NOT NULL
-            )\(words.strict)
+                key \(types.key) PRIMARY KEY NOT NULL,
+                name \(types.text) NOT NULL,
+                hash \(types.text) NOT NULL,
+                disabled \(types.integer) NOT NULL CHECK (disabled IN (0, 1)),
+                created_at \(types.integer) NOT NULL,
+                changed_at \(types.integer) NOT NULL
+            )\(types.strict)
             """
         ]
     }
 
-    /// Null for identities that were there before, until the next login.
+    /// Null for existing identities until the next login.
     private static func loginTimes(_ dialect: Dialect) -> [String] {
-        ["ALTER TABLE identities ADD COLUMN last_login_at \(Words(dialect).integer)"]
+        ["ALTER TABLE identities ADD COLUMN last_login_at \(ColumnTypes(dialect).integer)"]
     }
 
-    /// The same types under the names that each database has for them.
-    private struct Words {
+    /// The column types of each database.
+    private struct ColumnTypes {
         let text: String
-        /// Text that is compared and ordered by its bytes.
+        /// Text compared and ordered by its bytes.
         let key: String
         let integer: String
         let bytes: String

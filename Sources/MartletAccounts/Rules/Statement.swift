@@ -1,22 +1,22 @@
-/// Everything that is ever asked of a database.
+/// The SQL statements, shared by both databases.
 ///
-/// The texts are the same for both: `$1` is a parameter, rows are locked where the database has such a thing.
+/// `$1` is a parameter; rows are locked if the database supports it.
 enum Statement: Sendable, Hashable {
-    /// Waits for everybody else who has locked the same text in a transaction; PostgreSQL alone.
+    /// An advisory lock on a text until the end of the transaction; PostgreSQL only.
     case lock
 
     case findSubject
-    /// The same, and nobody changes what was found before this transaction ends.
-    case claimSubject
-    case claimAccount
-    case claimIdentities
+    /// Like `findSubject`, and locks the rows until the end of the transaction.
+    case lockSubject
+    case lockAccount
+    case lockIdentities
     case identities
 
     case addAccount
     case addIdentity
     case addSubject
     case setMainSubject
-    case setKeptClaims
+    case setStoredClaims
     case removeIdentity
     case noteLogin
 
@@ -28,24 +28,24 @@ enum Statement: Sendable, Hashable {
     case setDisabled
     case removeUser
 
-    /// A text of its own, for the schema; never kept prepared.
+    /// Literal SQL, for the schema; never prepared.
     case plain(String)
 
-    /// What a prepared statement is called; `nil` when it is not worth keeping.
+    /// The name of the prepared statement; `nil` if it is not prepared.
     var name: String? {
         if case .plain = self { nil } else { "martlet_\(self)" }
     }
 
-    /// How it is said.
+    /// The SQL text.
     func text(_ dialect: Dialect) -> String {
         let forUpdate = dialect == .postgresql ? " FOR UPDATE" : ""
         switch self {
         case .plain(let text): return text
         case .findSubject: return Statement.found
-        case .claimSubject: return Statement.found + forUpdate
-        case .claimAccount: return "SELECT kept_claims FROM accounts WHERE subject = $1" + forUpdate
+        case .lockSubject: return Statement.found + forUpdate
+        case .lockAccount: return "SELECT kept_claims FROM accounts WHERE subject = $1" + forUpdate
         case .identities: return Statement.listed
-        case .claimIdentities: return Statement.listed + forUpdate
+        case .lockIdentities: return Statement.listed + forUpdate
         default: return fixedText
         }
     }
@@ -58,7 +58,7 @@ enum Statement: Sendable, Hashable {
             "INSERT INTO identities (id, account, provider, subject, created_at) VALUES ($1, $2, $3, $4, $5)"
         case .addSubject: "INSERT INTO identity_subjects (provider, subject, identity) VALUES ($1, $2, $3)"
         case .setMainSubject: "UPDATE identities SET subject = $2 WHERE id = $1"
-        case .setKeptClaims: "UPDATE accounts SET kept_claims = $2 WHERE subject = $1"
+        case .setStoredClaims: "UPDATE accounts SET kept_claims = $2 WHERE subject = $1"
         case .removeIdentity: "DELETE FROM identities WHERE id = $1"
         case .noteLogin:
             """

@@ -2,9 +2,9 @@ internal import CSQLite
 internal import Glibc
 internal import MartletCore
 
-/// One connection to the file; used by one thread at a time, which may block in it.
+/// One connection to the file; used by one thread at a time, which it may block.
 @safe final class SQLiteConnection {
-    /// What a connection is for.
+    /// Whether a connection reads or writes.
     enum Purpose {
         case writing
         case reading
@@ -13,9 +13,9 @@ internal import MartletCore
     private let database: OpaquePointer
     private var statements: [Statement: SQLiteStatement] = [:]
 
-    /// Opens a file that is there.
+    /// Opens an existing file.
     init(path: String, for purpose: Purpose, busyTimeout: Duration) throws(AccountError) {
-        // SQLite gives a meaning of its own to ":memory:" and the like, never to a path.
+        // A relative name such as ":memory:" has a special meaning for SQLite; a path does not.
         let name = path.utf8.first == UInt8(ascii: "/") ? path : "./" + path
         let access = purpose == .writing ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY
         var database: OpaquePointer?
@@ -38,22 +38,22 @@ internal import MartletCore
         unsafe sqlite3_close_v2(database)
     }
 
-    /// Makes an empty file that only its owner may read, unless there is one.
+    /// Creates an empty file that only its owner may read, unless it exists.
     ///
-    /// `mknod` opens nothing: closing a descriptor of the file would let go of the locks that this process has on it.
+    /// Uses `mknod`, because closing a descriptor of the file would release the locks that this process holds on it.
     static func create(_ path: String) throws(AccountError) {
         guard unsafe mknod(path, S_IFREG | S_IRUSR | S_IWUSR, 0) != 0, errno != EEXIST else { return }
         let reason = unsafe String(cString: strerror(errno))
-        throw .unavailable(.accountsCannotOpen, "the SQLite file '\(path)' cannot be made: \(reason)")
+        throw .unavailable(.accountsCannotOpen, "cannot create SQLite file '\(path)': \(reason)")
     }
 
-    /// Asks outside any transaction.
-    func read<Value>(_ reading: Reading<Value>) throws(AccountError) -> Value {
+    /// Runs read queries outside a transaction.
+    func read<Value>(_ reading: ReadOperation<Value>) throws(AccountError) -> Value {
         try reading.finish(try run(reading.queries))
     }
 
-    /// Runs the steps in a transaction that nobody else writes beside.
-    func change<Value>(_ first: Step<Value>) throws(AccountError) -> Value {
+    /// Runs the steps in a transaction that holds the write lock.
+    func transact<Value>(_ first: TransactionStep<Value>) throws(AccountError) -> Value {
         try execute("BEGIN IMMEDIATE")
         var step = first
         do {
@@ -61,13 +61,13 @@ internal import MartletCore
                 switch step {
                 case .run(let queries, let next): step = try next(try run(queries))
                 case .commit(let queries, let finish):
-                    let answers = try run(queries)
+                    let results = try run(queries)
                     try execute("COMMIT")
-                    return try finish(answers)
+                    return try finish(results)
                 }
             }
         } catch {
-            // After some errors SQLite has gone back by itself.
+            // After some errors SQLite has already rolled back.
             if unsafe sqlite3_get_autocommit(database) == 0 { try? execute("ROLLBACK") }
             throw error
         }
@@ -77,24 +77,24 @@ internal import MartletCore
         try execute("PRAGMA foreign_keys = ON; PRAGMA cell_size_check = ON")
         guard purpose == .writing else { return try execute("PRAGMA query_only = ON") }
         guard unsafe sqlite3_db_readonly(database, "main") == 0 else {
-            throw .unavailable(.accountsReadOnly, "the SQLite file takes no writes")
+            throw .unavailable(.accountsReadOnly, "SQLite file is read-only")
         }
         let mode = try run([Query(.plain("PRAGMA journal_mode = WAL"))])
         guard try mode[0].first?.text(0) == "wal" else {
-            throw .unavailable(.accountsCannotOpen, "the SQLite file cannot have a write-ahead log where it is")
+            throw .unavailable(.accountsCannotOpen, "SQLite file cannot use a write-ahead log on its file system")
         }
         try execute("PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 4194304")
     }
 
-    private func run(_ queries: [Query]) throws(AccountError) -> Answers {
+    private func run(_ queries: [Query]) throws(AccountError) -> QueryResults {
         var rows: [[Row]] = []
         for query in queries { rows.append(try prepared(query.statement).run(query.values)) }
-        return Answers(rows: rows)
+        return QueryResults(rows: rows)
     }
 
     private func prepared(_ statement: Statement) throws(AccountError) -> SQLiteStatement {
-        if let known = statements[statement] { return known }
-        // `?1` is what SQLite calls a numbered parameter; `$1` would be a name to it.
+        if let cached = statements[statement] { return cached }
+        // SQLite's numbered parameters are `?1`; it would treat `$1` as a named parameter.
         let text = String(statement.text(.sqlite).map { $0 == "$" ? "?" : $0 })
         let prepared = try unsafe SQLiteStatement(text, in: database)
         if statement.name != nil { statements[statement] = prepared }

@@ -2,24 +2,24 @@ internal import Glibc
 internal import MartletCore
 private import Synchronization
 
-/// Deadlines and bounds of the SQLite store.
+/// Timeouts and limits of the SQLite store.
 struct SQLiteOptions: Sendable {
-    /// How long a call waits for other processes that write.
+    /// How long a call waits for other writing processes.
     var busyTimeout = Duration.seconds(2)
     /// How long a call may wait for a thread.
     var queueTimeout = Duration.seconds(2)
     var readers = 2
-    /// Calls that may wait at once, for reading and for writing; more fail as `accounts.overloaded`.
+    /// The maximum number of waiting calls, for reads and writes each; further ones fail with `accounts.overloaded`.
     var maximumWaiting = 1024
-    /// Nothing is made or changed: neither the file nor its tables.
+    /// Creates and changes nothing: neither the file nor its tables.
     var isReadOnly = false
 }
 
-/// SQLite on threads of its own: one that writes, a few that read.
+/// SQLite on dedicated threads: one writer and several readers.
 ///
-/// Several processes may share the file: each change is one transaction that begins by taking the write lock.
+/// Several processes may share the file: each change is one transaction that first acquires the write lock.
 final class SQLiteEngine: AccountEngine {
-    /// A connection and its right to be used; each is only ever locked by a thread of a pool.
+    /// A connection with its lock, which only threads of the pools acquire.
     private final class Slot: Sendable {
         let connection = Mutex<SQLiteConnection?>(nil)
     }
@@ -30,9 +30,9 @@ final class SQLiteEngine: AccountEngine {
     private let schema: Schema
     private let clock: Clock
     private let logger: Logger
-    private let board = AccountBoard()
-    private let writing: WorkPool
-    private let reading: WorkPool
+    private let recorder = AccountHealthRecorder()
+    private let writing: ThreadPool
+    private let reading: ThreadPool
     private let writer = Slot()
     private let readers: [Slot]
 
@@ -43,41 +43,43 @@ final class SQLiteEngine: AccountEngine {
         self.clock = clock
         self.logger = logger
         let queue = options.maximumWaiting
-        writing = WorkPool(name: "accounts-write", threads: 1, queue: queue, niceness: 0, clock: clock)
-        reading = WorkPool(name: "accounts-read", threads: options.readers, queue: queue, niceness: 0, clock: clock)
+        writing = ThreadPool(name: "accounts-write", threads: 1, queue: queue, niceness: 0, clock: clock)
+        reading = ThreadPool(name: "accounts-read", threads: options.readers, queue: queue, niceness: 0, clock: clock)
         readers = (0..<max(options.readers, 1)).map { _ in Slot() }
     }
 
-    var health: AccountHealth { board.health }
+    var health: AccountHealth { recorder.health }
 
     func start() async throws(AccountError) {
         try await counted { () async throws(AccountError) in
-            try await SQLiteEngine.work(on: writing, until: .never) { [self] () throws(AccountError) in try open() }
+            try await SQLiteEngine.perform(on: writing, until: .never) { [self] () throws(AccountError) in try open() }
         }
     }
 
     func shutdown() async {
-        board.stopped()
+        recorder.stopped()
         _ = try? await reading.run(until: .never) { [self] in closeReaders() }
         reading.stop()
         _ = try? await writing.run(until: .never) { [self] in writer.connection.withLock { $0 = nil } }
         writing.stop()
     }
 
-    func read<Value>(_ query: Reading<Value>) async throws(AccountError) -> Value {
+    func read<Value>(_ query: ReadOperation<Value>) async throws(AccountError) -> Value {
         let deadline = clock.monotonicTime + options.queueTimeout
         return try await counted { () async throws(AccountError) in
-            try await SQLiteEngine.work(on: reading, until: deadline) { [self] () throws(AccountError) in
+            try await SQLiteEngine.perform(on: reading, until: deadline) { [self] () throws(AccountError) in
                 try withReader { connection throws(AccountError) in try connection.read(query) }
             }
         }
     }
 
-    func change<Value>(_ first: Step<Value>) async throws(AccountError) -> Value {
+    func transact<Value>(_ first: TransactionStep<Value>) async throws(AccountError) -> Value {
         let deadline = clock.monotonicTime + options.queueTimeout
         return try await counted { () async throws(AccountError) in
-            try await SQLiteEngine.work(on: writing, until: deadline) { [self] () throws(AccountError) in
-                try SQLiteEngine.use(writer) { connection throws(AccountError) in try connection.change(first) }
+            try await SQLiteEngine.perform(on: writing, until: deadline) { [self] () throws(AccountError) in
+                try SQLiteEngine.withConnection(writer) { connection throws(AccountError) in
+                    try connection.transact(first)
+                }
             }
         }
     }
@@ -86,7 +88,7 @@ final class SQLiteEngine: AccountEngine {
 // MARK: - On the threads
 
 extension SQLiteEngine {
-    /// Another process may be opening the file at the same moment, and not every such collision waits by itself.
+    /// Retries while busy: another process may be opening the file, and SQLite does not wait for every such conflict.
     private func open() throws(AccountError) {
         let deadline = clock.monotonicTime + options.busyTimeout
         while true {
@@ -105,7 +107,7 @@ extension SQLiteEngine {
         try SQLiteConnection.create(path)
         try fill(writer, .writing)
         do throws(AccountError) {
-            try SQLiteEngine.use(writer) { connection throws(AccountError) in try migrate(connection) }
+            try SQLiteEngine.withConnection(writer) { connection throws(AccountError) in try migrate(connection) }
             for slot in readers { try fill(slot, .reading) }
         } catch {
             writer.connection.withLock { $0 = nil }
@@ -113,13 +115,13 @@ extension SQLiteEngine {
         }
     }
 
-    /// Opens the file for reading only, where it is there and has the tables of this version.
+    /// Opens the file read-only, if it exists and has the tables of this version.
     private func openReaders() throws(AccountError) {
         guard unsafe access(path, F_OK) == 0 else { throw .schemaMissing }
         for slot in readers { try fill(slot, .reading) }
         do throws(AccountError) {
-            try SQLiteEngine.use(readers[0]) { connection throws(AccountError) in
-                guard try connection.read(schema.isThere) else { throw .schemaMissing }
+            try SQLiteEngine.withConnection(readers[0]) { connection throws(AccountError) in
+                guard try connection.read(schema.exists) else { throw .schemaMissing }
                 let version = try connection.read(schema.version)
                 guard version <= schema.latest else { throw .schemaNewer }
                 guard version == schema.latest else { throw .schemaOutdated }
@@ -137,19 +139,19 @@ extension SQLiteEngine {
     }
 
     private func migrate(_ connection: SQLiteConnection) throws(AccountError) {
-        if try connection.read(schema.isThere) {
+        if try connection.read(schema.exists) {
             let version = try connection.read(schema.version)
             guard version <= schema.latest else { throw .schemaNewer }
             if version == schema.latest { return }
         }
-        try connection.change(schema.upgrade)
+        try connection.transact(schema.upgrade)
     }
 
     private func withReader<Value: Sendable>(
         _ body: (SQLiteConnection) throws(AccountError) -> Value
     ) throws(AccountError) -> Value {
         for slot in readers {
-            let answer: Result<Value, AccountError>? = slot.connection.withLockIfAvailable { connection in
+            let result: Result<Value, AccountError>? = slot.connection.withLockIfAvailable { connection in
                 guard let connection else { return .failure(.notStarted) }
                 do throws(AccountError) {
                     return .success(try body(connection))
@@ -157,20 +159,20 @@ extension SQLiteEngine {
                     return .failure(error)
                 }
             }
-            if let answer { return try answer.get() }
+            if let result { return try result.get() }
         }
-        // There are as many slots as threads; one that looked in between two others' turns waits for the first.
-        return try SQLiteEngine.use(readers[0], body)
+        // There are as many slots as threads; a thread that found none free because of a race waits for the first.
+        return try SQLiteEngine.withConnection(readers[0], body)
     }
 
-    /// Waits for the readers that are at work.
+    /// Closes the readers after their current calls.
     private func closeReaders() {
         for slot in readers {
             slot.connection.withLock { $0 = nil }
         }
     }
 
-    private static func use<Value: Sendable>(
+    private static func withConnection<Value: Sendable>(
         _ slot: Slot, _ body: (SQLiteConnection) throws(AccountError) -> Value
     ) throws(AccountError) -> Value {
         try slot.connection.withLock { connection throws(AccountError) in
@@ -183,13 +185,13 @@ extension SQLiteEngine {
 // MARK: - Around a call
 
 extension SQLiteEngine {
-    private static func work<Value: Sendable>(
-        on pool: WorkPool, until deadline: MonotonicTime,
+    private static func perform<Value: Sendable>(
+        on pool: ThreadPool, until deadline: MonotonicTime,
         _ body: @escaping @Sendable () throws(AccountError) -> Value
     ) async throws(AccountError) -> Value {
-        let answer: Result<Value, AccountError>
-        do throws(WorkPool.Refusal) {
-            answer = try await pool.run(until: deadline) {
+        let result: Result<Value, AccountError>
+        do throws(ThreadPool.JobError) {
+            result = try await pool.run(until: deadline) {
                 do throws(AccountError) {
                     return .success(try body())
                 } catch {
@@ -203,24 +205,24 @@ extension SQLiteEngine {
             case .expired: throw .timeout
             }
         }
-        return try answer.get()
+        return try result.get()
     }
 
-    /// Counts the call, and notes whether the store can be asked.
+    /// Counts the call and records whether the store is available.
     private func counted<Value: Sendable>(
         _ body: () async throws(AccountError) -> Value
     ) async throws(AccountError) -> Value {
         do throws(AccountError) {
             let value = try await body()
-            board.count(nil)
-            board.ready()
+            recorder.count(nil)
+            recorder.ready()
             return value
         } catch {
-            board.count(error)
+            recorder.count(error)
             if error.kind != .unavailable || error.code == .accountsTextInvalid {
-                board.ready()
-            } else if board.unavailable(error) {
-                logger.warning("the account store is unavailable", ("code", "\(error.code)"), ("reason", error.message))
+                recorder.ready()
+            } else if recorder.unavailable(error) {
+                logger.warning("account store unavailable", ("code", "\(error.code)"), ("reason", error.message))
             }
             throw error
         }

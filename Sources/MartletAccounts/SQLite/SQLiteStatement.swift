@@ -1,6 +1,6 @@
 internal import CSQLite
 
-/// One prepared statement, used by one connection; freed with its owner, before the connection.
+/// A prepared statement of one connection; freed before the connection.
 @safe final class SQLiteStatement {
     private let pointer: OpaquePointer
 
@@ -14,7 +14,7 @@ internal import CSQLite
 
     deinit { unsafe sqlite3_finalize(pointer) }
 
-    /// Runs it to its end.
+    /// Runs the statement and returns all rows.
     func run(_ values: [Query.Value]) throws(AccountError) -> [Row] {
         defer {
             unsafe sqlite3_reset(pointer)

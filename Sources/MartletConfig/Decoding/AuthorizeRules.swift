@@ -1,17 +1,17 @@
 private import MartletCore
 
-/// `authorize:` of a route: conditions, and the age that one of them may bound.
+/// `authorize:` of a route: its conditions, and the maximum age that an entry may set.
 struct AuthorizeRules {
     var conditions: [ConditionConfiguration] = []
-    /// Where each condition stands in the list.
+    /// The index of each condition in the list.
     var indices: [Int] = []
     var maximumAge: Duration?
-    /// Where the age stands in the list.
+    /// The index of the maximum age in the list.
     var maximumAgeIndex: Int?
 
     var isEmpty: Bool { conditions.isEmpty && maximumAge == nil }
 
-    /// Reads `authorize:`; what is wrong is recorded.
+    /// Reads `authorize:` and records errors. The shortest of several ages applies.
     static func read(_ reader: inout ConfigurationReader) -> AuthorizeRules {
         var rules = AuthorizeRules()
         for (index, entry) in reader.blocks("authorize", as: AuthorizeEntry.self).enumerated() {
@@ -44,7 +44,7 @@ private enum AuthorizeEntry: ConfigurationDecodable {
         if let other = reader.keys.first(where: { $0.value != "max_age" && reader.isKnown($0.value) }) {
             throw ConfigurationError(
                 .configConflictingKeys, at: other.location,
-                "'max_age' stands alone in its condition, without '\(other.value)'")
+                "'max_age' must be the only key of its condition: remove '\(other.value)'")
         }
         self = .maximumAge(age)
     }
@@ -55,24 +55,27 @@ extension ConditionConfiguration: ConfigurationDecodable {
 
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("claim", .text, "The claim that is judged."),
-            .optional("equals", .literal, "The claim is this."),
+            .optional("claim", .text, "The claim that is tested."),
+            .optional("equals", .literal, "The claim equals this."),
             .optional("in", .list(.literal, nonEmpty: true), "The claim is one of these."),
-            .optional("contains", .literal, "The claim is a list with this element, or a text with this text in it."),
-            .optional("matches", .text, "The claim is a text that the regular expression matches as a whole."),
-            .optional("exists", .boolean, "Whether the claim is there."),
+            .optional(
+                "contains", .literal, "The claim is a list with this element, or a string that contains this string."),
+            .optional("matches", .text, "The claim is a string that the whole regular expression matches."),
+            .optional("exists", .boolean, "Whether the claim is present."),
             .optional("gt", .number, "The claim is a number greater than this."),
             .optional("lt", .number, "The claim is a number less than this."),
-            .optional("not", .boolean, default: "false", "Turns the test round."),
-            .optional("any", .list(.condition, nonEmpty: true), "Conditions of which one must hold; stands alone."),
+            .optional("not", .boolean, default: "false", "Inverts the test."),
+            .optional(
+                "any", .list(.condition, nonEmpty: true),
+                "Conditions of which at least one must hold; the only key of its condition."),
         ])
     }
 
-    /// The grammar of an entry of the outermost list, where `max_age` may stand too.
+    /// The grammar of an entry of the outermost list, which also allows `max_age`.
     static var entryGrammar: ConfigurationGrammar? {
         .init(
             (grammar?.keys ?? []) + [
-                .optional("max_age", .duration, "The greatest age of the credential's proof; stands alone.")
+                .optional("max_age", .duration, "The maximum age of the credential; the only key of its condition.")
             ])
     }
 
@@ -88,9 +91,9 @@ extension ConditionConfiguration: ConfigurationDecodable {
             reader.error(.configBadValue, at: claim.location, "claim: must not be empty")
         }
         guard let key = given.first, given.count == 1 else {
-            let place = given.dropFirst().first?.location ?? reader.location
+            let location = given.dropFirst().first?.location ?? reader.location
             throw ConfigurationError(
-                given.isEmpty ? .configMissingKey : .configConflictingKeys, at: place,
+                given.isEmpty ? .configMissingKey : .configConflictingKeys, at: location,
                 "\(reader.title) must have exactly one of \(Self.tests.joined(separator: ", "))")
         }
         guard let test = Self.test(key.value, &reader), let claim else { throw .alreadyReported }
@@ -102,10 +105,10 @@ extension ConditionConfiguration: ConfigurationDecodable {
     ) throws(ConfigurationError) -> ConditionConfiguration {
         let conditions = reader.blocks("any", as: ConditionConfiguration.self).map(\.value)
         if let other = reader.keys.first(where: { $0.value != "any" && reader.isKnown($0.value) }) {
-            let hint = other.value == "not" ? "; write the conditions one by one, each with 'not: true'" : ""
+            let hint = other.value == "not" ? "; list the conditions separately, each with 'not: true'" : ""
             throw ConfigurationError(
                 .configConflictingKeys, at: other.location,
-                "'any' stands alone in its condition, without '\(other.value)'\(hint)")
+                "'any' must be the only key of its condition: remove '\(other.value)'\(hint)")
         }
         if let node = reader.node("any"), node.elements?.isEmpty == true {
             throw node.error(.configBadValue, "any: must not be empty")
@@ -127,7 +130,7 @@ extension ConditionConfiguration: ConfigurationDecodable {
 }
 
 extension ClaimLiteral: ConfigurationValue {
-    /// `true`, a number, or a text; quotes make a text of anything.
+    /// A boolean, a number or a string; a quoted value is always a string.
     package init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
         guard case .scalar(let scalar) = node.content, scalar.isPlain else {
@@ -142,7 +145,7 @@ extension ClaimLiteral: ConfigurationValue {
     }
 }
 
-/// A number as JSON writes it.
+/// A number in JSON syntax.
 private struct Number: ConfigurationValue {
     let value: Double
 
@@ -154,7 +157,7 @@ private struct Number: ConfigurationValue {
         self.value = value
     }
 
-    /// - Returns: `nil` for a text that is no number in JSON, such as `007`, `0x1F`, `1_000` or `inf`.
+    /// - Returns: `nil` for a text that is not a JSON number, such as `007`, `0x1F`, `1_000` or `inf`.
     static func parse(_ text: String, _ node: ConfigurationNode) throws(ConfigurationError) -> Double? {
         var rest = Array(text.utf8)[...]
         if rest.first == 0x2D { rest = rest.dropFirst() }
@@ -166,7 +169,7 @@ private struct Number: ConfigurationValue {
         guard isNumber, let value = Double(text) else { return nil }
         guard value.magnitude <= 9_007_199_254_740_992 else {
             throw node.error(
-                .configBadValue, "\(quoted(text)) is too large to be compared exactly: quote it to compare texts")
+                .configBadValue, "\(quoted(text)) is too large to compare exactly: quote it to compare it as a string")
         }
         return value
     }

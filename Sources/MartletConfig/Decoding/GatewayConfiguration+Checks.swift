@@ -1,5 +1,5 @@
 extension GatewayConfiguration {
-    /// Names all providers on routes that name none.
+    /// Adds all providers to routes that list none.
     mutating func fillInProviders() {
         let all = providers.map(\.name.value)
         for index in routes.indices {
@@ -11,74 +11,75 @@ extension GatewayConfiguration {
         }
     }
 
-    /// No address may be listened on twice.
+    /// Records an error for every address that two listeners have.
     func checkListeners(_ diagnostics: inout Diagnostics) {
-        var taken: [SocketAddress: String] = [:]
+        var owners: [SocketAddress: String] = [:]
         let admin = self.admin.map { [($0.address, "the admin listener")] } ?? []
         for (address, owner) in admin + server.listeners.map({ ($0.address, "another listener") }) {
             if case .ip(_, port: 0) = address.value { continue }
-            if let first = taken.updateValue(owner, forKey: address.value) {
+            if let first = owners.updateValue(owner, forKey: address.value) {
                 diagnostics.error(
                     .configDuplicateName, at: address.location,
-                    "\(first) has the address \(address.value.configurationText) already")
+                    "address \(address.value.configurationText) is already used by \(first)")
             }
         }
     }
 
-    /// A PROXY protocol header is believed from trusted proxies only: without any, nobody gets in.
+    /// Records an error for PROXY protocol listeners without trusted proxies: no client could connect.
     ///
-    /// Who may open a Unix socket is a matter of its permissions, and what a descriptor is shows only at start.
+    /// Unix sockets are protected by file permissions, and the type of an inherited descriptor is unknown until
+    /// startup.
     func checkProxyProtocol(_ reader: inout ConfigurationReader) {
         guard reader.node("server")?["trusted_proxies"]?.elements?.isEmpty ?? true else { return }
-        for listener in server.listeners where listener.takesProxyProtocol {
+        for listener in server.listeners where listener.acceptsProxyProtocol {
             guard case .ip = listener.address.value else { continue }
             reader.error(
                 .configMissingKey, at: listener.address.location,
-                "proxy_protocol: nobody could connect to \(listener.address.value.configurationText): "
-                    + "the header is believed only from server.trusted_proxies, which is empty")
+                "proxy_protocol: no client could connect to \(listener.address.value.configurationText): "
+                    + "the header is accepted only from server.trusted_proxies, which is empty")
         }
     }
 
-    /// Providers that count attempts by the client's address.
+    /// Provider kinds that throttle by client address.
     private static let countingKinds: Set<String> = ["password", "wechat"]
 
-    /// Warns of Unix sockets all of whose clients are one to throttles, because nobody says who they are.
-    func warnOfNamelessClients(_ diagnostics: inout Diagnostics) {
+    /// Warns of Unix sockets whose clients share one throttle, because their addresses are unknown.
+    func warnOfSharedThrottles(_ diagnostics: inout Diagnostics) {
         guard let provider = providers.first(where: { Self.countingKinds.contains($0.kind.value) }) else { return }
-        for listener in server.listeners where !listener.isTrusted && !listener.takesProxyProtocol {
+        for listener in server.listeners where !listener.isTrusted && !listener.acceptsProxyProtocol {
             guard case .unix = listener.address.value else { continue }
             diagnostics.warning(
                 .configInsecure, at: listener.address.location,
-                "all clients of this socket are one to the throttles of provider \(quoted(provider.name.value)): "
-                    + "where a proxy connects to it, say trusted: true or proxy_protocol: true")
+                "all clients of this socket share the throttles of provider \(quoted(provider.name.value)): "
+                    + "if a proxy connects to it, set trusted: true or proxy_protocol: true")
         }
     }
 
-    /// Warns of routes all of whose requests the sign-in endpoints or an earlier route take.
+    /// Warns of routes all of whose requests match the sign-in endpoints or an earlier route.
     func warnOfUnreachableRoutes(_ diagnostics: inout Diagnostics) {
-        for route in routes where sessions.takesAll(of: route) {
+        for route in routes where sessions.covers(route) {
             diagnostics.warning(
                 .configUnreachableRoute, at: route.name.location,
-                "route \(quoted(route.name.value)) is never reached: what is below sessions.path, "
-                    + "\(quoted(sessions.path)), is answered here")
+                "route \(quoted(route.name.value)) is never reached: the sign-in endpoints below sessions.path, "
+                    + "\(quoted(sessions.path)), match first")
         }
-        // Every route is compared with every earlier one; past this many, the warning is not worth the time.
+        // The comparison is quadratic; for larger files the warning is not worth the time.
         guard routes.count <= 1_000 else { return }
         for (index, route) in routes.enumerated() {
-            guard !sessions.takesAll(of: route),
-                let earlier = routes[..<index].first(where: { $0.takesAll(of: route) })
+            guard !sessions.covers(route),
+                let earlier = routes[..<index].first(where: { $0.covers(route) })
             else { continue }
             diagnostics.warning(
                 .configUnreachableRoute, at: route.name.location,
                 "route \(quoted(route.name.value)) is never reached: route \(quoted(earlier.name.value)) "
-                    + "takes all of its requests first")
+                    + "matches all of its requests first")
         }
     }
 }
 
 extension SessionsConfiguration {
-    /// Whether the sign-in endpoints stand before every request that a route matches.
-    fileprivate func takesAll(of route: RouteConfiguration) -> Bool {
+    /// Whether the sign-in endpoints match every request that a route matches.
+    fileprivate func covers(_ route: RouteConfiguration) -> Bool {
         guard case .glob(let glob) = route.path, glob.value == path || glob.value.hasPrefix("\(path)/") else {
             return false
         }
@@ -87,9 +88,9 @@ extension SessionsConfiguration {
 }
 
 extension RouteConfiguration {
-    /// Whether every request that `other` matches is matched here too, as far as the patterns' texts show.
-    fileprivate func takesAll(of other: RouteConfiguration) -> Bool {
-        guard path.takesAll(of: other.path) else { return false }
+    /// Whether this route matches every request that `other` matches, judging by the text of the patterns alone.
+    fileprivate func covers(_ other: RouteConfiguration) -> Bool {
+        guard path.covers(other.path) else { return false }
         guard methods.isEmpty || (!other.methods.isEmpty && Set(other.methods).isSubset(of: methods)) else {
             return false
         }
@@ -100,7 +101,7 @@ extension RouteConfiguration {
 }
 
 extension RouteConfiguration.PathPattern {
-    fileprivate func takesAll(of other: RouteConfiguration.PathPattern) -> Bool {
+    fileprivate func covers(_ other: RouteConfiguration.PathPattern) -> Bool {
         switch (self, other) {
         case (.any, _): return true
         case (.glob(let mine), .glob(let theirs)):

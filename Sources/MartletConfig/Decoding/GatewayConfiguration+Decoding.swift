@@ -2,38 +2,39 @@ extension GatewayConfiguration {
     /// The keys of the whole file.
     package static var grammar: ConfigurationGrammar {
         .init([
-            .required("version", .integer(1...1), "The grammar's version: 1."),
+            .required("version", .integer(1...1), "The version of the grammar: 1."),
             .optional(
-                "server", .block(of: ServerConfiguration.self), "Listeners, limits and deadlines of the client side."),
+                "server", .block(of: ServerConfiguration.self), "Listeners, limits and timeouts of the client side."),
             .optional(
                 "admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]),
-                "Health, metrics and the dashboard; `off` for none."),
-            .optional("log", .block(of: LogConfiguration.self), "What is logged and how."),
+                "Health, metrics and the dashboard; `off` disables them."),
+            .optional("log", .block(of: LogConfiguration.self), "Log level and format."),
             .optional(
                 "store", .block(of: StoreConfiguration.self),
-                "What instances share: sessions, issuers' keys, nonces, throttles."),
+                "The store that instances share: sessions, issuers' keys, nonces, throttles."),
             .optional(
                 "accounts", .block(of: AccountsConfiguration.self),
-                "Where people's accounts are; without it a subject is `<provider>:<provider subject>`."),
+                "The account store; without it a subject is `<provider>:<provider subject>`."),
             .optional(
-                "sessions", .block(of: SessionsConfiguration.self), "How long sessions live, and where people sign in."),
-            .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and kept."),
+                "sessions", .block(of: SessionsConfiguration.self), "Session lifetimes, and where users sign in."),
+            .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and cached."),
             .optional(
                 "assertion", .block(of: AssertionConfiguration.self),
-                "A signed statement of who is calling, for upstreams; none without it."),
+                "A signed assertion of the caller's identity for upstreams; none if absent."),
             .optional(
-                "well_known", .block(of: WellKnownConfiguration.self), "What hosts of an app serve to its platform."),
-            .optional("providers", .map(.provider), "Ways to prove identity, by name."),
+                "well_known", .block(of: WellKnownConfiguration.self),
+                "Documents under `/.well-known/` for app platforms."),
+            .optional("providers", .map(.provider), "Identity providers, by name."),
             .optional(
                 "plugins", .list(.unsupported, nonEmpty: false), default: "[]", "Only an empty list is supported yet."),
-            .required("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "Where requests go, by name."),
+            .required("upstreams", .map(.block(of: UpstreamConfiguration.Block.self)), "The upstreams, by name."),
             .required(
                 "routes", .list(.block(of: RouteConfiguration.self), nonEmpty: true),
-                "Which requests go where; the first that matches wins."),
+                "The routes; the first that matches wins."),
         ])
     }
 
-    /// Reads every block, then looks across them; `nil` if one is missing or wrong, which is recorded.
+    /// Reads every block, then checks across them; errors are recorded.
     static func read(_ reader: inout ConfigurationReader, knownKinds: [String]) -> GatewayConfiguration? {
         checkVersion(&reader)
         if let plugins = reader.node("plugins"), plugins.elements?.isEmpty != true {
@@ -43,11 +44,11 @@ extension GatewayConfiguration {
                 reader.unsupported("plugins", "loading plugins from libraries")
             }
         }
-        let place = reader.location
-        let server = reader.block("server") ?? ServerConfiguration.standard(at: place)
+        let location = reader.location
+        let server = reader.block("server") ?? ServerConfiguration.standard(at: location)
         let admin = readAdmin(&reader)
         let log = reader.block("log") ?? LogConfiguration()
-        let store = reader.block("store") ?? StoreConfiguration.standard(at: place)
+        let store = reader.block("store") ?? StoreConfiguration.standard(at: location)
         let jwks = reader.block("jwks") ?? JWKSConfiguration()
         let accounts: AccountsConfiguration? = reader.block("accounts")
         let sessions = reader.block("sessions") ?? SessionsConfiguration()
@@ -63,10 +64,10 @@ extension GatewayConfiguration {
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)
-        configuration.warnOfNamelessClients(&reader.diagnostics)
+        configuration.warnOfSharedThrottles(&reader.diagnostics)
         var references = ReferenceCheck(&reader)
         references.run(&reader.diagnostics)
-        // Behind an error, what looks unused or out of reach is mostly its consequence.
+        // After an error, unused or unreachable entries are mostly its consequence.
         if !reader.diagnostics.hasErrors {
             references.warnOfUnused(&reader.diagnostics)
             configuration.warnOfUnreachableRoutes(&reader.diagnostics)
@@ -77,7 +78,7 @@ extension GatewayConfiguration {
     private static func checkVersion(_ reader: inout ConfigurationReader) {
         guard let version = reader.expected("version", as: Located<Int>.self), version.value != 1 else { return }
         reader.error(
-            .configBadVersion, at: version.location, "version \(version.value) is not known: the only one is 1")
+            .configBadVersion, at: version.location, "version \(version.value) is not supported: the only one is 1")
     }
 
     private static func readAdmin(_ reader: inout ConfigurationReader) -> AdminConfiguration? {
@@ -110,7 +111,7 @@ extension GatewayConfiguration {
             name, block in
             UpstreamConfiguration(
                 name: name, endpoints: block.endpoints.elements, timeouts: block.timeouts, host: block.host,
-                balance: block.balance, wire: block.wire)
+                balance: block.balance, transport: block.transport)
         }
     }
 
@@ -121,13 +122,13 @@ extension GatewayConfiguration {
             return []
         }
         if elements.isEmpty { reader.error(.configBadValue, at: node.location, "routes: must not be empty") }
-        var places: [String: SourceLocation] = [:]
+        var locations: [String: SourceLocation] = [:]
         return elements.enumerated().compactMap { index, element in
             let name = element["name"].flatMap { try? Located<String>(decoding: $0) }
-            if let name, let first = places.updateValue(name.location, forKey: name.value) {
+            if let name, let first = locations.updateValue(name.location, forKey: name.value) {
                 reader.error(
                     .configDuplicateName, at: name.location,
-                    "another route is called \(quoted(name.value)), on line \(first.line)")
+                    "duplicate route name \(quoted(name.value)): first used on line \(first.line)")
             }
             let title = name.map { "route \(quoted($0.value))" } ?? "routes[\(index)]"
             return element.decode(RouteConfiguration.self, title: title, into: &reader.diagnostics)
@@ -135,7 +136,7 @@ extension GatewayConfiguration {
     }
 }
 
-/// A value of any type, as it stands.
+/// A value of any type, not decoded.
 struct AnyNode: ConfigurationValue {
     let node: ConfigurationNode
 

@@ -1,7 +1,7 @@
 extension ProviderConfiguration {
-    /// Takes `kind` out of a provider's block; the rest is the plugin's to read.
+    /// Reads `kind` of a provider's block; the remaining keys are decoded by the plugin.
     ///
-    /// - Parameter knownKinds: the kinds of the plugins that are there.
+    /// - Parameter knownKinds: the kinds of the available plugins.
     static func read(
         _ entry: ConfigurationNode.Entry, knownKinds: [String], into diagnostics: inout Diagnostics
     ) -> ProviderConfiguration? {
@@ -28,7 +28,7 @@ extension ProviderConfiguration {
     ) {
         diagnostics.error(
             .configUnknownKind, at: kind.location,
-            "\(title) has kind \(quoted(kind.value)), which no plugin here has\(Suggestion.phrase(for: kind.value, among: known))"
+            "\(title) has kind \(quoted(kind.value)), which no plugin provides\(Suggestion.phrase(for: kind.value, among: known))"
         )
     }
 }

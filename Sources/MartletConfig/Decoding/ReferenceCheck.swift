@@ -1,11 +1,11 @@
 private import MartletCore
 
-/// Checks that the names which routes use exist.
+/// Checks that the providers and upstreams that routes name are defined.
 ///
-/// It looks at the file rather than at decoded values, so that a mistake elsewhere in a route or a provider does not
-/// hide a wrong name, nor make one.
+/// It reads the nodes rather than decoded values, so that an error elsewhere in a route or a provider neither hides an
+/// undefined name nor reports a defined one.
 struct ReferenceCheck {
-    /// The names that are defined, and which of them a route uses.
+    /// The defined names, and which of them routes use.
     private struct Names {
         let noun: String
         let unknown: ErrorCode
@@ -21,7 +21,7 @@ struct ReferenceCheck {
             self.unknown = unknown
             defined = node?.entries?.map(\.key) ?? []
             known = Set(defined.map(\.value))
-            candidates = defined.prefix(Suggestion.mostCandidates).map(\.value)
+            candidates = defined.prefix(Suggestion.maximumCandidates).map(\.value)
         }
 
         mutating func use(_ name: Located<String>, in route: String, _ diagnostics: inout Diagnostics) {
@@ -29,7 +29,8 @@ struct ReferenceCheck {
             if known.contains(name.value) { return }
             unknownCount += 1
             let hint =
-                unknownCount <= Suggestion.mostPhrases ? Suggestion.phrase(for: name.value, among: candidates) : ""
+                unknownCount <= Suggestion.maximumSuggestions
+                ? Suggestion.phrase(for: name.value, among: candidates) : ""
             diagnostics.error(
                 unknown, at: name.location, "\(route) names \(noun) \(quoted(name.value)), which is not defined\(hint)")
         }
@@ -51,7 +52,7 @@ struct ReferenceCheck {
         routes = reader.node("routes")?.elements ?? []
     }
 
-    /// Records every name that does not exist.
+    /// Records every undefined name.
     mutating func run(_ diagnostics: inout Diagnostics) {
         for (index, route) in routes.enumerated() where route.entries != nil {
             let title = "route \((try? route["name"]?.text()).map { quoted($0) } ?? "number \(index + 1)")"
@@ -60,7 +61,7 @@ struct ReferenceCheck {
         }
     }
 
-    /// Warns of what no route names.
+    /// Warns of providers and upstreams that no route uses.
     func warnOfUnused(_ diagnostics: inout Diagnostics) {
         upstreams.warnOfUnused(&diagnostics)
         providers.warnOfUnused(&diagnostics)

@@ -12,7 +12,7 @@ struct RouteAuthentication: ConfigurationDecodable {
         }
     }
 
-    /// Without `providers`, the list is empty here: all of them are filled in when they are known.
+    /// Without `providers` the list is empty here; all providers are added once they are known.
     let value: RouteConfiguration.Authentication
     let credentials: CredentialKinds
     let maximumAge: Duration?
@@ -26,15 +26,16 @@ struct RouteAuthentication: ConfigurationDecodable {
     static var grammar: ConfigurationGrammar? {
         .init([
             .optional(
-                "providers", .list(.text, nonEmpty: true), "Who vouches: names in `providers`; all of them without it."),
+                "providers", .list(.text, nonEmpty: true),
+                "Names in `providers` whose credentials are accepted; all of them if absent."),
             .optional(
                 "mode", .choice(Mode.allCases.map(\.rawValue)), default: "required",
-                "`optional` lets callers without a credential pass; a bad one is still refused."),
+                "`optional` also accepts requests without a credential; an invalid credential is still rejected."),
             .optional(
                 "credentials", .list(.choice(CredentialKind.allCases.map(\.rawValue)), nonEmpty: true),
                 default: "[session, direct]",
-                "What a caller may present: a session's token, or what the provider itself takes."),
-            .optional("max_age", .duration, "The greatest age of the credential's proof."),
+                "Accepted credentials: session tokens, or credentials of the provider itself."),
+            .optional("max_age", .duration, "The maximum age of the credential."),
         ])
     }
 
@@ -48,7 +49,7 @@ struct RouteAuthentication: ConfigurationDecodable {
         credentials = CredentialKinds(kinds.map(\.option))
     }
 
-    /// Reads `auth:` whatever its form; `nil` if it is wrong, which is recorded.
+    /// Reads `auth:` in either form; `nil` if it is invalid, which is recorded.
     static func read(_ reader: inout ConfigurationReader) -> RouteAuthentication? {
         guard let node = reader.node("auth") else { return RouteAuthentication(.required(providers: [])) }
         guard case .scalar(let scalar) = node.content, !node.isNull else { return reader.block("auth") }

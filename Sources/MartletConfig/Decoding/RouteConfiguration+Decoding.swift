@@ -1,24 +1,25 @@
 extension RouteConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .required("name", .text, "What logs and metrics call the route."),
-            .optional("match", .block(of: RouteMatch.self), "Which requests it takes; all of them without it."),
+            .required("name", .text, "The name of the route in logs and metrics."),
+            .optional(
+                "match", .block(of: RouteMatch.self), "The requests that the route matches; all of them if absent."),
             .optional(
                 "auth", .either([.choice(["none"]), .block(of: RouteAuthentication.self)]),
-                "`none`, or who vouches and how; any configured provider without it."),
+                "`none`, or the accepted providers; any configured provider if absent."),
             .optional(
                 "authorize", .list(.authorize, nonEmpty: false), default: "[]",
                 "Conditions on the caller's claims; all must hold."),
-            .optional("headers", .block(of: RouteHeaders.self), "Headers that the upstream gets or does not get."),
+            .optional("headers", .block(of: RouteHeaders.self), "Headers that are set or removed for the upstream."),
             .optional("rewrite", .block(of: RouteRewrite.self), "Changes to the path."),
-            .optional("limits", .block(of: RouteLimits.self), "Bounds that differ from `server.limits`."),
+            .optional("limits", .block(of: RouteLimits.self), "Limits that override `server.limits`."),
             .optional(
                 "upgrade", .either([.list(.text, nonEmpty: false), .block(of: RouteUpgrade.self)]),
-                "What requests may upgrade to, and when that ends; a list is `protocols` alone."),
+                "Allowed upgrades and the limits of tunnels; a list is `protocols` alone."),
             .optional(
                 "forward_credentials", .boolean, default: "false",
-                "Whether the upstream gets the credential that Martlet used."),
-            .required("upstream", .text, "Where the request goes: a name in `upstreams`."),
+                "Whether the credential that Martlet verified is forwarded to the upstream."),
+            .required("upstream", .text, "The upstream of the requests: a name in `upstreams`."),
         ])
     }
 
@@ -40,7 +41,9 @@ extension RouteConfiguration: ConfigurationDecodable {
         forwardsCredentials = reader.optional("forward_credentials", default: false)
         if let node = reader.node("authorize"), case .none = self.authentication, !rules.isEmpty, authentication != nil
         {
-            reader.error(.configBadValue, at: node.location, "authorize: 'auth: none' leaves nobody to judge")
+            reader.error(
+                .configBadValue, at: node.location,
+                "authorize: cannot be used with 'auth: none', which authenticates no caller")
         }
         let name = reader.expectedName("name")
         let upstream = reader.expected("upstream", as: Located<String>.self)
@@ -61,12 +64,12 @@ struct RouteMatch: ConfigurationDecodable {
         .init([
             .optional(
                 "hosts", .list(.text, nonEmpty: true),
-                "`api.example.com`, or `*.example.com` for all below it; any host without it."),
+                "`api.example.com`, or `*.example.com` for its subdomains; any host if absent."),
             .optional(
                 "path", .pattern("^/"),
-                "`*` is one segment or a part of one, `**` any number of segments; any path without it."),
-            .optional("path_regex", .text, "Instead of `path`: a regular expression for the whole path."),
-            .optional("methods", .list(.text, nonEmpty: true), "Any method without it."),
+                "`*` is one segment or a part of one, `**` any number of segments; any path if absent."),
+            .optional("path_regex", .text, "Instead of `path`: a regular expression that matches the whole path."),
+            .optional("methods", .list(.text, nonEmpty: true), "Any method if absent."),
         ])
     }
 
@@ -97,7 +100,7 @@ struct RouteRewrite: ConfigurationDecodable {
     init() {}
 
     static var grammar: ConfigurationGrammar? {
-        .init([.optional("strip_prefix", .text, "Whole segments that the upstream does not see: `/v1`.")])
+        .init([.optional("strip_prefix", .text, "Leading segments that are removed for the upstream: `/v1`.")])
     }
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
@@ -117,7 +120,7 @@ struct RouteLimits: ConfigurationDecodable {
         .init([
             .optional(
                 "body_bytes", .either([.size, .choice(["unlimited"])]),
-                "Instead of `server.limits.body_bytes`; `unlimited` for streams.")
+                "Overrides `server.limits.body_bytes`; `unlimited` for streams.")
         ])
     }
 

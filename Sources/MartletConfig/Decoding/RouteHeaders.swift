@@ -9,10 +9,10 @@ struct RouteHeaders: ConfigurationDecodable {
         .init([
             .optional(
                 "set", .map(.block(of: HeaderConfiguration.Block.self)),
-                "Headers made of what was proved; replaces `X-Auth-Subject`, `X-Auth-Provider`, `X-Auth-Email`."),
+                "Headers set from the caller's identity; replaces `X-Auth-Subject`, `X-Auth-Provider`, `X-Auth-Email`."),
             .optional(
                 "remove", .list(.text, nonEmpty: false), default: "[]",
-                "Headers of the client that the upstream does not get."),
+                "Client headers that are not forwarded to the upstream."),
         ])
     }
 
@@ -38,7 +38,7 @@ struct RouteHeaders: ConfigurationDecodable {
         set = headers
     }
 
-    /// A header name that is allowed and not there yet, in whatever spelling.
+    /// The header name, if it is allowed and not yet set in any spelling; errors are recorded.
     private static func checked(
         _ name: Located<String>, _ names: inout [String: String], _ reader: inout ConfigurationReader
     ) -> HeaderName? {
@@ -47,7 +47,7 @@ struct RouteHeaders: ConfigurationDecodable {
             if let first = names[header.folded] {
                 reader.error(
                     .configDuplicateName, at: name.location,
-                    "header \(quoted(name.value)) is set already, as \(quoted(first)): case and '_' for '-' make no difference"
+                    "header \(quoted(name.value)) is already set as \(quoted(first)): names are compared ignoring case, with '_' equal to '-'"
                 )
             }
             names[header.folded] = name.value
@@ -74,13 +74,13 @@ extension HeaderConfiguration {
             ConfigurationGrammar([
                 .optional(
                     "attribute", .choice(PrincipalAttribute.allCases.map(\.rawValue)),
-                    "What the gateway knows of the caller."),
-                .optional("claim", .text, "What the provider says of the caller."),
+                    "An attribute of the caller."),
+                .optional("claim", .text, "A claim of the caller."),
                 .optional(
                     "encode", .choice(Encoding.allCases.map(\.rawValue)), default: "percent",
-                    "How other characters than printable ASCII are written."),
-                .optional("join", .text, "What stands between the elements of a list."),
-                .optional("default", .text, "The value where there is none; without it the header is left out."),
+                    "How characters other than printable ASCII are encoded."),
+                .optional("join", .text, "The separator between the elements of a list."),
+                .optional("default", .text, "The value if the caller has none; without it the header is omitted."),
             ])
             .withOneOf(["attribute", "claim"])
         }
@@ -111,14 +111,14 @@ extension HeaderConfiguration {
     }
 }
 
-/// A piece of a header's value.
+/// Part of a header value.
 private struct PrintableText: ConfigurationValue {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         text = try node.text()
         guard text.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            throw node.error(.configBadHeader, "must be printable ASCII, since it goes into a header as it is")
+            throw node.error(.configBadHeader, "must be printable ASCII, because it is written to a header unchanged")
         }
     }
 }

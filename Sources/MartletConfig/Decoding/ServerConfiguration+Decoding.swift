@@ -3,28 +3,28 @@ extension ServerConfiguration: ConfigurationDecodable {
         .init([
             .optional(
                 "listen", .list(.block(of: ListenerConfiguration.self), nonEmpty: true),
-                "Where clients connect; `127.0.0.1:8080` without it."),
+                "The listeners; `127.0.0.1:8080` if absent."),
             .optional(
                 "workers", .either([.choice(["auto"]), .integer(1...1024)]), default: "auto",
-                "Event loops; `auto` is one per core."),
+                "Number of event loops; `auto` is one per core."),
             .optional(
                 "trusted_proxies", .list(.text, nonEmpty: false), default: "[]",
-                "Address blocks whose `X-Forwarded-*` and `Forwarded` are believed."),
+                "Address blocks whose `X-Forwarded-*` and `Forwarded` are trusted."),
             .optional(
                 "strip_headers", .list(.text, nonEmpty: false),
-                "Headers that only peers in `trusted_proxies` may send; replaces the list below."),
-            .optional("limits", .block(of: Limits.self), "Bounds on what clients send."),
+                "Headers that only peers in `trusted_proxies` may send; replaces the default list."),
+            .optional("limits", .block(of: Limits.self), "Limits on client connections and requests."),
             .optional(
                 "paths", .block(of: PathOptions.self),
-                "What happens to paths that could be read in two ways."),
-            .optional("timeouts", .block(of: ServerTimeouts.self), "Deadlines of the client side."),
-            .optional("http2", .block(of: HTTP2Configuration.self), "Bounds of connections of HTTP/2."),
+                "Handling of ambiguous paths."),
+            .optional("timeouts", .block(of: ServerTimeouts.self), "Timeouts of the client side."),
+            .optional("http2", .block(of: HTTP2Configuration.self), "Limits of HTTP/2 connections."),
             .optional(
                 "health", .block(of: HealthPath.self),
-                "Where every listener tells whether the gateway is ready, for balancers on other hosts."),
+                "The readiness endpoint of every listener, for load balancers on other hosts."),
             .optional(
                 "watch", .boolean, default: "true",
-                "Certificates, keys, authorities and secret files are read again when they change."),
+                "Whether certificates, keys, authorities and secret files are reloaded when they change."),
         ])
     }
 
@@ -48,7 +48,8 @@ extension ServerConfiguration: ConfigurationDecodable {
             for name in names where name.value.letters == "authorization" {
                 reader.error(
                     .configBadHeader, at: name.location,
-                    "\(quoted(name.value.text)) is a credential: routes say what becomes of it (forward_credentials)")
+                    "\(quoted(name.value.text)) is a credential: routes decide whether it is forwarded (forward_credentials)"
+                )
             }
             strippedHeaders = names.map(\.value.text)
         }
@@ -61,7 +62,7 @@ extension ServerConfiguration: ConfigurationDecodable {
         for index in listeners.indices where listeners[index].health == nil { listeners[index].health = health }
     }
 
-    /// What holds without a `server:` block.
+    /// The configuration without a `server:` block.
     static func standard(at location: SourceLocation) -> ServerConfiguration {
         ServerConfiguration(
             listeners: [.standard(at: location)], workers: nil, trustedProxies: [], limits: Limits(),
@@ -90,14 +91,14 @@ extension Limits: ConfigurationDecodable {
             .optional("header_fields", .integer(1...10_000), default: "100", "Number of header fields."),
             .optional(
                 "body_bytes", .either([.size, .choice(["unlimited"])]), default: "10MiB",
-                "A request's body; a route may have its own."),
+                "Request body; a route may override it."),
             .optional(
                 "body_min_rate", .size, default: "256B",
-                "Bytes per second that a body must arrive with, averaged over 30 s; `0B` is off."),
-            .optional("connections", .integer(1...1_000_000), default: "10000", "Connections at a time."),
+                "Minimum rate of a request body in bytes per second, averaged over 30 s; `0B` disables it."),
+            .optional("connections", .integer(1...1_000_000), default: "10000", "Concurrent connections."),
             .optional(
                 "connections_per_address", .integer(0...1_000_000), default: "0",
-                "The same for one client address; 0 is unlimited."),
+                "Concurrent connections of one client address; 0 is unlimited."),
         ])
     }
 
@@ -137,13 +138,13 @@ extension PathOptions: ConfigurationDecodable {
         .init([
             .optional(
                 "encoded_slash", .choice(["reject", "keep"]), default: "reject",
-                "`%2F` in a path: 400, or kept as text."),
+                "`%2F` in a path: 400, or kept encoded."),
             .optional(
                 "encoded_percent", .choice(["reject", "keep"]), default: "reject",
-                "`%25` in a path: 400, or kept as text."),
+                "`%25` in a path: 400, or kept encoded."),
             .optional(
                 "repeated_slash", .choice(["reject", "merge"]), default: "reject",
-                "`//` in a path: 400, or one slash before anything is matched."),
+                "`//` in a path: 400, or merged into one slash before matching."),
         ])
     }
 
@@ -159,15 +160,17 @@ extension ServerTimeouts: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
             .optional(
-                "request_head", .duration, default: "10s", "For a whole request head, and for one that is not finished."
+                "request_head", .duration, default: "10s", "For receiving a whole request head."
             ),
             .optional("tls_handshake", .duration, default: "10s", "For a TLS handshake."),
-            .optional("idle", .duration, default: "75s", "How long a connection without a request stays open."),
-            .optional("body_idle", .duration, default: "30s", "The longest pause inside a request's body."),
-            .optional("drain", .duration, default: "30s", "How long requests may go on after SIGTERM; `0s` cuts them."),
+            .optional("idle", .duration, default: "75s", "How long an idle connection stays open."),
+            .optional("body_idle", .duration, default: "30s", "The longest pause in a request body."),
+            .optional(
+                "drain", .duration, default: "30s",
+                "How long requests may continue after SIGTERM; `0s` ends them immediately."),
             .optional(
                 "shutdown_delay", .duration, default: "0s",
-                "How long the gateway goes on accepting after SIGTERM, while `/readyz` says 503 already; then it drains."
+                "How long the gateway still accepts after SIGTERM, with `/readyz` at 503, before it drains."
             ),
         ])
     }
@@ -187,7 +190,7 @@ extension HealthPath: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
             .optional(
-                "path", .pattern("^/[!-~]{0,255}$"), default: "/healthz", "The path; it comes before every route.")
+                "path", .pattern("^/[!-~]{0,255}$"), default: "/healthz", "The path; it is matched before every route.")
         ])
     }
 

@@ -5,10 +5,10 @@ extension AdminConfiguration: ConfigurationDecodable {
         .init([
             .optional(
                 "address", .text, default: "127.0.0.1:9901",
-                "Where `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard are."),
+                "The address of `/livez`, `/readyz`, `/healthz`, `/metrics` and the dashboard."),
             .optional(
                 "hosts", .list(.text, nonEmpty: false), default: "[]",
-                "Names in `Host` that are answered, beside `localhost` and the listener's own address; `*.example.com` is all below."
+                "Accepted names in `Host`, besides `localhost` and the listener's address; `*.example.com` is its subdomains."
             ),
         ])
     }
@@ -19,11 +19,11 @@ extension AdminConfiguration: ConfigurationDecodable {
         if !address.value.isLocal {
             reader.diagnostics.warning(
                 .configInsecure, at: address.location,
-                "the admin listener can be reached from other machines: it asks for no credential")
+                "the admin listener is reachable from other machines and requires no authentication")
         }
     }
 
-    /// What holds without an `admin:` block.
+    /// The configuration without an `admin:` block.
     static func standard(at location: SourceLocation) -> AdminConfiguration {
         AdminConfiguration(address: Located(.ip(host: "127.0.0.1", port: 9901), at: location), isImplied: true)
     }
@@ -45,10 +45,11 @@ extension LogLevel: ConfigurationValue {
 extension LogConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("level", .choice(LogLevel.allCases.map(\.name)), default: "info", "The least that is logged."),
+            .optional(
+                "level", .choice(LogLevel.allCases.map(\.name)), default: "info", "The minimum level that is logged."),
             .optional(
                 "format", .choice(Format.allCases.map(\.rawValue)), default: "auto",
-                "`auto` is text on a terminal and JSON lines elsewhere."),
+                "`auto` is text on a terminal and JSON lines otherwise."),
         ])
     }
 
@@ -66,10 +67,10 @@ extension StoreConfiguration: ConfigurationDecodable {
         ConfigurationGrammar()
             .withSecret("url", required: false, "`memory:` (the default), `redis://`, `rediss://` or `redis+unix://`.")
             .adding([
-                .optional("key_prefix", .text, default: "martlet:", "What every key in the store begins with."),
+                .optional("key_prefix", .text, default: "martlet:", "The prefix of every key in the store."),
                 .optional(
                     "on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached",
-                    "While the store is down: go on with what is cached, or `deny`."),
+                    "While the store is unavailable: `cached` keeps using cached data, `deny` rejects."),
             ])
     }
 
@@ -83,12 +84,12 @@ extension StoreConfiguration: ConfigurationDecodable {
         onError = reader.optional("on_error", default: .cached)
     }
 
-    /// What holds without a `store:` block.
+    /// The configuration without a `store:` block.
     static func standard(at location: SourceLocation) -> StoreConfiguration {
         StoreConfiguration(url: Located("memory:", at: location))
     }
 
-    /// Reads the URL and checks its scheme; messages never show it, since it may hold a password.
+    /// Reads the URL and checks its scheme. Messages never show the URL, because it may contain a password.
     private static func readURL(_ reader: inout ConfigurationReader) -> Located<String> {
         guard let secret = reader.optionalSecret("url") else { return standard(at: reader.location).url }
         let text = secret.value.withBytes { String(decoding: $0, as: UTF8.self) }
@@ -114,12 +115,12 @@ extension JWKSConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
             .optional("ttl", .duration, default: "1h", "Age at which an issuer's keys are fetched again."),
-            .optional("max_stale", .duration, default: "24h", "How long keys stay in use when fetching fails."),
+            .optional("max_stale", .duration, default: "24h", "How long keys stay in use while fetching fails."),
             .optional(
                 "unknown_kid_cooldown", .duration, default: "60s",
-                "At most one fetch per so long for key ids that are not known."),
-            .optional("negative_ttl", .duration, default: "5m", "How long a key id that does not exist is remembered."),
-            .optional("fetch_timeout", .duration, default: "3s", "The deadline of one fetch."),
+                "The minimum interval between fetches for unknown key ids."),
+            .optional("negative_ttl", .duration, default: "5m", "How long an unknown key id is cached."),
+            .optional("fetch_timeout", .duration, default: "3s", "The timeout of one fetch."),
         ])
     }
 

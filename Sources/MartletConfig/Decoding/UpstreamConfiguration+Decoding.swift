@@ -5,24 +5,24 @@ extension UpstreamConfiguration {
         let timeouts: UpstreamTimeouts
         let host: HostPolicy
         let balance: Balance
-        let wire: UpstreamWire
+        let transport: UpstreamTransport
 
         static var grammar: ConfigurationGrammar? {
             let keys: [ConfigurationGrammar.Key] = [
                 .required(
                     "endpoints", .list(.text, nonEmpty: true),
-                    "`http://host[:port]`, `https://…`, `h2c://…`, `unix:/path` or `builtin:echo`, which answers with what it received."
+                    "`http://host[:port]`, `https://…`, `h2c://…`, `unix:/path` or `builtin:echo`, which echoes the request."
                 ),
-                .optional("timeouts", .block(of: UpstreamTimeouts.self), "Deadlines of the upstream side."),
+                .optional("timeouts", .block(of: UpstreamTimeouts.self), "Timeouts of the upstream side."),
                 .optional(
                     "host", .text, default: "keep",
-                    "The `Host` the upstream gets: `keep` (the client's), `endpoint`, or a name."),
+                    "The `Host` sent to the upstream: `keep` (the client's), `endpoint`, or a name."),
                 .optional(
                     "balance", .pattern("^(least_requests|round_robin|hash:.+)$"), default: "least_requests",
-                    "How an endpoint is chosen; `hash:<header>` sends equal values to the same one."),
+                    "Load balancing; `hash:<header>` sends equal values to the same endpoint."),
             ]
             return .init(
-                keys + UpstreamWire.keys
+                keys + UpstreamTransport.keys
                     + [
                         .optional("health_check", .unsupported, "Not supported yet."),
                         .optional("outlier", .unsupported, "Not supported yet."),
@@ -36,7 +36,7 @@ extension UpstreamConfiguration {
             host = reader.optional("host", default: .keep)
             balance = reader.optional("balance", default: .leastRequests)
             let endpoints = reader.expected("endpoints", as: NonEmpty<Located<EndpointAddress>>.self)
-            wire = UpstreamWire(from: &reader, endpoints: endpoints?.elements ?? [])
+            transport = UpstreamTransport(from: &reader, endpoints: endpoints?.elements ?? [])
             guard let endpoints else { throw .alreadyReported }
             self.endpoints = endpoints
         }
@@ -84,9 +84,10 @@ extension UpstreamConfiguration.Balance: ConfigurationValue {
 extension UpstreamTimeouts: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("connect", .duration, default: "2s", "For a connection to an endpoint."),
-            .optional("response_head", .duration, default: "30s", "From the request's end to the answer's head."),
-            .optional("idle", .duration, default: "60s", "The longest pause, either way, in bodies and tunnels."),
+            .optional("connect", .duration, default: "2s", "For connecting to an endpoint."),
+            .optional("response_head", .duration, default: "30s", "From the end of the request to the response head."),
+            .optional(
+                "idle", .duration, default: "60s", "The longest pause in bodies and tunnels, in either direction."),
         ])
     }
 

@@ -1,13 +1,13 @@
-/// A place to listen on or connect to.
+/// An address to listen on or connect to.
 package enum SocketAddress: Sendable, Hashable {
     /// An IPv4 literal, an IPv6 literal without brackets, and a port (0 lets the system choose).
     case ip(host: String, port: UInt16)
     case unix(path: String)
-    /// A listening socket that the process was started with (`fd:3`).
+    /// A listening socket inherited as a descriptor (`fd:3`).
     case descriptor(Int32)
 }
 
-/// A CIDR block of `trusted_proxies`, IPv4 held as IPv4-mapped IPv6.
+/// A CIDR block of `trusted_proxies`, IPv4 stored as IPv4-mapped IPv6.
 package struct AddressRange: Sendable, Hashable {
     /// 16 bytes in network order.
     package var network: [UInt8]

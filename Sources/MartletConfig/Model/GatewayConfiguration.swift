@@ -1,6 +1,6 @@
 package import MartletCore
 
-/// The whole of `config.yaml`, decoded and cross-checked: plain values with every default filled in.
+/// A whole `config.yaml`, decoded and cross-checked: plain values with all defaults filled in.
 package struct GatewayConfiguration: Sendable {
     package var server: ServerConfiguration
     package var admin: AdminConfiguration?
@@ -15,14 +15,14 @@ package struct GatewayConfiguration: Sendable {
     package var providers: [ProviderConfiguration]
     package var upstreams: [UpstreamConfiguration]
     package var routes: [RouteConfiguration]
-    /// What it was read from.
+    /// The text and the files it was read from.
     package var source = ConfigurationSource()
 }
 
 /// The text of a configuration, and the files that it names.
 package struct ConfigurationSource: Sendable {
     package var text: [UInt8] = []
-    /// What positions name, and paths are relative to.
+    /// The path of the configuration file, shown in positions; relative paths are resolved against it.
     package var file = ""
     /// Certificates, keys, authorities and secrets: the value of every key that ends in `_file`.
     package var files: [FilePath] = []
@@ -30,10 +30,10 @@ package struct ConfigurationSource: Sendable {
     package init() {}
 }
 
-/// `server:` — listeners, event loops, limits and deadlines of the client side.
+/// `server:` — listeners, event loops, limits and timeouts of the client side.
 package struct ServerConfiguration: Sendable {
     package var listeners: [ListenerConfiguration]
-    /// Event loops; `nil` is one per core.
+    /// Number of event loops; `nil` is one per core.
     package var workers: Int?
     package var trustedProxies: [AddressRange]
     /// The headers that only trusted proxies may send (`strip_headers`).
@@ -42,15 +42,15 @@ package struct ServerConfiguration: Sendable {
     package var paths: PathOptions
     package var timeouts: ServerTimeouts
     package var http2 = HTTP2Configuration()
-    /// Where every public listener tells whether the gateway is ready; `nil` is nowhere.
+    /// The readiness endpoint of every public listener; `nil` is none.
     package var health: HealthPath?
-    /// Files that the configuration names are read again when they change.
+    /// Whether files that the configuration names are reloaded when they change.
     package var watch = true
 
-    /// What upstreams take for the words of a proxy: the target, the method or the client before it.
+    /// Headers that upstreams may trust as set by a proxy: the original target, method or client.
     ///
-    /// The last three, which ask an upstream for another method, are taken from a request only where a route for its host and
-    /// path names methods.
+    /// The last three, which override the method, are removed from a request only if a route for its host and path
+    /// restricts methods.
     package static let defaultStrippedHeaders = [
         "X-Original-URL", "X-Original-URI", "X-Rewrite-URL", "X-Original-Method", "X-Forwarded-Uri",
         "X-Forwarded-Method", "X-Real-IP", "True-Client-IP", "Client-Cert", "Remote-User",
@@ -72,7 +72,7 @@ package struct Limits: Sendable, Equatable {
     package var headerFields = 100
     /// `nil` is unlimited.
     package var bodyBytes: Int? = 10 * 1024 * 1024
-    /// Bytes per second, averaged over 30 s; 0 is off.
+    /// Bytes per second, averaged over 30 s; 0 disables it.
     package var bodyMinimumRate = 256
     package var connections = 10_000
     /// 0 is unlimited.
@@ -97,7 +97,7 @@ package struct ServerTimeouts: Sendable, Equatable {
     package var idle = Duration.seconds(75)
     package var bodyIdle = Duration.seconds(30)
     package var drain = Duration.seconds(30)
-    /// Between SIGTERM and the drain: not ready, and serving as before.
+    /// Between SIGTERM and the drain: reports not ready, but still accepts and serves.
     package var shutdownDelay = Duration.zero
 
     package init() {}
@@ -106,15 +106,15 @@ package struct ServerTimeouts: Sendable, Equatable {
 /// `admin:`.
 package struct AdminConfiguration: Sendable {
     package var address: Located<SocketAddress>
-    /// Names that requests may have in `Host`, lower case; those of loopback and the listener's own address always may.
+    /// Accepted names in `Host`, lower case, besides those of loopback and the listener's own address.
     package var hosts: [String] = []
-    /// Nobody asked for it: there is no `admin:` block.
+    /// Whether it is the default because there is no `admin:` block.
     package var isImplied = false
 }
 
 /// `log:`.
 package struct LogConfiguration: Sendable, Equatable {
-    /// How a line looks.
+    /// The format of log lines.
     package enum Format: String, Sendable, CaseIterable { case auto, text, json }
 
     package var level = LogLevel.info
@@ -125,16 +125,16 @@ package struct LogConfiguration: Sendable, Equatable {
 
 /// `store:`.
 package struct StoreConfiguration: Sendable {
-    /// What happens while the store is down.
+    /// The behavior while the store is unavailable.
     package enum OnError: String, Sendable, CaseIterable { case cached, deny }
 
-    /// `memory:`, `redis://…`, `rediss://…` or `redis+unix://…`, as text; the Redis room reads it.
+    /// `memory:`, `redis://…`, `rediss://…` or `redis+unix://…`, as text; MartletRedis parses it.
     package var url: Located<String>
     package var keyPrefix = "martlet:"
     package var onError = OnError.cached
 }
 
-/// `jwks:` — how issuers' keys are fetched and kept.
+/// `jwks:` — how issuers' keys are fetched and cached.
 package struct JWKSConfiguration: Sendable, Equatable {
     package var ttl = Duration.seconds(3600)
     package var maximumStale = Duration.seconds(24 * 3600)
@@ -149,13 +149,13 @@ package struct JWKSConfiguration: Sendable, Equatable {
 package struct ProviderConfiguration: Sendable {
     package var name: Located<String>
     package var kind: Located<String>
-    /// The whole block with positions; `kind` has been taken out.
+    /// The block with positions, without `kind`.
     package var block: ConfigurationNode
 }
 
 /// One entry of `upstreams:`.
 package struct UpstreamConfiguration: Sendable {
-    /// How an endpoint is chosen.
+    /// The load-balancing policy.
     package enum Balance: Sendable, Equatable {
         case leastRequests
         case roundRobin
@@ -163,7 +163,7 @@ package struct UpstreamConfiguration: Sendable {
         case hash(header: String)
     }
 
-    /// What the upstream gets as `Host`.
+    /// The `Host` sent to the upstream.
     package enum HostPolicy: Sendable, Equatable {
         case keep
         case endpoint
@@ -175,23 +175,23 @@ package struct UpstreamConfiguration: Sendable {
     package var timeouts: UpstreamTimeouts
     package var host: HostPolicy
     package var balance: Balance
-    package var wire = UpstreamWire()
+    package var transport = UpstreamTransport()
 }
 
-/// Where one endpoint of an upstream is.
+/// The address of one endpoint of an upstream.
 package enum EndpointAddress: Sendable, Hashable {
     /// `http://host:port`; the host may be a name or an address literal without brackets.
     case http(host: String, port: UInt16)
-    /// `https://host:port`: the same under TLS.
+    /// `https://host:port`: the same with TLS.
     case https(host: String, port: UInt16)
-    /// `h2c://host:port`: HTTP/2 in clear text, without asking first (RFC 9113 §3.3).
+    /// `h2c://host:port`: HTTP/2 in clear text with prior knowledge (RFC 9113 §3.3).
     case h2c(host: String, port: UInt16)
     /// `unix:/path`.
     case unix(path: String)
-    /// `builtin:echo`: answers with what it received, as JSON.
+    /// `builtin:echo`: echoes the request as JSON.
     case echo
 
-    /// Whose address is looked up, and the port there; `nil` where there is no name.
+    /// The host to resolve, and the port; `nil` if there is no host.
     package var hostAndPort: (host: String, port: UInt16)? {
         switch self {
         case .http(let host, let port), .https(let host, let port), .h2c(let host, let port): (host, port)
@@ -211,7 +211,7 @@ package struct UpstreamTimeouts: Sendable, Equatable {
 
 /// One entry of `routes:`.
 package struct RouteConfiguration: Sendable {
-    /// Who must vouch for a caller.
+    /// How callers are authenticated.
     package enum Authentication: Sendable {
         case none
         case required(providers: [String])
@@ -240,14 +240,14 @@ package struct RouteConfiguration: Sendable {
     /// Empty is any method.
     package var methods: [String]
     package var authentication: Authentication
-    /// What a caller may present.
+    /// The accepted kinds of credentials.
     package var credentials: CredentialKinds
     package var authorize: [ConditionConfiguration]
-    /// Where each of them stands in the file's list, which may have `max_age` between them; from 0.
+    /// The index of each condition in the file's list, which may also contain `max_age`; from 0.
     package var authorizeIndices: [Int] = []
-    /// `authorize` bound on the credential's age, where a route sets `max_age`.
+    /// The maximum age of the credential, from `auth` or `authorize`; `nil` is unlimited.
     package var maximumAge: Duration?
-    /// Where that stands in the file's list; `nil` where `auth` sets it.
+    /// The index of `max_age` in `authorize`; `nil` if `auth` sets it.
     package var maximumAgeIndex: Int?
     /// `nil`: the default identity headers.
     package var setHeaders: [HeaderConfiguration]?
@@ -272,7 +272,7 @@ package struct CredentialKinds: OptionSet, Sendable, Hashable {
 
 /// One condition of `authorize:`.
 package indirect enum ConditionConfiguration: Sendable {
-    /// What a claim is held against.
+    /// The test of a claim.
     package enum Test: Sendable {
         case equals(ClaimLiteral)
         case isIn([ClaimLiteral])
@@ -302,7 +302,7 @@ package struct HeaderConfiguration: Sendable {
         case claim(String)
     }
 
-    /// How a value is written so that it fits into a header.
+    /// How a value is encoded for a header.
     package enum Encoding: String, Sendable, CaseIterable { case percent, base64url, rfc8187, ascii }
 
     /// As written in the file.
@@ -313,7 +313,7 @@ package struct HeaderConfiguration: Sendable {
     package var fallback: String?
 }
 
-/// What `attribute:` may name.
+/// The values of `attribute:`.
 package enum PrincipalAttribute: String, Sendable, CaseIterable {
     case subject, provider, issuer, route
     case providerSubject = "provider_subject"

@@ -1,12 +1,12 @@
 package import MartletCore
 
-/// `accounts:` — where accounts are kept.
+/// `accounts:` — the account store.
 package struct AccountsConfiguration: Sendable {
     /// `sqlite:PATH` (the path resolved against the configuration file) or `postgresql://…`, as text.
     package var url: Located<String>
 }
 
-/// `sessions:` — the life of sessions, and where the sign-in endpoints are.
+/// `sessions:` — session lifetimes, and the location of the sign-in endpoints.
 package struct SessionsConfiguration: Sendable, Equatable {
     package var accessTTL = Duration.seconds(15 * 60)
     package var refreshTTL = Duration.seconds(60 * 86_400)
@@ -14,17 +14,17 @@ package struct SessionsConfiguration: Sendable, Equatable {
     package var refreshReuseGrace = Duration.seconds(30)
     package var maximumPerSubject = 10
     package var cacheTTL = Duration.seconds(5)
-    /// Normalised, without a final slash.
+    /// Normalized, without a final slash.
     package var path = "/auth"
     /// Lower case, as a route's; empty is any host.
     package var hosts: [String] = []
-    /// Origins of web pages that may call the endpoints; empty answers no preflight.
+    /// Origins of web pages that may call the endpoints; if empty, preflights are not handled.
     package var corsOrigins: [String] = []
 
     package init() {}
 }
 
-/// `assertion:` — the signed statement that upstreams get.
+/// `assertion:` — the signed assertion for upstreams.
 package struct AssertionConfiguration: Sendable {
     package var header: Located<String>
     package var issuer: String
@@ -33,13 +33,13 @@ package struct AssertionConfiguration: Sendable {
     package var audience: String?
     /// A P-256 private key, PEM.
     package var key: Located<Secret>
-    /// Keys that signed before, or will, PEM of either half: published, not used.
+    /// Previous or next keys, private or public, PEM: published but not used for signing.
     package var otherKeys: [Located<Secret>]
 }
 
-/// `well_known:` — what hosts of an app serve to its platform.
+/// `well_known:` — documents under `/.well-known/` for app platforms.
 package struct WellKnownConfiguration: Sendable, Equatable {
-    /// `<prefix>.<bundle id>` of the apps that may use this host's passwords; empty serves no document.
+    /// `<prefix>.<bundle id>` of the apps that share this host's passwords; empty serves no document.
     package var webCredentialApps: [String] = []
     /// Where passwords are changed; `nil` serves no redirect.
     package var changePasswordURL: String?

@@ -1,4 +1,4 @@
-/// A type that a block of `config.yaml` stands for: every provider's `Configuration` is one.
+/// A type decoded from a block of `config.yaml`, such as every provider's `Configuration`.
 ///
 /// ```swift
 /// struct Greeting: ConfigurationDecodable {
@@ -11,14 +11,14 @@
 ///     }
 /// }
 /// ```
-/// Whoever decodes the block reports the keys that were not asked for; the type need not.
+/// Unknown keys are reported by the code that decodes the block, not by the type.
 public protocol ConfigurationDecodable: Sendable {
     /// Reads the block's keys.
-    /// - Throws: `ConfigurationError` when the block cannot be used. It ends this block only.
+    /// - Throws: `ConfigurationError` if the block cannot be used; other blocks are still decoded.
     init(from reader: inout ConfigurationReader) throws(ConfigurationError)
 
-    /// The block's keys as data, for the JSON Schema and for naming unknown keys even when `init` throws early.
-    /// Without it (the default) the schema leaves the block open.
+    /// The block's keys as data, for the JSON Schema and for reporting unknown keys even if `init` throws early.
+    /// Without it (the default) the schema allows any keys.
     static var grammar: ConfigurationGrammar? { get }
 }
 
@@ -26,11 +26,11 @@ extension ConfigurationDecodable {
     public static var grammar: ConfigurationGrammar? { nil }
 }
 
-/// A type that a single value or a list in `config.yaml` stands for.
+/// A type decoded from a single value or a list in `config.yaml`.
 ///
-/// Enums of texts get it for free: `enum Mode: String, CaseIterable, ConfigurationValue { case off, on }`.
+/// String enums have a default implementation: `enum Mode: String, CaseIterable, ConfigurationValue { case off, on }`.
 public protocol ConfigurationValue: Sendable {
     /// Reads the value.
-    /// - Throws: `ConfigurationError` with the position and reason of everything that is wrong in it.
+    /// - Throws: `ConfigurationError` with the position and code of every error in it.
     init(decoding node: ConfigurationNode) throws(ConfigurationError)
 }

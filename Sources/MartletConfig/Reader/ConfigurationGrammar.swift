@@ -1,10 +1,10 @@
-/// What a block may hold, as data: the JSON Schema is made from it, and unknown keys are judged by it.
+/// The keys of a block as data: the source of the JSON Schema and of unknown-key errors.
 public struct ConfigurationGrammar: Sendable {
-    /// What kind of value a key has.
+    /// The type of a key's value.
     public indirect enum Shape: Sendable {
         /// Any single value.
         case text
-        /// A text that matches a regular expression of JSON Schema's kind.
+        /// A string that matches a regular expression in JSON Schema's syntax.
         case pattern(String)
         case boolean
         case integer(ClosedRange<Int>)
@@ -18,24 +18,24 @@ public struct ConfigurationGrammar: Sendable {
         case path
         case choice([String])
         case list(Shape, nonEmpty: Bool)
-        /// Names of the operator's choice.
+        /// A block whose keys are names chosen by the operator.
         case map(Shape)
         case block(ConfigurationGrammar)
         /// An entry of `providers`, whose keys depend on its `kind`.
         case provider
         case either([Shape])
-        /// A text, a number or a boolean.
+        /// A string, a number or a boolean.
         case literal
         case number
         /// An entry of `authorize`.
         case authorize
         /// An entry of `any` inside `authorize`.
         case condition
-        /// Exactly this text.
+        /// Exactly this string.
         case constant(String)
-        /// Nothing: the key belongs to the grammar, but not yet to this version.
+        /// No value: the key is reserved but not supported by this version.
         case unsupported
-        /// Any value whatever, judged elsewhere.
+        /// Any value; it is validated elsewhere.
         case anything
     }
 
@@ -43,17 +43,17 @@ public struct ConfigurationGrammar: Sendable {
     public struct Key: Sendable {
         public let name: String
         public let shape: Shape
-        /// What holds when the key is absent, as it would be written; `nil` when there is no such value.
+        /// The default, as it would be written in the file; `nil` if there is none.
         public let fallback: String?
         public let isRequired: Bool
-        /// One sentence for the guide and for editors.
+        /// One sentence of documentation, for the schema and editors.
         public let summary: String
     }
 
     public private(set) var keys: [Key]
-    /// Groups of keys of which exactly one must be there, such as `x` and `x_file`.
+    /// Groups of keys of which exactly one is required, such as `x` and `x_file`.
     public private(set) var oneOf: [[String]] = []
-    /// Pairs of keys that may not both be there.
+    /// Pairs of mutually exclusive keys.
     public private(set) var exclusive: [[String]] = []
 
     public init(_ keys: [Key] = []) { self.keys = keys }
@@ -65,20 +65,21 @@ public struct ConfigurationGrammar: Sendable {
     public func withSecret(_ name: String, required: Bool, _ summary: String) -> ConfigurationGrammar {
         var grammar = self
         grammar.keys.append(.optional(name, .text, summary))
-        grammar.keys.append(.optional("\(name)_file", .path, "A file with `\(name)`; its last line break is dropped."))
+        grammar.keys.append(
+            .optional("\(name)_file", .path, "A file that contains `\(name)`; a trailing newline is removed."))
         if required { return grammar.withOneOf([name, "\(name)_file"]) }
         grammar.exclusive.append([name, "\(name)_file"])
         return grammar
     }
 
-    /// This grammar with more keys, behind its own.
+    /// This grammar with more keys after its own.
     public func adding(_ more: [Key]) -> ConfigurationGrammar {
         var grammar = self
         grammar.keys += more
         return grammar
     }
 
-    /// This grammar with keys of which exactly one must be there.
+    /// This grammar with a group of keys of which exactly one is required.
     public func withOneOf(_ names: [String]) -> ConfigurationGrammar {
         var grammar = self
         grammar.oneOf.append(names)
@@ -87,12 +88,12 @@ public struct ConfigurationGrammar: Sendable {
 }
 
 extension ConfigurationGrammar.Key {
-    /// A key that must be there.
+    /// A required key.
     public static func required(_ name: String, _ shape: ConfigurationGrammar.Shape, _ summary: String) -> Self {
         Self(name: name, shape: shape, fallback: nil, isRequired: true, summary: summary)
     }
 
-    /// A key that may be left out.
+    /// An optional key.
     public static func optional(
         _ name: String, _ shape: ConfigurationGrammar.Shape, default fallback: String? = nil, _ summary: String
     ) -> Self {
@@ -101,7 +102,7 @@ extension ConfigurationGrammar.Key {
 }
 
 extension ConfigurationGrammar.Shape {
-    /// The block that a type stands for.
+    /// The block that a type is decoded from.
     public static func block<Block: ConfigurationDecodable>(of type: Block.Type) -> Self {
         Block.grammar.map { .block($0) } ?? .anything
     }

@@ -1,11 +1,11 @@
 extension ConfigurationNode {
-    /// Decodes a block strictly: its own errors, those of blocks inside it, and the keys that do not belong are recorded.
+    /// Decodes a block strictly and records its own errors, those of nested blocks, and unknown keys.
     ///
     /// - Parameters:
-    ///   - type: what the block stands for.
-    ///   - title: what the block is, for messages: `provider 'apple'`.
-    ///   - diagnostics: where everything found is recorded.
-    /// - Returns: the value, or `nil` if anything recorded for this block is an error.
+    ///   - type: the type to decode.
+    ///   - title: the name of the block in messages: `provider 'apple'`.
+    ///   - diagnostics: receives all errors and warnings.
+    /// - Returns: the value, or `nil` if the block has errors.
     public func decode<Block: ConfigurationDecodable>(
         _ type: Block.Type, title: String, into diagnostics: inout Diagnostics
     ) -> Block? {
@@ -20,8 +20,8 @@ extension ConfigurationNode {
             reader.finish()
         } catch {
             reader.diagnostics.add(error)
-            // After a throw the keys that were not asked for yet are only known from a grammar.
-            if reader.vocabulary != nil { reader.finish() }
+            // After an early throw only a grammar knows all keys of the block.
+            if reader.grammarKeys != nil { reader.finish() }
         }
         diagnostics.add(reader.diagnostics)
         return reader.diagnostics.hasErrors ? nil : block

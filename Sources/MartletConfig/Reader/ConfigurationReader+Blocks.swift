@@ -1,12 +1,13 @@
 extension ConfigurationReader {
-    /// The block under a key, `nil` if it is absent or wrong; what is wrong in it is recorded.
+    /// The block under a key; `nil` if it is absent or invalid. Errors are recorded.
     public mutating func block<Block: ConfigurationDecodable>(_ key: String, as type: Block.Type = Block.self) -> Block?
     {
         node(key)?.decode(Block.self, title: title(of: key), into: &diagnostics)
     }
 
-    /// The block under a key that must be there.
-    /// - Throws: `config.missing_key`; what is wrong in the block is recorded before ``ConfigurationError/alreadyReported`` is thrown.
+    /// The block under a required key.
+    /// - Throws: `config.missing_key`, or ``ConfigurationError/alreadyReported`` after errors in the block were
+    ///   recorded.
     public mutating func requiredBlock<Block: ConfigurationDecodable>(
         _ key: String, as type: Block.Type = Block.self
     ) throws(ConfigurationError) -> Block {
@@ -17,9 +18,9 @@ extension ConfigurationReader {
         return block
     }
 
-    /// The blocks of a map from names of the operator's choice, in the file's order; empty if the key is absent.
+    /// The blocks of a map whose keys are names chosen by the operator, in file order; empty if the key is absent.
     ///
-    /// - Parameter noun: what one of them is, for messages: `app` gives `app 'ios' of provider 'wechat'`.
+    /// - Parameter noun: the kind of entry in messages: `app` gives `app 'ios' of provider 'wechat'`.
     public mutating func namedBlocks<Block: ConfigurationDecodable>(
         _ key: String, noun: String, as type: Block.Type = Block.self
     ) -> [(name: Located<String>, block: Block)] {
@@ -49,7 +50,7 @@ extension ConfigurationReader {
         }
     }
 
-    /// How a part of this block is called: `server.timeouts`, `timeouts of upstream 'api'`.
+    /// The title of a nested block: `server.timeouts`, `timeouts of upstream 'api'`.
     func title(of key: String) -> String {
         if title == Self.documentTitle { return key }
         return title.contains(" ") ? "\(key) of \(title)" : "\(title).\(key)"

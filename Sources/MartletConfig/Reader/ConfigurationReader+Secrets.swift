@@ -1,9 +1,9 @@
 public import MartletCore
 
 extension ConfigurationReader {
-    /// The secret of a key `x` that must be there, as `x` or by the name of a file as `x_file`.
+    /// A required secret, given inline as `x` or as the path of a file in `x_file`.
     ///
-    /// The file's last line break is not part of the secret.
+    /// A trailing newline of the file is removed.
     /// - Throws: `config.missing_key`, `config.conflicting_keys` if both are given, `config.file_unreadable`,
     ///   or `config.bad_value` for an empty secret.
     public mutating func secret(_ key: String) throws(ConfigurationError) -> Located<Secret> {
@@ -14,7 +14,7 @@ extension ConfigurationReader {
         return secret
     }
 
-    /// The secret of a key, `nil` if neither `x` nor `x_file` is there; what is wrong is recorded.
+    /// An optional secret; `nil` if neither `x` nor `x_file` is given. Errors are recorded.
     public mutating func optionalSecret(_ key: String) -> Located<Secret>? {
         do { return try readSecret(key) } catch {
             diagnostics.add(error)
@@ -22,8 +22,8 @@ extension ConfigurationReader {
         }
     }
 
-    /// The path under a key, resolved against the configuration file; for what is opened later.
-    /// - Throws: `config.missing_key`, or what is wrong with the value.
+    /// The path under a required key, resolved against the configuration file, of a file that is opened later.
+    /// - Throws: `config.missing_key`, or the error of the value.
     public mutating func path(_ key: String) throws(ConfigurationError) -> Located<FilePath> { try required(key) }
 
     private mutating func readSecret(_ key: String) throws(ConfigurationError) -> Located<Secret>? {
@@ -34,21 +34,21 @@ extension ConfigurationReader {
                 .configConflictingKeys, at: file.key.location, "'\(fileKey)' and '\(key)' are both given in \(title)")
         }
         if let node = inline?.value {
-            return try labelled(key) { () throws(ConfigurationError) in
-                let text = try node.scalar(expecting: "a text").text
+            return try labeled(key) { () throws(ConfigurationError) in
+                let text = try node.scalar(expecting: "a string").text
                 guard !text.isEmpty else { throw node.error(.configBadValue, "must not be empty") }
                 return Located(Secret(text), at: node.location)
             }
         }
         guard let node = file?.value else { return nil }
-        let secret = try labelled(fileKey) { () throws(ConfigurationError) in
+        let secret = try labeled(fileKey) { () throws(ConfigurationError) in
             Located(try Self.fileSecret(node), at: node.location)
         }
         warnOfExposure(node)
         return secret
     }
 
-    /// The secrets in a list of files; a file that is wrong is recorded and left out.
+    /// The secrets in a list of files; an unusable file is recorded and omitted.
     mutating func secretFiles(_ key: String) -> [Located<Secret>] {
         guard let node = node(key) else { return [] }
         guard let elements = node.elements else {
@@ -59,7 +59,7 @@ extension ConfigurationReader {
             let secret = recorded(key) { () throws(ConfigurationError) in
                 Located(try Self.fileSecret(element), at: element.location)
             }
-            // What may be published need not be hidden.
+            // Public keys need no protection.
             let isPrivate = secret?.value.withBytes { Self.holdsPrivateKey($0) } ?? false
             if isPrivate { warnOfExposure(element) }
             return secret
@@ -75,19 +75,19 @@ extension ConfigurationReader {
         return bytes.indices.contains { bytes[$0...].starts(with: mark) }
     }
 
-    /// What the file that a node names holds, without its last line break.
+    /// The content of the file that a node names, without a trailing newline.
     private static func fileSecret(_ node: ConfigurationNode) throws(ConfigurationError) -> Secret {
         let path = try FilePath(decoding: node)
         let bytes: [UInt8]
-        do throws(FileFailure) { bytes = try readWholeFile(path.text, limit: 64 * 1024) } catch {
+        do throws(FileReadError) { bytes = try readWholeFile(path.text, limit: 64 * 1024) } catch {
             throw node.error(.configFileUnreadable, "cannot read \(quoted(path.text)): \(error.reason)")
         }
-        let secret = withoutLastLineBreak(bytes)
+        let secret = withoutTrailingNewline(bytes)
         guard !secret.isEmpty else { throw node.error(.configBadValue, "\(quoted(path.text)) is empty") }
         return Secret(secret)
     }
 
-    private static func withoutLastLineBreak(_ bytes: [UInt8]) -> [UInt8] {
+    private static func withoutTrailingNewline(_ bytes: [UInt8]) -> [UInt8] {
         guard bytes.last == 0x0A else { return bytes }
         let line = bytes.dropLast()
         return Array(line.last == 0x0D ? line.dropLast() : line)

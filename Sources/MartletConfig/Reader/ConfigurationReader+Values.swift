@@ -1,30 +1,30 @@
 extension ConfigurationReader {
-    /// The value of a key that must be there.
-    /// - Throws: `config.missing_key`, or what is wrong with the value.
+    /// The value of a required key.
+    /// - Throws: `config.missing_key`, or the error of the value.
     public mutating func required<Value: ConfigurationValue>(
         _ key: String, as type: Value.Type = Value.self
     ) throws(ConfigurationError) -> Value {
         let node = try requiredNode(key)
-        return try labelled(key) { () throws(ConfigurationError) in try Value(decoding: node) }
+        return try labeled(key) { () throws(ConfigurationError) in try Value(decoding: node) }
     }
 
-    /// The value of a key that must be there and lie within bounds.
-    /// - Throws: `config.missing_key`, or what is wrong with the value.
+    /// The value of a required key, within bounds.
+    /// - Throws: `config.missing_key`, or the error of the value.
     public mutating func required<Value: ConfigurationQuantity>(
         _ key: String, as type: Value.Type = Value.self, in range: ClosedRange<Value>
     ) throws(ConfigurationError) -> Value {
         let node = try requiredNode(key)
-        return try labelled(key) { () throws(ConfigurationError) in try Value(decoding: node, in: range) }
+        return try labeled(key) { () throws(ConfigurationError) in try Value(decoding: node, in: range) }
     }
 
-    /// The value of a key, `nil` if it is absent; a wrong value is recorded and counts as absent.
+    /// The value of an optional key; `nil` if it is absent or invalid. Errors are recorded.
     public mutating func optional<Value: ConfigurationValue>(_ key: String, as type: Value.Type = Value.self) -> Value?
     {
         guard let node = node(key) else { return nil }
         return recorded(key) { () throws(ConfigurationError) in try Value(decoding: node) }
     }
 
-    /// The value of a key within bounds, `nil` if it is absent; a wrong value is recorded and counts as absent.
+    /// The value of an optional key, within bounds; `nil` if it is absent or invalid. Errors are recorded.
     public mutating func optional<Value: ConfigurationQuantity>(
         _ key: String, as type: Value.Type = Value.self, in range: ClosedRange<Value>
     ) -> Value? {
@@ -32,23 +32,23 @@ extension ConfigurationReader {
         return recorded(key) { () throws(ConfigurationError) in try Value(decoding: node, in: range) }
     }
 
-    /// The value of a key, or its default; a wrong value is recorded.
+    /// The value of an optional key, or the default if it is absent or invalid. Errors are recorded.
     public mutating func optional<Value: ConfigurationValue>(_ key: String, default value: Value) -> Value {
         optional(key, as: Value.self) ?? value
     }
 
-    /// The value of a key within bounds, or its default; a wrong value is recorded.
+    /// The value of an optional key, within bounds, or the default if it is absent or invalid. Errors are recorded.
     public mutating func optional<Value: ConfigurationQuantity>(
         _ key: String, default value: Value, in range: ClosedRange<Value>
     ) -> Value {
         optional(key, as: Value.self, in: range) ?? value
     }
 
-    /// The node of a key that must be there.
+    /// The node of a required key.
     mutating func requiredNode(_ key: String) throws(ConfigurationError) -> ConfigurationNode {
         if let node = node(key) { return node }
-        // A misspelt key is the mistake to show, not the key that is missing because of it.
-        for entry in entries.prefix(Suggestion.mostCandidates) where !isKnown(entry.key.value) {
+        // Report a misspelled key instead of the missing key that it causes.
+        for entry in entries.prefix(Suggestion.maximumCandidates) where !isKnown(entry.key.value) {
             guard Suggestion.nearest(to: entry.key.value, among: [key]) != nil else { continue }
             reportedKeys.insert(entry.key.value)
             throw ConfigurationError(
@@ -58,8 +58,8 @@ extension ConfigurationReader {
         throw ConfigurationError(.configMissingKey, at: location, "missing key '\(key)' in \(title)")
     }
 
-    /// Runs a decoding step of a key; what it finds is told with the key's name in front.
-    func labelled<Value>(
+    /// Runs a decoding step of a key and prefixes its errors with the key's name.
+    func labeled<Value>(
         _ key: String, _ decode: () throws(ConfigurationError) -> Value
     ) throws(ConfigurationError) -> Value {
         do { return try decode() } catch {
@@ -68,9 +68,9 @@ extension ConfigurationReader {
         }
     }
 
-    /// Runs a decoding step of a key; what it finds is recorded.
+    /// Runs a decoding step of a key and records its errors.
     mutating func recorded<Value>(_ key: String, _ decode: () throws(ConfigurationError) -> Value) -> Value? {
-        do { return try labelled(key, decode) } catch {
+        do { return try labeled(key, decode) } catch {
             diagnostics.add(error)
             return nil
         }

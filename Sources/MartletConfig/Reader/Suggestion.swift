@@ -1,21 +1,21 @@
-/// Finds the name that was probably meant.
+/// Finds the name that was probably intended.
 package enum Suggestion {
-    /// ` (did you mean 'audiences'?)`, or nothing when no candidate is near enough.
+    /// ` (did you mean 'audiences'?)`, or an empty string if no candidate is close enough.
     package static func phrase(for name: String, among candidates: [String]) -> String {
         nearest(to: name, among: candidates).map { " (did you mean '\($0)'?)" } ?? ""
     }
 
-    /// Names looked at for one suggestion; more would only cost time.
-    static let mostCandidates = 256
-    /// Mistakes of one kind that get a suggestion; a file with more of them has another problem.
-    static let mostPhrases = 100
+    /// Names compared for one suggestion, to bound the time.
+    static let maximumCandidates = 256
+    /// Errors of one kind that get a suggestion, to bound the time.
+    static let maximumSuggestions = 100
 
-    /// The candidate with the fewest typing mistakes between it and `name`; a third of the letters may differ.
+    /// The candidate with the smallest edit distance from `name`, at most a third of the letters.
     package static func nearest(to name: String, among candidates: [String]) -> String? {
         let wanted = folded(name)
         guard !wanted.isEmpty, wanted.count <= 64 else { return nil }
         var best: (name: String, distance: Int)?
-        for candidate in candidates.prefix(mostCandidates) where candidate != name {
+        for candidate in candidates.prefix(maximumCandidates) where candidate != name {
             let letters = folded(candidate)
             let allowed = max(1, min(3, max(wanted.count, letters.count) / 3))
             guard abs(wanted.count - letters.count) <= allowed else { continue }
@@ -25,12 +25,12 @@ package enum Suggestion {
         return best?.name
     }
 
-    /// `headerBytes`, `Header-Bytes` and `header_bytes` are one spelling.
+    /// `headerBytes`, `Header-Bytes` and `header_bytes` compare equal.
     private static func folded(_ name: String) -> [UInt8] {
         name.utf8.filter { $0 != 0x5F && $0 != 0x2D }.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
     }
 
-    /// Insertions, deletions, replacements and swaps of neighbours between two short words.
+    /// The edit distance of two short words: insertions, deletions, substitutions and transpositions.
     private static func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
         if left.isEmpty || right.isEmpty { return max(left.count, right.count) }
         var beforeLast = [Int](repeating: 0, count: right.count + 1)
@@ -50,7 +50,7 @@ package enum Suggestion {
     }
 }
 
-/// A piece of the file as a message may show it: in quotes, short, without control characters.
+/// Text of the file for a message: in quotes, truncated, without control characters.
 func quoted(_ text: String) -> String {
     var shown = ""
     for scalar in text.unicodeScalars.prefix(60) {

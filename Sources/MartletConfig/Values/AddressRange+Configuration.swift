@@ -18,18 +18,18 @@ extension AddressRange: ConfigurationValue {
         let mapped = isIPv4 ? [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF] + bytes : bytes
         self.init(network: mapped, prefixLength: isIPv4 ? length + 96 : length)
         guard hasNoHostBits else {
-            throw node.error(.configBadAddress, "\(quoted(text)) has bits set behind its prefix of \(length)")
+            throw node.error(.configBadAddress, "\(quoted(text)) has host bits set beyond its prefix length \(length)")
         }
     }
 
     private var hasNoHostBits: Bool {
         network.enumerated().allSatisfy { index, byte in
-            let kept = min(max(prefixLength - index * 8, 0), 8)
-            return byte & UInt8(truncatingIfNeeded: 0xFF >> kept) == 0
+            let bits = min(max(prefixLength - index * 8, 0), 8)
+            return byte & UInt8(truncatingIfNeeded: 0xFF >> bits) == 0
         }
     }
 
-    /// Whether it holds every address of a family.
+    /// Whether it contains every address of a family.
     var isEverything: Bool {
         prefixLength == 0 || (prefixLength == 96 && network.dropFirst(10).prefix(2) == [0xFF, 0xFF])
     }

@@ -6,21 +6,21 @@ public struct ByteSize: Hashable, Sendable {
 
     public init(bytes: Int) { self.bytes = bytes }
 
-    /// So many times 1024 bytes.
+    /// `amount` times 1024 bytes.
     public static func kibibytes(_ amount: Int) -> ByteSize { ByteSize(bytes: amount &* 1024) }
-    /// So many times 1024 KiB.
+    /// `amount` times 1024 KiB.
     public static func mebibytes(_ amount: Int) -> ByteSize { ByteSize(bytes: amount &* 1_048_576) }
 }
 
 extension ByteSize: ConfigurationQuantity {
-    /// The largest that is believed.
+    /// The largest accepted size, 1 PiB.
     static let largestConfigured = ByteSize(bytes: 1 << 50)
 
     private static let units: [(name: String, bytes: Int)] = [
         ("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1),
     ]
 
-    /// A whole number and one unit.
+    /// A whole number followed by one unit.
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.scalar(expecting: "a size").text
         guard let (amount, name) = splitQuantity(text), let unit = Self.units.first(where: { $0.name == name }) else {
@@ -28,7 +28,8 @@ extension ByteSize: ConfigurationQuantity {
         }
         let (bytes, overflow) = amount.multipliedReportingOverflow(by: unit.bytes)
         guard !overflow, bytes <= Self.largestConfigured.bytes else {
-            throw node.error(.configBadSize, "\(quoted(text)) is larger than anything that can be meant")
+            throw node.error(
+                .configBadSize, "\(quoted(text)) is larger than \(Self.largestConfigured.configurationText)")
         }
         self.bytes = bytes
     }

@@ -1,10 +1,10 @@
 public import MartletCore
 
-/// A value that has a size, so that a key can bound it.
+/// A comparable value that a key can bound.
 public protocol ConfigurationQuantity: ConfigurationValue, Comparable {
-    /// The reason given for a value out of bounds.
+    /// The error code for a value out of bounds.
     static var rangeCode: ErrorCode { get }
-    /// The value as `config.yaml` would have it.
+    /// The value as written in `config.yaml`.
     var configurationText: String { get }
 }
 
@@ -24,7 +24,7 @@ extension ConfigurationQuantity {
 
 /// Digits followed by a unit.
 ///
-/// - Returns: `nil` for anything else, and for numbers that no configuration needs (over 18 digits).
+/// - Returns: `nil` for anything else, and for numbers of more than 18 digits.
 func splitQuantity(_ text: String) -> (amount: Int, unit: String)? {
     let digits = text.utf8.prefix { (0x30...0x39).contains($0) }
     guard (1...18).contains(digits.count), let amount = Int(String(decoding: digits, as: UTF8.self)) else { return nil }

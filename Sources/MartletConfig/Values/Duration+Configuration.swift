@@ -1,14 +1,14 @@
 public import MartletCore
 
 extension Duration: ConfigurationQuantity {
-    /// The longest that is believed: about ten years.
+    /// The longest accepted duration: about ten years.
     static let longestConfigured = Duration.seconds(3_650 * 86_400)
 
     private static let units: [(name: String, milliseconds: Int)] = [
         ("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1_000), ("ms", 1),
     ]
 
-    /// `250ms`, `10s`, `15m`, `1h`, `30d`: a whole number and one unit.
+    /// `250ms`, `10s`, `15m`, `1h`, `30d`: a whole number followed by one unit.
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.scalar(expecting: "a duration").text
         guard let (amount, name) = splitQuantity(text), let unit = Self.units.first(where: { $0.name == name }) else {
@@ -32,6 +32,6 @@ extension Duration: ConfigurationQuantity {
 }
 
 extension Duration {
-    /// Every duration that a deadline may have: not zero, since nothing would ever meet it.
+    /// The range of timeouts, which must not be zero.
     static let positive = Duration.milliseconds(1)...longestConfigured
 }

@@ -25,7 +25,8 @@ extension EndpointAddress: ConfigurationValue {
             self = .unix(path: path)
         case "builtin":
             guard rest == "echo" else {
-                throw node.error(.configBadAddress, "there is no \(quoted(text)): the only one is builtin:echo")
+                throw node.error(
+                    .configBadAddress, "unknown endpoint \(quoted(text)): the only built-in one is builtin:echo")
             }
             self = .echo
         default:

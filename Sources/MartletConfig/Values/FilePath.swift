@@ -1,11 +1,11 @@
-/// The path of a file that a key names; a relative one is relative to the configuration file.
+/// The path of a file that a key names. A relative path is resolved against the configuration file.
 public struct FilePath: Hashable, Sendable, CustomStringConvertible {
-    /// What the system is asked to open.
+    /// The path to open.
     public let text: String
 
     public init(_ text: String) { self.text = text }
 
-    /// Resolves a path as it stands in a configuration file.
+    /// Resolves a path of a configuration file.
     public init(_ text: String, relativeTo file: String) {
         guard !text.hasPrefix("/"), let slash = file.utf8.lastIndex(of: 0x2F) else {
             self.text = text
@@ -18,7 +18,7 @@ public struct FilePath: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension FilePath: ConfigurationValue {
-    /// A path, not empty.
+    /// A non-empty path.
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let text = try node.text()
         guard !text.isEmpty else { throw node.error(.configBadValue, "must name a file") }

@@ -5,10 +5,10 @@ struct HeaderName: ConfigurationValue {
     /// Lower case.
     let lowercased: String
 
-    /// Names whose meaning ends at this hop, or that frame the message (RFC 9110 §7.6.1), or that the gateway owns.
-    private static let untouchable = Set(untouchableNames.map { letters(of: $0) })
+    /// Hop-by-hop and framing fields (RFC 9110 §7.6.1), and fields that the gateway writes.
+    private static let managed = Set(managedNames.map { letters(of: $0) })
 
-    private static let untouchableNames = [
+    private static let managedNames = [
         "connection", "content-length", "expect", "host", "http2-settings", "keep-alive", "proxy-authenticate",
         "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
         "forwarded", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-request-id",
@@ -18,7 +18,7 @@ struct HeaderName: ConfigurationValue {
         try self.init(Located(try node.text(), at: node.location))
     }
 
-    /// Checks a name that stands as a value or as a key.
+    /// Checks a name from a value or a key.
     init(_ name: Located<String>) throws(ConfigurationError) {
         text = name.value
         lowercased = text.lowercased()
@@ -27,19 +27,19 @@ struct HeaderName: ConfigurationValue {
         }
         guard !letters.isEmpty else {
             throw ConfigurationError(
-                .configBadHeader, at: name.location, "\(quoted(text)) has no letter or digit to be known by")
+                .configBadHeader, at: name.location, "\(quoted(text)) has no letter or digit")
         }
-        guard !Self.untouchable.contains(letters) else {
+        guard !Self.managed.contains(letters) else {
             throw ConfigurationError(
                 .configBadHeader, at: name.location,
-                "\(quoted(text)) belongs to the gateway and cannot be set or removed")
+                "\(quoted(text)) is managed by the gateway and cannot be set or removed")
         }
     }
 
-    /// The spelling under which upstreams may confuse two names: case and `_` for `-` do not count.
+    /// The name as upstreams may compare it: ignoring case, with `_` equal to `-`.
     var folded: String { lowercased.split(separator: "_", omittingEmptySubsequences: false).joined(separator: "-") }
 
-    /// The letters and digits of the name, in lower case: how requests' fields are compared with it.
+    /// The letters and digits of the name, in lower case, by which request fields are compared with it.
     var letters: String { Self.letters(of: lowercased) }
 
     private static func letters(of name: String) -> String {

@@ -2,7 +2,7 @@ private import CLinux
 
 /// The `host[:port]` of URLs, endpoints and listeners.
 enum HostAndPort {
-    /// Splits and checks; IPv6 stands in brackets and comes back without them, names come back in lower case.
+    /// Splits and validates; IPv6 brackets are removed, and names are lowercased.
     static func parse(_ bytes: [UInt8]) -> (host: String, port: UInt16?)? {
         var host = bytes[...]
         var port: UInt16?
@@ -28,7 +28,7 @@ enum HostAndPort {
         return UInt16(String(decoding: digits, as: UTF8.self))
     }
 
-    /// A DNS name or an IPv4 address; a name whose last label is a number must be a whole IPv4 address (`127.1` is none).
+    /// A DNS name or an IPv4 address. If the last label is numeric, it must be a full IPv4 address (`127.1` is not).
     static func isHostName(_ name: String) -> Bool {
         guard (1...253).contains(name.utf8.count) else { return false }
         let labels = name.split(separator: ".", omittingEmptySubsequences: false)
@@ -53,7 +53,7 @@ enum HostAndPort {
         return bytes.count == 4 ? bytes[0] == 127 : bytes == [UInt8](repeating: 0, count: 15) + [1]
     }
 
-    /// The bytes of an address literal in network order: 4 or 16 of them.
+    /// The 4 or 16 bytes of an address literal, in network order.
     static func addressBytes(_ text: String) -> [UInt8]? {
         guard text.utf8.count <= 45 else { return nil }
         var bytes = [UInt8](repeating: 0, count: 16)

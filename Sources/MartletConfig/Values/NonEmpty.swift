@@ -1,7 +1,7 @@
 /// A list with at least one element.
 public struct NonEmpty<Element: Sendable>: Sendable, RandomAccessCollection {
     public let first: Element
-    /// All elements, the first one included.
+    /// All elements, including the first.
     public let elements: [Element]
 
     public init(_ first: Element, _ rest: Element...) {
@@ -32,18 +32,18 @@ extension NonEmpty: ConfigurationValue where Element: ConfigurationValue {
 }
 
 extension Array: ConfigurationValue where Element: ConfigurationValue {
-    /// A list; every element that is wrong is reported.
+    /// A list; the error of every invalid element is reported.
     public init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         guard let nodes = node.elements else {
             guard case .scalar(let scalar) = node.content, !node.isNull else { throw node.mismatch(mustBe: "a list") }
             throw node.error(.configWrongType, "must be a list: write [\(quoted(scalar.text))]")
         }
         var values: [Element] = []
-        var wrong: [Diagnostic] = []
+        var errors: [Diagnostic] = []
         for node in nodes {
-            do { values.append(try Element(decoding: node)) } catch { wrong += error.diagnostics }
+            do { values.append(try Element(decoding: node)) } catch { errors += error.diagnostics }
         }
-        guard wrong.isEmpty else { throw ConfigurationError(wrong) }
+        guard errors.isEmpty else { throw ConfigurationError(errors) }
         self = values
     }
 }

@@ -4,15 +4,17 @@ struct PathGlob: ConfigurationValue {
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         text = try node.text()
-        if let reason = Self.flaw(in: text) { throw node.error(.configBadPattern, "\(quoted(text)) \(reason)") }
+        if let reason = Self.validationError(in: text) {
+            throw node.error(.configBadPattern, "\(quoted(text)) \(reason)")
+        }
     }
 
-    /// What keeps a text from being a path pattern that some request can match.
-    static func flaw(in text: String) -> String? {
+    /// Why a text is not a path pattern that a request can match; `nil` if it is one.
+    static func validationError(in text: String) -> String? {
         guard text.hasPrefix("/") else { return "must begin with '/'" }
         guard text.utf8.count <= 2048 else { return "is too long" }
         guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"?#\\".utf8.contains($0) }) else {
-            return "has a character that no normalised path has: write it percent-encoded, and leave the query out"
+            return "has a character that no normalized path has: percent-encode it, and leave the query out"
         }
         let segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         for (index, segment) in segments.enumerated() {
@@ -21,7 +23,7 @@ struct PathGlob: ConfigurationValue {
             if segment.isEmpty && !isLast { return "has an empty segment" }
             if name == "." || name == ".." { return "has a '.' or '..' segment, which is never matched" }
             if segment.contains("**") && segment != "**" {
-                return "has '**' beside other characters: it is always a whole segment"
+                return "has '**' next to other characters: it must be a whole segment"
             }
         }
         return hasBadEscape(text) ? "has a '%' without two hexadecimal digits" : nil
@@ -33,16 +35,18 @@ struct PathGlob: ConfigurationValue {
     }
 }
 
-/// The prefix that `rewrite` takes away: `/v1`.
+/// The prefix that `rewrite` removes: `/v1`.
 struct PathPrefix: ConfigurationValue {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         text = try node.text()
-        if let reason = PathGlob.flaw(in: text) { throw node.error(.configBadPattern, "\(quoted(text)) \(reason)") }
+        if let reason = PathGlob.validationError(in: text) {
+            throw node.error(.configBadPattern, "\(quoted(text)) \(reason)")
+        }
         guard !text.hasSuffix("/"), !text.contains("*") else {
             throw node.error(
-                .configBadPattern, "\(quoted(text)) must be plain segments such as /v1, without '*' or a last '/'")
+                .configBadPattern, "\(quoted(text)) must be plain segments such as /v1, without '*' or a trailing '/'")
         }
     }
 }
@@ -58,10 +62,10 @@ struct HostPattern: ConfigurationValue {
         guard let (name, port) = HostAndPort.parse(Array(host.utf8)) else {
             throw node.error(
                 .configBadPattern,
-                "\(quoted(written)) is not a host such as api.example.com, or *.example.com for all below it")
+                "\(quoted(written)) is not a host such as api.example.com, or *.example.com for its subdomains")
         }
         guard port == nil else {
-            throw node.error(.configBadPattern, "\(quoted(written)) has a port, which is never compared: leave it out")
+            throw node.error(.configBadPattern, "\(quoted(written)) has a port, which is not matched: leave it out")
         }
         guard !written.hasPrefix("*.") || HostAndPort.addressBytes(name) == nil else {
             throw node.error(.configBadPattern, "\(quoted(written)) puts a wildcard before an address")
@@ -86,15 +90,16 @@ struct MethodName: ConfigurationValue {
     }
 }
 
-/// What providers, upstreams and routes are called: it stands in logs, metrics and store keys.
+/// The name of a provider, an upstream or a route, which is used in logs, metrics and store keys.
 struct EntityName {
-    /// What keeps a text from being such a name.
-    static func flaw(in text: String) -> String? {
+    /// Why a text is not such a name; `nil` if it is one.
+    static func validationError(in text: String) -> String? {
         let isSafe =
             (1...64).contains(text.utf8.count) && text.utf8.first != 0x2D && text.utf8.first != 0x2E
             && text.utf8.allSatisfy {
                 HostAndPort.isLetterOrDigit($0) || (0x41...0x5A).contains($0) || "_-.".utf8.contains($0)
             }
-        return isSafe ? nil : "is no name: it takes 1 to 64 letters, digits, '_', '-' and '.', the first no '-' or '.'"
+        return isSafe
+            ? nil : "is not a valid name: use 1 to 64 letters, digits, '_', '-' and '.', not beginning with '-' or '.'"
     }
 }

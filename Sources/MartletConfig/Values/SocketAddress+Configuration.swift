@@ -10,7 +10,8 @@ extension SocketAddress: ConfigurationValue {
         self = address
     }
 
-    /// Reads an address as `--listen` gives it, `nil` if it is none; a relative socket path is relative to `file`.
+    /// Parses an address, such as the value of `--listen`; `nil` if invalid. A relative socket path is relative to
+    /// `file`.
     package init?(_ text: String, relativeTo file: String = "") {
         if text.hasPrefix("unix:") {
             guard let path = Self.socketPath(text.dropFirst(5), relativeTo: file) else { return nil }
@@ -41,12 +42,12 @@ extension SocketAddress: ConfigurationValue {
         switch self {
         case .ip(let host, _): HostAndPort.isLoopback(host)
         case .unix: true
-        // Who opened it knows; a warning would be a guess.
+        // Only the process that opened it knows; do not warn.
         case .descriptor: true
         }
     }
 
-    /// As `config.yaml` has it.
+    /// The address as written in `config.yaml`.
     package var configurationText: String {
         switch self {
         case .ip(let host, let port): host.utf8.contains(0x3A) ? "[\(host)]:\(port)" : "\(host):\(port)"

@@ -1,18 +1,18 @@
-/// An absolute `http` or `https` URL, checked, as text: what a provider calls.
+/// A validated absolute `http` or `https` URL, for calls of a provider.
 ///
-/// User information and fragments are refused; the host is lower-cased.
+/// User information and fragments are rejected; the host is lowercased.
 public struct URLText: Hashable, Sendable, CustomStringConvertible {
     public let text: String
     /// `http` or `https`.
     public let scheme: String
     /// A lower-case name, or an address; IPv6 without brackets.
     public let host: String
-    /// The port that is written, or the scheme's own.
+    /// The explicit port, or the default port of the scheme.
     public let port: UInt16
     /// Path and query, beginning with `/`.
     public let target: String
 
-    /// `nil` when the text is no such URL.
+    /// `nil` if the text is not such a URL.
     public init?(_ text: String) {
         guard text.utf8.count <= 2048,
             text.utf8.allSatisfy({ (0x21...0x7E).contains($0) && !"\"<>\\^`{|}#".utf8.contains($0) }),
@@ -28,7 +28,7 @@ public struct URLText: Hashable, Sendable, CustomStringConvertible {
         target = tail.hasPrefix("/") ? tail : "/\(tail)"
     }
 
-    private static let nowhere = URLText(text: "http://[::]/", scheme: "http", host: "::", port: 80, target: "/")
+    private static let placeholder = URLText(text: "http://[::]/", scheme: "http", host: "::", port: 80, target: "/")
 
     private init(text: String, scheme: String, host: String, port: UInt16, target: String) {
         self.text = text
@@ -38,7 +38,7 @@ public struct URLText: Hashable, Sendable, CustomStringConvertible {
         self.target = target
     }
 
-    /// Whether the answer can be believed: `https`, or a loopback address where nobody is between.
+    /// Whether a response can be trusted: `https`, or a loopback address.
     public var isTrustworthy: Bool { scheme == "https" || HostAndPort.isLoopback(host) }
 
     public var description: String { text }
@@ -53,11 +53,11 @@ public struct URLText: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension URLText: ExpressibleByStringLiteral {
-    /// For a default in the source; a literal that is no URL is a mistake in the program.
+    /// For defaults in source code. Traps if the literal is not a URL.
     public init(stringLiteral value: StaticString) {
         let url = URLText("\(value)")
         precondition(url != nil, "\(value) is not an absolute http(s) URL")
-        self = url ?? .nowhere
+        self = url ?? .placeholder
     }
 }
 

@@ -1,24 +1,25 @@
 private import MartletCore
 
 extension ConfigurationNode {
-    /// Reads a YAML text into a tree and replaces its variables.
+    /// Parses a YAML text into a tree and expands its variables.
     ///
     /// - Parameters:
     ///   - text: at most 1 MiB of UTF-8.
-    ///   - file: the name that positions carry, and against which relative paths are resolved.
+    ///   - file: the path shown in positions; relative paths are resolved against it.
     ///   - environment: looks up `${VAR}`.
     ///   - diagnostics: where syntax errors, duplicate keys and unset variables are recorded.
-    /// - Returns: the tree; `nil` when the text has no structure to go on with.
+    /// - Returns: the tree; `nil` after a syntax error or an exceeded limit.
     public static func parse(
         _ text: [UInt8], file: String, environment: @escaping (String) -> String?, into diagnostics: inout Diagnostics
     ) -> ConfigurationNode? {
         parseDocument(text, file: file, environment: environment, into: &diagnostics)?.node
     }
 
-    /// The tree together with the scalars whose variables are unset, about which nothing more should be said.
+    /// The tree, and the positions of scalars with unresolved variables, for which no further errors should be
+    /// reported.
     static func parseDocument(
         _ text: [UInt8], file: String, environment: @escaping (String) -> String?, into diagnostics: inout Diagnostics
-    ) -> (node: ConfigurationNode, brokenScalars: Set<SourceLocation>)? {
+    ) -> (node: ConfigurationNode, unresolvedScalars: Set<SourceLocation>)? {
         guard text.count <= NodeBuilder.Limit.fileBytes else {
             diagnostics.error(
                 .configTooLarge, at: SourceLocation(file: file, line: 1, column: 1),
@@ -30,14 +31,14 @@ extension ConfigurationNode {
             var builder = try NodeBuilder(text, file: file, environment: environment)
             defer { diagnostics.add(builder.diagnostics) }
             let node = try builder.document()
-            return (node, builder.brokenScalars)
+            return (node, builder.unresolvedScalars)
         } catch {
             diagnostics.add(error)
             return nil
         }
     }
 
-    /// The text behind a UTF-8 byte order mark, which some editors put there.
+    /// The text without a UTF-8 byte order mark, which some editors write.
     ///
     /// - Throws: for UTF-16 and UTF-32, with or without a mark: a configuration begins with an ASCII character.
     private static func withoutByteOrderMark(_ text: [UInt8], _ file: String) throws(ConfigurationError) -> [UInt8] {

@@ -1,13 +1,12 @@
-/// A piece of a YAML document with positions on every part; aliases and `${VAR}` are already replaced.
+/// A node of a YAML document with its position; aliases and `${VAR}` are already expanded.
 public struct ConfigurationNode: Sendable {
-    /// A text as it stands in the file.
+    /// A scalar of the file.
     public struct Scalar: Sendable, Equatable {
         public let text: String
-        /// Without quotes: only such a text can be a number, a boolean or nothing.
+        /// Whether it is unquoted: only then can it be a number, a boolean or null.
         public let isPlain: Bool
-        /// A variable stood in it.
-        ///
-        /// Inside `{ }` and `[ ]` YAML wants `${VAR}` in quotes, which then say nothing about its type.
+        /// Whether it contained a variable. Inside `{ }` and `[ ]` YAML requires quotes around `${VAR}`, which then do
+        /// not make it a string.
         public let hadVariable: Bool
 
         public init(_ text: String, isPlain: Bool, hadVariable: Bool = false) {
@@ -28,7 +27,7 @@ public struct ConfigurationNode: Sendable {
         }
     }
 
-    /// What the piece is; mappings keep the file's order and have no key twice.
+    /// The content of a node; mappings have the file's order and unique keys.
     public indirect enum Content: Sendable {
         case scalar(Scalar)
         case sequence([ConfigurationNode])
@@ -43,7 +42,7 @@ public struct ConfigurationNode: Sendable {
         self.location = location
     }
 
-    /// Nothing was written: `key:`, `~` or `null`.
+    /// Whether it is null: `key:`, `~` or `null`.
     public var isNull: Bool {
         guard case .scalar(let scalar) = content, scalar.isPlain else { return false }
         return scalar.text.isEmpty || scalar.text == "~" || scalar.text == "null"
@@ -66,11 +65,11 @@ public struct ConfigurationNode: Sendable {
         entries?.first { $0.key.value == key }?.value
     }
 
-    /// The error that this is of another kind than it must be.
+    /// The error for a node of the wrong type.
     ///
     /// - Parameters:
-    ///   - subject: what the piece is called, with a space behind it; nothing where the key's name is put in front.
-    ///   - what: what it must be.
+    ///   - subject: the title of the node followed by a space; empty if the key's name is prefixed later.
+    ///   - what: the expected type.
     func mismatch(_ subject: String = "", mustBe what: String) -> ConfigurationError {
         let kind =
             switch content {

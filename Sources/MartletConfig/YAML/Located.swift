@@ -15,7 +15,7 @@ public struct SourceLocation: Sendable, Hashable, CustomStringConvertible {
     public var description: String { "\(file):\(line):\(column)" }
 }
 
-/// A value together with the place in the file it came from.
+/// A value with its position in the file.
 public struct Located<Value> {
     public let value: Value
     public let location: SourceLocation
@@ -28,7 +28,7 @@ public struct Located<Value> {
 
 extension Located: Sendable where Value: Sendable {}
 
-/// The same value is the same setting wherever it stands.
+/// Positions do not take part in equality.
 extension Located: Equatable where Value: Equatable {
     public static func == (left: Located, right: Located) -> Bool { left.value == right.value }
 }

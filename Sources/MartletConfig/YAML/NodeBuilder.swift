@@ -1,12 +1,12 @@
 private import MartletCore
 
-/// Turns YAML events into a positioned tree, within bounds.
+/// Builds a tree with positions from YAML events, within limits.
 struct NodeBuilder: ~Copyable {
-    /// The most that a file may have of everything.
+    /// The limits of a file.
     enum Limit {
         static let fileBytes = 1_048_576
         static let depth = 64
-        /// Nodes that aliases may add, counted with everything inside them: no billion laughs.
+        /// Nodes that aliases may add, including nested nodes; prevents "billion laughs" expansion.
         static let aliasedNodes = 10_000
     }
 
@@ -16,7 +16,7 @@ struct NodeBuilder: ~Copyable {
         var height: Int
     }
 
-    /// A finished node with its size, for the budgets of aliases.
+    /// A node with its size, for the limits of aliases.
     private struct Built {
         var node: ConfigurationNode
         var count = 1
@@ -36,11 +36,11 @@ struct NodeBuilder: ~Copyable {
         do { parser = try YAMLParser(bytes) } catch { throw Self.syntaxError(error, file) }
     }
 
-    /// Scalars whose variables could not be replaced: what else is said about them is noise.
-    var brokenScalars: Set<SourceLocation> { variables.brokenScalars }
+    /// Scalars with unresolved variables, for which no further errors should be reported.
+    var unresolvedScalars: Set<SourceLocation> { variables.unresolvedScalars }
 
     /// Reads the one document of the stream.
-    /// - Throws: the first syntax error or exceeded bound; duplicate keys and variables are recorded instead.
+    /// - Throws: the first syntax error or exceeded limit. Duplicate keys and unset variables are recorded instead.
     mutating func document() throws(ConfigurationError) -> ConfigurationNode {
         var root: ConfigurationNode?
         while true {
@@ -48,7 +48,7 @@ struct NodeBuilder: ~Copyable {
             switch event.content {
             case .documentStart:
                 guard root == nil else {
-                    throw syntaxError(event, "there must be one document only: a second one begins here")
+                    throw syntaxError(event, "only one document is allowed: a second one begins here")
                 }
                 let first = try next()
                 root = try build(first, depth: 1).node
@@ -66,7 +66,8 @@ struct NodeBuilder: ~Copyable {
 
     private mutating func build(_ event: YAMLEvent, depth: Int) throws(ConfigurationError) -> Built {
         guard depth <= Limit.depth else {
-            throw ConfigurationError(.configTooLarge, at: place(event), "nested deeper than \(Limit.depth) levels")
+            throw ConfigurationError(
+                .configTooLarge, at: location(of: event), "nested deeper than \(Limit.depth) levels")
         }
         guard !event.hasTag else { throw syntaxError(event, "tags such as '!!str' are not allowed") }
         if let anchor = event.anchor { anchors[anchor] = nil }
@@ -77,8 +78,8 @@ struct NodeBuilder: ~Copyable {
         case .mappingStart: built = try mapping(event, depth: depth)
         case .scalar(let scalar):
             let isVerbatim = scalar.isPlain && event.line == event.endLine
-            let text = try variables.expand(scalar, at: place(event), isVerbatim: isVerbatim, into: &diagnostics)
-            built = Built(node: ConfigurationNode(.scalar(text), at: place(event)))
+            let text = try variables.expand(scalar, at: location(of: event), isVerbatim: isVerbatim, into: &diagnostics)
+            built = Built(node: ConfigurationNode(.scalar(text), at: location(of: event)))
         default: throw syntaxError(event, "a value is missing")
         }
         if let anchor = event.anchor {
@@ -92,7 +93,7 @@ struct NodeBuilder: ~Copyable {
         aliasedNodes += anchored.count
         guard aliasedNodes <= Limit.aliasedNodes, depth + anchored.height - 1 <= Limit.depth else {
             throw ConfigurationError(
-                .configTooLarge, at: place(event), "aliases expand to more than a configuration can need")
+                .configTooLarge, at: location(of: event), "aliases expand to too many nodes")
         }
         return Built(node: anchored.node, count: anchored.count, height: anchored.height)
     }
@@ -108,7 +109,8 @@ struct NodeBuilder: ~Copyable {
             count += element.count
             height = max(height, element.height)
         }
-        return Built(node: ConfigurationNode(.sequence(elements), at: place(start)), count: count, height: height + 1)
+        return Built(
+            node: ConfigurationNode(.sequence(elements), at: location(of: start)), count: count, height: height + 1)
     }
 
     private mutating func mapping(_ start: YAMLEvent, depth: Int) throws(ConfigurationError) -> Built {
@@ -126,18 +128,19 @@ struct NodeBuilder: ~Copyable {
             if let first = seen[key.value] {
                 diagnostics.error(
                     .configDuplicateKey, at: key.location,
-                    "duplicate key \(quoted(key.value)): it is already on line \(first.line)")
+                    "duplicate key \(quoted(key.value)): first used on line \(first.line)")
                 continue
             }
             seen[key.value] = key.location
             entries.append(ConfigurationNode.Entry(key: key, value: value.node))
         }
-        return Built(node: ConfigurationNode(.mapping(entries), at: place(start)), count: count, height: height + 1)
+        return Built(
+            node: ConfigurationNode(.mapping(entries), at: location(of: start)), count: count, height: height + 1)
     }
 
     private func key(_ event: YAMLEvent) throws(ConfigurationError) -> Located<String> {
         guard case .scalar(let scalar) = event.content else {
-            throw syntaxError(event, "a key must be a text, not a list, a block or an alias")
+            throw syntaxError(event, "a key must be a string, not a list, a block or an alias")
         }
         guard !event.hasTag, event.anchor == nil else {
             throw syntaxError(event, "a key cannot have a tag or an anchor")
@@ -147,24 +150,24 @@ struct NodeBuilder: ~Copyable {
             throw syntaxError(
                 event, "merge keys '<<' are not supported: repeat the keys, or use an alias for a whole value")
         }
-        return Located(scalar.text, at: place(event))
+        return Located(scalar.text, at: location(of: event))
     }
 
     private mutating func next() throws(ConfigurationError) -> YAMLEvent {
         do { return try parser.next() } catch { throw Self.syntaxError(error, file) }
     }
 
-    private func place(_ event: YAMLEvent) -> SourceLocation {
+    private func location(of event: YAMLEvent) -> SourceLocation {
         SourceLocation(file: file, line: event.line, column: event.column)
     }
 
     private func syntaxError(_ event: YAMLEvent, _ text: String) -> ConfigurationError {
-        ConfigurationError(.configYAMLSyntax, at: place(event), text)
+        ConfigurationError(.configYAMLSyntax, at: location(of: event), text)
     }
 
-    private static func syntaxError(_ failure: YAMLFailure, _ file: String) -> ConfigurationError {
+    private static func syntaxError(_ error: YAMLError, _ file: String) -> ConfigurationError {
         ConfigurationError(
-            .configYAMLSyntax, at: SourceLocation(file: file, line: failure.line, column: failure.column),
-            failure.reason)
+            .configYAMLSyntax, at: SourceLocation(file: file, line: error.line, column: error.column),
+            error.reason)
     }
 }

@@ -1,23 +1,24 @@
 private import MartletCore
 
-/// Replaces `${VAR}` and `${VAR:-default}` in scalars; `$${` stands for a literal `${`.
+/// Expands `${VAR}` and `${VAR:-default}` in scalars; `$${` is a literal `${`.
 ///
-/// What comes in is text: it is not expanded again and cannot change the document's structure.
+/// A value is inserted as text: it is not expanded again and cannot change the document's structure.
 struct VariableExpansion {
-    /// The most text that variables may add to one file.
+    /// The maximum number of bytes that variables may add to a file.
     static let budget = 1_048_576
 
     let environment: (String) -> String?
-    /// Where scalars stand whose variables could not be replaced.
-    private(set) var brokenScalars: Set<SourceLocation> = []
+    /// The positions of scalars with unresolved variables.
+    private(set) var unresolvedScalars: Set<SourceLocation> = []
     private var added = 0
 
     init(environment: @escaping (String) -> String?) { self.environment = environment }
 
-    /// The scalar with its variables replaced; what cannot be replaced is recorded.
+    /// The scalar with its variables expanded; errors are recorded.
     ///
-    /// - Parameter isVerbatim: the scalar's text stands in the file as it is, on one line, so that places in it are known.
-    /// - Throws: `config.too_large` when variables add more text than a configuration can need.
+    /// - Parameter isVerbatim: whether the file has the scalar's text verbatim on one line, so that columns in it are
+    ///   known.
+    /// - Throws: `config.too_large` if variables add more text than ``budget``.
     mutating func expand(
         _ scalar: ConfigurationNode.Scalar, at location: SourceLocation, isVerbatim: Bool,
         into diagnostics: inout Diagnostics
@@ -28,24 +29,24 @@ struct VariableExpansion {
         var hadVariable = false
         var column = location.column
         while !rest.isEmpty {
-            let piece: ArraySlice<UInt8>
+            let part: ArraySlice<UInt8>
             if rest.starts(with: "$${".utf8) {
-                piece = rest.prefix(3)
+                part = rest.prefix(3)
                 result += "${".utf8
             } else if rest.starts(with: "${".utf8) {
                 hadVariable = true
-                let place = SourceLocation(
+                let position = SourceLocation(
                     file: location.file, line: location.line, column: isVerbatim ? column : location.column)
-                let (value, length) = replacement(for: rest, at: place, into: &diagnostics)
-                piece = rest.prefix(length)
-                if value == nil { brokenScalars.insert(location) }
+                let (value, length) = replacement(for: rest, at: position, into: &diagnostics)
+                part = rest.prefix(length)
+                if value == nil { unresolvedScalars.insert(location) }
                 try add(value ?? [], to: &result, at: location)
             } else {
-                piece = rest.prefix(1)
-                result += piece
+                part = rest.prefix(1)
+                result += part
             }
-            column += piece.count { $0 & 0xC0 != 0x80 }
-            rest = rest.dropFirst(piece.count)
+            column += part.count { $0 & 0xC0 != 0x80 }
+            rest = rest.dropFirst(part.count)
         }
         return .init(String(decoding: result, as: UTF8.self), isPlain: scalar.isPlain, hadVariable: hadVariable)
     }
@@ -56,18 +57,19 @@ struct VariableExpansion {
         added += value.count
         guard added <= Self.budget else {
             throw ConfigurationError(
-                .configTooLarge, at: location, "variables expand to more than a configuration can need")
+                .configTooLarge, at: location, "variables expand to too much text")
         }
         result += value
     }
 
-    /// What a text that begins with `${` stands for, and how long the reference is.
+    /// The value of the variable reference at the start of a text, and the length of the reference in bytes.
     private func replacement(
         for text: ArraySlice<UInt8>, at location: SourceLocation, into diagnostics: inout Diagnostics
     ) -> (value: [UInt8]?, length: Int) {
         let body = text.dropFirst(2)
         guard let end = body.firstIndex(of: 0x7D) else {
-            diagnostics.error(.configBadVariable, at: location, "'${' has no '}' behind it (a literal one is '$${')")
+            diagnostics.error(
+                .configBadVariable, at: location, "'${' has no closing '}' (write '$${' for a literal '${')")
             return (nil, text.count)
         }
         let inside = body[..<end]
@@ -79,7 +81,7 @@ struct VariableExpansion {
             let shown = quoted(String(decoding: text.prefix(length), as: UTF8.self))
             diagnostics.error(
                 .configBadVariable, at: location,
-                "\(shown) is neither ${NAME} nor ${NAME:-default} (a literal '${' is '$${')")
+                "\(shown) is neither ${NAME} nor ${NAME:-default} (write '$${' for a literal '${')")
             return (nil, length)
         }
         let key = String(decoding: name, as: UTF8.self)

@@ -1,6 +1,6 @@
 private import CYAML
 
-/// One step of a YAML stream, with the place where it begins.
+/// An event of a YAML stream, with its position.
 struct YAMLEvent {
     enum Content {
         case documentStart
@@ -10,7 +10,7 @@ struct YAMLEvent {
         case collectionEnd
         case alias(String)
         case streamEnd
-        /// Stream start and document end: nothing to act on.
+        /// Stream start and document end, which need no action.
         case other
     }
 
@@ -25,27 +25,27 @@ struct YAMLEvent {
     var hasTag = false
 }
 
-/// Where and why a text is not YAML.
-struct YAMLFailure: Error {
+/// A YAML syntax error with its position.
+struct YAMLError: Error {
     var line: Int
     var column: Int
     var reason: String
 }
 
-/// libyaml's event parser over a text that it owns.
+/// libyaml's event parser over a copy of the text.
 @safe struct YAMLParser: ~Copyable {
     private let parser: UnsafeMutablePointer<yaml_parser_t>
     private let input: UnsafeMutableBufferPointer<UInt8>
 
     /// Copies the text.
-    init(_ bytes: [UInt8]) throws(YAMLFailure) {
+    init(_ bytes: [UInt8]) throws(YAMLError) {
         unsafe input = .allocate(capacity: max(bytes.count, 1))
         _ = unsafe input.initialize(from: bytes)
         unsafe parser = .allocate(capacity: 1)
         guard unsafe yaml_parser_initialize(parser) == 1 else {
             unsafe parser.deallocate()
             unsafe input.deallocate()
-            throw YAMLFailure(line: 1, column: 1, reason: "out of memory")
+            throw YAMLError(line: 1, column: 1, reason: "out of memory")
         }
         unsafe yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
         unsafe yaml_parser_set_input_string(parser, input.baseAddress, bytes.count)
@@ -57,10 +57,10 @@ struct YAMLFailure: Error {
         unsafe input.deallocate()
     }
 
-    /// The next event; nothing may be asked for behind `streamEnd` or a failure.
-    mutating func next() throws(YAMLFailure) -> YAMLEvent {
+    /// The next event; must not be called after `streamEnd` or an error.
+    mutating func next() throws(YAMLError) -> YAMLEvent {
         var event = unsafe yaml_event_t()
-        guard unsafe yaml_parser_parse(parser, &event) == 1 else { throw failure() }
+        guard unsafe yaml_parser_parse(parser, &event) == 1 else { throw lastError() }
         defer { unsafe yaml_event_delete(&event) }
         let mark = unsafe event.start_mark
         let endLine = unsafe Int(clamping: event.end_mark.line) + 1
@@ -98,28 +98,28 @@ struct YAMLFailure: Error {
         return unsafe String(decodingCString: bytes, as: UTF8.self)
     }
 
-    /// libyaml's words with the place; reader errors have a byte offset instead of a mark.
-    private func failure() -> YAMLFailure {
+    /// libyaml's message with the position; reader errors have a byte offset instead of a mark.
+    private func lastError() -> YAMLError {
         let state = unsafe parser.pointee
-        let problem = unsafe state.problem.map { unsafe String(cString: $0) } ?? "it cannot be parsed"
+        let problem = unsafe state.problem.map { unsafe String(cString: $0) } ?? "cannot be parsed"
         if unsafe state.error == YAML_READER_ERROR {
             let (line, column) = position(ofByte: unsafe state.problem_offset)
-            return YAMLFailure(line: line, column: column, reason: problem)
+            return YAMLError(line: line, column: column, reason: problem)
         }
         let mark = unsafe state.problem_mark
         let context = unsafe state.context.map { unsafe String(cString: $0) + ": " } ?? ""
         let (line, column) = (Int(clamping: mark.line) + 1, Int(clamping: mark.column) + 1)
         let (before, at) = characters(at: mark.index)
         if at == 0x09, problem == "found character that cannot start any token" {
-            return YAMLFailure(line: line, column: column, reason: "a tab cannot indent: use spaces")
+            return YAMLError(line: line, column: column, reason: "tabs cannot be used for indentation: use spaces")
         }
         if at == 0x7B, before == 0x24 {
-            return YAMLFailure(line: line, column: column, reason: "'${' inside { } or [ ] must stand in quotes")
+            return YAMLError(line: line, column: column, reason: "'${' inside { } or [ ] must be quoted")
         }
-        return YAMLFailure(line: line, column: column, reason: context + problem)
+        return YAMLError(line: line, column: column, reason: context + problem)
     }
 
-    /// The first byte of the character with this number, and the byte before it.
+    /// The first byte of the character at an index, and the byte before it.
     private func characters(at index: Int) -> (before: UInt8, at: UInt8) {
         var characters = 0
         var before: UInt8 = 0

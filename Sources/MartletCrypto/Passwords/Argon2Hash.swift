@@ -4,7 +4,7 @@ internal import MartletCore
 /// An Argon2id hash in the PHC string format: `$argon2id$v=19$m=…,t=…,p=…$salt$tag`.
 struct Argon2Hash: Sendable {
     static let prefix = Array("$argon2id$".utf8)
-    /// Version 1.3, the only one; where the field is absent, an older one is meant.
+    /// Version 1.3, the only supported one; without the field it would be an older version.
     private static let version = Array("v=19".utf8)
     private static let saltLength = 16
     private static let tagLength = 32
@@ -13,14 +13,14 @@ struct Argon2Hash: Sendable {
     private let salt: [UInt8]
     private let tag: [UInt8]
 
-    /// Reads one strictly: fields in their order and in their only spelling.
+    /// Parses a hash strictly: fields in order and in canonical form.
     init(_ text: [UInt8]) throws(CryptoError) {
         let fields = text.split(separator: UInt8(ascii: "$"), maxSplits: 6, omittingEmptySubsequences: false)
         guard text.starts(with: Self.prefix), fields.count == 6 else {
             throw .badHash("an Argon2id hash has six fields")
         }
         guard fields[2].elementsEqual(Self.version) else {
-            throw CryptoError(.cryptoUnsupportedHash, "an Argon2id hash must be of version 19")
+            throw CryptoError(.cryptoUnsupportedHash, "an Argon2id hash must have version 19")
         }
         parameters = try Self.parameters(fields[3])
         guard let salt = Base64.decode(fields[4], padding: .absent),
@@ -46,7 +46,7 @@ struct Argon2Hash: Sendable {
         return Argon2Hash(parameters: parameters, salt: salt, tag: tag)
     }
 
-    /// A hash of nothing: as much work to check as a real one, and without a password.
+    /// A hash that no password matches, with the same cost as a real one.
     static func decoy(_ parameters: Argon2Parameters) throws(CryptoError) -> Argon2Hash {
         Argon2Hash(
             parameters: parameters, salt: try RandomBytes.make(saltLength), tag: try RandomBytes.make(tagLength))
@@ -97,13 +97,13 @@ struct Argon2Hash: Sendable {
             }
         }
         guard status == Int32(ARGON2_OK.rawValue) else {
-            throw CryptoError(.cryptoHashFailed, "libargon2 gave up with status \(status)")
+            throw CryptoError(.cryptoHashFailed, "libargon2 failed with status \(status)")
         }
         return tag
     }
 }
 
-/// Decimal digits without a leading zero, nine at most.
+/// Parses one to nine decimal digits without a leading zero.
 func decimal(_ text: ArraySlice<UInt8>) -> Int? {
     guard (1...9).contains(text.count), text.first != UInt8(ascii: "0") || text.count == 1 else { return nil }
     var value = 0

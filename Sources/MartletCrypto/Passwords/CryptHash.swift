@@ -1,26 +1,26 @@
-/// A hash in one of the formats of `crypt(5)`: what other systems' user databases and htpasswd files hold.
+/// A hash in a format of `crypt(5)`, as in user databases of other systems and htpasswd files.
 struct CryptHash: Sendable {
-    /// How much work a stored hash may ask for.
+    /// The maximum work that a stored hash may require.
     private enum Limits {
         static let bcryptCost = 4...15
         static let shaRounds = 1_000...1_000_000
         static let shaDefaultRounds = 5_000
         static let scryptBytes = 256 * 1024 * 1024
         static let scryptLanes = 16
-        /// Memory times lanes, which is how long it takes.
+        /// Memory times lanes, to which the computing time is proportional.
         static let scryptWork = 1024 * 1024 * 1024
         static let salt = 0...86
     }
 
     let algorithm: PasswordHash.Algorithm
-    /// Cost, rounds or bytes: comparable within one algorithm.
+    /// The cost, rounds or bytes; comparable within one algorithm only.
     let work: Int
-    /// The whole hash, which is also what the library takes as its setting.
+    /// The whole hash, which is also the library's setting.
     private let text: [UInt8]
 
     var encoded: String { String(decoding: text, as: UTF8.self) }
 
-    /// Reads one strictly.
+    /// Parses a hash strictly.
     /// - Returns: `nil` if the text has none of the prefixes.
     init?(_ text: [UInt8]) throws(CryptoError) {
         guard let (algorithm, body) = Self.split(text) else { return nil }
@@ -36,7 +36,7 @@ struct CryptHash: Sendable {
         }
     }
 
-    /// Computes always, so that a password which cannot match takes no less time than one which might.
+    /// Always computes the hash, so that a password that cannot match takes the same time.
     func matches(_ password: [UInt8]) throws(CryptoError) -> Bool {
         let limit = algorithm == .bcrypt ? 72 : CryptScratch.longestPhrase
         let isWhole = password.count <= limit && !password.contains(0)
@@ -59,13 +59,13 @@ struct CryptHash: Sendable {
 // MARK: - The formats
 
 extension CryptHash {
-    /// `NN$` and 22 characters of salt and 31 of digest, none with spare bits.
+    /// `NN$`, 22 characters of salt and 31 of digest, without nonzero trailing bits.
     private static func bcryptCost(_ body: ArraySlice<UInt8>) throws(CryptoError) -> Int {
         let code = Array(body)
         guard code.count == 56, code[2] == dollar, let tens = digit(code[0]), let ones = digit(code[1]) else {
             throw .badHash("a bcrypt hash is 60 characters with a cost of two digits")
         }
-        // bcrypt has an order of the alphabet of its own; its spare bits are the low ones.
+        // bcrypt has its own order of the alphabet; its trailing bits are the low ones.
         let alphabet = Array("./ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789".utf8)
         let values = code[3...].map { byte in alphabet.firstIndex(of: byte) }
         guard values.allSatisfy({ $0 != nil }), let salt = values[21], let tag = values[52], salt & 15 == 0,
@@ -84,7 +84,7 @@ extension CryptHash {
         let marker = Array("rounds=".utf8)
         if fields.count == 3, fields[0].starts(with: marker) {
             guard let number = decimal(fields[0].dropFirst(marker.count)), number >= Limits.shaRounds.lowerBound else {
-                throw .badHash("a SHA-crypt hash has a number of rounds that does not exist")
+                throw .badHash("a SHA-crypt hash has an invalid number of rounds")
             }
             guard number <= Limits.shaRounds.upperBound else {
                 throw .costlyHash("a SHA-crypt hash has more than \(Limits.shaRounds.upperBound) rounds")
@@ -101,7 +101,7 @@ extension CryptHash {
         return rounds
     }
 
-    /// `parameters$salt$digest`; the parameters are the default flavour, N and r, which is what `crypt_gensalt` makes.
+    /// `parameters$salt$digest`; the parameters are the default flavor, N and r, as from `crypt_gensalt`.
     private static func yescryptBytes(_ body: ArraySlice<UInt8>) throws(CryptoError) -> Int {
         let fields = body.split(separator: dollar, maxSplits: 3, omittingEmptySubsequences: false)
         guard fields.count == 3 else { throw .badHash("a yescrypt hash has three fields") }
@@ -121,7 +121,7 @@ extension CryptHash {
         guard let exponent = parameters[0], let blocks = number(parameters[1...5]),
             let lanes = number(parameters[6...10]),
             exponent >= 1, blocks >= 1, lanes >= 1
-        else { throw .badHash("an scrypt hash has parameters that do not exist") }
+        else { throw .badHash("an scrypt hash has invalid parameters") }
         try checkSalt(fields[0].dropFirst(11), digest: fields[1])
         return try memory(exponent: exponent, blocks: blocks, lanes: lanes)
     }
@@ -132,20 +132,21 @@ extension CryptHash {
         else { throw .badHash("salt or digest of an scrypt hash has the wrong length or alphabet") }
     }
 
-    /// What a computation with N = 2^exponent takes; never more than is allowed.
+    /// The memory of a computation with N = 2^exponent, in bytes.
+    /// - Throws: `crypto.costly_hash` above the limits.
     private static func memory(exponent: Int, blocks: Int, lanes: Int) throws(CryptoError) -> Int {
-        // 128 bytes a block; the exponent is below 64 and 2^21 of the smallest blocks are the limit.
+        // 128 bytes per block; the exponent is below 64, and 2^21 blocks of minimum size are the limit.
         guard exponent <= 21, lanes <= Limits.scryptLanes, blocks <= Limits.scryptBytes >> (exponent + 7) else {
-            throw .costlyHash("an scrypt hash asks for more memory than is allowed")
+            throw .costlyHash("an scrypt hash requires more memory than is allowed")
         }
         let bytes = blocks << (exponent + 7)
         guard bytes * lanes <= Limits.scryptWork else {
-            throw .costlyHash("an scrypt hash asks for more work than is allowed")
+            throw .costlyHash("an scrypt hash requires more work than is allowed")
         }
         return bytes
     }
 
-    /// Six bits a character, the lowest first.
+    /// Six bits per character, lowest first.
     private static func number(_ digits: ArraySlice<Int?>) -> Int? {
         var number = 0
         for digit in digits.reversed() {
@@ -176,7 +177,7 @@ private func digit(_ byte: UInt8) -> Int? {
     (0x30...0x39).contains(byte) ? Int(byte) - 0x30 : nil
 }
 
-/// Printable ASCII that does not end a field of this format or of the file that it stands in.
+/// Printable ASCII except the field separators of this format and of the files that contain it.
 private func isSaltByte(_ byte: UInt8) -> Bool {
     (0x21...0x7E).contains(byte) && byte != dollar && byte != UInt8(ascii: ":")
 }

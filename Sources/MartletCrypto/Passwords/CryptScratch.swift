@@ -1,6 +1,6 @@
 private import CCrypt
 
-/// The 32 KiB that one computation of libcrypt needs: on the heap, and wiped whatever comes of it.
+/// The 32 KiB of working memory of one libcrypt computation: on the heap, and wiped in any case.
 @safe struct CryptScratch: ~Copyable {
     static let longestPhrase = Int(MARTLET_CRYPT_LONGEST_PHRASE)
 
@@ -16,10 +16,10 @@ private import CCrypt
         unsafe data.deallocate()
     }
 
-    /// The hash of a phrase, with the salt and cost of the setting.
+    /// Hashes a phrase with the salt and cost of the setting.
     ///
     /// - Parameter phrase: no NUL, at most ``longestPhrase`` bytes.
-    /// - Throws: `crypto.hash_failed` for a setting that the library refuses, and when it has no memory.
+    /// - Throws: `crypto.hash_failed` for a setting that the library does not accept, or without memory.
     static func compute(_ phrase: ArraySlice<UInt8>, setting: [UInt8]) throws(CryptoError) -> [UInt8] {
         let scratch = CryptScratch()
         let output = unsafe phrase.withUnsafeBytes { phrase in

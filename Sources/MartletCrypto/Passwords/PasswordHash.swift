@@ -1,17 +1,17 @@
 public import MartletCore
 
-/// A stored password hash that was read strictly and is within bounds: Argon2id, or one of the formats of `crypt(5)`.
+/// A stored password hash, parsed strictly and within limits: Argon2id, or one of the formats of `crypt(5)`.
 ///
-/// Checking one takes long by design; do it on a thread that may be busy, never on a loop.
+/// Checking a password takes long by design: do it on a ``ThreadPool``, never on an event loop.
 public struct PasswordHash: Sendable, CustomStringConvertible, CustomReflectable {
-    /// The formats that are accepted.
+    /// The supported formats.
     ///
-    /// Never among them: MD5 and DES of `crypt(5)`, bare digests such as `{SHA}`, `$2x$`, and plain text.
+    /// Not supported: MD5 and DES of `crypt(5)`, bare digests such as `{SHA}`, `$2x$`, and plain text.
     public enum Algorithm: String, Sendable, Hashable {
         case argon2id, bcrypt, sha512crypt, sha256crypt, yescrypt, gostYescrypt, scrypt
     }
 
-    /// What decides how long a check takes.
+    /// The parameters that determine how long a check takes.
     public struct Work: Sendable, Hashable {
         public let algorithm: Algorithm
         private let parameters: [Int]
@@ -21,7 +21,7 @@ public struct PasswordHash: Sendable, CustomStringConvertible, CustomReflectable
             self.parameters = parameters
         }
 
-        /// The cost of a bcrypt hash, the exponent of two of its rounds.
+        /// The cost of a bcrypt hash: the base-2 logarithm of its rounds.
         public var bcryptCost: Int? { algorithm == .bcrypt ? parameters.first : nil }
     }
 
@@ -30,27 +30,27 @@ public struct PasswordHash: Sendable, CustomStringConvertible, CustomReflectable
         case crypt(CryptHash)
     }
 
-    /// The longest text that is looked at.
-    private static let longest = 256
+    /// The maximum length of a hash in bytes.
+    private static let maximumLength = 256
 
     private let form: Form
 
-    /// Reads a stored hash.
+    /// Parses a stored hash.
     ///
-    /// - Throws: `crypto.unsupported_hash` for anything that is none of the formats, `crypto.bad_hash` for one that is
-    ///   malformed, `crypto.costly_hash` for one that asks for more work than is allowed.
+    /// - Throws: `crypto.unsupported_hash` for an unsupported format, `crypto.bad_hash` for a malformed hash,
+    ///   `crypto.costly_hash` for a hash that requires more work than is allowed.
     public init(_ text: [UInt8]) throws(CryptoError) {
-        guard text.count <= Self.longest else { throw .badHash("a hash is longer than any format allows") }
+        guard text.count <= Self.maximumLength else { throw .badHash("a hash is longer than any format allows") }
         if text.starts(with: Argon2Hash.prefix) {
             form = .argon2(try Argon2Hash(text))
         } else if let hash = try CryptHash(text) {
             form = .crypt(hash)
         } else {
-            throw CryptoError(.cryptoUnsupportedHash, "the text is in no supported format of password hashes")
+            throw CryptoError(.cryptoUnsupportedHash, "unsupported password hash format")
         }
     }
 
-    /// Reads a stored hash.
+    /// Parses a stored hash.
     public init(_ text: String) throws(CryptoError) { try self.init(Array(text.utf8)) }
 
     private init(_ hash: Argon2Hash) { form = .argon2(hash) }
@@ -61,13 +61,13 @@ public struct PasswordHash: Sendable, CustomStringConvertible, CustomReflectable
         PasswordHash(try Argon2Hash.make(password, with: parameters))
     }
 
-    /// A hash that belongs to no password: what a user is checked against who does not exist.
+    /// A hash that no password matches, to check the passwords of unknown users against.
     /// - Throws: `crypto.failure` without entropy.
     public static func decoy(_ parameters: Argon2Parameters) throws(CryptoError) -> PasswordHash {
         PasswordHash(try Argon2Hash.decoy(parameters))
     }
 
-    /// Whether it is the hash of a password, byte by byte; a bcrypt hash is never that of one over 72 bytes.
+    /// Whether it is the hash of a password; a bcrypt hash never matches a password over 72 bytes.
     /// - Throws: `crypto.hash_failed` without memory.
     public func matches(_ password: Secret) throws(CryptoError) -> Bool {
         switch form {
@@ -76,7 +76,7 @@ public struct PasswordHash: Sendable, CustomStringConvertible, CustomReflectable
         }
     }
 
-    /// Whether a better one should take its place: another algorithm than Argon2id, or less work than the target's.
+    /// Whether it should be replaced: another algorithm than Argon2id, or less work than `target`.
     public func needsRehash(_ target: Argon2Parameters) -> Bool {
         switch form {
         case .argon2(let hash): hash.isWeaker(than: target)
@@ -84,7 +84,7 @@ public struct PasswordHash: Sendable, CustomStringConvertible, CustomReflectable
         }
     }
 
-    /// What it takes to check it.
+    /// The work of checking a password against it.
     public var work: Work {
         switch form {
         case .argon2(let hash):
@@ -94,7 +94,7 @@ public struct PasswordHash: Sendable, CustomStringConvertible, CustomReflectable
         }
     }
 
-    /// The text to store; it is nobody else's business.
+    /// The text to store. Treat it as a secret.
     public var encoded: String {
         switch form {
         case .argon2(let hash): hash.encoded
@@ -112,11 +112,11 @@ extension CryptoError {
 }
 
 extension ErrorCode {
-    /// A stored password hash that is in none of the supported formats.
+    /// A stored password hash in an unsupported format.
     public static let cryptoUnsupportedHash: ErrorCode = "crypto.unsupported_hash"
-    /// A stored password hash that is not spelt as its format demands.
+    /// A stored password hash that is malformed.
     public static let cryptoBadHash: ErrorCode = "crypto.bad_hash"
-    /// A stored password hash that asks for more work than is allowed.
+    /// A stored password hash that requires more work than is allowed.
     public static let cryptoCostlyHash: ErrorCode = "crypto.costly_hash"
     /// A password hash could not be computed.
     public static let cryptoHashFailed: ErrorCode = "crypto.hash_failed"

@@ -1,12 +1,12 @@
-/// What the next bytes of a chunked body are.
+/// The next element of a chunked body.
 package enum ChunkEvent: Sendable {
-    /// Content, perhaps only a part of a chunk.
+    /// Content, possibly only a part of a chunk.
     case data(ByteRange)
     /// One field of the trailer section.
     case trailer(HeadField)
-    /// The body is complete; what follows is the next message.
+    /// The body is complete; the next message follows.
     case end
-    /// Keep the bytes from `offset` on and call again with more behind them.
+    /// Buffer the bytes from `offset` on and call again with more appended.
     case needMore
-    case failure(HeadFailure)
+    case failure(HeadError)
 }

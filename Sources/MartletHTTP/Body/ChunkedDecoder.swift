@@ -4,7 +4,7 @@ package struct ChunkedDecoder: Sendable {
 
     private static let maximumSizeDigits = 16
     private static let maximumTrailerFields = 64
-    /// How many bytes of extensions may pile up over what the data they come with makes up for.
+    /// Bytes of extensions that may accumulate beyond what the accompanying data justifies.
     private static let maximumExcess = 16 * 1024
 
     private let maximumExtensionBytes: Int
@@ -26,7 +26,7 @@ package struct ChunkedDecoder: Sendable {
         self.isUpstream = isUpstream
     }
 
-    /// Reads on at `offset` and moves it behind what was read.
+    /// Decodes from `offset` and advances it.
     package mutating func next(_ bytes: Span<UInt8>, from offset: inout Int) -> ChunkEvent {
         while offset >= 0 && offset < bytes.count {
             switch state {
@@ -56,7 +56,7 @@ package struct ChunkedDecoder: Sendable {
         return state == .done ? .end : .needMore
     }
 
-    /// Reads a line with the size of a chunk and steps into its data, or into the trailers after the last.
+    /// Reads a chunk-size line and enters its data, or the trailers after the last chunk.
     private mutating func readSize(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {
         var size: UInt64 = 0
         var index = start
@@ -82,7 +82,7 @@ package struct ChunkedDecoder: Sendable {
         return .next(next)
     }
 
-    /// Extensions are text and tabs; nothing else about them matters to us, for they are dropped.
+    /// Extensions are text and tabs; their content is ignored, because they are dropped.
     private func endOfExtensions(_ bytes: Span<UInt8>, from start: Int) -> Int {
         var index = bytes.endOfText(from: start)
         while index < bytes.count, bytes[index] == 0x09 { index = bytes.endOfText(from: index &+ 1) }
@@ -99,7 +99,7 @@ package struct ChunkedDecoder: Sendable {
     }
 
     private mutating func readTrailer(_ bytes: Span<UInt8>, at offset: inout Int) -> ChunkEvent {
-        let failure = isUpstream ? HeadFailure.upstreamBadTrailer : .badTrailer
+        let failure = isUpstream ? HeadError.upstreamBadTrailer : .badTrailer
         if bytes[offset] == 0x0D {
             guard offset &+ 1 < bytes.count else { return .needMore }
             guard bytes[offset &+ 1] == 0x0A else { return .failure(failure) }

@@ -1,4 +1,4 @@
-/// What an `Authorization` value holds (RFC 9110 §11.4, RFC 6750 §2.1): offsets, nothing is decoded.
+/// A parsed `Authorization` value (RFC 9110 §11.4, RFC 6750 §2.1): offsets, nothing is decoded.
 package enum AuthorizationValue: Sendable, Equatable {
     /// `Bearer` and the token.
     case bearer(ByteRange)
@@ -31,8 +31,7 @@ package enum AuthorizationValue: Sendable, Equatable {
 
     /// RFC 9110 §11.2: at least one character of the alphabet, then `=` only.
     private static func isToken68(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
-        // What follows a value ends the search, so that it need not stop at the range's last few bytes to go one by
-        // one.
+        // The byte after a value ends the scan, so the last bytes need no loop of their own.
         var index = min(bytes.endOfToken68(from: range.start), range.end)
         guard index > range.start else { return false }
         while index < range.end, bytes[index] == UInt8(ascii: "=") { index &+= 1 }
@@ -46,9 +45,9 @@ package func bearerToken(_ bytes: Span<UInt8>, of value: ByteRange) -> ByteRange
     return token
 }
 
-/// Where the token of a value that begins with `Bearer` and a space would be; nothing behind the scheme is checked.
+/// The range of the token in a value that begins with `Bearer` and a space; the token itself is not validated.
 ///
-/// For looking a token up among tokens that were checked once; a miss goes through `AuthorizationValue`.
+/// For a lookup among tokens that were validated before; a miss goes through `AuthorizationValue`.
 package func bearerCandidate(_ bytes: Span<UInt8>, of value: ByteRange) -> ByteRange? {
     guard value.count > 7, bytes.spells("bearer", at: value.start), bytes[value.start &+ 6] == 0x20 else { return nil }
     var start = value.start &+ 7

@@ -1,7 +1,7 @@
-/// A field name as its letters and digits, in lower case: what is left when nobody minds what stands between them.
+/// A field name reduced to its letters and digits, in lower case.
 ///
-/// Upstreams that turn names into variables lose letter case and the difference between `-`, `_` and other characters; some
-/// lose more. Two names with the same letters and digits are one name here.
+/// Upstreams that turn names into variables (CGI) ignore letter case and the difference between `-`, `_` and other
+/// characters. Two names with the same letters and digits are treated as equal.
 package enum FieldLetters {
     /// The lower-case letter or the digit, or 0 for every other byte.
     @inline(__always)
@@ -26,10 +26,10 @@ package enum FieldLetters {
         return offset == text.count
     }
 
-    /// Whether a name is an `X-Auth-*` name, whatever stands in the place of its dashes.
+    /// Whether a name is an `X-Auth-*` name, with any characters in place of its dashes.
     ///
-    /// Where nothing stands behind the letters of `Auth` it is one only if there is nothing before them either: `XAuthRoles` is
-    /// such a name, `X-Authority` is a name of its own.
+    /// Without a separator after `Auth` there must be none before it either: `XAuthRoles` matches, `X-Authority` does
+    /// not.
     static func isAuth(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
         guard let x = next(bytes, name, from: name.start), of(bytes[x]) == UInt8(ascii: "x"),
             let end = end(of: "auth", bytes, name, from: x &+ 1), end < name.end
@@ -42,27 +42,27 @@ package enum FieldLetters {
         end(of: "xforwarded", bytes, name, from: name.start) != nil
     }
 
-    /// Where the next letter or digit stands.
+    /// The offset of the next letter or digit.
     private static func next(_ bytes: Span<UInt8>, _ name: ByteRange, from start: Int) -> Int? {
         var index = start
         while index < name.end, of(bytes[index]) == 0 { index &+= 1 }
         return index < name.end ? index : nil
     }
 
-    /// Behind the last of some letters, if they come next.
+    /// The offset after `text`, if its letters come next.
     private static func end(of text: StaticString, _ bytes: Span<UInt8>, _ name: ByteRange, from start: Int) -> Int? {
         var index = start
         for offset in 0..<text.utf8CodeUnitCount {
-            guard let place = next(bytes, name, from: index), of(bytes[place]) == text.byte(at: offset) else {
+            guard let found = next(bytes, name, from: index), of(bytes[found]) == text.byte(at: offset) else {
                 return nil
             }
-            index = place &+ 1
+            index = found &+ 1
         }
         return index
     }
 }
 
-/// What a list of names is searched by: how many letters and digits a name has, and their hash.
+/// A lookup key: how many letters and digits a name has, and their hash.
 struct FieldLetterKey {
     private(set) var hash = NameHash()
     private(set) var count = 0

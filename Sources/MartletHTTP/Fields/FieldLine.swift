@@ -1,19 +1,19 @@
-/// Where reading one line of a head led.
+/// The result of parsing one line of a head.
 enum LineOutcome {
-    /// The line is good; the next one begins there.
+    /// The line is valid; the offset of the next one.
     case next(Int)
-    /// The line has no end yet.
+    /// The line's end has not arrived.
     case incomplete
-    case failure(HeadFailure)
+    case failure(HeadError)
 }
 
 /// Reads one field line (RFC 9112 §5), strictly: no folding, no space before the colon, CRLF only.
 ///
-/// This is the whole grammar, a byte at a time where need be; `FieldList` has shorter ways for what is usual.
+/// The full grammar, byte by byte where necessary; `FieldList` has fast paths for common lines.
 enum FieldLine {
     /// Reads the line that begins at `start`, which is not the empty line.
     ///
-    /// `field` is only meaningful when the line is good.
+    /// `field` is only valid when the line is.
     static func read(_ bytes: Span<UInt8>, at start: Int, into field: inout HeadField) -> LineOutcome {
         var colon = start
         var name = UnusualName()
@@ -25,7 +25,9 @@ enum FieldLine {
             colon &+= 1
         }
         guard colon < bytes.count else { return .incomplete }
-        guard bytes[colon] == UInt8(ascii: ":"), colon > start else { return .failure(fault(bytes, start, colon)) }
+        guard bytes[colon] == UInt8(ascii: ":"), colon > start else {
+            return .failure(nameFailure(bytes, start, colon))
+        }
         let range = ByteRange(from: start, to: colon)
         var known = KnownField.other
         if name.isUnusual {
@@ -36,8 +38,8 @@ enum FieldLine {
         return readValue(bytes, from: start, after: colon, known, name, into: &field)
     }
 
-    /// What is wrong with a line whose name ends at `stop` without a colon, or is empty.
-    private static func fault(_ bytes: Span<UInt8>, _ start: Int, _ stop: Int) -> HeadFailure {
+    /// Why a line is rejected whose name is empty or ends at `stop` without a colon.
+    private static func nameFailure(_ bytes: Span<UInt8>, _ start: Int, _ stop: Int) -> HeadError {
         switch bytes[stop] {
         case 0x20, 0x09:
             if stop == start { return .obsFold }
@@ -72,18 +74,18 @@ enum FieldLine {
         var end = stop
         while end > start, bytes.hasBlank(at: end &- 1) { end &-= 1 }
         field = HeadField(from: line, nameEnd: colon, valueStart: start, valueEnd: end, to: stop &+ 2, known: known)
-        field.note(name, hasObsText: hasObsText)
+        field.set(name, hasObsText: hasObsText)
         return .next(stop &+ 2)
     }
 
-    /// CRLF at `index`, the end of a line that ought to end here; `otherwise` is what another byte there means.
+    /// Expects CRLF at `index`; `otherwise` is the failure for another byte.
     @inline(__always)
-    static func readEnd(_ bytes: Span<UInt8>, at index: Int, otherwise failure: HeadFailure) -> LineOutcome {
-        bytes.hasLineEnd(at: index) ? .next(index &+ 2) : judgeEnd(bytes, at: index, otherwise: failure)
+    static func readEnd(_ bytes: Span<UInt8>, at index: Int, otherwise failure: HeadError) -> LineOutcome {
+        bytes.hasLineEnd(at: index) ? .next(index &+ 2) : readEndSlow(bytes, at: index, otherwise: failure)
     }
 
     @inline(never)
-    private static func judgeEnd(_ bytes: Span<UInt8>, at index: Int, otherwise failure: HeadFailure) -> LineOutcome {
+    private static func readEndSlow(_ bytes: Span<UInt8>, at index: Int, otherwise failure: HeadError) -> LineOutcome {
         guard index < bytes.count else { return .incomplete }
         if bytes[index] == 0x0D { return index &+ 1 < bytes.count ? .failure(.bareCR) : .incomplete }
         return .failure(bytes[index] == 0x0A ? .bareLF : failure)

@@ -1,17 +1,17 @@
 extension FieldList {
-    /// Reads a line of the usual kind at `start` into the place behind the last field.
+    /// Parses a common line at `start` into the slot after the last field.
     ///
-    /// Usual is a name of letters, digits and dashes, a space, and text without white space at its end.
+    /// Common means a name of letters, digits and dashes, one space, and text without trailing white space.
     ///
     /// - Parameter known: becomes the field's kind.
-    /// - Returns: where the next line begins; 0 for the empty line; or −1: then `readLine` has to look.
+    /// - Returns: the offset of the next line; 0 for the empty line; −1 when `readLine` has to decide.
     @inline(__always)
-    mutating func readUsualLine(_ bytes: Span<UInt8>, at start: Int, _ known: inout KnownField) -> Int {
+    mutating func readLineFast(_ bytes: Span<UInt8>, at start: Int, _ known: inout KnownField) -> Int {
         guard bytes.hasBlock(at: start) else { return -1 }
         let colon = endOfShortName(bytes, at: start, bytes.block(at: start), &known)
         guard colon >= 0 else { return bytes.hasLineEnd(at: start) ? 0 : -1 }
         let text = colon &+ 2
-        // All before `text` is there by now, and `end` lies behind a byte at `text`.
+        // Everything before `text` is in bounds, and `end` is greater than `text`.
         guard UInt(bitPattern: text) < UInt(bitPattern: bytes.count), unsafe bytes[unchecked: text &- 1] == 0x20,
             unsafe bytes[unchecked: text] > 0x20
         else { return -1 }
@@ -22,7 +22,7 @@ extension FieldList {
         return end &+ 2
     }
 
-    /// Reads a line of any kind at `start`, which is not the empty line, into the place behind the last field.
+    /// Parses any line at `start` but the empty one into the slot after the last field.
     @inline(never)
     mutating func readLine(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {
         var known = KnownField.other
@@ -37,7 +37,7 @@ extension FieldList {
         return unsafe FieldLine.readValue(bytes, from: start, after: colon, known, UnusualName(), into: &base[count])
     }
 
-    /// The end of a name of two to fifteen letters, digits and dashes that `block` begins with, a colon behind it;
+    /// The end of a name of two to fifteen letters, digits and dashes at the start of `block`, followed by a colon;
     /// else −1.
     @inline(__always)
     private func endOfShortName(
@@ -46,7 +46,7 @@ extension FieldList {
         let length = firstMatch(block .== ASCII.colon)
         guard UInt(bitPattern: length &- 2) < 14 else { return -1 }
         let colon = start &+ length
-        // The block has come from these bytes.
+        // In bounds: the block was loaded from these bytes.
         let end = unsafe bytes.bytes.unsafeLoadUnaligned(fromUncheckedByteOffset: colon &- 2, as: UInt16.self)
         if let field = names.field(block, count: length, end: end) {
             known = field
@@ -56,7 +56,7 @@ extension FieldList {
         return firstMatch(.!ASCII.areNameCharacters(block)) == length ? colon : -1
     }
 
-    /// The same for a name of sixteen to thirty-one.
+    /// The same for a name of sixteen to thirty-one bytes.
     @inline(__always)
     private func endOfLongName(_ bytes: Span<UInt8>, at start: Int, _ known: inout KnownField) -> Int {
         guard bytes.hasBlock(at: start &+ 16) else { return -1 }

@@ -1,13 +1,13 @@
 /// The field lines of one head.
 ///
-/// Its memory is allocated once and serves every head after that.
+/// Its memory is allocated once and reused for every head.
 @usableFromInline
 @safe package struct FieldList: ~Copyable {
     @usableFromInline let base: UnsafeMutablePointer<HeadField>
     /// How many fields it can hold.
     package let capacity: Int
     @usableFromInline package private(set) var count = 0
-    /// One bit for each kind of field that is there.
+    /// One bit for each kind of field that is present.
     @usableFromInline private(set) var kinds: UInt64 = 0
     /// Whether a `Connection` field names one of the fields.
     package private(set) var hasConnectionOptions = false
@@ -15,7 +15,7 @@
 
     package init(capacity: Int) {
         self.capacity = max(capacity, 1)
-        // One more than it holds: a line is read in place before it is known whether it may stay.
+        // One more than `capacity`: a line is parsed in place before it is known whether it fits.
         unsafe base = .allocate(capacity: self.capacity &+ 1)
         unsafe base.initialize(repeating: .none, count: self.capacity &+ 1)
     }
@@ -44,21 +44,21 @@
         return -1
     }
 
-    /// The kind of the field that `readLine` has read.
-    var next: KnownField { unsafe base[count].known }
+    /// The kind of the field that `readLine` has parsed but not yet appended.
+    var pendingKind: KnownField { unsafe base[count].known }
 
-    /// The field that stands in the place behind the last one from the head before, if it ends within `limit` bytes.
+    /// The end of the field that the previous head left after the last one, if it lies within `limit` bytes; else −1.
     @inline(__always)
-    func formerEnd(within limit: Int, _ known: inout KnownField) -> Int {
+    func cachedLineEnd(within limit: Int, _ known: inout KnownField) -> Int {
         let end = unsafe base[count].line.end
         guard end <= limit else { return -1 }
         known = unsafe base[count].known
         return end
     }
 
-    /// Adds the field that was read last, which is of this kind; `false` when the list is full.
+    /// Appends the field that was parsed last, which is of this kind; `false` when the list is full.
     @inline(__always)
-    mutating func keepLine(_ known: KnownField) -> Bool {
+    mutating func appendPending(_ known: KnownField) -> Bool {
         guard count < capacity else { return false }
         kinds |= known.bit
         count &+= 1

@@ -1,6 +1,4 @@
-/// Field names that mean something special, known by their letters and digits alone (`FieldLetters`).
-///
-/// Immutable; made when the configuration is read.
+/// A set of field names, compared by letters and digits alone (`FieldLetters`); built with the configuration.
 @usableFromInline
 package struct FieldNameSet: Sendable {
     private struct Slot {
@@ -13,12 +11,12 @@ package struct FieldNameSet: Sendable {
     private let slots: [Slot]
     /// The letters of the names, one name after the other.
     private let letters: [UInt8]
-    /// One bit for each name's first and last letter: most other fields of a request are told apart here.
+    /// A Bloom filter over the first and last letter of each name: most other fields are excluded by it.
     @usableFromInline let filter: UInt64
     /// One bit for each known field that is in the set.
     @usableFromInline let known: UInt64
     @usableFromInline let reservesAuthPrefix: Bool
-    /// The names as they were given, without those that have no letter.
+    /// The names as given, without those that have no letter or digit.
     package let names: [String]
 
     /// - Parameters:
@@ -51,7 +49,7 @@ package struct FieldNameSet: Sendable {
         self.reservesAuthPrefix = reservesAuthPrefix
     }
 
-    /// Whether there is no name in it.
+    /// Whether the set has no names.
     package var isEmpty: Bool { letters.isEmpty && !reservesAuthPrefix }
 
     /// Whether a field of a head or trailer is in the set; `bytes` are those that it was parsed from.
@@ -62,7 +60,7 @@ package struct FieldNameSet: Sendable {
         return contains(bytes, field.name)
     }
 
-    // Inlined, for a set that is lent to another function has its arrays' references counted.
+    // Inlined: passing the set to another function would retain its arrays.
     @inlinable @inline(__always)
     func contains(_ bytes: Span<UInt8>, _ name: ByteRange) -> Bool {
         guard name.count > 0 else { return false }
@@ -75,7 +73,7 @@ package struct FieldNameSet: Sendable {
         return find(bytes, name)
     }
 
-    /// Whether a name that comes from elsewhere than a parser is in the set.
+    /// Whether a name that does not come from a parser is in the set.
     package func contains(_ name: String) -> Bool {
         let bytes = Array(name.utf8)
         return contains(bytes.span, ByteRange(from: 0, to: bytes.count))

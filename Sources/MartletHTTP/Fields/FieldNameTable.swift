@@ -1,7 +1,7 @@
-/// Field names, each with a number that says what it means, found by their letters and digits (`FieldLetters`).
+/// Maps field names to numbers, compared by letters and digits (`FieldLetters`).
 ///
-/// Immutable; made when a configuration is read, asked once per field. A name of the usual kind is told apart by its first and
-/// last letter and its length, which no spelling of a name in the table makes shorter than its letters.
+/// Immutable; built with a configuration, queried once per field. Most names are excluded by their first and last
+/// letter and their length, because no spelling of a name in the table is shorter than its letters.
 @usableFromInline
 @safe package struct FieldNameTable: ~Copyable, @unchecked Sendable {
     // @unchecked Sendable: the memory is written by the initialiser alone.
@@ -13,7 +13,7 @@
         var value: UInt8
     }
 
-    /// What the names that begin like those of a family mean; 0 where the family means nothing.
+    /// The numbers of names with the prefix of a family; 0 where the family has none.
     package struct Families: Sendable {
         /// `X-Auth-*`.
         let authentication: UInt8
@@ -26,8 +26,8 @@
         }
     }
 
-    /// For each pair of a first and a last letter the least number of letters that a name with them has, 255 where there
-    /// is none; behind them the numbers of the known fields.
+    /// For each pair of a first and a last letter the shortest name with them, 255 where there is none; followed by the
+    /// numbers of the known fields.
     @usableFromInline let base: UnsafeMutablePointer<UInt8>
     private let families: Families
     private let slots: [Slot]
@@ -38,8 +38,8 @@
 
     /// - Parameters:
     ///   - known: the number of each known field that has one, by its exact name; the others have 0.
-    ///   - names: in any spelling; of two with the same letters the last one counts. A number of 0 takes a name out of its
-    ///     family.
+    ///   - names: in any spelling; of two with the same letters the last one counts. A number of 0 takes a name out of
+    ///     its family.
     package init(known: [(KnownField, UInt8)], names: [(name: String, value: UInt8)], families: Families) {
         unsafe base = .allocate(capacity: FieldNameTable.size)
         unsafe base.initialize(repeating: 255, count: FieldNameTable.pairs)
@@ -77,7 +77,7 @@
         let first = unsafe bytes[unchecked: name.start]
         let last = unsafe bytes[unchecked: name.end &- 1]
         if first | 0x20 == UInt8(ascii: "x") {
-            // Where it goes on like neither family it is a name like others.
+            // Other names with an `x` are looked up like all others.
             let second = unsafe bytes[unchecked: name.start &+ 2] | 0x20
             let isInFamily = second == UInt8(ascii: "a") || second == UInt8(ascii: "f") || second == 0x2D
             if unsafe isInFamily || bytes[unchecked: name.start &+ 1] != 0x2D { return find(bytes, name) }
@@ -87,7 +87,7 @@
         return find(bytes, name)
     }
 
-    /// The number of a name that comes from elsewhere than a parser, or is of an unusual kind.
+    /// The number of any name.
     @inline(never)
     @usableFromInline
     package func find(_ bytes: Span<UInt8>, _ name: ByteRange) -> UInt8 {

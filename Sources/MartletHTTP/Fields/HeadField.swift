@@ -1,4 +1,4 @@
-/// One field line of a head or a trailer section: offsets and what is known about it.
+/// One field line of a head or a trailer section: offsets and properties.
 @usableFromInline
 package struct HeadField: Sendable {
     @usableFromInline let start: UInt32
@@ -6,7 +6,7 @@ package struct HeadField: Sendable {
     @usableFromInline let valueStart: UInt32
     @usableFromInline let valueEnd: UInt32
     @usableFromInline let end: UInt32
-    /// The numbers of `known` and `alias`, a byte each, then what else is true; one word that one instruction writes.
+    /// The codes of `known` and `alias`, a byte each, then flags; written with one store.
     @usableFromInline private(set) var tags: UInt32
 
     private static let obsText: UInt32 = 1 << 16
@@ -18,26 +18,26 @@ package struct HeadField: Sendable {
     @inlinable package var name: ByteRange { ByteRange(ordered: start, nameEnd) }
     /// The value without the white space around it.
     @inlinable package var value: ByteRange { ByteRange(ordered: valueStart, valueEnd) }
-    /// From the name through CRLF: what to copy when the field is passed on as it is.
+    /// From the name through CRLF: what to copy when the field is forwarded unchanged.
     @inlinable package var line: ByteRange { ByteRange(ordered: start, end) }
     /// The field if its name is spelled exactly, letter case aside.
     @inlinable package var known: KnownField { KnownField(code: UInt8(truncatingIfNeeded: tags)) }
-    /// The field whose letters an unusual name has (`isUnusual`); else `other`.
+    /// The known field with the same letters as an unusual name (`isUnusual`); else `other`.
     @inlinable package var alias: KnownField { KnownField(code: UInt8(truncatingIfNeeded: tags &>> 8)) }
     /// Whether the value holds bytes over 0x7F (RFC 9110 `obs-text`).
     package var hasObsText: Bool { tags & HeadField.obsText != 0 }
     /// Whether the name has other characters than letters, digits and dashes.
     @inlinable package var isUnusual: Bool { tags & HeadField.unusual != 0 }
-    /// Whether the field ends here, whatever it is: `Connection` names it, or its name has a `%` in it, which somebody
-    /// could decode.
-    @inlinable package var neverPasses: Bool { tags & (HeadField.connectionOption | HeadField.percent) != 0 }
+    /// Whether the field is never forwarded: `Connection` names it, or its name contains a `%`, which an upstream could
+    /// decode.
+    @inlinable package var isNeverForwarded: Bool { tags & (HeadField.connectionOption | HeadField.percent) != 0 }
     /// Whether a `Connection` field names it.
     ///
-    /// Never set for `Host`, `Content-Length` and `Transfer-Encoding`, nor for what is
-    /// about the connection anyway: `Keep-Alive`, `Upgrade`.
+    /// Never set for `Host`, `Content-Length` and `Transfer-Encoding`, nor for `Keep-Alive` and `Upgrade`, which are
+    /// hop-by-hop anyway.
     @inlinable package var isConnectionOption: Bool { tags & HeadField.connectionOption != 0 }
 
-    /// A line from its beginning to behind its CRLF.
+    /// A line from its first byte to the end of its CRLF.
     @inline(__always)
     init(from start: Int, nameEnd: Int, valueStart: Int, valueEnd: Int, to end: Int, known: KnownField) {
         self.start = UInt32(truncatingIfNeeded: start)
@@ -48,19 +48,19 @@ package struct HeadField: Sendable {
         tags = UInt32(known.code)
     }
 
-    /// Says what is rarely true.
-    mutating func note(_ name: UnusualName, hasObsText: Bool) {
+    /// Sets the flags of an unusual field.
+    mutating func set(_ name: UnusualName, hasObsText: Bool) {
         tags |= UInt32(name.alias.code) &<< 8 | (hasObsText ? HeadField.obsText : 0)
         tags |= (name.isUnusual ? HeadField.unusual : 0) | (name.hasPercent ? HeadField.percent : 0)
     }
 
     mutating func markConnectionOption() { tags |= HeadField.connectionOption }
 
-    /// A field of no bytes, for a variable to begin with.
+    /// An empty field, as an initial value.
     static var none: HeadField { HeadField(from: 0, nameEnd: 0, valueStart: 0, valueEnd: 0, to: 0, known: .other) }
 }
 
-/// What there is to say of a name that has other characters than letters, digits and dashes.
+/// The properties of a name with characters other than letters, digits and dashes.
 struct UnusualName {
     var isUnusual = false
     var hasPercent = false

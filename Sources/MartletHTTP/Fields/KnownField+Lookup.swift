@@ -1,5 +1,5 @@
 extension KnownField {
-    /// The field that a name spells, letter case aside.
+    /// The field with this name, case-insensitively.
     @inline(never)
     static func named(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
         guard range.count <= KnownNames.longest else { return .other }
@@ -13,7 +13,7 @@ extension KnownField {
         return .other
     }
 
-    /// The field that has the letters and digits of a name, whatever stands between them (`FieldLetters`).
+    /// The field with the same letters and digits as a name (`FieldLetters`).
     @inline(never)
     package static func lookAlike(_ bytes: Span<UInt8>, _ range: ByteRange) -> KnownField {
         for field in KnownField.allCases where field.name.utf8CodeUnitCount > 0 {

@@ -1,8 +1,8 @@
-/// The fields that the gateway itself looks at.
+/// The fields that the gateway itself inspects.
 @usableFromInline
 package enum KnownField: UInt8, Sendable, CaseIterable {
     case other
-    // `isJudged` and `isOfConnection` go by the numbers of the first three lines.
+    // `isCheckedInRequests` and `isCheckedInResponses` depend on the order of the first three lines.
     case keepAlive, proxyConnection, xRequestID
     case connection, contentLength, transferEncoding, te, upgrade
     case host, trailer, expect, authorization
@@ -15,7 +15,7 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
     case strictTransportSecurity, traceparent, tracestate
     case secWebSocketKey, secWebSocketAccept, secWebSocketVersion, secWebSocketProtocol, secWebSocketExtensions
 
-    /// The raw value, in which the field is kept; without a call or a branch.
+    /// The raw value, without a call or a branch.
     @inlinable @inline(__always)
     var code: UInt8 { unsafe unsafeBitCast(self, to: UInt8.self) }
 
@@ -27,16 +27,15 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
     @inlinable @inline(__always)
     var bit: UInt64 { 1 &<< UInt64(code) }
 
-    /// Whether a parser may look at the field's value, or refuse the head because of it.
+    /// Whether a request parser inspects the field's value or may reject the head because of it.
     @inline(__always)
-    var isJudged: Bool {
+    var isCheckedInRequests: Bool {
         code &- KnownField.connection.code <= KnownField.authorization.code &- KnownField.connection.code
     }
 
-    /// Whether an upstream's answer says by it how long it is, what holds between the upstream and us alone, or what we say
-    /// ourselves.
+    /// Whether the field is about framing or the connection to the upstream, or is one that the gateway writes itself.
     @inline(__always)
-    var isOfConnection: Bool {
+    var isCheckedInResponses: Bool {
         code &- KnownField.keepAlive.code <= KnownField.upgrade.code &- KnownField.keepAlive.code
     }
 

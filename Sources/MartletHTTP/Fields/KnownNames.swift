@@ -1,24 +1,23 @@
 /// The names of all known fields, laid out for comparison with the first bytes of a line.
 ///
-/// A name's length and its last two letters lead to the only field that it can be; one comparison of a block tells
-/// whether it is.
+/// A perfect hash of the length and the last two letters gives the only candidate; one block comparison decides.
 @safe struct KnownNames: ~Copyable {
     /// Two to fifteen bytes are looked up in one block, more in two, both with their colon.
     static let longest = 30
     private static let slots = 128
-    /// Found by trying: it gives every name a slot of its own.
+    /// Found by search: it gives every name its own slot.
     private static let multiplier: UInt32 = 0x2021_0341
 
-    /// First the field of each slot, `other` in most, a byte each.
+    /// First one byte per slot, the code of its field.
     ///
-    /// Then four blocks for each field: for either half of its name what to add to a byte, and what that has to make.
+    /// Then four blocks for each field: for either half of its name a mask to OR, and the expected result.
     private let table: UnsafeMutableRawPointer
 
     init() {
         let rows = KnownField.allCases.count * 4
         unsafe table = .allocate(byteCount: KnownNames.slots + rows * 16, alignment: 16)
         unsafe table.initializeMemory(as: UInt8.self, repeating: 0, count: KnownNames.slots + rows * 16)
-        // Whatever is added to, nothing makes zero: no name is `other`.
+        // A row that nothing matches: no name is `other`.
         for offset in 0..<16 {
             unsafe table.storeBytes(of: 0xFF, toByteOffset: KnownNames.slots + offset, as: UInt8.self)
         }
@@ -31,14 +30,14 @@
         let count = field.name.utf8CodeUnitCount
         precondition(count >= 2 && count <= KnownNames.longest)
         for offset in 0..<32 {
-            let place = KnownNames.slots + Int(field.rawValue) * 64 + offset / 16 * 32 + offset % 16
+            let index = KnownNames.slots + Int(field.rawValue) * 64 + offset / 16 * 32 + offset % 16
             // The colon is part of the comparison: another name may lead to the same slot, and begin with this one.
             let byte =
                 offset < count ? field.name.byte(at: offset) : offset == count ? UInt8(ascii: ":") : 0xFF
-            // Bit 0x20 tells the two cases of a letter apart; where the line goes on, every byte will do.
+            // Bit 0x20 is the case of a letter; after the colon every byte matches.
             let added: UInt8 = offset > count ? 0xFF : byte >= 0x61 ? 0x20 : 0
-            unsafe table.storeBytes(of: added, toByteOffset: place, as: UInt8.self)
-            unsafe table.storeBytes(of: byte, toByteOffset: place + 16, as: UInt8.self)
+            unsafe table.storeBytes(of: added, toByteOffset: index, as: UInt8.self)
+            unsafe table.storeBytes(of: byte, toByteOffset: index + 16, as: UInt8.self)
         }
         let end = UInt16(field.name.byte(at: count - 1)) << 8 | UInt16(field.name.byte(at: count - 2))
         let slot = KnownNames.slot(count, end)

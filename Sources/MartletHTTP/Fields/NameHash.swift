@@ -1,18 +1,18 @@
-/// The hash of a field name's letters: eight bytes at a time, the last word filled up with zeros.
+/// A hash of a field name's letters, eight bytes at a time, zero-padded.
 ///
-/// It only narrows a search down; whoever uses it compares the names as well.
+/// Not collision-resistant: callers compare the names too.
 struct NameHash {
     private var state: UInt64 = 0x9E37_79B9_7F4A_7C15
 
     init() {}
 
-    /// Takes in the next eight bytes of them, the first one lowest.
+    /// Adds the next eight bytes, the first one lowest.
     @inline(__always)
     mutating func mix(_ word: UInt64) {
         let product = (state ^ word) &* 0xD6E8_FEB8_6659_FD93
         state = product ^ (product >> 32)
     }
 
-    /// The hash of all that was mixed in.
+    /// The hash.
     var value: UInt32 { UInt32(truncatingIfNeeded: state) }
 }

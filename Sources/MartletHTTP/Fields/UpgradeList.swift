@@ -1,12 +1,12 @@
 /// The value of an `Upgrade` field (RFC 9110 §7.8): protocols, each a name or a name, a slash and a version.
 package struct UpgradeList {
-    /// More than anyone offers.
+    /// Bounds the work.
     private static let maximum = 16
 
     private let end: Int
     private var index: Int
     private var count = 0
-    /// Something in the list is no protocol, or there are too many; it ends there.
+    /// An element is not a protocol, or there are too many; iteration stops.
     package private(set) var isMalformed = false
 
     package init(_ value: ByteRange) {

@@ -2,9 +2,9 @@
 package enum BodyFraming: Sendable, Equatable {
     /// There is no body.
     case none
-    /// So many bytes follow; 0 when the sender said so.
+    /// A body of this many bytes; 0 is an explicit length.
     case length(Int)
     case chunked
-    /// Everything until the connection closes; answers only.
+    /// Until the connection closes; responses only.
     case untilClose
 }

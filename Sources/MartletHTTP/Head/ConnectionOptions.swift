@@ -1,6 +1,6 @@
 /// The options of all `Connection` fields of a head (RFC 9110 §7.6.1).
 struct ConnectionOptions {
-    /// More than anyone needs; each one is compared with every field.
+    /// Bounds the work: each option is compared with every field.
     private static let maximum = 32
 
     private(set) var closes = false
@@ -8,10 +8,10 @@ struct ConnectionOptions {
     private(set) var upgrades = false
     private var count = 0
 
-    /// Reads them all and marks the fields that they name; `false` when one is malformed or there are too many.
+    /// Reads all options and marks the fields that they name; `false` when one is malformed or there are too many.
     @inline(__always)
-    mutating func read(_ bytes: Span<UInt8>, _ notes: FramingNotes, _ fields: inout FieldList) -> Bool {
-        notes.connections == 1 && takeUsual(bytes, notes.connection) || readAll(bytes, &fields)
+    mutating func read(_ bytes: Span<UInt8>, _ framing: FramingChecks, _ fields: inout FieldList) -> Bool {
+        framing.connections == 1 && matchCommon(bytes, framing.connection) || readAll(bytes, &fields)
     }
 
     @inline(never)
@@ -25,9 +25,9 @@ struct ConnectionOptions {
         return true
     }
 
-    /// The options that are about the connection itself; they mark nothing.
+    /// Matches the options that name no field.
     @inline(__always)
-    private mutating func takeUsual(_ bytes: Span<UInt8>, _ option: ByteRange) -> Bool {
+    private mutating func matchCommon(_ bytes: Span<UInt8>, _ option: ByteRange) -> Bool {
         if bytes.spells("keep-alive", option) {
             keepsAlive = true
         } else if bytes.spells("close", option) {
@@ -55,13 +55,13 @@ struct ConnectionOptions {
             guard !option.isEmpty, index == value.end || bytes[index] == UInt8(ascii: ",") else { return false }
             count &+= 1
             guard count <= ConnectionOptions.maximum else { return false }
-            take(option, bytes, &fields)
+            apply(option, bytes, &fields)
         }
         return true
     }
 
-    private mutating func take(_ option: ByteRange, _ bytes: Span<UInt8>, _ fields: inout FieldList) {
-        if takeUsual(bytes, option) { return }
+    private mutating func apply(_ option: ByteRange, _ bytes: Span<UInt8>, _ fields: inout FieldList) {
+        if matchCommon(bytes, option) { return }
         var index = 0
         while index < fields.count {
             let field = fields[index]

@@ -1,8 +1,8 @@
-/// What a look at the bytes of a head came to.
+/// The result of parsing a head.
 package enum HeadOutcome: Sendable, Equatable {
-    /// The head is not all there: keep the bytes and call again with more behind them.
+    /// The head is incomplete: buffer the bytes and call again with more appended.
     case needMore
-    /// The head is complete and took so many bytes.
+    /// The head is complete; its length in bytes.
     case complete(Int)
-    case failure(HeadFailure)
+    case failure(HeadError)
 }

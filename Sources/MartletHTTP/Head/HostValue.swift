@@ -1,31 +1,31 @@
 /// The value of a `Host` field or the authority of a target: a name or address and perhaps a port (RFC 9110 §7.2).
 ///
-/// Narrower than the grammar of RFC 3986: no user information, no percent-encoding, no empty label, no empty port, so
-/// that nothing behind us can read another host out of it.
+/// Narrower than RFC 3986: no user information, no percent-encoding, no empty label, no empty port, so that no upstream
+/// can read a different host from it.
 enum HostValue {
-    /// - Parameter requiresPort: whether a port has to be there.
+    /// - Parameter requiresPort: whether a port is mandatory.
     @inline(__always)
     static func isValid(_ bytes: Span<UInt8>, _ range: ByteRange, requiresPort: Bool = false) -> Bool {
         guard UInt(bitPattern: range.count &- 1) < 15, bytes.hasBlock(at: range.start) else {
-            return isRareValid(bytes, range, requiresPort: requiresPort)
+            return isValidSlow(bytes, range, requiresPort: requiresPort)
         }
         let block = bytes.block(at: range.start)
         let isDot = block .== ASCII.dot
         let isLabel = ASCII.areNameCharacters(block) .| isDot .| (block .== ASCII.underscore) .| (block .== ASCII.tilde)
         let end = min(firstMatch(.!isLabel), range.count)
-        // An empty label is a dot at the beginning or behind another.
+        // An empty label is a dot at the start or after another dot.
         let dots = laneBits(isDot)
         guard (dots &<< 1 | 1) & dots & (1 &<< UInt32(truncatingIfNeeded: end) &- 1) == 0, end > 0 else {
-            return isRareValid(bytes, range, requiresPort: requiresPort)
+            return isValidSlow(bytes, range, requiresPort: requiresPort)
         }
         if end == range.count { return !requiresPort }
         let colon = range.start &+ end
         return bytes.has(UInt8(ascii: ":"), at: colon) && isPort(bytes, ByteRange(ordered: colon &+ 1, range.end))
     }
 
-    /// One that is long or an address in brackets, or none.
+    /// Handles long names, addresses in brackets and invalid values.
     @inline(never)
-    private static func isRareValid(_ bytes: Span<UInt8>, _ range: ByteRange, requiresPort: Bool) -> Bool {
+    private static func isValidSlow(_ bytes: Span<UInt8>, _ range: ByteRange, requiresPort: Bool) -> Bool {
         guard !range.isEmpty, range.count <= 261 else { return false }
         let end: Int
         if bytes[range.start] == UInt8(ascii: "[") {
@@ -35,7 +35,7 @@ enum HostValue {
             end = close &+ 1
         } else {
             guard bytes[range.start] != UInt8(ascii: ".") else { return false }
-            // Beyond the range come bytes that no name has, or the end; two dots stop short of it.
+            // The range is followed by a byte that no name contains, or by the end; two dots stop the scan earlier.
             end = min(bytes.endOfLabels(from: range.start), range.end)
             guard end > range.start else { return false }
         }
@@ -45,7 +45,7 @@ enum HostValue {
 
     @inline(__always)
     private static func isPort(_ bytes: Span<UInt8>, _ range: ByteRange) -> Bool {
-        guard range.count <= 5, let port = FramingNotes.decimal(bytes, range) else { return false }
+        guard range.count <= 5, let port = FramingChecks.decimal(bytes, range) else { return false }
         return port <= 65535
     }
 
@@ -90,7 +90,9 @@ enum HostValue {
             let start = index
             while index < range.end, ASCII.isDigit(bytes[index]) { index &+= 1 }
             let digits = ByteRange(from: start, to: index)
-            guard digits.count <= 3, let value = FramingNotes.decimal(bytes, digits), value <= 255 else { return false }
+            guard digits.count <= 3, let value = FramingChecks.decimal(bytes, digits), value <= 255 else {
+                return false
+            }
             parts &+= 1
             guard index < range.end else { break }
             guard bytes[index] == UInt8(ascii: ".") else { return false }

@@ -4,7 +4,7 @@
 package enum Method: UInt8, Sendable, CaseIterable {
     case get, head, post, put, delete, patch, options, trace, connect, other
 
-    /// The method as it is written; empty for `other`.
+    /// The method's name; empty for `other`.
     package var name: StaticString {
         switch self {
         case .get: "GET"
@@ -20,7 +20,7 @@ package enum Method: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// RFC 9110 §9.2.2: sending it twice does what sending it once does.
+    /// RFC 9110 §9.2.2.
     package var isIdempotent: Bool {
         switch self {
         case .get, .head, .put, .delete, .options, .trace: true
@@ -28,9 +28,9 @@ package enum Method: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// The method that stands at `start` with a space behind it, if it is one of those that are usual, and its length.
+    /// The method at `start` and its length, if it is a common one followed by a space.
     @inline(__always)
-    static func usual(_ bytes: Span<UInt8>, at start: Int) -> (method: Method, count: Int)? {
+    static func common(_ bytes: Span<UInt8>, at start: Int) -> (method: Method, count: Int)? {
         guard bytes.hasBlock(at: start) else { return nil }
         let word = bytes.word(at: start)
         @inline(__always) func begins(_ method: Method) -> Bool {

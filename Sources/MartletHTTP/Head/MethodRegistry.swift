@@ -1,6 +1,7 @@
 /// The methods that are registered (IANA's HTTP Method Registry, RFC 9110 §16.1).
 ///
-/// Methods are case-sensitive, but some frameworks fold them: to them `post` is `POST`, which a route for `POST` has not judged.
+/// Methods are case-sensitive, but some frameworks fold case: they treat `post` as `POST`, which would bypass a route
+/// for `POST`.
 package enum MethodRegistry {
     private static let names: [[UInt8]] = [
         "GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "ACL", "BASELINE-CONTROL",

@@ -2,12 +2,12 @@ extension RequestHead {
     /// No method has so long a name.
     static let maximumMethodBytes = 32
 
-    /// Reads a request line of the usual kind at the beginning: a method that is usual, a path, perhaps a query.
-    /// - Returns: where the fields begin, or −1: then `readRequestLine` has to look.
+    /// Reads a common request line at the start: a common method, a path, an optional query.
+    /// - Returns: the offset of the fields, or −1 when `readRequestLine` has to decide.
     @inline(__always)
-    mutating func readUsualLine(_ bytes: Span<UInt8>, maximumTargetBytes: Int) -> Int {
-        guard let usual = Method.usual(bytes, at: 0) else { return -1 }
-        let slash = usual.count &+ 1
+    mutating func readRequestLineFast(_ bytes: Span<UInt8>, maximumTargetBytes: Int) -> Int {
+        guard let common = Method.common(bytes, at: 0) else { return -1 }
+        let slash = common.count &+ 1
         guard bytes.has(UInt8(ascii: "/"), at: slash) else { return -1 }
         var end = bytes.endOfTargetPart(from: slash)
         let question = end
@@ -15,8 +15,8 @@ extension RequestHead {
         guard end &- slash <= maximumTargetBytes, bytes.hasLineEnd(at: end &+ 9), bytes.has(0x20, at: end),
             let isOld = HTTPVersion.isHTTP10(bytes, at: end &+ 1)
         else { return -1 }
-        method = usual.method
-        methodText = ByteRange(ordered: 0, usual.count)
+        method = common.method
+        methodText = ByteRange(ordered: 0, common.count)
         target = ByteRange(ordered: slash, end)
         path = ByteRange(ordered: slash, question)
         query = question == end ? .empty : ByteRange(ordered: question, end)
@@ -27,9 +27,9 @@ extension RequestHead {
     /// Reads the request line at `start` (RFC 9112 §3): token, one space, target, one space, version, CRLF.
     @inline(never)
     mutating func readRequestLine(_ bytes: Span<UInt8>, at start: Int, maximumTargetBytes: Int) -> LineOutcome {
-        if let usual = Method.usual(bytes, at: start) {
-            method = usual.method
-            methodText = ByteRange(start: start, count: usual.count)
+        if let common = Method.common(bytes, at: start) {
+            method = common.method
+            methodText = ByteRange(start: start, count: common.count)
         } else if let stopped = readMethod(bytes, at: start) {
             return stopped
         }
@@ -39,7 +39,7 @@ extension RequestHead {
         return readVersion(bytes, at: target.end &+ 1)
     }
 
-    /// A method of any name, with a space behind it; nil when both are there.
+    /// Reads any method and the space after it; nil on success.
     @inline(never)
     private mutating func readMethod(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome? {
         var index = start
@@ -58,7 +58,7 @@ extension RequestHead {
         return nil
     }
 
-    /// Finds the end of the target and its query; nil when both are set.
+    /// Finds the end of the target and its query; nil on success.
     private mutating func readTarget(_ bytes: Span<UInt8>, at start: Int, maximumTargetBytes: Int) -> LineOutcome? {
         var index = start
         var question = -1
@@ -79,8 +79,8 @@ extension RequestHead {
         return nil
     }
 
-    /// Tells the four forms of a target apart (RFC 9112 §3.2).
-    private mutating func splitTarget(_ bytes: Span<UInt8>) -> HeadFailure? {
+    /// Determines which of the four forms the target has (RFC 9112 §3.2).
+    private mutating func splitTarget(_ bytes: Span<UInt8>) -> HeadError? {
         let end = query.isEmpty ? target.end : query.start
         if method == .connect {
             guard query.isEmpty, HostValue.isValid(bytes, target, requiresPort: true) else { return .badRequestLine }
@@ -101,7 +101,7 @@ extension RequestHead {
     }
 
     @inline(never)
-    private mutating func splitAbsoluteTarget(_ bytes: Span<UInt8>, end: Int) -> HeadFailure? {
+    private mutating func splitAbsoluteTarget(_ bytes: Span<UInt8>, end: Int) -> HeadError? {
         let start: Int
         if target.count >= 7, isScheme("http://", bytes) {
             start = target.start &+ 7
@@ -115,7 +115,7 @@ extension RequestHead {
         authority = ByteRange(from: start, to: slash)
         guard HostValue.isValid(bytes, authority) else { return .badHost }
         isAbsoluteForm = true
-        // Without a path the last slash of the scheme's "//" stands for it: an empty path means "/".
+        // An empty path means "/": use the last slash of the scheme's "//".
         path = slash < end ? ByteRange(from: slash, to: end) : ByteRange(start: start &- 1, count: 1)
         return nil
     }
@@ -128,7 +128,7 @@ extension RequestHead {
 
     private mutating func readVersion(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {
         guard start &+ 8 <= bytes.count else {
-            // Whoever decides on a line without an end sees that there is more to come.
+            // An incomplete line is left to the caller.
             return bytes.lineFeed(from: start) < bytes.count ? .failure(.badRequestLine) : .incomplete
         }
         guard let isOld = HTTPVersion.isHTTP10(bytes, at: start) else {

@@ -1,8 +1,6 @@
 /// A request head as offsets into the bytes that it was parsed from.
 ///
-/// Its memory serves one head after the other.
-///
-/// It is only meaningful after a parser said `complete`, and only together with those bytes.
+/// Only valid after a parser returned `complete`, together with those bytes. Its memory is reused for every head.
 package struct RequestHead: ~Copyable {
     package internal(set) var method = Method.other
     package internal(set) var methodText = ByteRange.empty
@@ -12,7 +10,7 @@ package struct RequestHead: ~Copyable {
     package internal(set) var path = ByteRange.empty
     /// From the first `?` of the target on, or empty.
     package internal(set) var query = ByteRange.empty
-    /// The value of `Host`; an absolute-form target says the same.
+    /// The value of `Host`; an absolute-form target must be equal.
     package internal(set) var authority = ByteRange.empty
     package internal(set) var isAbsoluteForm = false
     package internal(set) var isAsteriskForm = false
@@ -20,9 +18,9 @@ package struct RequestHead: ~Copyable {
     package internal(set) var isHTTP10 = false
     package internal(set) var fields: FieldList
     package internal(set) var framing = BodyFraming.none
-    /// Whether the sender wants to go on using the connection (RFC 9112 §9.3).
+    /// Whether the connection is persistent (RFC 9112 §9.3).
     package internal(set) var keepsAlive = true
-    /// Whether the sender waits for `100 Continue` before a body that is not empty.
+    /// Whether the sender waits for `100 Continue` before sending a body that is not empty.
     package internal(set) var expectsContinue = false
     /// The value of `Upgrade` when `Connection` names it, else empty.
     package internal(set) var upgrade = ByteRange.empty

@@ -1,13 +1,13 @@
 /// Parses request heads, strictly (RFC 9112; RFC 9110 for what the fields mean).
 ///
-/// A line is judged once its end is there, so that the outcome does not depend on how the bytes were cut. The caller
-/// keeps the bytes of an incomplete head; a call that brings no line end costs no more than a search for it.
+/// A line is checked once its end has arrived, so the outcome does not depend on how the bytes were split. The caller
+/// buffers an incomplete head; a call that brings no line end costs no more than a search for one.
 package struct RequestParser: Sendable {
     private static let maximumEmptyLines = 2
 
     private let maximumHeadBytes: Int
     private let maximumTargetBytes: Int
-    /// How many bytes were searched for line ends while the head was incomplete.
+    /// Bytes already searched for line ends while the head was incomplete.
     private var searched = 0
     private var isPastRequestLine = false
 
@@ -16,20 +16,20 @@ package struct RequestParser: Sendable {
         self.maximumTargetBytes = maximumTargetBytes
     }
 
-    /// Forgets an incomplete head.
+    /// Discards the state of an incomplete head.
     package mutating func reset() {
         searched = 0
         isPastRequestLine = false
     }
 
-    /// Looks for one head at the beginning of `bytes`.
+    /// Parses one head at the start of `bytes`.
     ///
-    /// After `complete` or `failure` the parser is as new; after `needMore` it expects the same bytes with more behind
-    /// them.
+    /// After `complete` or `failure` the parser is reset; after `needMore` it expects the same bytes with more
+    /// appended.
     package mutating func parse(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
         let window = bytes.extracting(first: min(bytes.count, maximumHeadBytes))
         var outcome = HeadOutcome.needMore
-        if hasNews(window) { outcome = parseAll(window, into: &head) }
+        if hasNewLine(window) { outcome = parseAll(window, into: &head) }
         if outcome == .needMore {
             if window.count < maximumHeadBytes {
                 searched = window.count
@@ -41,10 +41,10 @@ package struct RequestParser: Sendable {
         return outcome
     }
 
-    /// No request line that could be accepted is so long.
+    /// Longer than any request line that could be accepted.
     private var longestRequestLine: Int { maximumTargetBytes &+ RequestHead.maximumMethodBytes &+ 16 }
 
-    private func hasNews(_ window: Span<UInt8>) -> Bool {
+    private func hasNewLine(_ window: Span<UInt8>) -> Bool {
         if searched == 0 { return true }
         guard searched <= window.count else { return true }
         return window.lineFeed(from: searched) < window.count
@@ -54,9 +54,9 @@ package struct RequestParser: Sendable {
     @inline(__always)
     private mutating func parseAll(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
         head.clear()
-        var index = head.readUsualLine(bytes, maximumTargetBytes: maximumTargetBytes)
+        var index = head.readRequestLineFast(bytes, maximumTargetBytes: maximumTargetBytes)
         if index < 0 {
-            switch readRareLine(bytes, into: &head) {
+            switch readRequestLineSlow(bytes, into: &head) {
             case .complete(let next): index = next
             case let outcome: return outcome
             }
@@ -65,39 +65,39 @@ package struct RequestParser: Sendable {
         return readFields(bytes, at: index, into: &head)
     }
 
-    /// Reads a request line of any kind.
+    /// Reads a request line with the full grammar.
     /// - Returns: `complete` with where the fields begin.
     @inline(never)
-    private func readRareLine(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
+    private func readRequestLineSlow(_ bytes: Span<UInt8>, into head: inout RequestHead) -> HeadOutcome {
         var index = 0
         var emptyLines = 0
-        // RFC 9112 §2.2: empty lines before a request line are left over from the request before.
+        // RFC 9112 §2.2: skip empty lines that a client sent after its previous request.
         while bytes.hasLineEnd(at: index), emptyLines < RequestParser.maximumEmptyLines {
             index &+= 2
             emptyLines &+= 1
         }
         guard index < bytes.count else { return .needMore }
-        // Something that cannot be HTTP, such as a TLS handshake, has no line end to wait for.
+        // Bytes that cannot be HTTP, such as a TLS handshake: do not wait for a line end.
         if index == 0, bytes[0] != 0x0D, bytes[0] != 0x0A, !Token.isMember(bytes[0]) {
             return .failure(.badRequestLine)
         }
         switch head.readRequestLine(bytes, at: index, maximumTargetBytes: maximumTargetBytes) {
         case .next(let next): return .complete(next)
         case .incomplete:
-            return bytes.count > longestRequestLine ? settle(.badRequestLine, bytes, from: index) : .needMore
-        case .failure(let failure): return settle(failure, bytes, from: index)
+            return bytes.count > longestRequestLine ? failOnceLineEnds(.badRequestLine, bytes, from: index) : .needMore
+        case .failure(let failure): return failOnceLineEnds(failure, bytes, from: index)
         }
     }
 
     @inline(__always)
     private func readFields(_ bytes: Span<UInt8>, at start: Int, into head: inout RequestHead) -> HeadOutcome {
         var index = start
-        guard bytes.count >= 16 else { return readFew(bytes, at: start, into: &head) }
-        var notes = RequestNotes(isHTTP10: head.isHTTP10)
+        guard bytes.count >= 16 else { return readFieldsShort(bytes, at: start, into: &head) }
+        var checks = RequestHeadChecks(isHTTP10: head.isHTTP10)
         while true {
             var known = KnownField.other
             var isSpecial = false
-            let next = head.fields.readUsualLine(bytes, at: index, &known)
+            let next = head.fields.readLineFast(bytes, at: index, &known)
             if next > 0 {
                 index = next
             } else {
@@ -105,31 +105,33 @@ package struct RequestParser: Sendable {
                 switch head.fields.readLine(bytes, at: index) {
                 case .next(let next): index = next
                 case .incomplete: return .needMore
-                case .failure(let failure): return settle(failure, bytes, from: index)
+                case .failure(let failure): return failOnceLineEnds(failure, bytes, from: index)
                 }
-                known = head.fields.next
+                known = head.fields.pendingKind
                 isSpecial = true
             }
-            guard head.fields.keepLine(known) else { return .failure(.tooManyFields) }
-            if known.isJudged || isSpecial, let failure = notes.note(bytes, &head) { return .failure(failure) }
+            guard head.fields.appendPending(known) else { return .failure(.tooManyFields) }
+            if known.isCheckedInRequests || isSpecial, let failure = checks.check(bytes, &head) {
+                return .failure(failure)
+            }
         }
         guard index < bytes.count else { return .needMore }
-        if let failure = notes.finish(bytes, &head) { return .failure(failure) }
+        if let failure = checks.finish(bytes, &head) { return .failure(failure) }
         return .complete(index &+ 2)
     }
 
-    /// Behind a request line, less than sixteen bytes in all have no room for a field.
+    /// A head of fewer than sixteen bytes has no space for a valid field after its request line.
     @inline(never)
-    private func readFew(_ bytes: Span<UInt8>, at start: Int, into head: inout RequestHead) -> HeadOutcome {
+    private func readFieldsShort(_ bytes: Span<UInt8>, at start: Int, into head: inout RequestHead) -> HeadOutcome {
         guard start < bytes.count, !bytes.hasLineEnd(at: start),
             case .failure(let failure) = head.fields.readLine(bytes, at: start)
         else { return .needMore }
-        return settle(failure, bytes, from: start)
+        return failOnceLineEnds(failure, bytes, from: start)
     }
 
-    /// A line is only refused once it is all there, or cannot be good any more.
+    /// Rejects a line only once it is complete, or too long to become valid.
     @inline(never)
-    private func settle(_ failure: HeadFailure, _ bytes: Span<UInt8>, from lineStart: Int) -> HeadOutcome {
+    private func failOnceLineEnds(_ failure: HeadError, _ bytes: Span<UInt8>, from lineStart: Int) -> HeadOutcome {
         if bytes.lineFeed(from: lineStart) < bytes.count { return .failure(failure) }
         return !isPastRequestLine && bytes.count > longestRequestLine ? .failure(failure) : .needMore
     }

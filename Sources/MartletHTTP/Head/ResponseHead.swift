@@ -1,6 +1,6 @@
 /// A response head as offsets into the bytes that it was parsed from.
 ///
-/// Its memory serves one head after the other.
+/// Its memory is reused for every head.
 package struct ResponseHead: ~Copyable {
     /// 100–599.
     package internal(set) var status = 0
@@ -8,27 +8,27 @@ package struct ResponseHead: ~Copyable {
     package internal(set) var isHTTP10 = false
     package internal(set) var fields: FieldList
     package internal(set) var framing = BodyFraming.none
-    /// Whether the connection can serve another request after this answer.
+    /// Whether the connection can serve another request after this response.
     package internal(set) var keepsAlive = true
     /// The value of `Upgrade` when `Connection` names it, else empty.
     package internal(set) var upgrade = ByteRange.empty
 
-    /// What of the fields passes to a client as it stands.
-    package internal(set) var kept = KeptRuns()
+    /// The ranges of the head that are forwarded to a client unchanged.
+    package internal(set) var kept = ForwardableRanges()
 
-    var memory = HeadMemory()
+    var cache = ResponseHeadCache()
 
-    /// Whether another head follows for the same request; 101 is final here, for it ends HTTP.
+    /// Whether another head follows for the same request; 101 is final, because it ends HTTP.
     package var isInterim: Bool { status < 200 && status != 101 }
 
     package init(maximumFields: Int) { fields = FieldList(capacity: maximumFields) }
 
-    /// Reads a status line of the usual kind at the beginning: with a reason that is plain text, or empty.
-    /// - Returns: where the fields begin, or −1: then `readStatusLine` has to look.
+    /// Reads a common status line at the start: the reason is plain text or empty.
+    /// - Returns: the offset of the fields, or −1 when `readStatusLine` has to decide.
     @inline(__always)
-    mutating func readUsualLine(_ bytes: Span<UInt8>) -> Int {
+    mutating func readStatusLineFast(_ bytes: Span<UInt8>) -> Int {
         guard bytes.hasBlock(at: 0), let isOld = HTTPVersion.isHTTP10(bytes, at: 0) else { return -1 }
-        // A space and three digits, each byte less what it has at least; see `FramingNotes.decimal`.
+        // A space and three digits, each byte minus its lowest valid value; see `FramingChecks.decimal`.
         let digits = bytes.half(at: 8) ^ 0x3030_3020
         let hundreds = digits &>> 8 & 0xFF
         guard (digits &+ 0x7676_7600 | digits) & 0x8080_80FF == 0, hundreds &- 1 < 5,
@@ -47,12 +47,12 @@ package struct ResponseHead: ~Copyable {
     /// The space before an empty reason may be missing.
     @inline(never)
     mutating func readStatusLine(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {
-        guard start &+ 8 <= bytes.count else { return cutShort(bytes, from: start) }
+        guard start &+ 8 <= bytes.count else { return endTooSoon(bytes, from: start) }
         guard let isOld = HTTPVersion.isHTTP10(bytes, at: start) else {
             return .failure(HTTPVersion.isVersion(bytes, at: start) ? .upstreamBadVersion : .upstreamBadStatusLine)
         }
         isHTTP10 = isOld
-        guard start &+ 12 < bytes.count else { return cutShort(bytes, from: start) }
+        guard start &+ 12 < bytes.count else { return endTooSoon(bytes, from: start) }
         let hundreds = bytes[start &+ 9] &- 0x30
         let tens = bytes[start &+ 10] &- 0x30
         let ones = bytes[start &+ 11] &- 0x30
@@ -75,8 +75,8 @@ package struct ResponseHead: ~Copyable {
         return FieldLine.readEnd(bytes, at: index, otherwise: .upstreamBadStatusLine)
     }
 
-    /// A line that ends before all that it must have, or that is not all there yet.
-    private func cutShort(_ bytes: Span<UInt8>, from start: Int) -> LineOutcome {
+    /// A line that ends too soon, or that has not arrived completely.
+    private func endTooSoon(_ bytes: Span<UInt8>, from start: Int) -> LineOutcome {
         bytes.lineFeed(from: start) < bytes.count ? .failure(.upstreamBadStatusLine) : .incomplete
     }
 }

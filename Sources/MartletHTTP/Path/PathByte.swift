@@ -1,6 +1,6 @@
 /// The classes of bytes in a path.
 enum PathByte {
-    /// Whether a byte may stand in a path and means itself.
+    /// Whether a byte is allowed in a path and represents itself.
     static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {
         case 0...0x20, 0x7F...0xFF: false

@@ -1,6 +1,6 @@
-/// One walk over a path that has something unusual in it: what it would mean, decoded, segment by segment.
+/// Checks an unusual path in one pass, decoded, segment by segment.
 struct PathCheck {
-    /// The decoded beginning of the segment at hand, as far as it matters.
+    /// The decoded start of the current segment, as far as it matters.
     private enum Segment { case empty, dot, dots, other }
 
     private let keepsEncodedSlash: Bool
@@ -17,13 +17,13 @@ struct PathCheck {
         self.mergesSlashes = mergesSlashes
     }
 
-    /// Whether the path, which begins with a slash, has one meaning only.
+    /// Whether the path, which begins with a slash, is unambiguous.
     mutating func accepts(_ path: Span<UInt8>) -> Bool {
         var index = 1
         while index < path.count {
             let byte = path[index]
             if byte == UInt8(ascii: "%") {
-                guard let value = PathCheck.triplet(path, at: index), takeEncoded(value) else { return false }
+                guard let value = PathCheck.triplet(path, at: index), consumeEncoded(value) else { return false }
                 if PathByte.isUnreserved(value) || isLower(path[index &+ 1]) || isLower(path[index &+ 2]) {
                     needsRewrite = true
                 }
@@ -39,7 +39,7 @@ struct PathCheck {
                     segment = .empty
                 }
             } else {
-                guard take(byte) else { return false }
+                guard consume(byte) else { return false }
             }
             index &+= 1
         }
@@ -48,10 +48,10 @@ struct PathCheck {
 
     private var isDotSegment: Bool { segment == .dot || segment == .dots }
 
-    private mutating func takeEncoded(_ value: UInt8) -> Bool {
+    private mutating func consumeEncoded(_ value: UInt8) -> Bool {
         if value >= 0x80 {
             segment = .other
-            return utf8.take(value)
+            return utf8.consume(value)
         }
         guard utf8.isComplete else { return false }
         switch value {
@@ -60,16 +60,16 @@ struct PathCheck {
             segment = .other
             return keepsEncodedPercent
         case UInt8(ascii: "/"):
-            // Whoever decodes it sees a new segment there: dots on either side of it are dot segments to them.
+            // An upstream that decodes it sees a new segment: dots on either side of it are dot segments.
             guard keepsEncodedSlash, !isDotSegment else { return false }
             segment = .empty
             return true
-        default: return take(value)
+        default: return consume(value)
         }
     }
 
     /// A character of the segment, decoded; `false` if it makes a dot segment with parameters.
-    private mutating func take(_ byte: UInt8) -> Bool {
+    private mutating func consume(_ byte: UInt8) -> Bool {
         if byte == UInt8(ascii: ";"), isDotSegment { return false }
         switch segment {
         case .empty where byte == UInt8(ascii: "."): segment = .dot
@@ -90,18 +90,18 @@ struct PathCheck {
     }
 }
 
-/// A run of bytes over 0x7F that must be UTF-8 without overlong forms and surrogates (RFC 3629 §4), and without characters that
-/// somebody could read as one that means something in a path.
+/// Validates a run of bytes over 0x7F as UTF-8 without overlong forms and surrogates (RFC 3629 §4), and without
+/// characters that normalize to one with a meaning in a path.
 struct UTF8Run {
     private var pending = 0
     private var scalar: UInt32 = 0
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
-    /// Whether no character is cut off.
+    /// Whether no character is truncated.
     var isComplete: Bool { pending == 0 }
 
-    mutating func take(_ byte: UInt8) -> Bool {
+    mutating func consume(_ byte: UInt8) -> Bool {
         if pending > 0 {
             guard byte >= lowest, byte <= highest else { return false }
             pending &-= 1
@@ -110,7 +110,7 @@ struct UTF8Run {
             scalar = scalar &<< 6 | UInt32(byte & 0x3F)
             return pending > 0 || !CompatibilityForms.areAmbiguous(scalar)
         }
-        // What the first byte has behind its leading ones.
+        // The payload bits of the first byte.
         scalar = UInt32(byte & (byte < 0xE0 ? 0x1F : byte < 0xF0 ? 0x0F : 0x07))
         switch byte {
         case 0xC2...0xDF: pending = 1

@@ -1,17 +1,17 @@
 package import MartletCore
 
-/// Brings a path into the one form that is matched and forwarded, and refuses what an upstream could read differently.
+/// Normalizes a path to the form that is matched and forwarded, and rejects what an upstream could read differently.
 ///
-/// Encoded unreserved characters are decoded, the triplets that stay have upper-case digits. Dot segments however
-/// spelt, empty segments, backslashes, encoded slashes, backslashes, percent signs and control bytes, broken triplets,
-/// bad UTF-8 and characters that fold to what means something in a path (``CompatibilityForms``) are refused.
+/// Encoded unreserved characters are decoded, remaining triplets get upper-case digits. Rejected are dot segments in
+/// any spelling, empty segments, backslashes, encoded slashes, backslashes, percent signs and control bytes, invalid
+/// triplets, invalid UTF-8, and characters that normalize to one with a meaning in a path (``CompatibilityForms``).
 package enum PathNormalizer {
     /// - Parameters:
     ///   - path: without the query.
-    ///   - keepsEncodedSlash: whether `%2F` stays, as text, instead of being refused.
-    ///   - keepsEncodedPercent: whether `%25` stays, as text, instead of being refused.
-    ///   - mergesSlashes: whether several slashes in a row become one, instead of being refused.
-    ///   - out: emptied and filled with the normal form where it differs from the path; else not touched.
+    ///   - keepsEncodedSlash: whether `%2F` is preserved instead of rejected.
+    ///   - keepsEncodedPercent: whether `%25` is preserved instead of rejected.
+    ///   - mergesSlashes: whether consecutive slashes are merged instead of rejected.
+    ///   - out: gets the normal form where it differs from the path; else unchanged.
     package static func normalize(
         _ path: Span<UInt8>, keepsEncodedSlash: Bool, keepsEncodedPercent: Bool, mergesSlashes: Bool = false,
         into out: inout ByteBuffer
@@ -21,11 +21,11 @@ package enum PathNormalizer {
         let check = PathCheck(
             keepsEncodedSlash: keepsEncodedSlash, keepsEncodedPercent: keepsEncodedPercent, mergesSlashes: mergesSlashes
         )
-        return judge(path, check, &out)
+        return normalizeSlow(path, check, &out)
     }
 
     @inline(never)
-    private static func judge(
+    private static func normalizeSlow(
         _ path: Span<UInt8>, _ rules: PathCheck, _ out: inout ByteBuffer
     ) -> PathOutcome {
         var check = rules
@@ -35,7 +35,7 @@ package enum PathNormalizer {
         return .rewritten
     }
 
-    /// Writes the normal form of a path that was accepted.
+    /// Writes the normal form of an accepted path.
     private static func write(_ path: Span<UInt8>, into out: inout ByteBuffer) {
         out.removeAll()
         out.reserve(path.count)
@@ -43,7 +43,7 @@ package enum PathNormalizer {
         while index < path.count {
             let byte = path[index]
             guard byte == UInt8(ascii: "%"), let value = PathCheck.triplet(path, at: index) else {
-                // Of slashes in a row, which only get here where they are merged, the first one stays.
+                // Consecutive slashes only get here where they are merged: keep the first.
                 if byte != UInt8(ascii: "/") || index == 0 || path[index &- 1] != byte { out.append(byte) }
                 index &+= 1
                 continue

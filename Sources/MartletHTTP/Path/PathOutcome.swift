@@ -1,8 +1,8 @@
-/// What normalising a path came to.
+/// The result of normalizing a path.
 package enum PathOutcome: Sendable, Equatable {
-    /// The path is in normal form as it stands.
+    /// The path is already in normal form.
     case unchanged
     /// The normal form was written to the buffer.
     case rewritten
-    case failure(HeadFailure)
+    case failure(HeadError)
 }

@@ -2,7 +2,7 @@ package import MartletCore
 
 /// Version 2: signature, version and command, family and protocol, length, addresses, extensions.
 extension ProxyHeader {
-    /// What stands before the addresses.
+    /// The bytes before the addresses.
     private static let fixedBytes = 16
     /// Both addresses of Unix sockets, 108 bytes each.
     private static let unixBytes = 216
@@ -11,7 +11,7 @@ extension ProxyHeader {
         for index in 0..<min(signature.count, bytes.count) where bytes[index] != signature[index] {
             return .failure(.badSignature)
         }
-        // What is wrong is told as soon as it is there: nobody waits for the rest of it.
+        // Fail on the first invalid byte.
         if bytes.count > 12 {
             guard bytes[12] >> 4 == 2 else { return .failure(.badVersion) }
             guard bytes[12] & 0x0F < 2 else { return .failure(.badCommand) }
@@ -28,7 +28,7 @@ extension ProxyHeader {
         let end = fixedBytes &+ length
         guard end <= longest, length >= addressBytes else { return .failure(.badLength) }
         guard bytes.count >= end else { return .needMore }
-        // Without a family nothing says where extensions would begin.
+        // Without a family the offset of the extensions is unknown.
         guard family != 0 else { return .complete(count: end, peer: isLocal ? .local : .unknown) }
         if let failure = check(bytes.extracting(0..<end), extensionsFrom: fixedBytes &+ addressBytes) {
             return .failure(failure)
@@ -36,7 +36,7 @@ extension ProxyHeader {
         return .complete(count: end, peer: peer(in: bytes, family: family))
     }
 
-    /// How long the addresses of a family are; `nil` for one that must not be sent.
+    /// The length of a family's addresses; `nil` for an invalid family.
     ///
     /// The upper half is the family (unspecified, IPv4, IPv6, Unix), the lower one the transport (unspecified, stream,
     /// datagram); both are unspecified or neither.
@@ -56,14 +56,14 @@ extension ProxyHeader {
         switch family {
         case 0x11: return .address(Address(ipv4: field(16..<20), port: port(24)))
         case 0x21: return .address(Address(bytes: field(16..<32), port: port(48)))
-        // A Unix socket's path is no address, and datagrams are not what comes here.
+        // Unix socket paths and datagram addresses are not used.
         default: return .unknown
         }
     }
 
     // MARK: Extensions
 
-    /// A CRC-32C of the whole header, taken with zeros in its own place.
+    /// A CRC-32C of the whole header, with its own field zeroed.
     private static let checksumType: UInt8 = 0x03
 
     /// Walks over the extensions: a type, a length of two bytes, and a value each.
@@ -86,11 +86,11 @@ extension ProxyHeader {
         return sent == crc32c(header, zeroing: checksum) ? nil : .badChecksum
     }
 
-    /// CRC-32C (Castagnoli), bit by bit: a header is short, and few have one.
-    static func crc32c(_ bytes: Span<UInt8>, zeroing place: Int) -> UInt32 {
+    /// CRC-32C (Castagnoli), bit by bit: headers are short, and few have a checksum.
+    static func crc32c(_ bytes: Span<UInt8>, zeroing offset: Int) -> UInt32 {
         var register = UInt32.max
         for index in bytes.indices {
-            register ^= index >= place && index < place &+ 4 ? 0 : UInt32(bytes[index])
+            register ^= index >= offset && index < offset &+ 4 ? 0 : UInt32(bytes[index])
             for _ in 0..<8 { register = register >> 1 ^ (register & 1 == 0 ? 0 : 0x82F6_3B78) }
         }
         return ~register
@@ -98,10 +98,9 @@ extension ProxyHeader {
 
     // MARK: Writing
 
-    /// Appends a header of version 2 for a connection that is passed on.
+    /// Appends a version 2 header for a proxied connection.
     ///
-    /// An end without an address, such as a Unix socket, makes it a `LOCAL` one, which says nothing of the client and is
-    /// taken everywhere. IPv4 and IPv6 on two ends are both written as IPv6.
+    /// `LOCAL` when an end has no IP address, such as a Unix socket. A mix of IPv4 and IPv6 is written as IPv6.
     package static func write(client: Address?, server: Address?, into buffer: inout ByteBuffer) {
         buffer.append(signature)
         guard let client, let server, client.bytes.count == 16, server.bytes.count == 16 else {

@@ -1,6 +1,6 @@
 /// Version 1: `PROXY TCP4 192.0.2.1 198.51.100.7 56324 443` and CRLF.
 extension ProxyHeader {
-    /// With its CRLF; the longest line that two IPv6 addresses can make.
+    /// The longest line with two IPv6 addresses, CRLF included.
     private static let longestLine = 107
 
     static func parseLine(_ bytes: Span<UInt8>) -> Outcome {
@@ -10,7 +10,7 @@ extension ProxyHeader {
         }
         var end = min(start.count, bytes.count)
         while end < bytes.count, bytes[end] != 0x0D {
-            // Every line fits: what is longer never ends, and what is no text is none.
+            // Longer lines and bytes other than text are invalid.
             guard end < longestLine &- 2, (0x20...0x7E).contains(bytes[end]) else { return .failure(.badLine) }
             end &+= 1
         }
@@ -25,11 +25,11 @@ extension ProxyHeader {
         }
     }
 
-    /// Reads what stands between `PROXY ` and the CRLF.
+    /// Parses the part between `PROXY ` and the CRLF.
     private static func peer(of line: [UInt8]) throws(Failure) -> Peer {
         let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
         let family = words.first.map { String(decoding: $0, as: UTF8.self) } ?? ""
-        // What follows is not looked at: a sender may say what it does not know, too.
+        // The rest of the line is ignored, as the specification requires.
         if family == "UNKNOWN" { return .unknown }
         guard family == "TCP4" || family == "TCP6", words.count == 5 else { throw .badLine }
         let read = family == "TCP4" ? AddressText.ipv4 : AddressText.ipv6
@@ -40,9 +40,9 @@ extension ProxyHeader {
     }
 }
 
-/// Addresses and ports as the line has them: one spelling for each number.
+/// Parses addresses and ports; each number has one spelling.
 enum AddressText {
-    /// Four decimal numbers without zeros in front.
+    /// Four decimal numbers without leading zeros.
     static func ipv4(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         let parts = text.split(separator: 0x2E, omittingEmptySubsequences: false)
         guard parts.count == 4 else { return nil }
@@ -54,8 +54,8 @@ enum AddressText {
         return bytes
     }
 
-    /// Eight groups of up to four hexadecimal digits, of which one `::` may stand for those that are zero; the last two
-    /// may be written as IPv4 (RFC 4291 §2.2).
+    /// Eight groups of up to four hexadecimal digits; one `::` may replace zero groups, and the last two may be written
+    /// as IPv4 (RFC 4291 §2.2).
     static func ipv6(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         let groups = text.split(separator: 0x3A, omittingEmptySubsequences: false)
         guard (3...9).contains(groups.count) else { return nil }
@@ -64,8 +64,8 @@ enum AddressText {
             if group.isEmpty {
                 // `::` is one empty group inside, and two at either end.
                 if index == 0 || index == groups.count &- 1 {
-                    let neighbour = index == 0 ? groups[1] : groups[groups.count &- 2]
-                    guard neighbour.isEmpty else { return nil }
+                    let neighbor = index == 0 ? groups[1] : groups[groups.count &- 2]
+                    guard neighbor.isEmpty else { return nil }
                     continue
                 }
                 guard gap == nil else { return nil }

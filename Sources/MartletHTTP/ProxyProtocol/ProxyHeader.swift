@@ -1,32 +1,32 @@
 package import MartletCore
 
-/// The header of the PROXY protocol, with which a proxy says whose connection it passes on (`proxy-protocol.txt`).
+/// The header of the PROXY protocol, which carries the client's address across a proxy (`proxy-protocol.txt`).
 ///
-/// Version 1 is a line of text, version 2 is binary. It stands before everything else on a connection, TLS included.
+/// Version 1 is a line of text, version 2 is binary. It precedes everything else on a connection, TLS included.
 package enum ProxyHeader {
-    /// What the first bytes of a connection are.
+    /// The result of parsing the first bytes of a connection.
     package enum Outcome: Sendable, Equatable {
-        /// They may still become a header.
+        /// The bytes may be the start of a header.
         case needMore
-        /// A whole one of `count` bytes; what follows is the client's.
+        /// A complete header of `count` bytes; the client's bytes follow.
         case complete(count: Int, peer: Peer)
-        /// None, and none that more bytes could make of it.
+        /// Not a header.
         case failure(Failure)
     }
 
-    /// Whose connection it is.
+    /// The connection's original peer.
     package enum Peer: Sendable, Equatable {
-        /// Of the client at this address.
+        /// The client at this address.
         case address(Address)
-        /// The proxy's own, such as a health check.
+        /// The proxy itself, such as a health check.
         case local
-        /// Of a client whose address the proxy does not know or cannot say: the connection's own peer stays, but it is not who speaks.
+        /// A client whose address the proxy does not know; the connection's own peer address is the proxy's.
         case unknown
     }
 
     /// One end of a connection.
     package struct Address: Sendable, Hashable {
-        /// 16 of them in network order, IPv4 mapped into IPv6.
+        /// 16 bytes in network order, IPv4 mapped into IPv6.
         package let bytes: [UInt8]
         package let port: UInt16
 
@@ -45,7 +45,7 @@ package enum ProxyHeader {
         }
     }
 
-    /// Why the first bytes are no header.
+    /// Why a header is invalid.
     package enum Failure: String, Error, Sendable, CaseIterable {
         case badSignature = "bad_signature"
         case badLine = "bad_line"
@@ -58,20 +58,19 @@ package enum ProxyHeader {
         case badExtension = "bad_extension"
         case badChecksum = "bad_checksum"
 
-        /// The fine reason, for log and metrics.
+        /// The detailed reason for log and metrics.
         package var code: ErrorCode { ErrorCode(rawValue: "proxy_protocol.\(rawValue)") }
     }
 
-    /// The most bytes that a header may have; one that announces more is refused.
+    /// The maximum length in bytes; a longer header is rejected.
     package static let longest = 536
 
-    /// The first bytes of version 2: no text protocol begins so.
+    /// The signature of version 2.
     static let signature: [UInt8] = [0x0D, 0x0A, 0x0D, 0x0A, 0x00, 0x0D, 0x0A, 0x51, 0x55, 0x49, 0x54, 0x0A]
 
-    /// Reads the header that a connection begins with.
+    /// Parses the header at the start of a connection.
     ///
-    /// It keeps no state: whoever reads the connection asks again with all of its bytes when there are more.
-    /// At most ``longest`` bytes are ever needed for an answer other than `needMore`.
+    /// Stateless: after `needMore`, call again with all bytes received so far. ``longest`` bytes are always enough.
     package static func parse(_ bytes: Span<UInt8>) -> Outcome {
         guard !bytes.isEmpty else { return .needMore }
         return bytes[0] == signature[0] ? parseBinary(bytes) : parseLine(bytes)

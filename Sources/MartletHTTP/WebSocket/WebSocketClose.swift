@@ -8,7 +8,7 @@ package struct WebSocketStatus: Equatable, Sendable {
 
     package static let goingAway = WebSocketStatus(code: 1001)
     package static let protocolError = WebSocketStatus(code: 1002)
-    /// The gateway's own, from the range for private use (§7.4.2): the credential has ended.
+    /// The gateway's own code, from the private-use range (§7.4.2): the credential has expired or was revoked.
     package static let credentialEnded = WebSocketStatus(code: 4401)
 }
 
@@ -16,8 +16,8 @@ extension ByteBuffer {
     /// Appends a Close frame (RFC 6455 §5.5.1).
     ///
     /// - Parameters:
-    ///   - reason: at most 123 bytes of ASCII; what is over is left out.
-    ///   - mask: what a client's frame is masked with (§5.3); `nil` for a server's.
+    ///   - reason: ASCII, truncated to 123 bytes.
+    ///   - mask: the masking key of a client's frame (§5.3); `nil` for a server's.
     package mutating func append(webSocketClose status: WebSocketStatus, _ reason: StaticString, mask: UInt32?) {
         let text = min(reason.utf8CodeUnitCount, 123)
         append(0x88 as UInt8)

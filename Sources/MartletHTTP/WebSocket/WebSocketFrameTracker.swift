@@ -1,55 +1,56 @@
 package import MartletCore
 
-/// Follows the frames that one side of a WebSocket connection sends (RFC 6455 §5), without unmasking or keeping any payload.
+/// Follows the frames that one side of a WebSocket connection sends (RFC 6455 §5), without unmasking or buffering
+/// payloads.
 ///
-/// It tells where frames begin and end, so that a frame of the gateway's own can be put between them, and refuses what
-/// would let two readers disagree about that, and extension bits where no extension was agreed on. What only the ends can
-/// judge passes: opcodes, the order of fragments, the text of messages.
+/// It finds frame boundaries, so that the gateway can insert a frame of its own, and rejects frames whose boundaries
+/// are ambiguous, and extension bits when no extension was negotiated. Everything else is left to the endpoints:
+/// opcodes, the order of fragments, the text of messages.
 ///
-/// A header that arrives in pieces is held back until it is whole: what has passed ends within a payload or between two
-/// frames, never within a header that may turn out to be wrong.
+/// A header that arrives in pieces is buffered until it is complete, so forwarded bytes never end within a header that
+/// may turn out to be invalid.
 package struct WebSocketFrameTracker: Sendable {
-    /// Who sends: clients mask every frame, servers none (§5.1).
+    /// The sender: clients mask every frame, servers none (§5.1).
     package enum Sender: UInt8, Sendable { case client, server }
 
-    /// What becomes of bytes.
+    /// What to do with the bytes.
     package enum Event: Equatable, Sendable {
-        /// These may go on.
+        /// Forward these bytes.
         case pass(ByteRange)
-        /// A header that came in pieces may go on: ``WebSocketFrameTracker/appendHeader(to:)``.
+        /// Forward a header that arrived in pieces: ``WebSocketFrameTracker/appendHeader(to:)``.
         case passHeader
-        /// Everything was used; a part of a header at its end is held.
+        /// All bytes were consumed; a partial header at the end is buffered.
         case needMore
-        /// A Close frame has passed: nothing behind it counts (§5.5.1).
+        /// A Close frame was forwarded: the rest is ignored (§5.5.1).
         case closed
         case violation(WebSocketViolation)
     }
 
     private let sender: Sender
     private var held = [14 of UInt8](repeating: 0)
-    /// Bytes of a header that is not whole yet.
+    /// Bytes of an incomplete header.
     private var heldCount = 0
-    /// Bytes of the header that was made whole last.
+    /// Bytes of the header that was completed last.
     private var wholeCount = 0
     private var payloadLeft: UInt64 = 0
     private var isClose = false
-    /// The handshake has agreed on extensions, which say what their bits mean.
+    /// The handshake negotiated extensions, which define the reserved bits.
     package var hasExtensions = false
 
     package init(from sender: Sender) { self.sender = sender }
 
-    /// Whether what has passed so far ends with a whole frame.
+    /// Whether the forwarded bytes end at a frame boundary.
     package var isBetweenFrames: Bool { payloadLeft == 0 }
 
-    /// Whether a whole Close frame has passed.
+    /// Whether a complete Close frame was forwarded.
     package var hasClosed: Bool { isClose && payloadLeft == 0 }
 
-    /// Looks at the bytes from `offset` on and moves it behind those that the event is about.
+    /// Inspects the bytes from `offset` on and advances it past those that the event covers.
     ///
-    /// To be called until it says `needMore`, `closed` or `violation`; how the bytes are split makes no difference to
-    /// what passes and what is refused.
+    /// Call until it returns `needMore`, `closed` or `violation`. The result does not depend on how the bytes are
+    /// split.
     ///
-    /// - Parameter stopsBetweenFrames: bytes pass up to the end of a frame and no further.
+    /// - Parameter stopsBetweenFrames: whether to stop at the end of each frame.
     package mutating func next(
         _ bytes: Span<UInt8>, from offset: inout Int, stopsBetweenFrames: Bool = false
     ) -> Event {
@@ -73,7 +74,7 @@ package struct WebSocketFrameTracker: Sendable {
         return offset < bytes.count ? .closed : .needMore
     }
 
-    /// How long the header is that ``Event/passHeader`` is about.
+    /// The length of the header of ``Event/passHeader``.
     package var headerBytes: Int { wholeCount }
 
     /// Writes that header.

@@ -1,6 +1,6 @@
-/// One frame header (RFC 6455 §5.2), as far as the gateway reads it.
+/// The parts of a frame header (RFC 6455 §5.2) that the gateway uses.
 struct WebSocketHeader: Equatable {
-    /// What bytes at the beginning of a frame are.
+    /// The result of parsing a header.
     enum Outcome: Equatable {
         case incomplete
         case complete(WebSocketHeader)
@@ -11,12 +11,12 @@ struct WebSocketHeader: Equatable {
     static let longest = 14
     private static let closeOpcode: UInt8 = 0x8
 
-    /// How many bytes the header takes.
+    /// The length of the header in bytes.
     let count: Int
     let payload: UInt64
     let isClose: Bool
 
-    /// Reads the header at the beginning of `bytes`; it is refused as soon as what is there is wrong.
+    /// Parses the header at the start of `bytes`; fails on the first invalid byte.
     static func read(
         _ bytes: Span<UInt8>, from sender: WebSocketFrameTracker.Sender, hasExtensions: Bool
     ) -> Outcome {

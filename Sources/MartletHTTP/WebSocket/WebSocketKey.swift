@@ -1,11 +1,11 @@
 /// `Sec-WebSocket-Key` (RFC 6455 §4.1): 16 bytes in base64.
 package enum WebSocketKey {
-    /// What a server appends to the key before it takes the digest (§4.2.2).
+    /// Appended to the key before hashing (§4.2.2).
     package static let suffix = Array("258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8)
 
     /// Whether a value is 22 characters of base64 and the padding of 16 bytes.
     ///
-    /// Which bytes they are is of no meaning to anybody: the answer's digest is taken of the text.
+    /// The decoded bytes do not matter: the response hashes the text.
     package static func isValid(_ bytes: Span<UInt8>, _ value: ByteRange) -> Bool {
         guard value.count == 24 else { return false }
         for index in 0..<24 {

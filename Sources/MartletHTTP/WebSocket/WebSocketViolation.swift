@@ -1,4 +1,4 @@
-/// Why a frame header cannot be followed (RFC 6455 §5).
+/// Why a frame header is invalid (RFC 6455 §5).
 package enum WebSocketViolation: Equatable, Sendable, CaseIterable {
     /// A client's frame without a mask (§5.1).
     case unmaskedClientFrame

@@ -2,108 +2,110 @@ private import MartletCore
 private import MartletCrypto
 
 extension IssuerKeys {
-    /// What a refresh came to.
+    /// The result of a refresh.
     enum RefreshResult: Sendable {
-        /// The issuer itself was asked just now and answered.
-        case proven
-        /// The store had what was needed, or another instance has asked just before.
+        /// The issuer itself has just responded.
+        case fetched
+        /// The store had the keys, or another instance has fetched them recently.
         case shared
-        /// Another instance has asked, and as far as can be seen the issuer has not answered.
-        case unanswered
+        /// Another instance has queried the issuer, apparently without a response.
+        case noResponse
         case failed(FetchError)
     }
 
-    /// How often the store is looked at while another instance fetches.
+    /// The interval at which the store is polled while another instance fetches.
     private static let pollInterval = Duration.milliseconds(100)
-    /// How long another instance's answer to an unknown key is waited for.
+    /// How long to wait for another instance's fetch of an unknown key.
     private static let cooldownWait = Duration.seconds(1)
-    /// How much longer than a fetch its lease lasts, should its holder be gone.
+    /// How much longer than the fetch timeout a lease lasts, in case its holder has died.
     private static let leaseMargin = Duration.seconds(2)
-    /// The part of the fetch timeout for which the first keys wait for a store that cannot be asked yet.
-    private static let storePart = 0.5
-    /// How often such a store is looked at.
+    /// The fraction of the fetch timeout for which the first refresh waits for a store that is not reachable yet.
+    private static let storeFraction = 0.5
+    /// The interval at which such a store is polled.
     private static let storeInterval = Duration.milliseconds(20)
-    /// How far the clocks of instances may be apart.
+    /// The assumed skew between the clocks of instances.
     private static let skew = Duration.seconds(1)
-    /// The shortest time that a fetch is given, however much the store has taken.
+    /// The minimum timeout of a fetch, however long the store has taken.
     private static let shortestFetch = Duration.milliseconds(100)
-    /// The part of the ttl in which keys need no refresh of our own.
-    private static let freshPart = 0.75
+    /// The fraction of the ttl during which keys from the store need no refresh.
+    private static let freshFraction = 0.75
 
-    /// Brings newer keys from the store, or else from the issuer.
+    /// Loads newer keys from the store, or else from the issuer.
     func perform(_ cause: IssuerKeysState.Cause) async -> RefreshResult {
         let deadline = clock.monotonicTime + policy.fetchTimeout
         guard let shared else { return await fetch(until: deadline) }
-        if held == nil { await waitForStore(shared, until: clock.monotonicTime + policy.fetchTimeout * Self.storePart) }
-        if await takeOver(from: shared, for: cause) { return .shared }
+        if cached == nil {
+            await waitForStore(shared, until: clock.monotonicTime + policy.fetchTimeout * Self.storeFraction)
+        }
+        if await load(from: shared, for: cause) { return .shared }
         let holder = (try? RandomBytes.make(16)) ?? Array(url.utf8)
         if case .unknownKey = cause, await shared.claimCooldown(holder, lifetime: policy.unknownKeyCooldown) == .theirs
         {
-            // Another instance asks, or has asked, for a key that nobody knew: what it got is all there is to know.
+            // Another instance is fetching, or has fetched, because of an unknown key: use its result.
             let end = min(deadline, clock.monotonicTime + Self.cooldownWait)
             while clock.monotonicTime < end, await pause() {
-                if await takeOver(from: shared, for: cause) { return .shared }
+                if await load(from: shared, for: cause) { return .shared }
             }
-            return wasAnsweredLately ? .shared : .unanswered
+            return hasRecentKeys ? .shared : .noResponse
         }
         let lifetime = policy.fetchTimeout + Self.leaseMargin
         var claim = await shared.claimLease(holder, lifetime: lifetime)
         while claim == .theirs {
             guard clock.monotonicTime < deadline, await pause() else {
                 return .failed(
-                    FetchError(code: "jwks.lease_timeout", message: "another instance fetches and brings nothing"))
+                    FetchError(code: "jwks.lease_timeout", message: "another instance holds the lease"))
             }
-            if await takeOver(from: shared, for: cause) { return .shared }
+            if await load(from: shared, for: cause) { return .shared }
             claim = await shared.claimLease(holder, lifetime: lifetime)
         }
-        // Whoever had the lease until now may have written since the store was looked at.
-        let isDone = claim == .ours ? await takeOver(from: shared, for: cause) : false
+        // The previous holder of the lease may have written since the store was read.
+        let isDone = claim == .ours ? await load(from: shared, for: cause) : false
         let result = isDone ? .shared : await fetch(until: deadline)
         await shared.release(holder)
         return result
     }
 
-    /// An instance that has just started has no connection to the store yet, and must not take it for an empty one.
+    /// An instance that has just started is not connected to the store yet, and must not treat it as empty.
     private func waitForStore(_ shared: SharedKeys, until end: MonotonicTime) async {
         while await !shared.isReachable(), clock.monotonicTime < end, await pause(Self.storeInterval) {}
     }
 
-    /// Whether the keys in use were fetched since the cooldown that has not ended began.
-    private var wasAnsweredLately: Bool {
-        guard let held else { return false }
-        return clock.monotonicTime < held.obtained + policy.unknownKeyCooldown + Self.skew
+    /// Whether the keys in use were fetched within the current cooldown.
+    private var hasRecentKeys: Bool {
+        guard let cached else { return false }
+        return clock.monotonicTime < cached.obtained + policy.unknownKeyCooldown + Self.skew
     }
 
-    /// Waits before the store is looked at again; `false` when cancelled.
+    /// Waits before the store is polled again; `false` when cancelled.
     private func pause(_ span: Duration = pollInterval) async -> Bool {
         do { try await sleep(span) } catch { return false }
         return true
     }
 
-    /// Puts the store's keys into use where they are newer, and answers whether that is all that was wanted.
-    private func takeOver(from shared: SharedKeys, for cause: IssuerKeysState.Cause) async -> Bool {
-        if let record = await shared.read(), let keys = keys(from: record), keys.isNewer(than: held) { install(keys) }
-        guard let held else { return false }
+    /// Installs the store's keys if they are newer, and returns whether that satisfies the cause of the refresh.
+    private func load(from shared: SharedKeys, for cause: IssuerKeysState.Cause) async -> Bool {
+        if let record = await shared.read(), let keys = keys(from: record), keys.isNewer(than: cached) { install(keys) }
+        guard let cached else { return false }
         return switch cause {
-        case .due: clock.monotonicTime < held.obtained + policy.ttl * Self.freshPart
-        case .unknownKey(let id): held.set.keys[id] != nil || held.set.skipped.contains { $0.id == id }
+        case .due: clock.monotonicTime < cached.obtained + policy.ttl * Self.freshFraction
+        case .unknownKey(let id): cached.set.keys[id] != nil || cached.set.skipped.contains { $0.id == id }
         }
     }
 
-    /// Validates a record like a fetched document, its age included.
-    private func keys(from record: KeyRecord) -> HeldKeys? {
+    /// Validates a record like a fetched document, including its age.
+    private func keys(from record: KeyRecord) -> CachedKeys? {
         let age = clock.unixTime.seconds &- record.fetchedAt.seconds
         guard age >= 0, .seconds(age) < policy.maximumStale else { return nil }
         do {
-            return try HeldKeys(
+            return try CachedKeys(
                 document: record.document, fetchedAt: record.fetchedAt, source: .store, allowing: allowed, clock: clock)
         } catch {
-            logger.warning("the store's record of an issuer's keys is no key set", ("reason", error.message))
+            logger.warning("stored issuer keys invalid", ("reason", error.message))
             return nil
         }
     }
 
-    /// Asks the issuer.
+    /// Fetches the keys from the issuer.
     private func fetch(until deadline: MonotonicTime) async -> RefreshResult {
         let now = clock.monotonicTime
         let fetchedAt = clock.unixTime
@@ -111,17 +113,17 @@ extension IssuerKeys {
         do throws(FetchError) {
             let document = try await fetcher.fetch(
                 url, timeout: max(deadline.since(now), Self.shortestFetch), maximumBytes: KeySet.maximumBytes)
-            install(try heldKeys(document, fetchedAt: fetchedAt))
+            install(try cachedKeys(document, fetchedAt: fetchedAt))
             await shared?.write(KeyRecord(fetchedAt: fetchedAt, document: document), lifetime: policy.maximumStale)
-            return .proven
+            return .fetched
         } catch {
             return .failed(error)
         }
     }
 
-    private func heldKeys(_ document: [UInt8], fetchedAt: UnixTime) throws(FetchError) -> HeldKeys {
+    private func cachedKeys(_ document: [UInt8], fetchedAt: UnixTime) throws(FetchError) -> CachedKeys {
         do {
-            return try HeldKeys(
+            return try CachedKeys(
                 document: document, fetchedAt: fetchedAt, source: .issuer, allowing: allowed, clock: clock)
         } catch {
             throw FetchError(code: "jwks.bad_document", message: error.message)

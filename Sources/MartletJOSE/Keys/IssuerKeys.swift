@@ -1,25 +1,26 @@
 public import MartletCore
 private import Synchronization
 
-/// The keys of one issuer: fetched outside the request path, cached in memory and in the store, kept when the issuer fails.
+/// The keys of one issuer: fetched off the request path, cached in memory and in the store, retained while the issuer
+/// fails.
 ///
-/// ``lookup(_:)`` answers from memory. Whatever clients send, the issuer is asked once per ttl, once per cooldown for key ids
-/// that nobody knows, and after failures by a back-off; all who wait share one request.
+/// ``lookup(_:)`` reads from memory. Whatever clients send, the issuer is queried once per ttl, once per cooldown for
+/// unknown key IDs, and with a backoff after failures; concurrent callers share one request.
 public final class IssuerKeys: Sendable {
-    /// What a look-up by key id came to.
+    /// The result of a lookup by key ID.
     public enum Lookup: Sendable {
         case key(VerificationKey)
-        /// The issuer has such a key, but it may not be used.
+        /// The issuer has such a key, but it must not be used.
         case unusable
         /// The issuer has no such key.
         case unknown
-        /// A fetch may settle it; ask ``IssuerKeys/settle(_:)``.
+        /// A fetch may find the key; call ``IssuerKeys/resolve(_:)``.
         case undecided
         /// There are no keys at all.
         case unavailable
     }
 
-    /// How long whatever the caller asked for may wait beyond the fetch itself.
+    /// How long a caller may wait in addition to the fetch timeout.
     private static let grace = Duration.seconds(1)
 
     let url: String
@@ -35,14 +36,14 @@ public final class IssuerKeys: Sendable {
 
     /// - Parameters:
     ///   - url: of the JWKS document.
-    ///   - policy: how keys are fetched and kept.
-    ///   - allowing: the algorithms whose keys are wanted.
-    ///   - fetcher: gets the document.
-    ///   - store: shares it between instances, if there is one.
-    ///   - storeKeyPrefix: put before every key in the store.
-    ///   - clock: tells the time.
-    ///   - logger: carries the provider's name.
-    ///   - onKeysRemoved: called when keys leave the set or change: what they vouched for must be judged anew.
+    ///   - policy: how keys are fetched and cached.
+    ///   - allowing: the algorithms whose keys are used.
+    ///   - fetcher: fetches the document.
+    ///   - store: shares the document between instances, if there is one.
+    ///   - storeKeyPrefix: the prefix of every key in the store.
+    ///   - clock: the source of time.
+    ///   - logger: has the provider's name as a field.
+    ///   - onKeysRemoved: called when keys are removed or changed: tokens verified with them need revalidation.
     public convenience init(
         url: String, policy: IssuerKeysPolicy, allowing: Set<SignatureAlgorithm>, fetcher: any KeyFetching,
         store: (any KeyValueStoring)?, storeKeyPrefix: String, clock: Clock, logger: Logger,
@@ -54,7 +55,7 @@ public final class IssuerKeys: Sendable {
             clock: clock, logger: logger, sleep: { try await Task.sleep(for: $0) }, onKeysRemoved: onKeysRemoved)
     }
 
-    /// - Parameter sleep: waits, until cancelled; a test's own clock in tests.
+    /// - Parameter sleep: waits until cancelled; tests pass their own clock.
     package init(
         url: String, policy: IssuerKeysPolicy, allowing: Set<SignatureAlgorithm>, fetcher: any KeyFetching,
         store: (any KeyValueStoring)?, storeKeyPrefix: String, clock: Clock, logger: Logger,
@@ -73,39 +74,39 @@ public final class IssuerKeys: Sendable {
     }
 }
 
-// MARK: - Asking
+// MARK: - Lookup
 
 extension IssuerKeys {
-    /// The key of a name, from memory: never suspends, does no I/O.
+    /// Looks up a key in memory: never suspends, does no I/O.
     public func lookup(_ id: KeyID) -> Lookup {
         let now = clock.monotonicTime
         return state.withLock { $0.lookup(id, now: now) }
     }
 
-    /// The key of a name, after a refresh if one is allowed and may bring it; never `undecided`.
+    /// Looks up a key, after a refresh if one is allowed and may find it; never returns `undecided`.
     ///
-    /// Waits no longer than the fetch timeout and a little.
-    public func settle(_ id: KeyID) async -> Lookup {
-        // Twice at most: keys that came from the store, or by a refresh begun earlier, need not have the newest one.
+    /// Waits at most for the fetch timeout and one second.
+    public func resolve(_ id: KeyID) async -> Lookup {
+        // At most twice: keys from the store, or of a refresh that began earlier, may lack the newest key.
         for _ in 0..<2 {
-            let answer = lookup(id)
-            guard case .undecided = answer else { return answer }
+            let found = lookup(id)
+            guard case .undecided = found else { return found }
             switch await refresh(hasKeys ? .unknownKey(id) : .due) {
             case .shared: continue
-            case .proven: return verdict(id, isAnswered: true, remembering: true)
-            case .unanswered, .failed: return verdict(id, isAnswered: false, remembering: false)
+            case .fetched: return finalLookup(id, hasResponse: true, cachesAbsence: true)
+            case .noResponse, .failed: return finalLookup(id, hasResponse: false, cachesAbsence: false)
             }
         }
-        return verdict(id, isAnswered: true, remembering: false)
+        return finalLookup(id, hasResponse: true, cachesAbsence: false)
     }
 
-    /// The answer when nothing more can be learnt now.
-    private func verdict(_ id: KeyID, isAnswered: Bool, remembering: Bool) -> Lookup {
+    /// The result when no further refresh is possible now.
+    private func finalLookup(_ id: KeyID, hasResponse: Bool, cachesAbsence: Bool) -> Lookup {
         let now = clock.monotonicTime
         return state.withLock { state in
-            let answer = state.verdict(id, isAnswered: isAnswered, now: now)
-            if remembering, case .unknown = answer { state.remember(absent: id, now: now) }
-            return answer
+            let found = state.finalLookup(id, hasResponse: hasResponse, now: now)
+            if cachesAbsence, case .unknown = found { state.cacheAbsence(of: id, now: now) }
+            return found
         }
     }
 
@@ -114,14 +115,15 @@ extension IssuerKeys {
         return state.withLock { $0.usable(at: now) != nil }
     }
 
-    /// How the keys stand now.
+    /// The current status of the keys.
     public var status: IssuerKeysStatus {
         let now = clock.monotonicTime
         return state.withLock { state in
-            let held = state.usable(at: now)
-            let age = held.map { now.since($0.obtained) }
+            let cached = state.usable(at: now)
+            let age = cached.map { now.since($0.obtained) }
             return IssuerKeysStatus(
-                keyIDs: held?.set.keys.keys.sorted { $0.text < $1.text } ?? [], source: held?.source ?? .none, age: age,
+                keyIDs: cached?.set.keys.keys.sorted { $0.text < $1.text } ?? [], source: cached?.source ?? .none,
+                age: age,
                 isStale: age.map { $0 >= policy.ttl } ?? false, fetches: state.fetches, failures: state.failures,
                 lastError: state.lastError,
                 nextRefresh: state.background == nil ? nil : max(.zero, state.nextDue(now: now).since(now)))
@@ -132,14 +134,14 @@ extension IssuerKeys {
 // MARK: - Refreshing
 
 extension IssuerKeys {
-    /// Joins the refresh that is under way or begins one, and waits for its end.
+    /// Joins the active refresh or begins one, and waits for its result.
     private func refresh(_ cause: IssuerKeysState.Cause) async -> RefreshResult {
         await withCheckedContinuation { continuation in
             let now = clock.monotonicTime
             let (begun, waits) = state.withLock { state in
                 let begun = state.begin(cause, now: now)
-                state.flight?.waiters.append(continuation)
-                return (begun, state.flight != nil)
+                state.active?.waiters.append(continuation)
+                return (begun, state.active != nil)
             }
             if let begun { launch(begun, cause) }
             if !waits { continuation.resume(returning: .failed(Self.stopped)) }
@@ -147,21 +149,21 @@ extension IssuerKeys {
     }
 
     private static let stopped = FetchError(code: "jwks.stopped", message: "shutting down")
-    private static let late = FetchError(code: "jwks.timeout", message: "the refresh took too long")
+    private static let timedOut = FetchError(code: "jwks.timeout", message: "the refresh timed out")
 
-    /// Runs a refresh in a task of its own, so that it survives whoever asked, beside one that ends it in time.
+    /// Runs a refresh in a task of its own, so that it outlives its callers, and a second task as its timeout.
     private func launch(_ number: Int, _ cause: IssuerKeysState.Cause) {
         let work = Task { self.end(number, await self.perform(cause)) }
-        let guardian = Task {
+        let timeout = Task {
             do { try await self.sleep(self.policy.fetchTimeout + Self.grace) } catch { return }
-            self.end(number, .failed(Self.late))
+            self.end(number, .failed(Self.timedOut))
         }
-        let isUnderWay = state.withLock { state in
-            guard state.flight?.number == number else { return false }
-            state.flight?.tasks = [work, guardian]
+        let isActive = state.withLock { state in
+            guard state.active?.number == number else { return false }
+            state.active?.tasks = [work, timeout]
             return true
         }
-        if !isUnderWay { guardian.cancel() }
+        if !isActive { timeout.cancel() }
     }
 
     private func end(_ number: Int, _ result: RefreshResult) {
@@ -169,26 +171,28 @@ extension IssuerKeys {
         guard let ended = state.withLock({ $0.end(number, result, now: now) }) else { return }
         if case .failed(let error) = result {
             logger.warning(
-                "an issuer's keys cannot be refreshed", ("url", url), ("code", "\(error.code)"),
+                "issuer keys refresh failed", ("url", url), ("code", "\(error.code)"),
                 ("reason", error.message))
         }
         for task in ended.tasks { task.cancel() }
         for waiter in ended.waiters { waiter.resume(returning: result) }
     }
 
-    var held: HeldKeys? { state.withLock { $0.held } }
+    var cached: CachedKeys? { state.withLock { $0.cached } }
 
     func countFetch() { state.withLock { $0.fetches &+= 1 } }
 
-    /// Puts keys into use.
-    func install(_ keys: HeldKeys) {
-        let (isNews, removed) = state.withLock { state in (state.held?.document != keys.document, state.install(keys)) }
-        if isNews {
+    /// Starts to use these keys.
+    func install(_ keys: CachedKeys) {
+        let (isChanged, removed) = state.withLock { state in
+            (state.cached?.document != keys.document, state.install(keys))
+        }
+        if isChanged {
             let names = keys.set.keys.keys.map(\.text).sorted().joined(separator: " ")
-            logger.info("an issuer's keys are in use", ("url", url), ("source", keys.source.rawValue), ("kids", names))
+            logger.info("issuer keys loaded", ("url", url), ("source", keys.source.rawValue), ("kids", names))
             for key in keys.set.skipped {
                 logger.warning(
-                    "an issuer's key is left out", ("url", url), ("kid", key.id?.text ?? ""), ("reason", key.reason))
+                    "issuer key skipped", ("url", url), ("kid", key.id?.text ?? ""), ("reason", key.reason))
             }
         }
         report(removed: removed)
@@ -196,24 +200,24 @@ extension IssuerKeys {
 
     private func report(removed: [KeyID]) {
         guard !removed.isEmpty else { return }
-        logger.info("an issuer's keys are gone", ("url", url), ("kids", removed.map(\.text).joined(separator: " ")))
+        logger.info("issuer keys removed", ("url", url), ("kids", removed.map(\.text).joined(separator: " ")))
         onKeysRemoved(removed)
     }
 }
 
-// MARK: - Background work
+// MARK: - Background refresh
 
 extension IssuerKeys {
-    /// Gets the keys, well or not, and begins to keep them fresh.
+    /// Attempts a first fetch and starts the background refresh.
     ///
-    /// Across a reload the old provider and the new one share these keys: each of them starts and stops once, and the
-    /// last to stop ends the work. What has ended begins again with the next start.
+    /// Across a reload the old provider and the new one share these keys: each starts and stops once, and the last to
+    /// stop ends the background refresh. It can be started again.
     public func start() async {
-        let isUnderWay = state.withLock { state in
-            state.enter()
+        let isRunning = state.withLock { state in
+            state.addUser()
             return state.background != nil
         }
-        guard !isUnderWay else { return }
+        guard !isRunning else { return }
         _ = await refresh(.due)
         state.withLock { state in
             guard state.background == nil, !state.isStopped else { return }
@@ -221,16 +225,16 @@ extension IssuerKeys {
         }
     }
 
-    /// Ends the background work, unless another who started it goes on; then whoever waits gets an answer.
+    /// Ends the background refresh unless it has other users, and fails the callers that wait for it.
     ///
-    /// Keys in hand can still be looked up.
+    /// Cached keys can still be looked up.
     public func stop() async {
-        let (background, flight) = state.withLock { state -> (Task<Void, Never>?, IssuerKeysState.Flight?) in
-            guard state.leave() else { return (nil, nil) }
+        let (background, active) = state.withLock { state -> (Task<Void, Never>?, IssuerKeysState.ActiveRefresh?) in
+            guard state.removeUser() else { return (nil, nil) }
             defer { state.background = nil }
-            return (state.background, state.flight)
+            return (state.background, state.active)
         }
-        if let flight { end(flight.number, .failed(Self.stopped)) }
+        if let active { end(active.number, .failed(Self.stopped)) }
         background?.cancel()
         await background?.value
     }
@@ -243,7 +247,7 @@ extension IssuerKeys {
                 do { try await sleep(due.since(now)) } catch { return }
                 continue
             }
-            report(removed: state.withLock { $0.lapse(now: now) })
+            report(removed: state.withLock { $0.expireKeys(now: now) })
             _ = await refresh(.due)
         }
     }

@@ -1,17 +1,17 @@
-/// How an issuer's keys are fetched and kept: the `jwks:` block of the configuration.
+/// How an issuer's keys are fetched and cached: the `jwks:` block of the configuration.
 public struct IssuerKeysPolicy: Sendable, Hashable {
-    /// Whatever is configured, an issuer is not asked without a pause.
+    /// The lower bound of `ttl`, so that an issuer is not queried continuously.
     private static let shortestTTL = Duration.seconds(1)
 
     /// Keys are refreshed before they are this old.
     public let ttl: Duration
-    /// Keys are used up to this age when the issuer fails.
+    /// The maximum age of keys while the issuer fails.
     public let maximumStale: Duration
-    /// At most one fetch in so much time because of key ids that nobody knows.
+    /// The minimum time between two fetches because of unknown key IDs.
     public let unknownKeyCooldown: Duration
-    /// How long an id is remembered that the issuer does not have.
+    /// How long the absence of a key ID is cached.
     public let negativeTTL: Duration
-    /// How long one fetch may take.
+    /// The timeout of one fetch.
     public let fetchTimeout: Duration
 
     public init(

@@ -1,40 +1,38 @@
 internal import MartletCore
 
-/// What is known about an issuer's keys and what is under way to know more.
-///
-/// No I/O, no clock of its own.
+/// The cached keys of an issuer and the state of their refresh, without I/O and without a clock.
 struct IssuerKeysState {
-    /// How many ids without a key are remembered; a flood of more changes nothing, because the cooldown bounds fetches anyway.
+    /// The maximum number of cached absent IDs. More do no harm, because the cooldown limits fetches anyway.
     static let maximumAbsent = 256
-    /// How long another instance's answer is not looked for again.
+    /// How long another instance's result is not polled for again.
     private static let storePause = Duration.seconds(2)
-    /// Back-off after failures: doubled from the first, up to the longest with or without keys in hand.
+    /// The backoff after failures: doubles from the first delay up to a maximum, with or without cached keys.
     private static let firstRetry = Duration.milliseconds(500)
     private static let longestRetry = Duration.seconds(60)
     private static let longestRetryWithoutKeys = Duration.seconds(5)
 
-    /// A refresh under way, and who waits for it.
-    struct Flight {
+    /// A refresh in progress and its waiters.
+    struct ActiveRefresh {
         let number: Int
         let cause: Cause
         var waiters: [CheckedContinuation<IssuerKeys.RefreshResult, Never>] = []
         var tasks: [Task<Void, Never>] = []
     }
 
-    /// Why a refresh is made.
+    /// Why a refresh is performed.
     enum Cause: Sendable, Equatable {
         case due
         case unknownKey(KeyID)
     }
 
     let policy: IssuerKeysPolicy
-    private(set) var held: HeldKeys?
+    private(set) var cached: CachedKeys?
     private var absent: [KeyID: MonotonicTime] = [:]
     private var cooldownEnds: MonotonicTime?
-    /// The last fetch for an unknown id got no answer, nor has the issuer given one since: what it has is not known.
-    private var isUnanswered = false
-    var flight: Flight?
-    private var flights = 0
+    /// The last fetch for an unknown ID got no response, nor has the issuer responded since.
+    private var hasNoResponse = false
+    var active: ActiveRefresh?
+    private var lastNumber = 0
     private var failuresInARow = 0
     private var retryAt: MonotonicTime?
     private var refreshAt: MonotonicTime?
@@ -49,39 +47,39 @@ struct IssuerKeysState {
     init(policy: IssuerKeysPolicy) { self.policy = policy }
 }
 
-// MARK: - Looking up
+// MARK: - Lookup
 
 extension IssuerKeysState {
-    /// The keys, unless they are older than anyone may rely on.
-    func usable(at now: MonotonicTime) -> HeldKeys? {
-        guard let held, now < held.obtained + policy.maximumStale else { return nil }
-        return held
+    /// The keys, unless they exceed the maximum age.
+    func usable(at now: MonotonicTime) -> CachedKeys? {
+        guard let cached, now < cached.obtained + policy.maximumStale else { return nil }
+        return cached
     }
 
     func lookup(_ id: KeyID, now: MonotonicTime) -> IssuerKeys.Lookup {
-        guard let held = usable(at: now) else {
+        guard let cached = usable(at: now) else {
             if isStopped { return .unavailable }
-            if flight == nil, let retryAt, now < retryAt { return .unavailable }
+            if active == nil, let retryAt, now < retryAt { return .unavailable }
             return .undecided
         }
-        if let key = held.set.keys[id] { return .key(key) }
-        if held.set.skipped.contains(where: { $0.id == id }) { return .unusable }
+        if let key = cached.set.keys[id] { return .key(key) }
+        if cached.set.skipped.contains(where: { $0.id == id }) { return .unusable }
         if let until = absent[id], now < until { return .unknown }
         if isStopped { return .unavailable }
-        if flight == nil, let cooldownEnds, now < cooldownEnds { return isUnanswered ? .unavailable : .unknown }
+        if active == nil, let cooldownEnds, now < cooldownEnds { return hasNoResponse ? .unavailable : .unknown }
         return .undecided
     }
 
-    /// The answer when nothing more can be learnt now; an id that the issuer was not asked about is never `unknown`.
-    /// - Parameter isAnswered: whether the issuer has just said which keys it has.
-    func verdict(_ id: KeyID, isAnswered: Bool, now: MonotonicTime) -> IssuerKeys.Lookup {
-        let answer = lookup(id, now: now)
-        guard case .undecided = answer else { return answer }
-        return isAnswered && usable(at: now) != nil ? .unknown : .unavailable
+    /// The result when no further refresh is possible now; `unknown` only if the issuer has responded.
+    /// - Parameter hasResponse: whether the issuer has just returned its keys.
+    func finalLookup(_ id: KeyID, hasResponse: Bool, now: MonotonicTime) -> IssuerKeys.Lookup {
+        let found = lookup(id, now: now)
+        guard case .undecided = found else { return found }
+        return hasResponse && usable(at: now) != nil ? .unknown : .unavailable
     }
 
-    /// Remembers that the issuer, just asked, has no key of this name.
-    mutating func remember(absent id: KeyID, now: MonotonicTime) {
+    /// Caches that the issuer has no key with this ID.
+    mutating func cacheAbsence(of id: KeyID, now: MonotonicTime) {
         if absent.count >= Self.maximumAbsent { absent = absent.filter { now < $0.value } }
         guard absent.count < Self.maximumAbsent else { return }
         absent[id] = now + policy.negativeTTL
@@ -91,21 +89,20 @@ extension IssuerKeysState {
 // MARK: - Refreshing
 
 extension IssuerKeysState {
-    /// Begins a refresh; the caller runs it.
-    ///
-    /// `nil` when one is under way or nothing may begin any more.
+    /// Begins a refresh, to be run by the caller.
+    /// - Returns: its number; `nil` when a refresh is active or the keys are stopped.
     mutating func begin(_ cause: Cause, now: MonotonicTime) -> Int? {
-        guard flight == nil, !isStopped else { return nil }
+        guard active == nil, !isStopped else { return nil }
         if case .unknownKey = cause { cooldownEnds = now + policy.unknownKeyCooldown }
-        flights &+= 1
-        flight = Flight(number: flights, cause: cause)
-        return flights
+        lastNumber &+= 1
+        active = ActiveRefresh(number: lastNumber, cause: cause)
+        return lastNumber
     }
 
-    /// Ends a refresh and hands over who waited; `nil` when it has been ended already.
-    mutating func end(_ number: Int, _ result: IssuerKeys.RefreshResult, now: MonotonicTime) -> Flight? {
-        guard let ended = flight, ended.number == number else { return nil }
-        flight = nil
+    /// Ends a refresh and returns it with its waiters; `nil` when it has ended already.
+    mutating func end(_ number: Int, _ result: IssuerKeys.RefreshResult, now: MonotonicTime) -> ActiveRefresh? {
+        guard let ended = active, ended.number == number else { return nil }
+        active = nil
         note(result, of: ended.cause, now: now)
         switch result {
         case .failed(let failure):
@@ -113,25 +110,25 @@ extension IssuerKeysState {
             failuresInARow &+= 1
             lastError = failure.code
             retryAt = now + backOff(now: now)
-        case .proven, .shared:
+        case .fetched, .shared:
             failuresInARow = 0
             lastError = nil
             retryAt = nil
-        case .unanswered: break
+        case .noResponse: break
         }
         return ended
     }
 
-    /// Keeps whether unknown ids are known to be unknown.
+    /// Updates whether the issuer has responded since the last unknown ID.
     private mutating func note(_ result: IssuerKeys.RefreshResult, of cause: Cause, now: MonotonicTime) {
         switch (result, cause) {
-        case (.proven, _), (.shared, .unknownKey): isUnanswered = false
-        case (.failed, .unknownKey): isUnanswered = true
-        case (.unanswered, .unknownKey):
-            isUnanswered = true
-            // To look into the store again costs the issuer nothing.
+        case (.fetched, _), (.shared, .unknownKey): hasNoResponse = false
+        case (.failed, .unknownKey): hasNoResponse = true
+        case (.noResponse, .unknownKey):
+            hasNoResponse = true
+            // Reading the store again does not cost the issuer a request.
             cooldownEnds = cooldownEnds.map { min($0, now + Self.storePause) }
-        case (.shared, .due), (.failed, .due), (.unanswered, .due): break
+        case (.shared, .due), (.failed, .due), (.noResponse, .due): break
         }
     }
 
@@ -141,40 +138,41 @@ extension IssuerKeysState {
         return min(doubled, longest) * Double.random(in: 0.8...1)
     }
 
-    /// Takes over newer keys at once and answers which are gone.
-    mutating func install(_ keys: HeldKeys) -> [KeyID] {
-        guard keys.isNewer(than: held) || keys.source == .issuer else { return [] }
-        let removed = held?.missing(from: keys) ?? []
-        held = keys
-        // Earlier than the ttl, and not at the same time as other instances.
+    /// Replaces the keys if these are newer.
+    /// - Returns: the IDs of the removed and changed keys.
+    mutating func install(_ keys: CachedKeys) -> [KeyID] {
+        guard keys.isNewer(than: cached) || keys.source == .issuer else { return [] }
+        let removed = cached?.missing(from: keys) ?? []
+        cached = keys
+        // Before the ttl, and with jitter, so that instances do not refresh at the same time.
         refreshAt = keys.obtained + policy.ttl * Double.random(in: 0.8...0.9)
         return removed
     }
 
-    /// Lets go of keys that have become too old and answers which.
-    mutating func lapse(now: MonotonicTime) -> [KeyID] {
-        guard let old = held, usable(at: now) == nil else { return [] }
-        held = nil
+    /// Removes keys that exceed the maximum age.
+    /// - Returns: their IDs.
+    mutating func expireKeys(now: MonotonicTime) -> [KeyID] {
+        guard let old = cached, usable(at: now) == nil else { return [] }
+        cached = nil
         return old.missing(from: nil)
     }
 
-    /// When the background work has something to do next.
+    /// When the background refresh is due next.
     func nextDue(now: MonotonicTime) -> MonotonicTime {
-        guard let held else { return retryAt ?? now }
+        guard let cached else { return retryAt ?? now }
         let refresh = failuresInARow > 0 ? max(retryAt ?? now, refreshAt ?? now) : refreshAt ?? now
-        return min(refresh, held.obtained + policy.maximumStale)
+        return min(refresh, cached.obtained + policy.maximumStale)
     }
 
-    /// Counts in somebody who relies on the background work.
-    mutating func enter() {
+    /// Adds a user of the background refresh.
+    mutating func addUser() {
         users += 1
         isStopped = false
     }
 
-    /// Counts somebody out; with the last one nothing begins any more.
-    ///
-    /// `false` while others rely on it.
-    mutating func leave() -> Bool {
+    /// Removes a user; without users no refresh begins.
+    /// - Returns: `false` while there are other users.
+    mutating func removeUser() -> Bool {
         users = max(users - 1, 0)
         isStopped = users == 0
         return isStopped

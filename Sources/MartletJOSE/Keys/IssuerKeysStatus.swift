@@ -1,24 +1,24 @@
 public import MartletCore
 
-/// How an issuer's keys stand, for `/readyz`, `/metrics` and `martlet explain`.
+/// The status of an issuer's keys, for `/readyz`, `/metrics` and `martlet explain`.
 public struct IssuerKeysStatus: Sendable {
-    /// Where the keys in use came from.
+    /// The origin of the keys in use.
     public enum Source: String, Sendable { case issuer, store, none }
 
-    /// The keys in use, by name.
+    /// The IDs of the keys in use.
     public let keyIDs: [KeyID]
     public let source: Source
-    /// How long ago the issuer gave out the keys in use; `nil` without keys.
+    /// The time since the keys in use were fetched from the issuer; `nil` without keys.
     public let age: Duration?
-    /// Older than the ttl, because the issuer fails.
+    /// Whether the keys are older than the ttl, because the issuer fails.
     public let isStale: Bool
-    /// How often the issuer was asked.
+    /// The number of fetches from the issuer.
     public let fetches: Int
-    /// How often that failed.
+    /// The number of failed refreshes.
     public let failures: Int
-    /// Why the last refresh failed; `nil` once one succeeds.
+    /// The error of the last refresh; `nil` if it succeeded.
     public let lastError: ErrorCode?
-    /// The time until the next refresh; `nil` when none is planned.
+    /// The time until the next refresh; `nil` when none is scheduled.
     public let nextRefresh: Duration?
 
     package init(

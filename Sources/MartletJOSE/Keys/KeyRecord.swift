@@ -1,8 +1,8 @@
 internal import MartletCore
 
-/// What instances share through the store: an issuer's document and when it was fetched.
+/// The record that instances share through the store: an issuer's document and when it was fetched.
 ///
-/// One line of text with the version and the Unix time, then the document as it came.
+/// One line with the version and the Unix time, followed by the document as received.
 struct KeyRecord: Sendable {
     private static let version = "martlet-jwks-1"
     private static let maximumTimeDigits = 12
@@ -15,7 +15,7 @@ struct KeyRecord: Sendable {
         self.document = document
     }
 
-    /// - Returns: `nil` for anything that `bytes` does not make.
+    /// - Returns: `nil` for anything that `bytes` does not produce.
     init?(_ bytes: [UInt8]) {
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let words = bytes[..<end].split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)

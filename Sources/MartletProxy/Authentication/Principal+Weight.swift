@@ -3,12 +3,12 @@ internal import MartletJSON
 internal import MartletProvider
 
 extension Principal {
-    /// About how many bytes a principal takes in memory.
+    /// Approximate memory size of a principal in bytes.
     var weight: Int { 512 + subject.utf8.count + identity.claims.weight }
 }
 
 extension JSONObject {
-    /// A member, with its name and its value, takes at least so much.
+    /// Minimum size of a member with its name and its value.
     private static let memberBytes = 64
 
     fileprivate var weight: Int {
@@ -19,7 +19,7 @@ extension JSONObject {
 extension JSONValue {
     private static let elementBytes = 32
 
-    /// What it takes beside its place; depth is bounded by the parser.
+    /// The size beyond the value's own storage; depth is bounded by the parser.
     fileprivate var weight: Int {
         switch self {
         case .null, .bool, .number: JSONValue.elementBytes

@@ -2,14 +2,12 @@ internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
 
-/// Which provider of a route judges a bearer token.
-///
-/// Only a choice of judge: the token's word decides nothing else.
+/// Chooses the provider of a route that verifies a bearer token; the unverified token decides nothing else.
 enum ProviderChoice {
     /// - Returns: the index of the first provider that claims the token, `nil` when none does.
     static func pick(_ token: [UInt8], among candidates: [Int32], of providers: [ProviderHandle]) -> Int32? {
-        let able = candidates.filter { place in
-            let provider = providers[Int(place)]
+        let able = candidates.filter { index in
+            let provider = providers[Int(index)]
             return provider.authenticating != nil && provider.accepts.contains { $0 != .basic }
         }
         guard able.count > 1 else { return able.first }

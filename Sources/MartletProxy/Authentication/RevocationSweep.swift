@@ -1,36 +1,35 @@
-/// Revocations whose copies are still to be dropped, and who waits for that.
-///
-/// Many in a row cost one pass over the tables.
+/// Revocations whose cache entries are still to be removed, and their acknowledgements; many in a row cost one pass
+/// over the tables.
 struct RevocationSweep {
-    /// What one pass over the tables drops, and who is told afterwards.
+    /// What one pass over the tables removes, and what is acknowledged afterwards.
     struct Due {
-        let numbers: Set<UInt64>
+        let revocationIDs: Set<UInt64>
         let acknowledgements: [LoopAcknowledgement]
     }
 
-    /// How long copies may wait to be dropped together, in nanoseconds.
+    /// How long removals may be batched, in nanoseconds.
     static let interval: Int64 = 20_000_000
 
-    private var numbers: Set<UInt64> = []
+    private var revocationIDs: Set<UInt64> = []
     private var acknowledgements: [LoopAcknowledgement] = []
     private var sweptAt: Int64 = 0
 
-    var isEmpty: Bool { numbers.isEmpty }
+    var isEmpty: Bool { revocationIDs.isEmpty }
 
-    /// Notes what was revoked.
-    /// - Parameter acknowledgement: who waits until the copies are gone.
+    /// Adds revocations.
+    /// - Parameter acknowledgement: acknowledged when the cache entries are gone.
     mutating func add(_ revoked: [UInt64], _ acknowledgement: LoopAcknowledgement?) {
-        numbers.formUnion(revoked)
+        revocationIDs.formUnion(revoked)
         guard let acknowledgement else { return }
-        if numbers.isEmpty { acknowledgement.acknowledge() } else { acknowledgements.append(acknowledgement) }
+        if revocationIDs.isEmpty { acknowledgement.acknowledge() } else { acknowledgements.append(acknowledgement) }
     }
 
-    /// Takes everything, if there is something and the last time was long enough ago.
+    /// Returns and clears everything, if there is something and the last sweep was long enough ago.
     /// - Parameter now: the monotonic clock in nanoseconds.
-    mutating func take(at now: Int64) -> Due? {
-        guard !numbers.isEmpty, now &- sweptAt >= Self.interval else { return nil }
-        let due = Due(numbers: numbers, acknowledgements: acknowledgements)
-        (numbers, acknowledgements, sweptAt) = ([], [], now)
+    mutating func dequeue(at now: Int64) -> Due? {
+        guard !revocationIDs.isEmpty, now &- sweptAt >= Self.interval else { return nil }
+        let due = Due(revocationIDs: revocationIDs, acknowledgements: acknowledgements)
+        (revocationIDs, acknowledgements, sweptAt) = ([], [], now)
         return due
     }
 }

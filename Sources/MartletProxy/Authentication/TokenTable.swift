@@ -1,24 +1,24 @@
 private import CLinux
 internal import MartletCore
 
-/// Verified tokens and what was decided about them: a bounded table of one loop, keyed by the whole token.
+/// Verified tokens and the decisions about them: a bounded table of one loop, keyed by the whole token.
 ///
-/// Keyed hash, then length, then every byte: equality decides, so a collision cannot authenticate. An entry ends when its token
-/// does; when the table is full the least recently seen of a sample goes. Tokens are wiped when they leave.
+/// Keyed hash, then length, then every byte: equality decides, so a collision cannot authenticate. An entry expires
+/// with its token; a full table evicts the least recently used of a sample. Tokens are wiped when they are removed.
 ///
-/// Among many tokens a search costs cache misses, not instructions: all that is asked before the bytes are compared stands in
-/// the slot, and what is read then, the token and the entry, is fetched side by side.
+/// With many tokens a lookup costs cache misses, not instructions: all that is compared before the bytes is in the
+/// slot, and token and entry are then fetched side by side.
 @safe struct TokenTable<Payload>: ~Copyable {
-    /// A place of the hash table: two of them are one cache line.
+    /// A slot of the hash table: two of them are one cache line.
     @safe private struct Slot {
         var hash: UInt64
-        /// The token, its attachment behind it.
+        /// The token, followed by its attachment.
         var memory: UnsafeMutablePointer<UInt8>?
         var scope: UInt32
         var tokenCount: Int32
-        /// Which entry it is; −1 in a free slot.
+        /// Index of the entry; −1 in a free slot.
         var index: Int32
-        /// When it was last seen.
+        /// When it was last used.
         var stamp: UInt32
 
         static var free: Slot {
@@ -26,7 +26,7 @@ internal import MartletCore
         }
     }
 
-    /// What is found: it keeps its place as long as it is in the table, wherever its slot moves.
+    /// An entry keeps its index as long as it is in the table, wherever its slot moves.
     @safe private struct Entry {
         let memory: UnsafeMutablePointer<UInt8>
         let tokenCount: Int32
@@ -44,17 +44,17 @@ internal import MartletCore
     private var entryCount = 0
     private var free: [Int32] = []
     private var bytes = 0
-    /// What was taken since the heap was stretched.
+    /// Bytes allocated since the heap was grown.
     private var unstretched = 0
     private var clock: UInt32 = 0
     private var hand = 0
     private let byteLimit: Int
-    private let key: (UInt64, UInt64)
-    /// Entries at present.
+    let key: (UInt64, UInt64)
+    /// Number of entries.
     private(set) var count = 0
 
     /// - Parameters:
-    ///   - byteLimit: how much memory tokens and attachments may take.
+    ///   - byteLimit: how much memory tokens and attachments may use.
     ///   - key: secret randomness for the hash.
     init(byteLimit: Int, key: (UInt64, UInt64)) {
         self.byteLimit = byteLimit
@@ -77,7 +77,7 @@ internal import MartletCore
         unsafe slots.deallocate()
     }
 
-    /// The entry of a token in a scope, if it is there and has not ended.
+    /// The entry of a token in a scope, if it exists and has not expired.
     mutating func find(_ token: UnsafeBufferPointer<UInt8>, scope: UInt32, now: Int64) -> Int32? {
         guard let slot = unsafe slot(of: token, scope, hash(token, scope)) else { return nil }
         let index = unsafe slots[slot].index
@@ -87,31 +87,31 @@ internal import MartletCore
         return index
     }
 
-    /// Where the slot of a token in a scope is.
+    /// The slot of a token in a scope.
     @inline(__always)
     private func slot(of token: UnsafeBufferPointer<UInt8>, _ scope: UInt32, _ hash: UInt64) -> Int? {
         guard let base = token.baseAddress else { return nil }
-        var place = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
+        var position = Int(truncatingIfNeeded: hash) & (slotCount &- 1)
         while true {
-            let slot = unsafe slots + place
+            let slot = unsafe slots + position
             if unsafe slot.pointee.hash == hash, unsafe slot.pointee.scope == scope,
                 unsafe Int(slot.pointee.tokenCount) == token.count, let memory = unsafe slot.pointee.memory,
                 unsafe memcmp(memory, base, token.count) == 0
             {
-                return place
+                return position
             }
             if unsafe slot.pointee.index < 0 { return nil }
-            place = (place &+ 1) & (slotCount &- 1)
+            position = (position &+ 1) & (slotCount &- 1)
         }
     }
 
-    /// What was decided.
+    /// The payload of an entry.
     func payload(_ index: Int32) -> Payload? {
         guard index >= 0, Int(index) < entryCount else { return nil }
         return unsafe entries[Int(index)]?.payload
     }
 
-    /// The bytes that were attached; valid until the table is changed.
+    /// The attachment of an entry; valid until the table is changed.
     func attachment(_ index: Int32) -> UnsafeBufferPointer<UInt8> {
         guard index >= 0, Int(index) < entryCount, let memory = unsafe entries[Int(index)]?.memory,
             let tokenCount = unsafe entries[Int(index)]?.tokenCount,
@@ -120,9 +120,9 @@ internal import MartletCore
         return unsafe UnsafeBufferPointer(start: memory + Int(tokenCount), count: Int(attachmentCount))
     }
 
-    /// Remembers a token; replaces what was there for the same token and scope.
-    /// - Parameter weight: what the payload takes, which counts as the token's own bytes do.
-    /// - Returns: its place, or −1 where it is too large to be remembered.
+    /// Inserts a token; replaces an entry for the same token and scope.
+    /// - Parameter weight: size of the payload, which counts like the token's own bytes.
+    /// - Returns: the entry's index, or −1 where it is too large to be cached.
     @discardableResult
     mutating func insert(
         _ token: UnsafeBufferPointer<UInt8>, scope: UInt32, expires: Int64, now: Int64,
@@ -132,7 +132,7 @@ internal import MartletCore
         guard token.count > 0, weight >= 0, weight <= byteLimit / 8, size <= byteLimit / 8 else { return -1 }
         let hash = unsafe self.hash(token, scope)
         if let known = unsafe slot(of: token, scope, hash) { drop(known) }
-        // What leaves a full table makes room for what comes: only one that fills needs more.
+        // A full table reuses the memory of evicted entries; only one that still fills needs more heap.
         if bytes + size + weight <= byteLimit { stretchHeap(size + weight) }
         while bytes + size + weight > byteLimit, count > 0 { evictOne() }
         if (count + 1) * 2 > slotCount { grow(now: now) }
@@ -143,26 +143,26 @@ internal import MartletCore
         let entry = unsafe Entry(
             memory: memory, tokenCount: Int32(token.count), attachmentCount: Int32(attachment.count),
             expires: expires, weight: weight, payload: payload)
-        let index = keep(entry)
+        let index = store(entry)
         bytes += size + weight
         count += 1
-        unsafe place(
+        unsafe insertSlot(
             Slot(
                 hash: hash, memory: memory, scope: scope, tokenCount: Int32(token.count), index: index, stamp: clock))
         return index
     }
 
-    /// Sees to it that the heap grows by whole stretches while the table fills.
+    /// Grows the heap in large steps while the table fills.
     private mutating func stretchHeap(_ size: Int) {
         unstretched += size
-        // Two tables fill at a time, and what is weighed is a guess: a third of the stretch is left for that.
+        // Two tables fill at a time, and weights are estimates: a third of the step is left for that.
         guard unstretched >= 32 * 1024 else { return }
         unstretched = 0
         martlet_stretch_heap(96 * 1024)
     }
 
-    /// Gives an entry a place.
-    private mutating func keep(_ entry: Entry) -> Int32 {
+    /// Allocates an index for an entry.
+    private mutating func store(_ entry: Entry) -> Int32 {
         if let reused = free.popLast() {
             unsafe entries[Int(reused)] = entry
             return reused
@@ -179,7 +179,7 @@ internal import MartletCore
         return Int32(entryCount - 1)
     }
 
-    /// The token at a place, if what stands there now is what is looked for; valid until the table is changed.
+    /// The token at an index, if its payload is the expected one; valid until the table is changed.
     func token(_ index: Int32, if isSame: (Payload) -> Bool) -> UnsafeBufferPointer<UInt8>? {
         guard index >= 0, Int(index) < entryCount, let entry = unsafe entries[Int(index)], isSame(entry.payload) else {
             return nil
@@ -187,7 +187,7 @@ internal import MartletCore
         return unsafe UnsafeBufferPointer(start: entry.memory, count: Int(entry.tokenCount))
     }
 
-    /// Forgets everything.
+    /// Removes everything.
     mutating func removeAll() {
         for index in 0..<entryCount { wipe(index) }
         unsafe entries.deinitialize(count: entryCount)
@@ -197,12 +197,12 @@ internal import MartletCore
         unsafe slots.update(repeating: .free, count: slotCount)
     }
 
-    /// Forgets every entry of which that holds.
+    /// Removes every entry whose payload matches.
     mutating func removeAll(where isVoid: (Payload) -> Bool) { dropAll { isVoid($0.payload) } }
 
-    /// Drops every entry of which that holds.
+    /// Removes every entry that matches.
     ///
-    /// Dropping moves later slots to the gap or behind it, so none that was not looked at is ever passed over.
+    /// Removal moves later slots to the gap or behind it, so no unvisited slot is skipped.
     private mutating func dropAll(where isVoid: (Entry) -> Bool) {
         var slot = 0
         while slot < slotCount {
@@ -215,13 +215,14 @@ internal import MartletCore
         }
     }
 
-    private mutating func place(_ slot: Slot) {
-        var place = Int(truncatingIfNeeded: slot.hash) & (slotCount &- 1)
-        while unsafe slots[place].index >= 0 { place = (place &+ 1) & (slotCount &- 1) }
-        unsafe slots[place] = slot
+    private mutating func insertSlot(_ slot: Slot) {
+        var position = Int(truncatingIfNeeded: slot.hash) & (slotCount &- 1)
+        while unsafe slots[position].index >= 0 { position = (position &+ 1) & (slotCount &- 1) }
+        unsafe slots[position] = slot
     }
 
-    /// Frees the entry of a slot and closes the gap it leaves in its probe run, so that no tombstone ever lengthens a search.
+    /// Frees the entry of a slot and closes the gap in its probe sequence, so that no tombstone ever lengthens a
+    /// lookup.
     private mutating func drop(_ slot: Int) {
         let index = unsafe slots[slot].index
         wipe(Int(index))
@@ -240,7 +241,7 @@ internal import MartletCore
         unsafe slots[gap] = .free
     }
 
-    /// Drops the least recently seen of the next few entries.
+    /// Evicts the least recently used of the next few entries.
     private mutating func evictOne() {
         var victim = -1
         var oldest = UInt32.max
@@ -269,7 +270,7 @@ internal import MartletCore
         bytes -= size + entry.weight
     }
 
-    /// Makes room for more entries: those that have ended go first, or a table that is rarely full would keep them all.
+    /// Makes room for more entries: expired ones go first, or a table that is rarely full would keep them all.
     private mutating func grow(now: Int64) {
         dropAll { $0.expires <= now }
         if (count + 1) * 4 > slotCount { rehash(slotCount * 2) }
@@ -280,45 +281,7 @@ internal import MartletCore
         slotCount = size
         unsafe slots = .allocate(capacity: size)
         unsafe slots.initialize(repeating: .free, count: size)
-        for index in 0..<oldCount where unsafe old[index].index >= 0 { unsafe place(old[index]) }
+        for index in 0..<oldCount where unsafe old[index].index >= 0 { unsafe insertSlot(old[index]) }
         unsafe old.deallocate()
-    }
-
-    /// A keyed 64-bit hash of a token's length and its last 64 bytes: the signature, where tokens differ.
-    ///
-    /// Fit for a table in which every byte is compared before anything is believed, not for secrets.
-    @inline(__always)
-    private func hash(_ token: UnsafeBufferPointer<UInt8>, _ scope: UInt32) -> UInt64 {
-        let state = key.0 ^ UInt64(scope) &* 0x9E37_79B9_7F4A_7C15 ^ UInt64(truncatingIfNeeded: token.count)
-        guard let base = token.baseAddress, token.count >= 64 else {
-            return unsafe Self.hashShort(token, state, key.1)
-        }
-        let end = unsafe UnsafeRawPointer(base + token.count)
-        let first = unsafe Self.fold(state ^ Self.word(end, -64), Self.word(end, -56) ^ key.1)
-        let second = unsafe Self.fold(first ^ Self.word(end, -48), Self.word(end, -40) ^ key.1)
-        let third = unsafe Self.fold(second ^ Self.word(end, -32), Self.word(end, -24) ^ key.1)
-        let fourth = unsafe Self.fold(third ^ Self.word(end, -16), Self.word(end, -8) ^ key.1)
-        return Self.fold(fourth, 0xE703_7ED1_A0B4_28DB ^ key.1)
-    }
-
-    /// The same for what is shorter than tokens are.
-    @inline(never)
-    private static func hashShort(_ token: UnsafeBufferPointer<UInt8>, _ start: UInt64, _ key: UInt64) -> UInt64 {
-        var state = start
-        for index in 0..<token.count {
-            state = fold(state ^ UInt64(unsafe token[index]), 0x9E37_79B9_7F4A_7C15 ^ key)
-        }
-        return fold(state, 0xE703_7ED1_A0B4_28DB ^ key)
-    }
-
-    @inline(__always)
-    private static func word(_ end: UnsafeRawPointer, _ offset: Int) -> UInt64 {
-        unsafe end.loadUnaligned(fromByteOffset: offset, as: UInt64.self)
-    }
-
-    @inline(__always)
-    private static func fold(_ left: UInt64, _ right: UInt64) -> UInt64 {
-        let product = left.multipliedFullWidth(by: right)
-        return product.high ^ product.low
     }
 }

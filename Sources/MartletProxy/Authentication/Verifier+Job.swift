@@ -2,25 +2,25 @@ internal import MartletCore
 internal import MartletProvider
 
 extension Verifier {
-    /// One credential to judge, and where the verdict goes.
+    /// One credential to verify, and where the result goes.
     final class Job: Sendable {
         let credential: Credential
-        let judge: Judge
-        /// Finds the subject of what a provider proved; `nil` without accounts.
+        let target: Target
+        /// Finds the account of a verified identity; `nil` without accounts.
         let subjects: (any SubjectResolving)?
         let context: AuthenticationContext
         let mailbox: Mailbox
         let exchange: Int32
         let generation: UInt32
-        /// The configuration, and the state of what may be trusted, that the verdict belongs to.
+        /// The configuration and cache state that the result belongs to.
         let epoch: Int
 
         init(
-            credential: Credential, judge: Judge, subjects: (any SubjectResolving)?, context: AuthenticationContext,
+            credential: Credential, target: Target, subjects: (any SubjectResolving)?, context: AuthenticationContext,
             mailbox: Mailbox, exchange: Int32, generation: UInt32, epoch: Int
         ) {
             self.credential = credential
-            self.judge = judge
+            self.target = target
             self.subjects = subjects
             self.context = context
             self.mailbox = mailbox
@@ -29,48 +29,48 @@ extension Verifier {
             self.epoch = epoch
         }
 
-        /// Whose places it takes while it waits.
-        var owner: WorkOwner { context.client?.workOwner ?? .anybody }
+        /// The network whose share of the queue it counts against.
+        var owner: WorkOwner { context.client?.workOwner ?? .anonymous }
     }
 }
 
 extension Verifier.Job {
-    /// Asks whoever has to be asked.
-    func principal(_ proven: Identity?) async throws(AuthenticationError) -> ProvenPrincipal {
-        switch judge {
+    /// Verifies the credential with the session store or the provider.
+    func principal(_ verified: Identity?) async throws(AuthenticationError) -> VerifiedPrincipal {
+        switch target {
         case .sessions(let sessions):
             let session = try await sessions.judge(credential, in: context)
-            let copyEnd = context.now.advanced(bySeconds: session.copyLifetime.wholeSeconds)
-            return ProvenPrincipal(
-                principal: session.principal, number: session.number,
+            let copyEnd = context.now.advanced(bySeconds: session.cacheLifetime.wholeSeconds)
+            return VerifiedPrincipal(
+                principal: session.principal, revocationID: session.number,
                 expires: min(session.principal.identity.expiresAt, copyEnd).seconds, end: session.end)
         case .provider(let handle):
             guard let authenticating = handle.authenticating else {
                 throw .rejected("auth.provider_takes_no_credential")
             }
             let identity: Identity
-            if let proven {
-                identity = proven
+            if let verified {
+                identity = verified
             } else {
                 identity = try await authenticating.authenticate(credential, in: context)
             }
             guard let subjects else { return handle.principal(of: identity) }
             let subject = try await subjects.subject(of: identity, provider: handle.name)
-            return ProvenPrincipal(
+            return VerifiedPrincipal(
                 Principal(identity: identity, provider: handle.name, subject: subject, sessionID: nil))
         }
     }
 
-    /// Tells the loop.
-    func settle(_ verdict: Verdict) { mailbox.post(message(of: verdict)) }
+    /// Posts the result to the loop.
+    func complete(_ result: VerificationResult) { mailbox.post(message(with: result)) }
 
-    func message(of verdict: Verdict) -> LoopMessage {
-        .verdict(exchange: exchange, generation: generation, epoch: epoch, verdict)
+    func message(with result: VerificationResult) -> LoopMessage {
+        .verificationFinished(exchange: exchange, generation: generation, epoch: epoch, result)
     }
 }
 
 extension LocallyVerifying {
-    /// What the provider says at once; `nil` where it would have to wait.
+    /// The provider's immediate result; `nil` where it would have to wait.
     func decide(_ credential: Credential, in context: AuthenticationContext) -> Result<Identity, AuthenticationError>? {
         do throws(AuthenticationError) {
             switch try verify(credential, in: context) {
@@ -84,17 +84,17 @@ extension LocallyVerifying {
 }
 
 extension ProviderHandle {
-    /// The principal of what the provider proved, where there are no accounts.
-    func principal(of identity: Identity) -> ProvenPrincipal {
-        ProvenPrincipal(Principal(identity: identity, provider: name, sessionID: nil))
+    /// The principal of a verified identity, where there are no accounts.
+    func principal(of identity: Identity) -> VerifiedPrincipal {
+        VerifiedPrincipal(Principal(identity: identity, provider: name, sessionID: nil))
     }
 }
 
-extension ProvenPrincipal {
-    /// Who was proved by something else than a session.
+extension VerifiedPrincipal {
+    /// The principal of a credential other than a session.
     fileprivate convenience init(_ principal: Principal) {
         self.init(
-            principal: principal, number: SubjectNumber.of(principal.subject),
+            principal: principal, revocationID: SubjectRevocationID.of(principal.subject),
             expires: principal.identity.expiresAt.seconds, end: principal.identity.expiresAt.milliseconds)
     }
 }

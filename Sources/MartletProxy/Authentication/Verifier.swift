@@ -2,18 +2,18 @@ package import MartletCore
 internal import MartletProvider
 private import Synchronization
 
-/// Judges credentials that no loop has seen before and that the loop does not judge itself: a few threads and a bounded
-/// queue, so that a batch of unseen tokens never holds up a loop's other connections.
+/// Verifies credentials that are not cached and not verified inline: a few threads and a bounded queue, so that a batch
+/// of new tokens never holds up a loop's other connections.
 package final class Verifier: Sendable {
-    /// Who judges.
-    enum Judge: Sendable {
+    /// What verifies a credential.
+    enum Target: Sendable {
         case provider(ProviderHandle)
-        case sessions(any SessionJudging)
+        case sessions(any SessionVerifying)
     }
 
     private struct State {
         var isStopped = false
-        /// `nil` until the task that waits is known.
+        /// `nil` until the waiting task is known.
         var waiting: [UInt64: Task<Void, Never>?] = [:]
         var limits = WaitingLimits()
         var serial: UInt64 = 0
@@ -22,16 +22,16 @@ package final class Verifier: Sendable {
     private struct Queue {
         var jobs = FIFO<Job>()
         var limits = WaitingLimits()
-        /// Threads that look here again before they sleep.
+        /// Threads that check the queue again before they sleep.
         var awake = 0
         var isStopped = false
     }
 
-    /// The most jobs that a thread takes at once, and of whose verdicts a loop is told at once.
+    /// The most jobs that a thread dequeues, and the most results that are posted together.
     private static let batchLimit = 8
 
-    /// Verdicts for one loop, to be told together.
-    private struct Said {
+    /// Results for one loop, posted together.
+    private struct ResultBatch {
         var mailbox: Mailbox?
         var messages: [LoopMessage] = []
 
@@ -44,24 +44,24 @@ package final class Verifier: Sendable {
 
     private let state = Mutex(State())
     private let queue = Mutex(Queue())
-    private let pool: WorkPool
+    private let pool: ThreadPool
     private let threads: Int
     private let clock: Clock
 
-    /// - Parameter threads: how many credentials are judged at once.
+    /// - Parameter threads: how many credentials are verified concurrently.
     package init(threads: Int, clock: Clock) {
         self.threads = max(threads, 1)
         self.clock = clock
-        pool = WorkPool(
+        pool = ThreadPool(
             name: "martlet-verify", threads: self.threads, queue: self.threads, niceness: 0, clock: clock)
     }
 
-    /// Takes a job; a full queue is a verdict of its own.
+    /// Submits a job; a full queue completes it with a failure.
     func submit(_ job: Job) {
-        // No thread of ours is needed where somebody else judges: the store, or a provider that asks around.
-        guard case .provider(let handle) = job.judge else { return wait(for: job, .sessions) }
+        // No thread is needed where the work is asynchronous: the store, or a provider that makes requests.
+        guard case .provider(let handle) = job.target else { return wait(for: job, .sessions) }
         guard handle.local != nil else { return wait(for: job, .provider(handle.name)) }
-        let (isTaken, isThreadNeeded) = queue.withLock { queue in
+        let (isQueued, isThreadNeeded) = queue.withLock { queue in
             guard !queue.isStopped, queue.limits.enter(.thread(provider: handle.name), for: job.owner)
             else { return (false, false) }
             queue.jobs.append(job)
@@ -69,45 +69,45 @@ package final class Verifier: Sendable {
             queue.awake += 1
             return (true, true)
         }
-        guard isTaken else { return job.settle(.failure(.unavailable("auth.overloaded"))) }
+        guard isQueued else { return job.complete(.failure(.unavailable("auth.overloaded"))) }
         guard isThreadNeeded else { return }
-        pool.submit(until: .never) { [weak self] refusal in
-            if refusal == nil { self?.work() } else { self?.giveUp() }
+        pool.submit(until: .never) { [weak self] rejection in
+            if rejection == nil { self?.work() } else { self?.failWaiting() }
         }
     }
 
-    /// Ends the threads; verdicts still awaited are cancelled.
+    /// Stops the threads; pending verifications are cancelled.
     package func stop() {
         let tasks = state.withLock { state in
             state.isStopped = true
             return state.waiting.values.compactMap { $0 }
         }
         for task in tasks { task.cancel() }
-        refuseAll(asLast: true)
+        rejectAll(asLast: true)
         pool.stop()
     }
 
     // MARK: Threads
 
-    /// Judges until nothing waits.
+    /// Verifies until the queue is empty.
     private func work() {
         var batch: [Job] = []
         batch.reserveCapacity(Verifier.batchLimit)
-        var said = Said()
-        while take(&batch) {
+        var results = ResultBatch()
+        while dequeue(&batch) {
             for job in batch {
-                guard let verdict = judge(job) else { continue }
-                if let first = said.mailbox, first !== job.mailbox { said.post() }
-                said.mailbox = job.mailbox
-                said.messages.append(job.message(of: verdict))
+                guard let result = verify(job) else { continue }
+                if let first = results.mailbox, first !== job.mailbox { results.post() }
+                results.mailbox = job.mailbox
+                results.messages.append(job.message(with: result))
             }
-            said.post()
+            results.post()
             batch.removeAll(keepingCapacity: true)
         }
     }
 
-    /// Takes this thread's share of what waits; `false` when there is nothing, and the thread no longer counts as awake.
-    private func take(_ batch: inout [Job]) -> Bool {
+    /// Dequeues this thread's share; `false` when the queue is empty, and the thread no longer counts as awake.
+    private func dequeue(_ batch: inout [Job]) -> Bool {
         queue.withLock { queue in
             let share = min((queue.jobs.count + threads - 1) / threads, Verifier.batchLimit)
             guard share > 0 else {
@@ -116,7 +116,7 @@ package final class Verifier: Sendable {
             }
             for _ in 0..<share {
                 guard let job = queue.jobs.popFirst() else { break }
-                if case .provider(let handle) = job.judge {
+                if case .provider(let handle) = job.target {
                     queue.limits.leave(.thread(provider: handle.name), for: job.owner)
                 }
                 batch.append(job)
@@ -125,28 +125,28 @@ package final class Verifier: Sendable {
         }
     }
 
-    /// There is no thread for what waits.
-    private func giveUp() {
+    /// Fails queued jobs when no thread is available for them.
+    private func failWaiting() {
         let hasOthers = queue.withLock { queue in
             queue.awake -= 1
             return queue.awake > 0 && !queue.isStopped
         }
-        if !hasOthers { refuseAll(asLast: false) }
+        if !hasOthers { rejectAll(asLast: false) }
     }
 
-    private func refuseAll(asLast isLast: Bool) {
+    private func rejectAll(asLast isLast: Bool) {
         let left = queue.withLock { queue in
             if isLast { queue.isStopped = true }
             queue.limits = WaitingLimits()
-            return queue.jobs.takeAll()
+            return queue.jobs.popAll()
         }
-        for job in left { job.settle(.failure(.unavailable("auth.overloaded"))) }
+        for job in left { job.complete(.failure(.unavailable("auth.overloaded"))) }
     }
 
-    /// The verdict, if it can be had at once; whoever takes longer settles the job.
-    private func judge(_ job: Job) -> Verdict? {
+    /// The result, if it is available immediately; otherwise the job is completed later.
+    private func verify(_ job: Job) -> VerificationResult? {
         guard clock.monotonicTime <= job.context.deadline else { return .failure(.unavailable("auth.overloaded")) }
-        guard case .provider(let handle) = job.judge, let local = handle.local else {
+        guard case .provider(let handle) = job.target, let local = handle.local else {
             submit(job)
             return nil
         }
@@ -156,27 +156,27 @@ package final class Verifier: Sendable {
         }
         switch decided {
         case .success(let identity) where job.subjects != nil:
-            wait(for: job, .accounts, proven: identity)
+            wait(for: job, .accounts, verified: identity)
             return nil
         case .success(let identity): return .success(handle.principal(of: identity))
         case .failure(let error): return .failure(error)
         }
     }
 
-    /// Lets the judge take its time, off this thread; the job's deadline bounds it.
-    private func wait(for job: Job, _ kind: WaitingKind, proven: Identity? = nil) {
+    /// Completes the job asynchronously, off this thread; the job's deadline bounds it.
+    private func wait(for job: Job, _ kind: WaitingKind, verified: Identity? = nil) {
         let serial = state.withLock { state -> UInt64? in
             guard !state.isStopped, state.limits.enter(kind, for: job.owner) else { return nil }
             state.serial += 1
             state.waiting[state.serial] = .some(nil)
             return state.serial
         }
-        guard let serial else { return job.settle(.failure(.unavailable("auth.overloaded"))) }
+        guard let serial else { return job.complete(.failure(.unavailable("auth.overloaded"))) }
         let task = Task { [weak self] in
             do throws(AuthenticationError) {
-                job.settle(.success(try await job.principal(proven)))
+                job.complete(.success(try await job.principal(verified)))
             } catch {
-                job.settle(.failure(error))
+                job.complete(.failure(error))
             }
             self?.finish(serial, kind, job.owner)
         }

@@ -1,19 +1,19 @@
 internal import MartletCore
 
-/// What a verdict waits for: each kind is bounded by itself, so that a flood of one turns away nobody else.
+/// What a verification waits for: each kind has its own bound, so that a flood of one kind does not reject others.
 enum WaitingKind: Hashable, Sendable {
-    /// A thread, for a provider that judges by itself; a bad signature costs as much as a good one.
+    /// A thread, for a provider that verifies locally; an invalid signature costs as much as a valid one.
     case thread(provider: String)
-    /// The store's word on a session.
+    /// The session store.
     case sessions
-    /// The subject of what was proved.
+    /// The account store.
     case accounts
-    /// A provider that judges by keys and has not got the one that a credential names; anybody can name one.
+    /// Keys: the provider has not fetched the key that a credential names; any client can name one.
     case keys(provider: String)
-    /// A provider that always has to ask somebody.
+    /// A provider that always makes a request.
     case provider(String)
 
-    /// How many verdicts may wait.
+    /// How many verifications may wait.
     var limit: Int {
         switch self {
         case .thread, .sessions, .accounts: 4096
@@ -22,7 +22,7 @@ enum WaitingKind: Hashable, Sendable {
         }
     }
 
-    /// How many of them may be one network's; those of the store and of accounts are divided where they are asked.
+    /// How many of them may come from one network; the stores divide theirs themselves.
     var limitPerNetwork: Int {
         switch self {
         case .sessions, .accounts: limit
@@ -32,7 +32,7 @@ enum WaitingKind: Hashable, Sendable {
     }
 }
 
-/// How many verdicts wait for what.
+/// Counts verifications that wait, by kind.
 struct WaitingLimits {
     private struct Share: Hashable {
         let kind: WaitingKind
@@ -40,15 +40,15 @@ struct WaitingLimits {
     }
 
     private var counts: [WaitingKind: Int] = [:]
-    /// The same for each network that has some waiting.
+    /// The same per network.
     private var shares: [Share: Int] = [:]
 
-    /// Counts one in; `false` when as many wait as may.
-    /// - Parameter owner: the network that the credential came from; who is not told apart has no bound of their own.
-    mutating func enter(_ kind: WaitingKind, for owner: WorkOwner = .anybody) -> Bool {
+    /// Counts one in; `false` when the limit is reached.
+    /// - Parameter owner: the network that the credential came from; unidentified networks have no limit of their own.
+    mutating func enter(_ kind: WaitingKind, for owner: WorkOwner = .anonymous) -> Bool {
         let (count, share) = (counts[kind] ?? 0, Share(kind: kind, owner: owner))
         guard count < kind.limit else { return false }
-        if owner != .anybody {
+        if owner != .anonymous {
             let own = shares[share] ?? 0
             guard own < kind.limitPerNetwork else { return false }
             shares[share] = own + 1
@@ -57,8 +57,8 @@ struct WaitingLimits {
         return true
     }
 
-    /// Counts one out that was counted in.
-    mutating func leave(_ kind: WaitingKind, for owner: WorkOwner = .anybody) {
+    /// Counts one out.
+    mutating func leave(_ kind: WaitingKind, for owner: WorkOwner = .anonymous) {
         if let count = counts[kind] { counts[kind] = count > 1 ? count - 1 : nil }
         let share = Share(kind: kind, owner: owner)
         if let own = shares[share] { shares[share] = own > 1 ? own - 1 : nil }

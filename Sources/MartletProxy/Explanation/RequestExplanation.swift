@@ -3,12 +3,12 @@ package import MartletJSON
 package import MartletProvider
 package import MartletRouter
 
-/// A request that somebody wants explained, as a client would send it.
-package struct AskedRequest: Sendable {
+/// A request to explain, as a client would send it.
+package struct ExplainedRequest: Sendable {
     package let method: String
     /// The target in origin form: path and, if there is one, query.
     package let target: String
-    /// What `Host` says; `nil` where it is among ``fields``.
+    /// The `Host` value; `nil` where it is among ``fields``.
     package let host: String?
     /// More header lines, `Name: value`, as they are sent; may hold a credential.
     package let fields: [Secret]
@@ -30,9 +30,9 @@ package struct AskedRequest: Sendable {
     }
 }
 
-/// A caller taken for granted: what the policy and the header templates would see of somebody, without a token.
+/// An assumed caller: the principal for policy and header templates, without a token.
 package struct AssumedCaller: Sendable {
-    /// The provider that vouches; `nil` for the first one of the route.
+    /// The provider that verified the caller; `nil` for the first one of the route.
     package var provider: String?
     package var providerSubject: String
     /// `nil` for `<provider>:<provider subject>`.
@@ -60,7 +60,7 @@ package struct AssumedCaller: Sendable {
         self.expiresAt = expiresAt
     }
 
-    /// The principal that a route would see, vouched for by `provider`.
+    /// The principal that a route would see, verified by `provider`.
     func principal(by provider: String) -> Principal {
         let identity = Identity(
             providerSubject: providerSubject, issuer: issuer, claims: claims, authTime: authTime, issuedAt: issuedAt,
@@ -70,55 +70,53 @@ package struct AssumedCaller: Sendable {
     }
 }
 
-/// What becomes of a request, phase by phase, as far as it comes; for `martlet explain`.
-///
-/// Never holds the credential.
+/// The outcome of a request, phase by phase, as far as it gets; for `martlet explain`; never contains the credential.
 package struct RequestExplanation: Sendable {
     /// Where the request ends.
     package enum Outcome: Sendable {
-        /// The upstream of the route gets it; the client gets what that answers.
+        /// It is forwarded; the client gets the upstream's response.
         case forwarded
-        /// The gateway answers it itself.
-        case answeredHere
-        case refused(ClientAnswer)
-        /// Something that was needed for the decision could not be asked; a gateway in the same position answers so.
+        /// The gateway responds to it itself.
+        case answeredLocally
+        case refused(ClientResponse)
+        /// Something needed for the decision was unavailable; a gateway in the same situation responds like this.
         ///
-        /// - Parameter because: what could not be asked, in one line; may be empty.
-        case undecidable(ClientAnswer, because: String)
+        /// - Parameter because: what was unavailable, in one line; may be empty.
+        case undecidable(ClientResponse, because: String)
     }
 
-    /// How the caller was to be proved.
+    /// How the caller authenticates.
     package enum CredentialForm: String, Sendable { case none, bearer, session, basic, other, assumed }
 
-    /// The normalised path; `nil` where the head or the path is refused.
+    /// The normalized path; `nil` where the head or the path is rejected.
     package internal(set) var path: String?
-    /// Why the routes before the matching one (or all, where none matches) did not take the request.
+    /// Why the routes before the matching one (or all, where none matches) did not match.
     package internal(set) var misses: [RouteMiss] = []
     package internal(set) var route: Route?
     package internal(set) var credential = CredentialForm.none
-    /// Who judges the credential, where there is one that somebody judges.
+    /// The provider that verifies the credential, if there is one.
     package internal(set) var provider: ProviderHandle?
-    /// How what the provider depends on was when it judged.
+    /// The provider's health at the time of the verification.
     package internal(set) var health: ProviderHealth?
-    package internal(set) var checks: [CheckVerdict] = []
+    package internal(set) var checks: [CheckOutcome] = []
     package internal(set) var principal: Principal?
-    /// Whether the principal's account would only be made by the request, so that its subject is not known yet.
+    /// Whether the principal's account would only be created by the request, so that its subject is not known yet.
     package internal(set) var isNewAccount = false
-    package internal(set) var policy: [CheckVerdict] = []
+    package internal(set) var policy: [CheckOutcome] = []
     /// The header lines that are added for the upstream.
     package internal(set) var headers: [String] = []
     package internal(set) var droppedHeaders: [DroppedHeader] = []
-    /// The names of the request's own fields that the upstream does not get, as they were spelled.
+    /// The names of the request's fields that are not forwarded, as they were spelled.
     package internal(set) var removedFields: [String] = []
-    /// Whether the credential was used up here, so that the upstream does not get it.
+    /// Whether the gateway consumes the credential, so that it is not forwarded.
     package internal(set) var consumesCredential = false
     /// The path that the upstream gets, without the query.
     package internal(set) var upstreamPath: String?
     package internal(set) var outcome = Outcome.forwarded
 }
 
-/// An answer that the gateway gives itself, as a client and as the log see it.
-package struct ClientAnswer: Sendable {
+/// A response that the gateway writes itself, as the client and the log see it.
+package struct ClientResponse: Sendable {
     package let status: Int
     /// What the client sees.
     package let code: String
@@ -129,7 +127,7 @@ package struct ClientAnswer: Sendable {
     /// The value of `Allow`.
     package let allow: String?
 
-    /// - Parameter offersBasic: whether the route takes names and passwords.
+    /// - Parameter offersBasic: whether the route accepts names and passwords.
     init(_ failure: Failure, offersBasic: Bool) {
         status = failure.status
         code = "\(failure.code)"

@@ -1,6 +1,6 @@
 internal import MartletJSON
 
-/// `builtin:echo`: answers with the request that an upstream would have received.
+/// `builtin:echo`: responds with the request that an upstream would have received.
 package enum EchoHandler {
     /// A JSON object: method, path, query, headers (repeated ones as an array), body and its length.
     @Sendable

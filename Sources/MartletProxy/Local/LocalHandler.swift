@@ -2,28 +2,28 @@ package import MartletCore
 package import MartletIO
 package import MartletProvider
 
-/// A request that is answered in this process: by the admin endpoints, the echo upstream, a simulator.
+/// A request handled in this process: by the admin endpoints, the echo upstream, a simulator.
 package struct LocalRequest: Sendable {
     package let method: String
-    /// Normalised, without the query.
+    /// Normalized, without the query.
     package let path: String
-    /// Behind the `?`, as received; empty when there is none.
+    /// The part behind the `?`, as received; empty when there is none.
     package let query: String
     /// In order, names as received.
     package let fields: [(name: String, value: String)]
     /// The body up to ``LocalLimits/bodyBytes``.
     package let body: [UInt8]
-    /// How long the body really was.
+    /// The actual length of the body.
     package let bodyBytes: Int
-    /// Where it came from, without port: the connection's peer, or whom trusted proxies tell of.
+    /// The client's address, without port: that of the peer, or the one that trusted proxies name.
     package let client: String
-    /// The same as throttles count it; `nil` for a Unix socket.
+    /// The client's network, as throttles count it; `nil` for a Unix socket.
     package let network: ClientNetwork?
-    /// The same in full: 16 bytes (IPv4 mapped), empty for a Unix socket.
+    /// The client's address: 16 bytes (IPv4 mapped), empty for a Unix socket.
     package let address: [UInt8]
-    /// What the answer's `X-Request-Id` says.
+    /// The `X-Request-Id` of the response.
     package let requestID: String
-    /// The connection's own address, on a listener whose requests are all answered in this process.
+    /// The local address of the connection, on a listener whose requests are all handled in this process.
     package let local: SocketEndpoint?
 
     package init(
@@ -51,14 +51,14 @@ package struct LocalRequest: Sendable {
     }
 }
 
-/// The answer to a local request.
+/// The response to a local request.
 package struct LocalResponse: Sendable {
     package var status: Int
     package var fields: [(name: String, value: String)]
     package var body: [UInt8]
-    /// What was refused instead of answered; the gateway writes that answer itself and logs the reason.
+    /// Why the request was rejected; the gateway writes the response itself and logs the reason.
     package var failure: Failure?
-    /// What the log and the metrics say of it; `nil` is `ok`.
+    /// The reason for logs and metrics; `nil` is `ok`.
     package var reason: ErrorCode?
 
     package init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
@@ -67,13 +67,13 @@ package struct LocalResponse: Sendable {
         self.body = body
     }
 
-    /// An answer that is refused as requests are refused elsewhere.
+    /// An error response.
     package init(refusing failure: Failure) {
         self.init(status: failure.status, fields: [], body: [])
         self.failure = failure
     }
 
-    /// An answer with a media type and a text.
+    /// A response with a media type and a text.
     package static func text(_ status: Int, _ mediaType: String, _ text: String) -> LocalResponse {
         LocalResponse(
             status: status, fields: [("Content-Type", mediaType), ("Cache-Control", "no-store")], body: Array(text.utf8)
@@ -81,34 +81,34 @@ package struct LocalResponse: Sendable {
     }
 }
 
-/// Answers local requests; runs off the loops and may wait, within ``LocalLimits/patience``.
+/// Responds to local requests; runs off the loops and may wait, within ``LocalLimits/timeout``.
 package typealias LocalHandler = @Sendable (LocalRequest) async -> LocalResponse
 
-/// What answers requests on a listener before anything is routed.
+/// Handles requests on a listener before anything is routed.
 package final class ListenerHandler: Sendable {
-    /// The one path that it takes; `nil` takes all.
+    /// The one path that it accepts; `nil` accepts all.
     private let path: [UInt8]?
-    let answer: LocalHandler
+    let respond: LocalHandler
 
-    /// - Parameter path: `nil` takes every request.
-    package init(path: String? = nil, _ answer: @escaping LocalHandler) {
+    /// - Parameter path: `nil` accepts every request.
+    package init(path: String? = nil, _ respond: @escaping LocalHandler) {
         self.path = path.map { Array($0.utf8) }
-        self.answer = answer
+        self.respond = respond
     }
 
-    /// Whether it answers requests for a path, as received.
-    func takes(_ asked: UnsafeBufferPointer<UInt8>) -> Bool {
+    /// Whether it handles requests for a path, as received.
+    func handles(_ received: UnsafeBufferPointer<UInt8>) -> Bool {
         guard let path else { return true }
-        return unsafe path.count == asked.count && path.elementsEqual(asked)
+        return unsafe path.count == received.count && path.elementsEqual(received)
     }
 }
 
-/// Bounds of what is answered in this process.
+/// Limits for requests handled in this process.
 package enum LocalLimits {
     /// How much of a body a handler gets; the rest is counted only.
     package static let bodyBytes = 256 * 1024
-    /// How many fields of the gateway's own a head may have, beside those of the client.
+    /// How many fields the gateway may add to a head, beside those of the client.
     static let ownFields = 256
     /// How long a handler may take.
-    package static let patience = Duration.seconds(10)
+    package static let timeout = Duration.seconds(10)
 }

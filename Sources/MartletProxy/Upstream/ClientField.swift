@@ -2,51 +2,50 @@ internal import MartletConfig
 internal import MartletHTTP
 internal import MartletRouter
 
-/// What the gateway makes of a client's field.
+/// How the gateway treats a client's field.
 enum ClientField: UInt8 {
-    /// It passes.
+    /// It is forwarded.
     case plain
-    /// It says who calls: only the gateway does.
+    /// It is an identity header, which only the gateway sets.
     case identity
-    /// It is about the client's connection or the message's framing, or the gateway writes it itself; or it looks like one that does.
+    /// It concerns the connection or the framing, or the gateway writes it itself; or it looks like such a field.
     case own
     case host, expect, trailer, authorization
     case forwarded, forwardedFor, forwardedProto, forwardedHost
-    /// It is for a proxy in `trusted_proxies` to say, and for nobody else.
-    case proxys
-    /// It asks for another method than the request's.
+    /// Only proxies in `trusted_proxies` may send it.
+    case proxyOnly
+    /// It overrides the request's method.
     case methodOverride
-    /// It has the letters of `X-Request-Id`, and is taken for it if it is as long.
-    ///
-    /// `X-RequestId` is a name of its own, which some clients have honestly.
+    /// It has the letters of `X-Request-Id`, and is treated like it if it has the same length: `X-RequestId` is another
+    /// name, in legitimate use.
     case requestIDLookAlike
 
-    /// The kind of a number in the table.
+    /// The kind for a code in the table.
     @inline(__always)
     init(code: UInt8) { self = ClientField(rawValue: code) ?? .own }
 
-    /// The table that a configuration makes: the later of two meanings counts.
+    /// Builds the table of a configuration: the later of two meanings counts.
     ///
     /// - Parameter stripped: the names that only proxies may send (`server.strip_headers`).
     static func table(reserved: FieldNameSet, stripped: [String]) -> FieldNameTable {
         var known = [KnownField: ClientField]()
         var names: [(name: String, value: UInt8)] = []
-        // Spelled otherwise, a field that the gateway acts upon is nobody's.
+        // In another spelling, a field that the gateway acts on is removed.
         for (field, kind) in knownKinds {
             known[field] = kind
             names.append(
                 (field.name.description, (field == .xRequestID ? ClientField.requestIDLookAlike : own).rawValue))
         }
         names.append(("HTTP2-Settings", own.rawValue))
-        // Of the family of X-Forwarded-*, what the list leaves out passes.
+        // Of the X-Forwarded-* family, names of the default list that the configured list omits are forwarded.
         for name in ServerConfiguration.defaultStrippedHeaders { names.append((name, plain.rawValue)) }
         let letters = Set(stripped.map { FieldLetters.of($0) })
-        for field in [KnownField.xForwardedPort, .xForwardedPrefix] { known[field] = proxys }
+        for field in [KnownField.xForwardedPort, .xForwardedPrefix] { known[field] = proxyOnly }
         for name in stripped {
-            names.append((name, (overrides.contains(FieldLetters.of(name)) ? methodOverride : proxys).rawValue))
+            names.append((name, (overrides.contains(FieldLetters.of(name)) ? methodOverride : proxyOnly).rawValue))
         }
         for field in KnownField.allCases where letters.contains(FieldLetters.of(field.name.description)) {
-            if known[field] == nil { known[field] = proxys }
+            if known[field] == nil { known[field] = proxyOnly }
         }
         for name in reserved.names { names.append((name, identity.rawValue)) }
         for field in KnownField.allCases where field != .other && reserved.contains(field.name.description) {
@@ -54,10 +53,10 @@ enum ClientField: UInt8 {
         }
         return FieldNameTable(
             known: known.map { ($0.key, $0.value.rawValue) }, names: names,
-            families: .init(authentication: identity.rawValue, forwarding: proxys.rawValue))
+            families: .init(authentication: identity.rawValue, forwarding: proxyOnly.rawValue))
     }
 
-    /// The names that frameworks take another method from.
+    /// The names with which frameworks override the method.
     private static let overrides = Set(
         ["X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override"].map { FieldLetters.of($0) })
 

@@ -5,39 +5,39 @@ internal import MartletRouter
 
 /// Header injection: writes the head that an upstream gets.
 ///
-/// Client copies of identity, forwarding and hop-by-hop fields are left out; runs of kept fields are copied whole; what the
-/// gateway says comes last, so that nothing of the client's can stand in its place.
+/// The client's copies of identity, forwarding and hop-by-hop fields are removed; runs of forwarded fields are copied
+/// whole; the gateway's fields come last, so that no client field can replace them.
 struct RequestRewriter: ~Copyable {
-    /// What decides on fields, of the route and of the request.
+    /// Header rules of the route and of the request.
     struct Rules: OptionSet, Sendable {
         let rawValue: UInt8
 
         /// The connection's peer is in `trusted_proxies`.
         static let isTrusted = Rules(rawValue: 1)
-        /// The client's connection is under TLS.
+        /// The client's connection uses TLS.
         static let isSecure = Rules(rawValue: 2)
-        /// `Authorization` was used up by the gateway.
+        /// The gateway consumed `Authorization`.
         static let dropsAuthorization = Rules(rawValue: 4)
-        /// The route forwards credentials, the gateway's own tokens too.
+        /// The route forwards credentials, the gateway's own tokens included.
         static let keepsOwnTokens = Rules(rawValue: 8)
         static let keepsExpect = Rules(rawValue: 16)
-        /// The route takes out names of its own.
+        /// The route removes further names.
         static let hasRemovals = Rules(rawValue: 32)
-        /// `Host` passes as it came, if it came as it is usually written.
+        /// `Host` is forwarded unchanged, if it has the usual spacing.
         static let keepsHost = Rules(rawValue: 64)
     }
 
-    /// What fields of the client's there were.
+    /// Client fields that were seen.
     private struct Seen: OptionSet {
         let rawValue: UInt8
 
         static let forwardedFor = Seen(rawValue: 1)
         static let forwarded = Seen(rawValue: 2)
-        /// One that passes.
+        /// A forwarded one.
         static let proto = Seen(rawValue: 4)
-        /// Likewise.
+        /// A forwarded one.
         static let forwardedHost = Seen(rawValue: 8)
-        /// Likewise.
+        /// A forwarded one.
         static let host = Seen(rawValue: 16)
         /// One that was held back.
         static let methodOverride = Seen(rawValue: 32)
@@ -53,14 +53,14 @@ struct RequestRewriter: ~Copyable {
 
     private var isTrusted: Bool { rules.contains(.isTrusted) }
 
-    /// Begins with what stands before the fields.
+    /// Begins with the bytes before the fields.
     @inline(__always)
     mutating func begin(with opening: ByteRange) {
         runStart = opening.start
         runEnd = opening.end
     }
 
-    /// Copies a line that is kept; runs of them are copied at once.
+    /// Copies a forwarded line; contiguous lines are copied together.
     @inline(__always)
     mutating func copy(_ line: ByteRange, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         let start = Int(line.start)
@@ -71,7 +71,7 @@ struct RequestRewriter: ~Copyable {
         runEnd = Int(line.end)
     }
 
-    /// Copies what is left of kept lines.
+    /// Copies the last run of forwarded lines.
     @inline(__always)
     mutating func endFields(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         if runEnd > runStart { unsafe out.append(unsafe UnsafeBufferPointer(rebasing: bytes[runStart..<runEnd])) }
@@ -79,17 +79,17 @@ struct RequestRewriter: ~Copyable {
         runEnd = 0
     }
 
-    /// Whether the upstream gets a field of the client, of the head or a trailer: the one place that decides it.
+    /// Whether a client field, of the head or a trailer, is forwarded: the one function that decides it.
     @inline(__always)
-    mutating func keeps(
+    mutating func forwards(
         _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: borrowing Snapshot, _ route: Int
     ) -> Bool {
-        if field.neverPasses { return false }
+        if field.isNeverForwarded { return false }
         let all = unsafe bytes.span
         switch ClientField(code: snapshot.clientFields.value(of: field, in: all)) {
         case .plain: break
         case .host:
-            // One space before it and none behind: the length of "Host: " and of a line end.
+            // One space before the value and none behind it: the length of "Host: " and of a line break.
             let before = field.value.start &- 1
             guard rules.contains(.keepsHost), field.line.count == field.value.count &+ 8,
                 before == field.name.end &+ 1, unsafe bytes[before] == 0x20
@@ -100,7 +100,7 @@ struct RequestRewriter: ~Copyable {
         case .expect: return rules.contains(.keepsExpect)
         case .authorization:
             guard !rules.contains(.dropsAuthorization),
-                unsafe rules.contains(.keepsOwnTokens) || !OwnToken.isHeld(in: bytes[field.value])
+                unsafe rules.contains(.keepsOwnTokens) || !OwnToken.appears(in: bytes[field.value])
             else { return false }
         case .forwarded:
             guard isTrusted else {
@@ -116,9 +116,9 @@ struct RequestRewriter: ~Copyable {
         case .forwardedHost:
             guard isTrusted else { return false }
             seen.insert(.forwardedHost)
-        case .proxys: guard isTrusted else { return false }
+        case .proxyOnly: guard isTrusted else { return false }
         case .methodOverride:
-            if !isTrusted, snapshot.routes.judgesMethods {
+            if !isTrusted, snapshot.routes.restrictsMethods {
                 seen.insert(.methodOverride)
                 return false
             }
@@ -127,24 +127,23 @@ struct RequestRewriter: ~Copyable {
         return !rules.contains(.hasRemovals) || !snapshot.removals[route].contains(field, in: all)
     }
 
-    /// Whether there was a method override that was held back until it is known whether methods matter for the request.
+    /// Whether a method override was held back until it is known whether methods matter for the request.
     var hasHeldOverride: Bool { seen.contains(.methodOverride) }
 
-    /// Whether `Host` was to be kept and is not.
+    /// Whether `Host` should be forwarded unchanged and was not.
     var isHostMissing: Bool { rules.contains(.keepsHost) && !seen.contains(.host) }
 
-    /// Whether a trusted peer's list of addresses is kept and extended.
+    /// Whether a trusted peer's `X-Forwarded-For` is kept and extended.
     var extendsChain: Bool { seen.contains(.forwardedFor) && isTrusted }
 
-    /// Writes `X-Forwarded-*` from behind the list of addresses on, and `Forwarded` where a client tried to set it.
-    ///
-    /// The last line's end is left to the caller.
+    /// Writes `X-Forwarded-*` after the list of addresses, and `Forwarded` where a client sent it; the caller ends the
+    /// last line.
     @inline(__always)
     mutating func writeForwarding(
         _ address: AddressText, authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
     ) {
         out.append(address)
-        // A client that is no proxy has none of these: three texts become one.
+        // A client that is not a proxy has none of these: three texts become one.
         if seen.isDisjoint(with: [.proto, .forwardedHost]) {
             if rules.contains(.isSecure) {
                 out.append("\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: ")
@@ -153,14 +152,14 @@ struct RequestRewriter: ~Copyable {
             }
             unsafe out.append(authority)
         } else {
-            unsafe writeWhatIsMissing(authority: authority, into: &out)
+            unsafe writeMissingFields(authority: authority, into: &out)
         }
         if seen.contains(.forwarded) { unsafe writeForwarded(address, authority: authority, into: &out) }
     }
 
-    /// Writes what a trusted peer has not said.
+    /// Writes the fields that a trusted peer has not sent.
     @inline(never)
-    private func writeWhatIsMissing(authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+    private func writeMissingFields(authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         if !seen.contains(.proto) {
             out.append(rules.contains(.isSecure) ? "\r\nX-Forwarded-Proto: https" : "\r\nX-Forwarded-Proto: http")
         }

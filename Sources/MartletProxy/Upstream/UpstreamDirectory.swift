@@ -2,68 +2,66 @@ package import MartletConfig
 internal import MartletCore
 internal import MartletIO
 
-/// The endpoints that a loop sends to: where they are, how busy they are, and how well they did lately.
+/// The endpoints of a loop's upstreams: addresses, load, and recent failures.
 struct UpstreamDirectory: ~Copyable {
-    /// One endpoint as this loop sees it.
-    ///
-    /// Its index is stable; a retired one is reused once nothing refers to it.
+    /// One endpoint in this loop: its index is stable; a retired one is reused once nothing refers to it.
     struct Endpoint {
         let address: EndpointAddress
-        /// What `host: endpoint` sends.
+        /// The `Host` value for `host: endpoint`.
         let hostValue: [UInt8]
         /// For logs and metrics.
         let text: [UInt8]
-        /// How it is spoken to.
-        var wire: EndpointWire
-        /// HTTP/2 connections that may carry more.
+        /// The protocol it uses.
+        var transport: EndpointProtocol
+        /// HTTP/2 connections with capacity for more streams.
         var connections: [Int32] = []
-        var places: [SocketEndpoint]
-        var nextPlace = 0
+        var addresses: [SocketEndpoint]
+        var addressIndex = 0
         var active = 0
-        /// Idle links, the one used last at the end.
+        /// Idle connections, the one used last at the end.
         var idle: [Int32] = []
         var failures = 0
         var ejections = 0
         var ejectedUntil: Int64 = 0
-        var isOnTrial = false
+        var isHalfOpen = false
         var isRetired = false
     }
 
-    /// Failures in a row after which an endpoint is left out for a while.
+    /// Consecutive failures after which an endpoint is ejected for a while.
     private static let failureLimit = 5
-    private static let longestEjection: Int64 = 60_000_000_000
+    private static let maximumEjection: Int64 = 60_000_000_000
 
     var endpoints = FlatList<Endpoint>()
     private var known: [EndpointKey: Int32] = [:]
-    /// Upstreams by a number that is stable across reloads, because it goes by name.
-    private(set) var groups = FlatList<Group>()
-    private var groupOfName: [String: Int32] = [:]
-    /// For each upstream of the present snapshot, its group.
-    private(set) var groupOfUpstream: [Int32] = []
+    /// Upstreams by an index that is stable across reloads, because it is assigned by name.
+    private(set) var clusters = FlatList<Cluster>()
+    private var clusterOfName: [String: Int32] = [:]
+    /// For each upstream of the current snapshot, its index in `clusters`.
+    private(set) var clusterOfUpstream: [Int32] = []
 
-    /// Endpoints that are spoken to in different ways are different endpoints.
+    /// The same address with another transport is another endpoint.
     private struct EndpointKey: Hashable {
         let address: EndpointAddress
-        let wire: UpstreamWire
+        let transport: UpstreamTransport
     }
 
-    /// One upstream.
-    struct Group {
+    /// One upstream and its endpoints.
+    struct Cluster {
         var upstream: Upstream
         var members: [Int32]
         var rotation = 0
     }
 
-    /// Takes over a new configuration; endpoints that stay keep their links and their record.
+    /// Adopts a new configuration; endpoints that stay keep their connections and their failures.
     /// - Returns: the endpoints that are not used any more.
     @discardableResult
     mutating func adopt(_ snapshot: Snapshot, resolved: [ResolvedName]) -> [Int32] {
-        groupOfUpstream.removeAll()
+        clusterOfUpstream.removeAll()
         var used: Set<Int32> = []
         for upstream in snapshot.upstreams {
-            let group = enter(upstream)
-            groupOfUpstream.append(group)
-            used.formUnion(groups[Int(group)].members)
+            let cluster = register(upstream)
+            clusterOfUpstream.append(cluster)
+            used.formUnion(clusters[Int(cluster)].members)
         }
         var retired: [Int32] = []
         for index in endpoints.indices {
@@ -75,29 +73,29 @@ struct UpstreamDirectory: ~Copyable {
         return retired
     }
 
-    private mutating func enter(_ upstream: Upstream) -> Int32 {
+    private mutating func register(_ upstream: Upstream) -> Int32 {
         var members: [Int32] = []
-        for address in upstream.endpoints { members.append(enter(address, upstream)) }
-        if let index = groupOfName[upstream.name] {
-            groups[Int(index)].upstream = upstream
-            groups[Int(index)].members = members
+        for address in upstream.endpoints { members.append(register(address, upstream)) }
+        if let index = clusterOfName[upstream.name] {
+            clusters[Int(index)].upstream = upstream
+            clusters[Int(index)].members = members
             return index
         }
-        let index = Int32(groups.count)
-        groups.append(Group(upstream: upstream, members: members))
-        groupOfName[upstream.name] = index
+        let index = Int32(clusters.count)
+        clusters.append(Cluster(upstream: upstream, members: members))
+        clusterOfName[upstream.name] = index
         return index
     }
 
-    private mutating func enter(_ address: EndpointAddress, _ upstream: Upstream) -> Int32 {
-        let key = EndpointKey(address: address, wire: upstream.wire)
-        let wire = EndpointWire(address, upstream)
+    private mutating func register(_ address: EndpointAddress, _ upstream: Upstream) -> Int32 {
+        let key = EndpointKey(address: address, transport: upstream.transport)
+        let transport = EndpointProtocol(address, upstream)
         if let index = known[key] {
-            // Its files may have been read anew.
-            endpoints[Int(index)].wire = wire
+            // Its certificate files may have changed.
+            endpoints[Int(index)].transport = transport
             return index
         }
-        let (host, places): (String, [SocketEndpoint]) =
+        let (host, addresses): (String, [SocketEndpoint]) =
             switch address {
             case .http(let host, let port), .https(let host, let port), .h2c(let host, let port):
                 (
@@ -111,109 +109,109 @@ struct UpstreamDirectory: ~Copyable {
         endpoints.append(
             Endpoint(
                 address: address, hostValue: Array(host.utf8), text: Array(EndpointText.url(address).utf8),
-                wire: wire, places: places))
+                transport: transport, addresses: addresses))
         known[key] = index
         return index
     }
 
-    /// Takes over new addresses of host names.
+    /// Sets new addresses of host names.
     mutating func resolve(_ names: [ResolvedName]) {
         for name in names where !name.addresses.isEmpty {
             for index in endpoints.indices where endpoints[index].address == name.endpoint {
-                endpoints[index].places = name.addresses
+                endpoints[index].addresses = name.addresses
             }
         }
     }
 
     // MARK: Balancing
 
-    /// Chooses an endpoint of a group.
+    /// Chooses an endpoint of an upstream.
     /// - Parameters:
-    ///   - hash: what `balance: hash` goes by.
+    ///   - hash: the hash for `balance: hash`.
     ///   - avoiding: the endpoint that just failed the request, −1 for none.
     mutating func choose(_ index: Int32, hash: UInt64, avoiding: Int32, now: Int64) -> Int32? {
-        // Asked in place: most upstreams have one endpoint, and a copy of the members would be counted in and out.
-        guard groups[Int(index)].members.count > 1 else { return groups[Int(index)].members.first }
+        // Read in place: most upstreams have one endpoint, and a copy of the members would be retained and released.
+        guard clusters[Int(index)].members.count > 1 else { return clusters[Int(index)].members.first }
         return chooseAmong(index, hash: hash, avoiding: avoiding, now: now)
     }
 
     @inline(never)
     private mutating func chooseAmong(_ index: Int32, hash: UInt64, avoiding: Int32, now: Int64) -> Int32? {
-        let group = groups[Int(index)].members
-        let balance = groups[Int(index)].upstream.balance
-        groups[Int(index)].rotation = (groups[Int(index)].rotation &+ 1) % group.count
-        let start = balance.isHash ? Int(hash % UInt64(group.count)) : groups[Int(index)].rotation
+        let members = clusters[Int(index)].members
+        let balance = clusters[Int(index)].upstream.balance
+        clusters[Int(index)].rotation = (clusters[Int(index)].rotation &+ 1) % members.count
+        let start = balance.isHash ? Int(hash % UInt64(members.count)) : clusters[Int(index)].rotation
         var best: Int32?
-        for step in 0..<group.count {
-            let index = group[(start + step) % group.count]
+        for step in 0..<members.count {
+            let index = members[(start + step) % members.count]
             guard index != avoiding, isUsable(index, now) else { continue }
             guard case .leastRequests = balance else { return index }
             if let current = best, endpoints[Int(current)].active <= endpoints[Int(index)].active { continue }
             best = index
         }
         if let best { return best }
-        return group.filter { $0 != avoiding }
+        return members.filter { $0 != avoiding }
             .min { left, right in endpoints[Int(left)].ejectedUntil < endpoints[Int(right)].ejectedUntil }
-            ?? group.first
+            ?? members.first
     }
 
     private func isUsable(_ index: Int32, _ now: Int64) -> Bool {
         endpoints[Int(index)].ejections == 0
-            || (endpoints[Int(index)].ejectedUntil <= now && !endpoints[Int(index)].isOnTrial)
+            || (endpoints[Int(index)].ejectedUntil <= now && !endpoints[Int(index)].isHalfOpen)
     }
 
-    /// A request is on its way to an endpoint; one that was ejected is on trial with it.
+    /// A request is sent to an endpoint; one that was ejected is half-open meanwhile.
     mutating func began(_ index: Int32) {
         endpoints[Int(index)].active &+= 1
-        if endpoints[Int(index)].ejections > 0 { endpoints[Int(index)].isOnTrial = true }
+        if endpoints[Int(index)].ejections > 0 { endpoints[Int(index)].isHalfOpen = true }
     }
 
-    /// A request has left an endpoint.
+    /// A request to an endpoint has ended.
     mutating func ended(_ index: Int32) {
         endpoints[Int(index)].active &-= 1
-        endpoints[Int(index)].isOnTrial = false
+        endpoints[Int(index)].isHalfOpen = false
     }
 
-    /// An endpoint answered.
+    /// An endpoint responded.
     mutating func succeeded(_ index: Int32) {
         guard endpoints[Int(index)].failures > 0 || endpoints[Int(index)].ejections > 0 else { return }
         endpoints[Int(index)].failures = 0
         endpoints[Int(index)].ejections = 0
-        endpoints[Int(index)].isOnTrial = false
+        endpoints[Int(index)].isHalfOpen = false
     }
 
-    /// An endpoint failed a request: a refused connect at once, other failures after five in a row, and a failed trial
-    /// leave it out for 1 s, doubling to 60 s.
+    /// An endpoint failed a request: a refused connection immediately, other failures after five in a row, and a failed
+    /// half-open attempt eject it for 1 s, doubling up to 60 s.
     mutating func failed(_ index: Int32, refused: Bool, now: Int64) {
-        let place = Int(index)
-        endpoints[place].failures &+= 1
-        let wasEjected = endpoints[place].ejections > 0
-        guard refused || wasEjected || endpoints[place].failures >= UpstreamDirectory.failureLimit else { return }
-        if wasEjected && endpoints[place].ejectedUntil > now { return }
-        let span = Int64(1_000_000_000) << Int64(min(endpoints[place].ejections, 6))
-        endpoints[place].ejectedUntil = now &+ min(span, UpstreamDirectory.longestEjection)
-        endpoints[place].ejections &+= 1
-        endpoints[place].isOnTrial = false
+        let position = Int(index)
+        endpoints[position].failures &+= 1
+        let wasEjected = endpoints[position].ejections > 0
+        guard refused || wasEjected || endpoints[position].failures >= UpstreamDirectory.failureLimit else { return }
+        if wasEjected && endpoints[position].ejectedUntil > now { return }
+        let span = Int64(1_000_000_000) << Int64(min(endpoints[position].ejections, 6))
+        endpoints[position].ejectedUntil = now &+ min(span, UpstreamDirectory.maximumEjection)
+        endpoints[position].ejections &+= 1
+        endpoints[position].isHalfOpen = false
     }
 
-    /// The next address to connect to; names with several addresses take turns.
-    mutating func place(of index: Int32) -> SocketEndpoint? {
-        let places = endpoints[Int(index)].places
-        guard !places.isEmpty else { return nil }
-        endpoints[Int(index)].nextPlace = (endpoints[Int(index)].nextPlace &+ 1) % places.count
-        return places[endpoints[Int(index)].nextPlace]
+    /// The next address to connect to; names with several addresses are rotated.
+    mutating func nextAddress(of index: Int32) -> SocketEndpoint? {
+        let addresses = endpoints[Int(index)].addresses
+        guard !addresses.isEmpty else { return nil }
+        endpoints[Int(index)].addressIndex = (endpoints[Int(index)].addressIndex &+ 1) % addresses.count
+        return addresses[endpoints[Int(index)].addressIndex]
     }
 
-    /// How every endpoint is.
+    /// The state of every endpoint.
     func report(now: Int64) -> [EndpointReport] {
         var reports: [EndpointReport] = []
-        for number in groupOfUpstream {
-            let group = groups[Int(number)]
-            for index in group.members {
+        for number in clusterOfUpstream {
+            let cluster = clusters[Int(number)]
+            for index in cluster.members {
                 let endpoint = endpoints[Int(index)]
                 reports.append(
                     EndpointReport(
-                        upstream: group.upstream.name, endpoint: String(decoding: endpoint.text, as: UTF8.self),
+                        upstream: cluster.upstream.name, endpoint: String(decoding: endpoint.text, as: UTF8.self),
                         idle: endpoint.idle.count, active: endpoint.active, failures: endpoint.failures,
                         isEjected: endpoint.ejections > 0 && endpoint.ejectedUntil > now))
             }
@@ -242,7 +240,7 @@ package enum EndpointText {
 }
 
 extension EndpointAddress {
-    /// Whether it is spoken to under TLS.
+    /// Whether it uses TLS.
     var isSecure: Bool { if case .https = self { true } else { false } }
 }
 

@@ -5,31 +5,30 @@ private import MartletJOSE
 package import MartletJSON
 package import MartletProvider
 
-/// Writes the signed statement of who is calling: an ES256 JWT (RFC 7519) in a header of its own.
-///
-/// Immutable, so that every event loop may sign with it at once.
+/// Writes the signed assertion of the caller's identity: an ES256 JWT (RFC 7519) in a header of its own. Immutable, so
+/// that all event loops can use it concurrently.
 package final class AssertionSigner: Sendable {
-    /// Nobody's claim may take one of these names: the statement's own (RFC 7519 §4.1, and ours).
+    /// Reserved claim names (RFC 7519 §4.1, and ours); claims of providers with these names are omitted.
     private static let registeredNames: Set<String> = [
         "iss", "sub", "aud", "exp", "nbf", "iat", "jti", "provider", "sid",
     ]
 
     /// As written in the file.
     package let headerName: String
-    /// How long a header that was written may be used again: what is left of it then is at least as long, unless the
-    /// proof behind it ends.
+    /// How long a signed header may be reused. It stays valid for at least as long afterwards, unless the credential
+    /// expires.
     package let lifetime: Duration
-    /// The document for `/.well-known/jwks.json`: every key that may have signed, or will.
+    /// The document for `/.well-known/jwks.json`: the current, previous and next keys.
     package let keySet: JSONObject
     private let issuer: String
     private let audience: String?
     private let ttl: Int64
     private let key: PrivateKey
-    /// The protected header, encoded, with the dot behind it.
+    /// The encoded protected header, followed by a dot.
     private let encodedHeader: [UInt8]
 
-    /// Reads the keys.
-    /// - Throws: `config.bad_value` at the place of a key that is no P-256 key.
+    /// Parses the keys.
+    /// - Throws: `config.bad_value` at the position of a key that is not a P-256 key.
     package init(_ configuration: AssertionConfiguration) throws(ConfigurationError) {
         headerName = configuration.header.value
         issuer = configuration.issuer
@@ -53,12 +52,12 @@ package final class AssertionSigner: Sendable {
     /// Appends `Name: value` with CRLF.
     ///
     /// - Parameters:
-    ///   - principal: who is calling.
-    ///   - injection: the route's headers, whose claims go in under their own names.
-    ///   - upstream: who reads it, unless the configuration says otherwise.
-    ///   - now: the wall clock.
-    ///   - buffer: where the line goes; nothing is left there when there is none.
-    /// - Returns: why there is no line, if so.
+    ///   - principal: the caller.
+    ///   - injection: the route's headers, whose claims are included under their own names.
+    ///   - upstream: the audience, unless the configuration sets one.
+    ///   - now: the wall-clock time.
+    ///   - buffer: receives the line; unchanged if there is none.
+    /// - Returns: the reason if the header was omitted; `nil` if it was written.
     package func append(
         for principal: Principal, injection: HeaderInjection, upstream: String, now: UnixTime,
         into buffer: inout ByteBuffer

@@ -1,9 +1,9 @@
 import MartletConfig
 import MartletCore
 
-/// Writes texts in one of the encodings of `encode:`.
+/// Encodes header values by `encode:`.
 ///
-/// All but `ascii` write printable ASCII whatever the text holds; the caller checks the outcome all the same.
+/// All encodings but `ascii` produce printable ASCII for any text; the caller still checks the result.
 struct HeaderEncoder {
     private let encoding: HeaderConfiguration.Encoding
 
@@ -12,8 +12,8 @@ struct HeaderEncoder {
     /// Appends one text.
     ///
     /// - Parameters:
-    ///   - guarded: a byte of the separator that must not show in the text, where it is an element of a joined array.
-    /// - Returns: `nil`, or why the text cannot be carried; the buffer then has a part of it.
+    ///   - guarded: a byte of the separator that must not appear in the text, if it is an element of a joined array.
+    /// - Returns: the error if the text cannot be encoded, with a part of it in the buffer; otherwise `nil`.
     func append(_ text: String, guarding guarded: UInt8?, to buffer: inout ByteBuffer) -> ErrorCode? {
         let bytes = text.utf8Span.span
         switch encoding {
@@ -25,11 +25,12 @@ struct HeaderEncoder {
         return nil
     }
 
-    /// Printable ASCII as it is; `%`, the guarded byte, a space at either end (which field parsers trim) and all else as `%XX`.
+    /// Printable ASCII unchanged; `%`, the guarded byte, a space at either end (which field parsers trim) and all else
+    /// as `%XX`.
     private func appendPercent(_ bytes: Span<UInt8>, _ guarded: UInt8?, _ buffer: inout ByteBuffer) {
         let last = bytes.count &- 1
         var start = 0
-        // What may stand as it is goes over in one piece.
+        // Runs of unchanged bytes are copied at once.
         for index in 0..<bytes.count {
             let byte = bytes[index]
             if byte.isPrintable, byte != .percent, byte != guarded, byte != .space || (index > 0 && index < last) {
@@ -76,9 +77,9 @@ struct HeaderEncoder {
         return nil
     }
 
-    /// Why a separator cannot be told from what elements are written with, if so.
-    func problem(withSeparator separator: String) -> String? {
-        guard !separator.isEmpty else { return "is empty, so that the elements would run together" }
+    /// Why a separator is ambiguous between encoded elements; `nil` if it is not.
+    func validationError(forSeparator separator: String) -> String? {
+        guard !separator.isEmpty else { return "is empty: the elements would run together" }
         guard separator.utf8.allSatisfy(\.isPrintable) else { return "is not printable ASCII" }
         let clash = separator.utf8.first { byte in
             switch encoding {
@@ -88,6 +89,6 @@ struct HeaderEncoder {
             case .ascii: byte.isLetter || byte.isDigit
             }
         }
-        return clash.map { "has '\(UnicodeScalar($0))', which elements in \(encoding.rawValue) may contain" }
+        return clash.map { "has '\(UnicodeScalar($0))', which elements encoded as \(encoding.rawValue) may contain" }
     }
 }

@@ -3,14 +3,14 @@ package import MartletCore
 internal import MartletJSON
 package import MartletProvider
 
-/// The headers that a route adds to what its upstream gets: `headers.set`.
+/// The headers that a route adds for its upstream: `headers.set`.
 ///
-/// Rendering depends on the principal and this set alone, so the block may be kept for as long as the principal is.
+/// The rendered block depends only on the principal and this set, so it can be cached together with the principal.
 package struct HeaderInjection: Sendable {
-    /// Longer values are left out.
+    /// Longer values are omitted.
     package static let maximumValueBytes = 8_192
 
-    /// What a header set is known by: routes with the same share one.
+    /// The identity of a header set: routes with equal keys share one.
     struct Key: Hashable {
         private let parts: [String]
 
@@ -39,7 +39,7 @@ package struct HeaderInjection: Sendable {
     /// The headers of the default set.
     static let defaultNames = ["X-Auth-Subject", "X-Auth-Provider", "X-Auth-Email"]
 
-    /// Its place in ``RouteTable/injections``.
+    /// Its index in ``RouteTable/injections``.
     package let id: Int
     private let templates: [HeaderTemplate]
 
@@ -56,10 +56,10 @@ package struct HeaderInjection: Sendable {
 
     /// Appends one `Name: value` line with CRLF for each header that has a value.
     ///
-    /// Without a principal only `attribute: route` and headers with a `default` have one. A value never holds anything
-    /// but printable ASCII; one that cannot be written so, or is too long, is left out.
+    /// Without a principal only `attribute: route` and headers with a `default` have one. A value contains only
+    /// printable ASCII; a header whose value cannot be encoded or is too long is omitted.
     ///
-    /// - Returns: the headers that had a value which could not be written.
+    /// - Returns: the headers that were omitted although they had a value.
     @discardableResult
     package func render(_ principal: Principal?, into buffer: inout ByteBuffer) -> [DroppedHeader] {
         var dropped: [DroppedHeader] = []
@@ -71,9 +71,9 @@ package struct HeaderInjection: Sendable {
         return dropped
     }
 
-    /// The claims that the headers are made of, by their own names and each once.
+    /// The claims of the headers, by their own names and without duplicates.
     ///
-    /// As the provider has them: what an encoding or a length keeps out of a header is here all the same.
+    /// They are not encoded and include claims whose header is omitted.
     func claims(of principal: Principal) -> [(name: String, value: JSONValue)] {
         var claims: [(name: String, value: JSONValue)] = []
         for template in templates {
@@ -86,7 +86,7 @@ package struct HeaderInjection: Sendable {
     }
 }
 
-/// A header that was left out although there was a value for it.
+/// A header that was omitted although it had a value.
 package struct DroppedHeader: Sendable, Equatable {
     package let name: String
     /// One of the `header.` codes.

@@ -3,9 +3,9 @@ import MartletCore
 import MartletJSON
 import MartletProvider
 
-/// One header of a route: where its value comes from and how it is written.
+/// One header of a route: the source and the encoding of its value.
 ///
-/// A class because lists of it are gone through for every new token: a structure would have each of its texts counted.
+/// A class, because lists of templates are iterated for every new token: a struct would retain each of its strings.
 final class HeaderTemplate: Sendable {
     enum Source: Sendable {
         case attribute(PrincipalAttribute)
@@ -14,12 +14,12 @@ final class HeaderTemplate: Sendable {
         case verifiedEmail
     }
 
-    /// What there is to write.
+    /// The value before encoding.
     private enum Value {
         case absent
         case text(String)
         case list([String])
-        case unfit(ErrorCode)
+        case unsupported(ErrorCode)
     }
 
     /// As written in the file.
@@ -44,7 +44,7 @@ final class HeaderTemplate: Sendable {
         self.route = route
     }
 
-    /// A default header: percent-encoded, left out where there is nothing.
+    /// A default header: percent-encoded, omitted without a value.
     init(_ name: String, _ source: Source) {
         self.name = name
         self.source = source
@@ -56,7 +56,7 @@ final class HeaderTemplate: Sendable {
 
     /// Appends `Name: value` and CRLF, or nothing.
     ///
-    /// - Returns: why there is a value that could not be written, if so.
+    /// - Returns: the error if there is a value that could not be written; otherwise `nil`.
     func render(_ principal: Principal?, into buffer: inout ByteBuffer) -> ErrorCode? {
         let start = buffer.count
         var value = value(for: principal)
@@ -65,7 +65,7 @@ final class HeaderTemplate: Sendable {
         buffer.append(text: name)
         buffer.append(": ")
         let valueStart = buffer.count
-        let failure = append(value, to: &buffer) ?? Self.problem(with: buffer, from: valueStart)
+        let failure = append(value, to: &buffer) ?? Self.validationError(in: buffer, from: valueStart)
         guard failure == nil else {
             buffer.truncate(to: start)
             return failure
@@ -74,7 +74,7 @@ final class HeaderTemplate: Sendable {
         return nil
     }
 
-    // MARK: What
+    // MARK: Values
 
     private func value(for principal: Principal?) -> Value {
         if case .attribute(.route) = source { return .text(route) }
@@ -88,7 +88,7 @@ final class HeaderTemplate: Sendable {
         }
     }
 
-    /// The claim that the header shows, if the principal has it.
+    /// The claim of the header, if the principal has it.
     func claim(of principal: Principal) -> (name: String, value: JSONValue)? {
         let name: String
         switch source {
@@ -118,12 +118,12 @@ final class HeaderTemplate: Sendable {
     private func value(of claim: JSONValue?) -> Value {
         switch claim {
         case nil, .null?: return .absent
-        case .object?: return .unfit(.headerNotScalar)
+        case .object?: return .unsupported(.headerNotScalar)
         case .array(let elements)?:
-            guard join != nil else { return .unfit(.headerNotScalar) }
+            guard join != nil else { return .unsupported(.headerNotScalar) }
             let texts = elements.compactMap(Self.scalar)
-            return texts.count == elements.count ? .list(texts) : .unfit(.headerNotScalar)
-        case .some(let scalar): return Self.scalar(scalar).map { .text($0) } ?? .unfit(.headerNotScalar)
+            return texts.count == elements.count ? .list(texts) : .unsupported(.headerNotScalar)
+        case .some(let scalar): return Self.scalar(scalar).map { .text($0) } ?? .unsupported(.headerNotScalar)
         }
     }
 
@@ -137,19 +137,19 @@ final class HeaderTemplate: Sendable {
         }
     }
 
-    // MARK: How
+    // MARK: Encoding
 
     private func append(_ value: Value, to buffer: inout ByteBuffer) -> ErrorCode? {
         let encoder = HeaderEncoder(encoding)
         switch value {
         case .absent: return nil
-        case .unfit(let reason): return reason
+        case .unsupported(let reason): return reason
         case .text(let text):
             guard text.utf8.count <= HeaderInjection.maximumValueBytes else { return .headerTooLong }
             return encoder.append(text, guarding: nil, to: &buffer)
         case .list(let texts):
             let separator = join ?? ""
-            // One byte of the separator that no element shows is enough to find every separator again.
+            // One byte of the separator that is escaped in all elements suffices to split the value unambiguously.
             let guarded = separator.utf8.first { $0 != .space } ?? .space
             let limit = buffer.count + HeaderInjection.maximumValueBytes
             for (index, text) in texts.enumerated() {
@@ -161,12 +161,12 @@ final class HeaderTemplate: Sendable {
         }
     }
 
-    /// The last word on every value, whatever wrote it: printable ASCII, no space at either end, not too long.
-    private static func problem(with buffer: borrowing ByteBuffer, from start: Int) -> ErrorCode? {
+    /// The final check of every encoded value: printable ASCII, no space at either end, not too long.
+    private static func validationError(in buffer: borrowing ByteBuffer, from start: Int) -> ErrorCode? {
         unsafe buffer.bytes.withSpan { bytes in
             guard bytes.count > start else { return nil }
             guard bytes.count - start <= HeaderInjection.maximumValueBytes else { return .headerTooLong }
-            // Less 0x20, what is printable is 0 to 0x5E and everything else is more: no branch for each byte.
+            // After subtracting 0x20, printable bytes are 0 to 0x5E and all others greater: no branch per byte.
             var greatest: UInt8 = 0
             for index in start..<bytes.count { greatest = max(greatest, bytes[index] &- 0x20) }
             guard greatest <= 0x5E else { return .headerNotPrintable }
@@ -175,16 +175,18 @@ final class HeaderTemplate: Sendable {
         }
     }
 
-    /// Why a `default` could never be written, if so.
-    func problem(withDefault text: String) -> String? {
+    /// Why a `default` cannot be encoded; `nil` if it can.
+    func validationError(forDefault text: String) -> String? {
         var buffer = ByteBuffer()
-        guard let failure = append(.text(text), to: &buffer) ?? Self.problem(with: buffer, from: 0) else { return nil }
-        return "cannot be written in \(encoding.rawValue) (\(failure))"
+        guard let failure = append(.text(text), to: &buffer) ?? Self.validationError(in: buffer, from: 0) else {
+            return nil
+        }
+        return "cannot be encoded as \(encoding.rawValue) (\(failure))"
     }
 }
 
 extension UnsafeBufferPointer<UInt8> {
-    /// Lends the bytes as a span.
+    /// Provides the bytes as a span.
     @unsafe fileprivate func withSpan<Result>(_ body: (Span<UInt8>) -> Result) -> Result {
         body(unsafe Span(_unsafeElements: self))
     }

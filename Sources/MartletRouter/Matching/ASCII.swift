@@ -1,4 +1,4 @@
-/// Questions about single bytes, as RFC 3986 and RFC 9110 ask them.
+/// Character classes of RFC 3986 and RFC 9110.
 extension UInt8 {
     static let slash = UInt8(ascii: "/")
     static let percent = UInt8(ascii: "%")
@@ -27,7 +27,7 @@ extension UInt8 {
     /// 0x20 to 0x7E.
     var isPrintable: Bool { self &- 0x20 < 0x5F }
 
-    /// The byte with A–Z made a–z.
+    /// The byte with A–Z mapped to a–z.
     var lowercased: UInt8 { self &- 0x41 < 26 ? self | 0x20 : self }
 
     /// The value of a hexadecimal digit.

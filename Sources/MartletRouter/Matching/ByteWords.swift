@@ -1,16 +1,16 @@
-/// Eight bytes at a time: the first byte is the lowest of the word.
+/// Operations on eight bytes at a time; the first byte is the lowest of the word.
 enum ByteWord {
     private static let ones: UInt64 = 0x0101_0101_0101_0101
     private static let highBits: UInt64 = 0x8080_8080_8080_8080
 
-    /// The high bit of each byte that equals one byte; exact for every byte.
+    /// A mask with the high bit set in each byte of the word that equals `byte`; exact for all bytes.
     @inline(__always)
-    static func places(of byte: UInt8, in word: UInt64) -> UInt64 {
+    static func matches(of byte: UInt8, in word: UInt64) -> UInt64 {
         let rest = word ^ (ones &* UInt64(byte))
         return ~(((rest & ~highBits) &+ ~highBits) | rest | ~highBits)
     }
 
-    /// The word with A–Z made a–z.
+    /// The word with A–Z mapped to a–z.
     @inline(__always)
     static func lowercased(_ word: UInt64) -> UInt64 {
         let low = word & ~highBits
@@ -20,7 +20,7 @@ enum ByteWord {
         return word | isUpper &>> 2
     }
 
-    /// The first `count` bytes of the word, the others zero.
+    /// The first `count` bytes of the word, followed by zeros.
     @inline(__always)
     static func prefix(_ word: UInt64, _ count: Int) -> UInt64 {
         count >= 8 ? word : word & (1 &<< UInt64(truncatingIfNeeded: count &* 8) &- 1)
@@ -28,7 +28,7 @@ enum ByteWord {
 }
 
 extension Span<UInt8> {
-    /// The eight bytes from `offset` on, zeros behind the end; `offset` must not be negative.
+    /// The eight bytes at `offset`, with zeros after the end; `offset` must not be negative.
     @inline(__always)
     func word(at offset: Int) -> UInt64 {
         unsafe withUnsafeBufferPointer { bytes in
@@ -51,7 +51,7 @@ extension Span<UInt8> {
         return unsafe shortWord(raw, count) &>> UInt64(truncatingIfNeeded: offset &* 8)
     }
 
-    /// All bytes of a run of up to seven: two loads that may overlap, where the one puts what the other has.
+    /// All bytes of a run of up to seven, by two loads that may overlap with equal bytes.
     @inline(__always)
     private static func shortWord(_ raw: UnsafeRawPointer, _ count: Int) -> UInt64 {
         if count >= 4 {
@@ -68,34 +68,34 @@ extension Span<UInt8> {
     }
 }
 
-/// A hash of words for tables that hold only what the operator wrote, so that clients cannot fill them with colliding keys.
+/// A hash of words for tables that contain only configured keys, so that clients cannot add colliding ones.
 struct WordHash {
     private(set) var value: UInt64
 
     init(seed: UInt64) { value = seed &* 0x9e37_79b9_7f4a_7c15 }
 
-    /// Takes in a word; with the words before it given, different words come to different values.
+    /// Adds a word. After equal prefixes, different words give different values.
     ///
-    /// Multiplying by an odd number can be undone, and so can a shift and exclusive or.
+    /// Multiplication by an odd number is invertible, and so is xorshift.
     @inline(__always)
     mutating func add(_ word: UInt64) {
         let product = (value ^ word) &* 0xd6e8_feb8_6659_fd93
         value = product ^ (product &>> 32)
     }
 
-    /// The hash of a text in a table's own words.
+    /// The hash of a text given as words.
     init(seed: UInt64, of words: some Sequence<UInt64>) {
         self.init(seed: seed)
         for word in words { add(word) }
     }
 }
 
-/// Texts laid end to end as words, each padded with zeros, for comparing without a loop over bytes.
+/// Concatenated texts as words, each padded with zeros, for comparing without a loop over bytes.
 struct WordPool: Sendable {
     private(set) var words: [UInt64] = []
 
-    /// Keeps a text.
-    /// - Returns: the place of its first word.
+    /// Appends a text.
+    /// - Returns: the index of its first word.
     mutating func add(_ text: some Collection<UInt8>) -> Int {
         let start = words.count
         words += Self.words(of: text)

@@ -1,6 +1,6 @@
-/// Expressions that are matched by their place, without touching their reference counts.
+/// Expressions that are matched by index, without reference counting.
 ///
-/// All event loops share the table: a count that each match goes up and down would be one cache line for every core.
+/// All event loops share the table: counting references on each match would make the cores contend for a cache line.
 @safe struct ExpressionList: Sendable {
     private let owners: [RegularExpression]
     private let borrowed: [Unmanaged<RegularExpression>]
@@ -12,7 +12,7 @@
 
     /// Matches a whole path.
     func match(_ path: Span<UInt8>, with index: Int) -> RegularExpression.Outcome {
-        // `owners` keeps the object alive for as long as this list is there.
+        // `owners` retains the object for the lifetime of this list.
         unsafe borrowed[index]._withUnsafeGuaranteedRef { $0.match(path) }
     }
 }

@@ -1,8 +1,8 @@
-/// Finds the trees of routes that a request's host selects, without looking at each pattern.
+/// Finds the route trees of a request's host without testing each pattern.
 struct HostIndex: Sendable {
     private struct Slot {
         let hash: UInt64
-        /// Where the name is in ``names``.
+        /// The index of the name's first word in ``names``.
         let start: Int32
         let count: Int32
         let kind: Kind
@@ -12,7 +12,7 @@ struct HostIndex: Sendable {
         static let empty = Slot(hash: 0, start: 0, count: 0, kind: .exact, root: -1)
     }
 
-    /// What a name in the table stands for; it goes into the hash, so that one table serves for both.
+    /// The kind of a name; part of the hash, so that one table serves both.
     private enum Kind: UInt8 {
         case exact, wild
     }
@@ -20,7 +20,7 @@ struct HostIndex: Sendable {
     private var slots: [Slot]
     private var names = WordPool()
     private var addresses: [IPv6Address: Int] = [:]
-    /// One bit for each length of a name behind `*.`, modulo 64: most suffixes of a host need not be hashed.
+    /// One bit for each length of a wildcard suffix, modulo 64, so that most suffixes of a host need not be hashed.
     private var wildLengths: UInt64 = 0
     private let mask: Int
     let isEmpty: Bool
@@ -34,7 +34,7 @@ struct HostIndex: Sendable {
         for (pattern, root) in roots {
             switch pattern {
             case .exact(let name): insert(name, .exact, root)
-            case .below(let name):
+            case .subdomains(let name):
                 insert(name, .wild, root)
                 wildLengths |= 1 << UInt64(name.count % 64)
             case .address(let address): addresses[address] = root
@@ -67,7 +67,7 @@ struct HostIndex: Sendable {
         let root = root(.exact, authority, from: host.start, to: host.end)
         if root >= 0 { body(root) }
         guard wildLengths != 0 else { return }
-        // HostName refuses empty labels, so at least one label stands before each dot.
+        // HostName rejects empty labels, so at least one label precedes each dot.
         var index = host.start
         while index < host.end {
             if authority[index] == .dot, wildLengths &>> UInt64((host.end &- index &- 1) & 63) & 1 != 0 {
@@ -108,12 +108,12 @@ struct HostIndex: Sendable {
     }
 
     private func equal(_ slot: Slot, _ authority: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
-        var place = Int(slot.start)
+        var wordIndex = Int(slot.start)
         var offset = start
         while offset < end {
             let word = ByteWord.lowercased(ByteWord.prefix(authority.word(at: offset), end &- offset))
-            if names.words[place] != word { return false }
-            place &+= 1
+            if names.words[wordIndex] != word { return false }
+            wordIndex &+= 1
             offset &+= 8
         }
         return true

@@ -1,13 +1,13 @@
 private import Glibc
 
-/// Where the host is in the value of a `Host` field: without port, brackets and a final dot.
+/// The range of the host in the value of a `Host` field, without port, brackets and a trailing dot.
 struct HostName {
     let start: Int
     let end: Int
-    /// Whether it stands in brackets, so is an IPv6 literal.
+    /// Whether it was in brackets: an IPv6 literal.
     let isBracketed: Bool
 
-    /// - Returns: `nil` where there is no host that a pattern could match: empty, an empty label, or a malformed port.
+    /// - Returns: `nil` if no pattern could match: an empty host, an empty label, or a malformed port.
     init?(in authority: Span<UInt8>) {
         if authority.count > 0, authority[0] == UInt8(ascii: "[") {
             var end = 1
@@ -26,18 +26,18 @@ struct HostName {
         }
     }
 
-    /// Where the first colon is, or the end.
+    /// The offset of the first colon, or the end.
     /// - Returns: `nil` if a label before it is empty.
     @inline(__always)
     private static func endOfName(_ authority: Span<UInt8>) -> Int? {
         var offset = 0
-        // The place before the first byte counts as a dot, so that a dot at the start is one too many.
+        // Treat the position before the first byte as a dot, so that a leading dot is an empty label.
         var before: UInt64 = 0x80
         while offset < authority.count {
             let word = authority.word(at: offset)
-            let colons = ByteWord.places(of: .colon, in: word)
-            let dots = ByteWord.places(of: .dot, in: word)
-            // Dots behind the colon do not matter: the port is checked on its own.
+            let colons = ByteWord.matches(of: .colon, in: word)
+            let dots = ByteWord.matches(of: .dot, in: word)
+            // Ignore dots after the colon: the port is checked separately.
             let relevant = colons == 0 ? dots : dots & ((colons & (0 &- colons)) &- 1)
             guard relevant & (relevant &<< 8 | before) == 0 else { return nil }
             if colons != 0 { return offset &+ colons.trailingZeroBitCount / 8 }
@@ -47,7 +47,7 @@ struct HostName {
         return authority.count
     }
 
-    /// Whether what stands from `start` on is nothing, or a colon and digits only (RFC 3986 §3.2.3 allows none).
+    /// Whether the rest from `start` is empty, or a colon and digits; RFC 3986 §3.2.3 allows no digits.
     private static func isPort(_ authority: Span<UInt8>, from start: Int) -> Bool {
         guard start < authority.count else { return true }
         guard authority[start] == .colon else { return false }
@@ -70,7 +70,7 @@ struct IPv6Address: Hashable, Sendable {
         let low: UInt64
     }
 
-    /// Reads an address without brackets; zone ids are not read.
+    /// Parses an address without brackets; zone ids are not supported.
     init?(_ text: Span<UInt8>, from start: Int, to end: Int) {
         // INET6_ADDRSTRLEN is 46 with its NUL.
         guard end > start, end &- start < 46 else { return nil }

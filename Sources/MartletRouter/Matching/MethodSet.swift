@@ -1,20 +1,20 @@
 internal import MartletHTTP
 
-/// A set of the methods that routes name, one bit each; which method a bit is, ``MethodNames`` knows.
+/// A set of methods, one bit for each method that a route names; ``MethodNames`` assigns the bits.
 package struct MethodSet: OptionSet, Sendable {
     package let rawValue: UInt64
 
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
-    /// Every method, also those that no route names.
+    /// Every method, including those that no route names.
     static let any = MethodSet(rawValue: .max)
     /// The bit of all methods that no route names.
     static let unnamed = MethodSet(rawValue: 1 << 63)
 }
 
-/// The methods that routes name, each with a bit of its own.
+/// The methods that routes name, with a bit for each.
 struct MethodNames: Sendable {
-    /// As many as there are bits, less the one for all others.
+    /// The number of bits, less the one for all others.
     static let maximumCount = 63
 
     private(set) var names: [String] = []
@@ -23,12 +23,12 @@ struct MethodNames: Sendable {
     private var long: [(bytes: [UInt8], bit: Int)] = []
 
     init() {
-        // In the order in which `Allow` lists them.
+        // The order of `Allow`.
         for name in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"] { _ = bit(of: name) }
     }
 
-    /// The bit of a method; gives it one when it has none yet.
-    /// - Returns: `nil` when there are no bits left.
+    /// The bit of a method, assigned if it has none yet.
+    /// - Returns: `nil` if no bits are left.
     mutating func bit(of name: String) -> MethodSet? {
         let bytes = Array(name.utf8)
         let known = set(of: bytes.span)
@@ -64,13 +64,13 @@ struct MethodNames: Sendable {
         return .unnamed
     }
 
-    /// Whether a method that no route names is one of theirs in another letter case.
+    /// Whether a method equals a named one except for letter case.
     func hasInOtherCase(_ method: Span<UInt8>) -> Bool {
         guard set(of: method) == .unnamed else { return false }
         return names.contains { MethodRegistry.isOtherCase(method, of: Array($0.utf8).span) }
     }
 
-    /// A name of up to seven bytes, its length behind it.
+    /// A name of up to seven bytes, with its length in the last byte.
     @inline(__always)
     private static func pack(_ method: Span<UInt8>) -> UInt64 {
         method.word(at: 0) | UInt64(truncatingIfNeeded: method.count &+ 1) &<< 56

@@ -1,27 +1,28 @@
 /// A compiled path glob: `*` is one segment or a part of one, `**` any number of them.
 ///
-/// - `*` standing alone is one segment, which is not empty; inside a segment it is any run of characters, also none.
-/// - `**` is zero or more whole segments and must be a segment of its own.
-/// - A final slash is an empty last segment: `/v1` and `/v1/` are different paths. `/v1/**` takes both, `/v1/*` neither.
+/// - `*` as a whole segment is one non-empty segment; inside a segment it is any number of characters.
+/// - `**` is zero or more segments and must be a whole segment.
+/// - A trailing slash is an empty last segment: `/v1` and `/v1/` are different paths. `/v1/**` matches both, `/v1/*`
+///   neither.
 ///
-/// Matching takes time proportional to pattern times path at the very worst: of several wild pieces only the last is ever
-/// retried, which is enough because the pieces between them are matched as early as they can be.
+/// The worst-case time is proportional to pattern times path: of several wildcards only the last is retried, which
+/// suffices because the segments between them are matched as early as possible.
 struct PathGlob: Sendable {
     /// One segment of the pattern.
     struct Segment: Sendable {
         enum Kind: Sendable { case literal, any, partial, deep }
 
         let kind: Kind
-        /// Where its text is in ``PathGlob/text``.
+        /// The range of its text in ``PathGlob/text``.
         let start: Int
         let end: Int
     }
 
-    /// The normalised pattern.
+    /// The normalized pattern.
     let text: [UInt8]
     let segments: [Segment]
 
-    /// - Parameter text: a pattern that ``PathText`` normalised.
+    /// - Parameter text: a pattern normalized by ``PathText``.
     init(_ text: [UInt8]) throws(PatternError) {
         var segments: [Segment] = []
         var start = 1
@@ -39,23 +40,23 @@ struct PathGlob: Sendable {
         if segment.count == 1 { return .any }
         if segment.elementsEqual([.star, .star]) { return .deep }
         for (left, right) in zip(segment, segment.dropFirst()) where left == .star && right == .star {
-            throw PatternError("has '**' inside a segment; it stands for whole segments only")
+            throw PatternError("has '**' inside a segment: it must be a whole segment")
         }
         return .partial
     }
 
-    /// Whether a normalised path, which begins with a slash, matches.
+    /// Whether a normalized path, which begins with a slash, matches.
     func matches(_ path: Span<UInt8>) -> Bool {
         Self.matches(path, segments.span, from: 0, to: segments.count, of: text.span)
     }
 
     /// Whether a path matches the segments of a range; their offsets are into `text`.
     ///
-    /// On spans, so that an index of many globs can keep them all in two arrays.
+    /// Takes spans, so that an index can store all globs in two arrays.
     static func matches(
         _ path: Span<UInt8>, _ pattern: Span<Segment>, from first: Int, to last: Int, of text: Span<UInt8>
     ) -> Bool {
-        // A cursor is where a path segment begins; behind the last segment it is `path.count + 1`.
+        // The cursor is the start of a path segment; after the last segment it is `path.count + 1`.
         var cursor = 1
         var index = first
         var retryIndex = -1
@@ -110,7 +111,7 @@ struct PathGlob: Sendable {
         return true
     }
 
-    /// Matches one segment that has stars in it.
+    /// Matches one segment that contains stars.
     private static func wild(
         _ text: Span<UInt8>, _ segment: Segment, _ path: Span<UInt8>, _ start: Int, _ end: Int
     ) -> Bool {
@@ -140,7 +141,7 @@ struct PathGlob: Sendable {
 }
 
 extension Span<UInt8> {
-    /// Where the path segment that begins at `start` ends: at the next slash or the end of the path.
+    /// The end of the path segment at `start`: the next slash or the end of the path.
     func segmentEnd(from start: Int) -> Int {
         var end = start
         while end < count, self[end] != .slash { end &+= 1 }

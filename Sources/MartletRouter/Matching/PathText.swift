@@ -1,20 +1,20 @@
 import MartletConfig
 import MartletHTTP
 
-/// Brings a path pattern into the form that request paths have when they are matched.
+/// Normalizes path patterns like request paths.
 ///
-/// What no accepted request path can contain is an error here: such a pattern would never match.
+/// A pattern with content that no accepted request path can have is an error, because it would never match.
 enum PathText {
-    /// How patterns are written.
+    /// The syntax of a pattern.
     enum Form {
-        /// `*` and `**` are wild.
+        /// `*` and `**` are wildcards.
         case glob
-        /// Only ordinary characters.
+        /// No wildcards.
         case literal
     }
 
-    /// - Returns: the pattern with percent-encodings of unreserved characters decoded, other triplets in upper case, and
-    ///   spaces and non-ASCII percent-encoded, since no request has them as they are.
+    /// - Returns: the pattern with percent-encodings of unreserved characters decoded, other triplets in upper case,
+    ///   and spaces and non-ASCII percent-encoded, as in all requests.
     static func normalized(_ text: String, _ form: Form, _ options: PathOptions) throws(PatternError) -> [UInt8] {
         let bytes = Array(text.utf8)
         guard bytes.first == .slash else { throw PatternError("must begin with '/'") }
@@ -26,7 +26,7 @@ enum PathText {
             if byte == .percent {
                 guard index + 2 < bytes.count, let high = bytes[index + 1].hexadecimalValue,
                     let low = bytes[index + 2].hexadecimalValue
-                else { throw PatternError("has a '%' without two hexadecimal digits behind it") }
+                else { throw PatternError("has a '%' without two hexadecimal digits") }
                 let value = high << 4 | low
                 try check(encoded: value, options)
                 append(value, to: &path, encoded: !value.isUnreserved)
@@ -43,7 +43,8 @@ enum PathText {
             throw PatternError("is not UTF-8 when decoded")
         }
         guard !text.unicodeScalars.contains(where: { CompatibilityForms.areAmbiguous($0.value) }) else {
-            throw PatternError("has a character that some take for '/', '\\', '.' or '%', which is refused in requests")
+            throw PatternError(
+                "has a character that some servers read as '/', '\\', '.' or '%', which is rejected in requests")
         }
         try checkSegments(path)
         return path
@@ -57,11 +58,11 @@ enum PathText {
     private static func check(encoded byte: UInt8, _ options: PathOptions) throws(PatternError) {
         switch byte {
         case .slash where !options.keepsEncodedSlash:
-            throw PatternError("has an encoded slash, which is refused in requests unless paths.encoded_slash is keep")
+            throw PatternError("has an encoded slash, which is rejected in requests unless paths.encoded_slash is keep")
         case .percent where !options.keepsEncodedPercent:
-            throw PatternError("has an encoded '%', which is refused in requests unless paths.encoded_percent is keep")
+            throw PatternError("has an encoded '%', which is rejected in requests unless paths.encoded_percent is keep")
         case 0...0x1F, 0x7F, 0x5C:
-            throw PatternError("has an encoded control character or backslash, which is refused in requests")
+            throw PatternError("has an encoded control character or backslash, which is rejected in requests")
         default: break
         }
     }
@@ -70,12 +71,13 @@ enum PathText {
         switch byte {
         case UInt8(ascii: "?"), UInt8(ascii: "#"): throw PatternError("has a '?' or '#': only the path is matched")
         case 0...0x1F, 0x7F: throw PatternError("has a control character")
-        case 0x5C: throw PatternError("has a backslash, which is refused in requests")
-        case UInt8(ascii: "{"), UInt8(ascii: "}"): throw PatternError("has a '{' or '}': a segment of any text is '*'")
-        // RFC 3986 has no place for these in a path; clients encode them, so the encoded form is the one to match.
+        case 0x5C: throw PatternError("has a backslash, which is rejected in requests")
+        case UInt8(ascii: "{"), UInt8(ascii: "}"):
+            throw PatternError("has a '{' or '}': write '*' for a segment of any text")
+        // RFC 3986 does not allow these in a path. Clients encode them, so a pattern must have the encoded form.
         case 0x22, 0x3C, 0x3E, 0x5B, 0x5D, 0x5E, 0x60, 0x7C:
-            throw PatternError("has a character that belongs percent-encoded: \(UnicodeScalar(byte))")
-        case .star where form == .literal: throw PatternError("has a '*', which means nothing here")
+            throw PatternError("has a character that must be percent-encoded: \(UnicodeScalar(byte))")
+        case .star where form == .literal: throw PatternError("has a '*', which is not a wildcard here")
         default: break
         }
     }
@@ -86,7 +88,7 @@ enum PathText {
             if segment.isEmpty, index < segments.count - 1 { throw PatternError("has an empty segment") }
             let name = segment.prefix { $0 != UInt8(ascii: ";") }
             if name.elementsEqual([.dot]) || name.elementsEqual([.dot, .dot]) {
-                throw PatternError("has a '.' or '..' segment, which is refused in requests")
+                throw PatternError("has a '.' or '..' segment, which is rejected in requests")
             }
         }
     }

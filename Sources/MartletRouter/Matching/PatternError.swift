@@ -1,6 +1,6 @@
-/// Why a host, path or other pattern of the configuration cannot be used; the compiler of the table adds the position.
+/// Why a host, path or other pattern of the configuration is invalid; the caller adds the position.
 struct PatternError: Error, CustomStringConvertible {
-    /// For the operator, in a few words.
+    /// The message for operators, without a subject: `has an empty segment`.
     let description: String
 
     init(_ description: String) { self.description = description }

@@ -1,27 +1,26 @@
 private import CPCRE2
 private import Glibc
 
-/// A PCRE2 pattern that must match its whole subject, within a bound on the work.
+/// A PCRE2 pattern that must match its whole subject, with limits on the work.
 ///
-/// The pattern is compiled once (with JIT where the system allows it) and never changes; each thread has its own scratch
-/// memory, so any number of event loops may match at once. A subject that needs more steps than the bound is neither a
-/// match nor a miss: callers must refuse.
+/// The pattern is compiled once (with JIT if available) and immutable; each thread has its own match data, so event
+/// loops can match concurrently. If a subject exceeds the match limit the outcome is `failed`, and callers must reject.
 @safe final class RegularExpression: @unchecked Sendable {
-    // Sendable: `code` and `limits` are written in `init` and only read afterwards, which PCRE2 allows from several threads
-    // (pcre2api, "MULTITHREADING").
+    // Sendable: `code` and `limits` are written in `init` and only read afterwards, which PCRE2 allows from several
+    // threads (pcre2api, "MULTITHREADING").
 
-    /// What a subject came to.
+    /// The result of matching.
     enum Outcome: Sendable { case matched, unmatched, failed }
 
-    /// What subjects are made of.
+    /// The kind of subjects.
     enum Subject {
-        /// Normalised paths: ASCII, matched byte by byte.
+        /// Normalized paths: ASCII, matched byte by byte.
         case path
         /// Claims: UTF-8, matched by code points.
         case text
     }
 
-    /// Steps of the matcher; far above what a sensible pattern needs on 8 KiB, and a few milliseconds at the most.
+    /// Steps of the matcher: far more than a reasonable pattern needs on 8 KiB, and a few milliseconds at most.
     private static let matchLimit: UInt32 = 100_000
     private static let depthLimit: UInt32 = 1_000
     private static let heapLimitKiB: UInt32 = 1_024
@@ -37,7 +36,7 @@ private import Glibc
             throw PatternError("is longer than \(Self.maximumPatternBytes) bytes")
         }
         guard let limits = unsafe pcre2_match_context_create_8(nil) else {
-            throw PatternError("does not fit in memory")
+            throw PatternError("cannot be compiled: out of memory")
         }
         unsafe pcre2_set_match_limit_8(limits, Self.matchLimit)
         unsafe pcre2_set_depth_limit_8(limits, Self.depthLimit)
@@ -59,9 +58,9 @@ private import Glibc
 
     /// Matches a whole subject.
     func match(_ subject: Span<UInt8>) -> Outcome {
-        guard let scratch = unsafe Self.scratch() else { return .failed }
+        guard let matchData = unsafe Self.matchData() else { return .failed }
         let status = unsafe subject.withUnsafeBufferPointer { bytes in
-            unsafe pcre2_match_8(code, bytes.baseAddress, bytes.count, 0, 0, scratch, limits)
+            unsafe pcre2_match_8(code, bytes.baseAddress, bytes.count, 0, 0, matchData, limits)
         }
         if status >= 0 { return .matched }
         return status == PCRE2_ERROR_NOMATCH ? .unmatched : .failed
@@ -80,7 +79,7 @@ private import Glibc
             unsafe pcre2_compile_8(bytes.baseAddress, bytes.count, options, &reason, &offset, nil)
         }
         guard let code = unsafe code else { throw PatternError("\(message(reason)) at offset \(offset)") }
-        // Without JIT (a kernel that forbids writable code) the interpreter does the same under the same limits.
+        // Without JIT (for example, if the kernel forbids it) the interpreter is used with the same limits.
         _ = unsafe pcre2_jit_compile_8(code, PCRE2_JIT_COMPLETE)
         return unsafe code
     }
@@ -93,9 +92,9 @@ private import Glibc
         }
     }
 
-    /// This thread's match data: one pair of offsets, made at the first match and freed with the thread.
-    private static func scratch() -> OpaquePointer? {
-        guard let key = scratchKey else { return nil }
+    /// This thread's match data: one pair of offsets, allocated at the first match and freed with the thread.
+    private static func matchData() -> OpaquePointer? {
+        guard let key = matchDataKey else { return nil }
         if let known = unsafe pthread_getspecific(key) { return OpaquePointer(known) }
         guard let fresh = unsafe pcre2_match_data_create_8(1, nil) else { return nil }
         guard unsafe pthread_setspecific(key, UnsafeRawPointer(fresh)) == 0 else {
@@ -105,7 +104,7 @@ private import Glibc
         return unsafe fresh
     }
 
-    private static let scratchKey: pthread_key_t? = {
+    private static let matchDataKey: pthread_key_t? = {
         var key = pthread_key_t()
         let status = unsafe pthread_key_create(&key) { data in
             if let data = unsafe data { unsafe pcre2_match_data_free_8(OpaquePointer(data)) }
@@ -115,10 +114,10 @@ private import Glibc
 }
 
 extension RegularExpression {
-    /// The text that every match of a pattern begins with, as far as that is plain to see; may be shorter than it could be.
+    /// A literal prefix of every match of a pattern, not necessarily the longest.
     ///
-    /// Only ordinary characters count, up to the first that means something to PCRE2, and none where there is an
-    /// alternative; so a prefix is never longer than what really must be there.
+    /// It ends before the first character that is special in PCRE2, and is empty if the pattern has an alternation, so
+    /// it is never longer than the true prefix.
     static func literalPrefix(of source: String) -> [UInt8] {
         var bytes = Array(source.utf8)
         if bytes.first == UInt8(ascii: "^") { bytes.removeFirst() }

@@ -1,57 +1,55 @@
-/// Finds the first route that takes a request, looking only at routes whose leading segments and host fit.
+/// Finds the first route that matches a request, testing only routes whose host and leading segments match.
 ///
-/// Routes stand in one tree per host pattern (and one for any host), under the leading segments of their path that are
-/// literal or `*`. A path walks down each tree that its host selects; what hangs on the nodes it meets is tried in file
-/// order, and a subtree whose routes all come later than the best match so far is not entered.
+/// Routes are stored in one trie per host pattern (and one for any host), keyed by the leading segments of their path
+/// that are literal or `*`. A search descends each trie that the host selects and tests the entries of the visited
+/// nodes in file order. It skips subtrees whose routes all come after the best match so far.
 struct RouteIndex: Sendable {
-    /// What remains to be asked of a path when a walk has come to the route's node.
+    /// The remaining test of a path at the route's node.
     enum Remainder: Sendable {
-        /// Nothing: the route takes everything below its node.
+        /// None: the route matches everything below its node.
         case everything
         /// The whole glob: a range of ``RouteIndex/globSegments``.
         case glob(Int32, Int32)
-        /// The whole expression, at this place of ``RouteIndex/expressions``.
+        /// The whole expression, at this index of ``RouteIndex/expressions``.
         case expression(Int32)
     }
 
-    /// A route that hangs on a node.
+    /// A route of a node.
     struct Entry: Sendable {
         let route: Int32
         let remainder: Remainder
         let methods: MethodSet
     }
 
-    /// A place in a tree: the segments from the root down to it.
-    ///
-    /// A walk reads all it needs of it from one cache line.
+    /// A node of a trie, for a sequence of segments. It fits into one cache line.
     struct Node: Sendable {
-        /// What the hash of a segment below begins with.
+        /// The seed of the hashes of child segments.
         var seed = WordHash(seed: 0)
-        /// What the first of the open routes takes, where it is one that takes everything.
+        /// The methods of the first open route, if that route matches everything.
         var methods: MethodSet = []
-        /// Its route index; `max` where there is no such route.
+        /// The index of that route; `max` if there is none.
         var route: Int32 = .max
-        /// The routes that may take paths going on from here: a range of ``RouteIndex/entries``.
+        /// The routes that may match paths that continue below this node: a range of ``RouteIndex/entries``.
         var openStart: Int32 = 0
         var openEnd: Int32 = 0
-        /// The routes that take exactly the path that ends here.
+        /// The routes that match only paths that end at this node.
         var exactStart: Int32 = 0
         var exactEnd: Int32 = 0
-        /// The node below for a segment of any text, or -1.
+        /// The child for a segment of any text, or -1.
         var anyChild: Int32 = -1
-        /// Its own number where there are nodes below for segments of a certain text, else -1.
+        /// Its own index if it has children for literal segments, otherwise -1.
         var literalParent: Int32 = -1
-        /// The lowest route index on this node or below it.
+        /// The lowest route index at this node or below it.
         var lowest: Int32 = .max
     }
 
-    /// The way from a node to one below it by a literal segment.
+    /// An edge from a node to a child by a literal segment.
     struct Edge: Sendable {
         let hash: UInt64
         let parent: Int32
         /// -1 for an empty slot.
         let child: Int32
-        /// Where the segment is in ``RouteIndex/labels``.
+        /// The index of the segment's first word in ``RouteIndex/labels``.
         let start: Int32
         let count: Int32
 
@@ -62,12 +60,12 @@ struct RouteIndex: Sendable {
     struct Search {
         let methods: MethodSet
         var best: Int32 = .max
-        /// Whether the best is a route whose expression gave up: nothing may be decided then.
+        /// Whether the expression of the best route exceeded its match limit, so that the request must be rejected.
         var failed = false
-        /// The methods of routes that match but for the method; kept only when `collectsMethods`.
+        /// The methods of routes that match except for the method; collected only if `collectsMethods`.
         var allowed: MethodSet = []
         var collectsMethods = false
-        /// Whether one of those routes names methods; kept likewise.
+        /// Whether one of those routes names methods; collected only if `collectsMethods`.
         var namesMethods = false
 
         init(_ methods: MethodSet) { self.methods = methods }
@@ -75,18 +73,18 @@ struct RouteIndex: Sendable {
 
     let nodes: [Node]
     let entries: [Entry]
-    /// Open addressing; its count is a power of two.
+    /// A hash table with open addressing; its count is a power of two.
     let edges: [Edge]
     let labels: WordPool
-    /// The segments of all globs, with offsets into ``globText``; flat, so that matching touches no reference count.
+    /// The segments of all globs, with offsets into ``globText``; flat, so that matching needs no reference counting.
     let globSegments: [PathGlob.Segment]
     let globText: [UInt8]
     let expressions: ExpressionList
     let hosts: HostIndex
-    /// The tree of the routes for any host.
+    /// The root of the routes for any host.
     let anyHost: Int
 
-    /// - Parameter path: normalised.
+    /// - Parameter path: normalized.
     @inline(__always)
     func search(authority: Span<UInt8>, path: Span<UInt8>, _ search: inout Search) {
         guard path.count > 0, path[0] == .slash else { return }
@@ -99,10 +97,10 @@ struct RouteIndex: Sendable {
         hosts.forEachRoot(of: authority) { root in walk(root, from: 1, path, &search) }
     }
 
-    /// Tries what hangs on a node, then goes on with the segment at `cursor`.
+    /// Tests the entries of a node, then continues with the segment at `cursor`.
     ///
-    /// Recursion is only for a node that has two ways on, and as deep as the tree, which ``RouteIndexBuilder`` bounds.
-    /// Numbers of nodes and entries are the builder's own and never a request's: they are not checked again.
+    /// It recurses only for a node with two matching children, at most as deep as the trie, which ``RouteIndexBuilder``
+    /// bounds. Indices of nodes and entries come from the builder, never from a request, and are not checked again.
     private func walk(_ root: Int, from first: Int, _ path: Span<UInt8>, _ search: inout Search) {
         unsafe nodes.withUnsafeBufferPointer { nodes in
             guard let nodes = nodes.baseAddress else { return }
@@ -135,10 +133,10 @@ struct RouteIndex: Sendable {
         var offset = start
         while offset < path.count {
             let word = path.word(at: offset)
-            let slashes = ByteWord.places(of: .slash, in: word)
+            let slashes = ByteWord.matches(of: .slash, in: word)
             guard slashes == 0 else {
                 let count = slashes.trailingZeroBitCount &>> 3
-                // Of the byte that is a slash the highest bit is set: what is below the byte is below that bit, seven lower.
+                // The mask has the high bit of the slash byte: the bytes before it are below that bit shifted by seven.
                 if count > 0 { hash.add(word & ((slashes & (0 &- slashes)) &>> 7 &- 1)) }
                 return offset &+ count
             }
@@ -148,9 +146,9 @@ struct RouteIndex: Sendable {
         return min(offset, path.count)
     }
 
-    /// Tries the open routes of a node.
+    /// Tests the open routes of a node.
     ///
-    /// What most routes ask stands here; the rest is elsewhere, so that a walk needs few registers.
+    /// Inlines only the common case, so that a walk needs few registers.
     @inline(__always)
     private func scan(_ node: UnsafePointer<Node>, _ path: Span<UInt8>, _ search: inout Search) {
         guard unsafe node.pointee.openStart < node.pointee.openEnd else { return }
@@ -208,7 +206,7 @@ struct RouteIndex: Sendable {
             while true {
                 let edge = unsafe edges[slot]
                 if edge.child < 0 { return -1 }
-                // Of one word and one seed no other word has the same hash (``WordHash/add(_:)``).
+                // For a single word and an equal seed, equal hashes imply equal words (``WordHash/add(_:)``).
                 if edge.hash == hash.value, edge.parent == node, Int(edge.count) == count,
                     count <= 8 || equal(edge, path, start, end)
                 {
@@ -221,11 +219,11 @@ struct RouteIndex: Sendable {
 
     @inline(never)
     private func equal(_ edge: Edge, _ path: Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
-        var place = Int(edge.start)
+        var wordIndex = Int(edge.start)
         var offset = start
         while offset < end {
-            if labels.words[place] != ByteWord.prefix(path.word(at: offset), end &- offset) { return false }
-            place &+= 1
+            if labels.words[wordIndex] != ByteWord.prefix(path.word(at: offset), end &- offset) { return false }
+            wordIndex &+= 1
             offset &+= 8
         }
         return true

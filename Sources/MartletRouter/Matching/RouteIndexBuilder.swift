@@ -1,6 +1,6 @@
-/// Grows the trees of a ``RouteIndex`` route by route, then lays them out in flat arrays.
+/// Builds the tries of a ``RouteIndex`` route by route, then stores them in flat arrays.
 struct RouteIndexBuilder {
-    /// Deeper segments of a pattern are left to the glob: it bounds the recursion of a walk.
+    /// Deeper segments of a pattern are matched by the glob, which bounds the recursion of a walk.
     private static let maximumDepth = 24
 
     private struct Node {
@@ -32,7 +32,7 @@ struct RouteIndexBuilder {
         }
     }
 
-    /// Keeps the segments of a glob.
+    /// Stores the segments of a glob.
     private mutating func store(_ glob: PathGlob) -> RouteIndex.Remainder {
         let first = globSegments.count
         let offset = globText.count
@@ -68,8 +68,8 @@ struct RouteIndexBuilder {
             case .literal: node = child(of: node, Array(glob.text[segment.start..<segment.end]))
             case .any: node = anyChild(of: node)
             case .partial, .deep:
-                let takesAll = segment.kind == .deep && depth == glob.segments.count - 1
-                return addOpen(takesAll ? .everything : remainder, at: node, pattern, route)
+                let matchesAll = segment.kind == .deep && depth == glob.segments.count - 1
+                return addOpen(matchesAll ? .everything : remainder, at: node, pattern, route)
             }
             depth += 1
         }
@@ -80,12 +80,12 @@ struct RouteIndexBuilder {
             RouteIndex.Entry(route: Int32(route), remainder: .everything, methods: pattern.methods))
     }
 
-    /// The node for the whole segments that every match of an expression begins with.
+    /// The node for the literal segments with which every match of an expression begins.
     private mutating func node(for expression: RegularExpression, below root: Int) -> Int {
         let prefix = RegularExpression.literalPrefix(of: expression.source)
         guard prefix.first == .slash else { return root }
         var node = root
-        // The last piece may go on in the path, so it is not a whole segment.
+        // The last part may continue in the path, so it is not a whole segment.
         for segment in prefix.dropFirst().split(separator: .slash, omittingEmptySubsequences: false).dropLast()
             .prefix(Self.maximumDepth)
         {

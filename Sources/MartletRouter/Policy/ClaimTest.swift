@@ -2,26 +2,26 @@ import MartletConfig
 import MartletCore
 import MartletJSON
 
-/// What a condition asks of one claim.
+/// A test of one claim.
 enum ClaimTest: Sendable {
-    /// Same type, same value: numbers by value, texts byte by byte.
+    /// Equal type and value: numbers by value, strings byte by byte.
     case equals(ClaimLiteral)
     case isIn([ClaimLiteral])
-    /// An array with this element, or a text with this text somewhere in it.
+    /// An array with this element, or a string that contains this string.
     case contains(ClaimLiteral)
-    /// A text that the whole pattern matches.
+    /// A string that the whole pattern matches.
     case matches(RegularExpression)
     case exists(Bool)
     case greaterThan(Double)
     case lessThan(Double)
 
-    /// What a claim came to.
+    /// The result of a test.
     enum Outcome: Equatable {
         case decided(Bool)
         case undecided(ErrorCode)
     }
 
-    /// Null counts as absent.
+    /// Tests a claim; null counts as absent.
     func outcome(for claim: JSONValue?) -> Outcome {
         var claim = claim
         if case .null? = claim { claim = nil }
@@ -48,7 +48,7 @@ enum ClaimTest: Sendable {
         return isComparable ? .decided(false) : .undecided(.policyClaimType)
     }
 
-    /// - Returns: `nil` where the types differ.
+    /// - Returns: `nil` if the types differ.
     private static func compare(_ claim: JSONValue, _ literal: ClaimLiteral) -> Bool? {
         switch (claim, literal) {
         case (.bool(let left), .bool(let right)): left == right
@@ -94,11 +94,11 @@ enum ClaimTest: Sendable {
     }
 }
 
-/// How a number of a claim stands to one of the configuration; exact also where a double cannot hold the claim.
+/// The order of a claim's number and a configured one; exact even if a double cannot represent the claim.
 enum Ordering {
     case less, equal, greater
 
-    /// - Returns: `nil` for a number that has no finite value.
+    /// - Returns: `nil` for a number without a finite value.
     init?(_ number: JSONNumber, _ bound: Double) {
         if let integer = number.int64, let exact = Int64(exactly: bound) {
             self = integer < exact ? .less : integer == exact ? .equal : .greater
@@ -111,7 +111,7 @@ enum Ordering {
 }
 
 extension ClaimTest {
-    /// Larger integers are not exact in the file, so comparing with them would let a neighbour in.
+    /// Larger integers are not exact as doubles, so that a comparison could accept an adjacent value.
     private static let largestExact = 9_007_199_254_740_992.0
 
     init(_ test: ConditionConfiguration.Test) throws(ConditionError) {
@@ -119,7 +119,7 @@ extension ClaimTest {
         case .equals(let literal): self = .equals(try Self.checked(literal))
         case .isIn(let literals):
             guard !literals.isEmpty else {
-                throw ConditionError(text: "has an empty 'in', which never holds", location: nil)
+                throw ConditionError(text: "has an empty 'in', which never matches", location: nil)
             }
             for literal in literals { _ = try Self.checked(literal) }
             self = .isIn(literals)
@@ -145,7 +145,7 @@ extension ClaimTest {
 
     private static func checked(_ number: Double) throws(ConditionError) -> Double {
         guard number.magnitude < largestExact else {
-            throw ConditionError(text: "has a number beyond ±2^53, which is not exact", location: nil)
+            throw ConditionError(text: "has a number beyond ±2^53, which cannot be compared exactly", location: nil)
         }
         return number
     }
@@ -154,20 +154,20 @@ extension ClaimTest {
 extension ClaimTest: CustomStringConvertible {
     var description: String {
         switch self {
-        case .equals(let literal): "equals \(literal.shown)"
-        case .isIn(let literals): "in [\(literals.map(\.shown).joined(separator: ", "))]"
-        case .contains(let literal): "contains \(literal.shown)"
+        case .equals(let literal): "equals \(literal.configurationText)"
+        case .isIn(let literals): "in [\(literals.map(\.configurationText).joined(separator: ", "))]"
+        case .contains(let literal): "contains \(literal.configurationText)"
         case .matches(let pattern): "matches \(pattern.source)"
         case .exists(let wanted): "exists \(wanted)"
-        case .greaterThan(let bound): "gt \(ClaimLiteral.number(bound).shown)"
-        case .lessThan(let bound): "lt \(ClaimLiteral.number(bound).shown)"
+        case .greaterThan(let bound): "gt \(ClaimLiteral.number(bound).configurationText)"
+        case .lessThan(let bound): "lt \(ClaimLiteral.number(bound).configurationText)"
         }
     }
 }
 
 extension ClaimLiteral {
-    /// As the configuration would have it.
-    fileprivate var shown: String {
+    /// The literal as written in the configuration.
+    fileprivate var configurationText: String {
         switch self {
         case .bool(let value): "\(value)"
         case .number(let value): Int64(exactly: value).map(String.init) ?? "\(value)"
@@ -177,7 +177,7 @@ extension ClaimLiteral {
 }
 
 extension String {
-    /// Whether the bytes of another text stand somewhere in this one.
+    /// Whether this string contains the bytes of another one.
     fileprivate func hasBytes(of part: String) -> Bool {
         let text = Array(utf8)
         let wanted = Array(part.utf8)

@@ -4,16 +4,16 @@ import MartletJSON
 
 /// One condition of `authorize`.
 ///
-/// Types are strict: `true` is not `"true"`, `1` is not `"1"`. A claim that is absent (or null) equals nothing, so a
-/// condition on it fails, and its inversion by `not: true` holds. A condition that cannot be decided (the claim's type is
-/// not one that the test compares with, a pattern gave up) fails whether or not it is inverted: a claim that comes in an
-/// unexpected form never opens a route.
+/// Types are strict: `true` is not `"true"`, `1` is not `"1"`. An absent or null claim equals nothing, so a condition
+/// on it fails, and its inversion by `not: true` holds. A condition that cannot be evaluated (the test cannot compare
+/// the claim's type, or a pattern exceeded its match limit) fails whether or not it is inverted: a claim in an
+/// unexpected form never grants access.
 indirect enum Condition: Sendable {
     case claim(name: String, test: ClaimTest, inverted: Bool)
     /// At least one holds.
     case any([Condition])
 
-    /// - Returns: `nil` if it holds, else why not.
+    /// - Returns: the error code if it fails; `nil` if it holds.
     func failure(for claims: JSONObject) -> ErrorCode? {
         switch self {
         case .claim(let name, let test, let inverted):
@@ -27,7 +27,7 @@ indirect enum Condition: Sendable {
         }
     }
 
-    /// The claim it is about, as far as one line of a terminal can show it; `any` for a list of conditions.
+    /// The name of the claim, safe for a terminal; `any` for a list of conditions.
     var subject: String {
         switch self {
         case .claim(let name, _, _): String(String.UnicodeScalarView(name.unicodeScalars.map(Self.printable)))
@@ -42,11 +42,11 @@ indirect enum Condition: Sendable {
         }
     }
 
-    /// The claims it looks at, as they are; for `martlet explain`.
-    func seen(in claims: JSONObject) -> String {
+    /// The values of its claims, for `martlet explain`.
+    func values(in claims: JSONObject) -> String {
         switch self {
         case .claim(let name, _, _): "\(name) is \(Self.shown(claims[name]))"
-        case .any(let conditions): conditions.map { $0.seen(in: claims) }.joined(separator: ", ")
+        case .any(let conditions): conditions.map { $0.values(in: claims) }.joined(separator: ", ")
         }
     }
 
@@ -61,7 +61,7 @@ indirect enum Condition: Sendable {
 }
 
 extension Condition: CustomStringConvertible {
-    /// The condition in words.
+    /// The condition as text.
     var description: String {
         switch self {
         case .claim(let name, let test, let inverted): "claim '\(name)' \(inverted ? "not: " : "")\(test)"
@@ -70,15 +70,15 @@ extension Condition: CustomStringConvertible {
     }
 }
 
-/// What went wrong with a condition of the configuration.
+/// Why a condition of the configuration is invalid.
 struct ConditionError: Error {
     let text: String
-    /// Where, if the configuration knows better than the route's own place.
+    /// The position, if it is more precise than that of the route.
     let location: SourceLocation?
 }
 
 extension Condition {
-    /// `any` within `any` within … so often.
+    /// The maximum nesting of `any`.
     private static let maximumDepth = 16
 
     init(_ configuration: ConditionConfiguration, depth: Int) throws(ConditionError) {
@@ -87,7 +87,7 @@ extension Condition {
             self = .claim(name: name, test: try ClaimTest(test), inverted: inverted)
         case .any(let list):
             guard !list.isEmpty else {
-                throw ConditionError(text: "has an empty 'any', which never holds", location: nil)
+                throw ConditionError(text: "has an empty 'any', which never matches", location: nil)
             }
             guard depth < Self.maximumDepth else {
                 throw ConditionError(text: "nests 'any' more than \(Self.maximumDepth) deep", location: nil)

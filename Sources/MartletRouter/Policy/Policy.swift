@@ -1,38 +1,38 @@
 package import MartletCore
 package import MartletProvider
 
-/// Whether a known caller may use a route.
-package enum PolicyVerdict: Sendable, Equatable {
-    /// Yes; the verdict may be used again for this principal before this instant, not at or after it.
+/// Whether an authenticated caller may use a route.
+package enum PolicyDecision: Sendable, Equatable {
+    /// Allowed; the decision may be cached for this principal until before this instant.
     case allowed(until: UnixTime)
     case denied(ErrorCode)
 }
 
-/// What a route demands of a caller beyond being known: `authorize`.
+/// The authorization rules of a route: `authorize`.
 package struct Policy: Sendable {
     /// A condition and its index in `authorize`, from 0.
     struct Rule: Sendable {
         let condition: Condition
         let index: Int
 
-        /// What explanations call it: `authorize[1] email_verified`.
+        /// The name in explanations: `authorize[1] email_verified`.
         var name: String { "authorize[\(index)] \(condition.subject)" }
     }
 
     let rules: [Rule]
-    /// Seconds since the proof was made.
+    /// The maximum age of the credential, in seconds.
     let maximumAge: Int64?
-    /// Its index in `authorize`; `nil` where `auth` sets it.
+    /// Its index in `authorize`; `nil` if `auth` sets it.
     let maximumAgeIndex: Int?
 
-    /// Whether it allows everybody, so that there is nothing to judge.
+    /// Whether it allows every caller.
     package var isEmpty: Bool { rules.isEmpty && maximumAge == nil }
 
-    /// Judges a caller: all conditions must hold, and the proof must be younger than `max_age`.
+    /// Evaluates the rules: all conditions must hold, and the credential must be younger than `max_age`.
     ///
-    /// Without a principal only a policy that demands nothing allows: conditions speak about somebody
-    /// (``MartletCore/ErrorCode/policyNoPrincipal``; the answer to that is to ask for a credential).
-    package func judge(_ principal: Principal?, now: UnixTime) -> PolicyVerdict {
+    /// Without a principal only an empty policy allows; otherwise the decision is
+    /// ``MartletCore/ErrorCode/policyNoPrincipal``, for which the client should get a challenge.
+    package func evaluate(_ principal: Principal?, now: UnixTime) -> PolicyDecision {
         if isEmpty { return .allowed(until: UnixTime(seconds: .max)) }
         guard let principal else { return .denied(.policyNoPrincipal) }
         for rule in rules {
@@ -42,25 +42,25 @@ package struct Policy: Sendable {
         return now < end ? .allowed(until: end) : .denied(.policyTooOld)
     }
 
-    /// The instant at which the proof is too old.
+    /// The instant at which the credential is too old.
     private func end(for principal: Principal) -> UnixTime? {
         maximumAge.map { principal.identity.issuedAt.advanced(bySeconds: $0) }
     }
 
-    /// Judges like ``judge(_:now:)`` but goes on after a failure, and names each condition with what it wants and what is there.
-    package func explain(_ principal: Principal?, now: UnixTime) -> [CheckVerdict] {
+    /// Evaluates like ``evaluate(_:now:)``, but continues after a failure and describes each condition with its claims.
+    package func explain(_ principal: Principal?, now: UnixTime) -> [CheckOutcome] {
         guard let principal else {
-            return isEmpty ? [] : [CheckVerdict(check: "policy", failure: .policyNoPrincipal, detail: "no principal")]
+            return isEmpty ? [] : [CheckOutcome(check: "policy", failure: .policyNoPrincipal, detail: "no principal")]
         }
         let claims = principal.identity.claims
         var checks = rules.map { rule in
-            CheckVerdict(
+            CheckOutcome(
                 check: rule.name, failure: rule.condition.failure(for: claims),
-                detail: "\(rule.condition): \(rule.condition.seen(in: claims))")
+                detail: "\(rule.condition): \(rule.condition.values(in: claims))")
         }
         if let maximumAge, let end = end(for: principal) {
             checks.append(
-                CheckVerdict(
+                CheckOutcome(
                     check: "\(maximumAgeIndex.map { "authorize[\($0)]" } ?? "auth") max_age",
                     failure: now < end ? nil : .policyTooOld,
                     detail: "younger than \(maximumAge) s: issued at \(principal.identity.issuedAt), now \(now)"))

@@ -3,26 +3,27 @@ package import MartletConfig
 internal import MartletCore
 package import MartletProvider
 internal import MartletProxy
-internal import MartletRedis
+package import MartletRedis
 package import MartletRouter
 internal import MartletSignIn
 package import MartletTLS
 
-/// A configuration that was read, decoded, cross-checked and compiled: everything that can be wrong without I/O has been found.
+/// A configuration that was read, decoded, validated and compiled: every error that can be found without I/O has been
+/// found.
 ///
-/// `martlet check` makes one; `run` makes one and builds the gateway from it.
+/// `martlet check` stops here; `run` builds the gateway from it.
 package struct Blueprint: Sendable {
     package let configuration: GatewayConfiguration
     package let routes: RouteTable
     package let providers: [PreparedProvider]
-    /// Signs what upstreams are told, where the configuration asks for it.
+    /// Signs the identity assertion for upstreams; `nil` without `assertion:`.
     package let assertion: AssertionSigner?
-    let store: StorePlan
+    package let store: StorePlan
     /// Certificates, keys and authorities of listeners and upstreams.
-    let security: WireSecurity
+    let tls: TLSMaterial
 
-    /// Where shared values are kept.
-    enum StorePlan: Sendable {
+    /// The shared store to open.
+    package enum StorePlan: Sendable {
         case memory
         case redis(RedisURL)
     }
@@ -30,10 +31,11 @@ package struct Blueprint: Sendable {
     /// Reads a file.
     /// - Parameters:
     ///   - path: the configuration file.
-    ///   - registry: the plugins that there are.
+    ///   - registry: the registered provider kinds.
     ///   - environment: looks up `${VAR}`.
-    ///   - tickets: what TLS sessions of its listeners are sealed with; a running gateway's, so that they go on.
-    /// - Returns: the blueprint unless there is an error, and every diagnostic.
+    ///   - tickets: the keys of TLS session tickets; a reload passes the running gateway's, so that sessions can be
+    ///     resumed.
+    /// - Returns: the blueprint, `nil` if there is an error, and every diagnostic.
     package static func read(
         _ path: String, registry: ProviderRegistry, environment: @escaping (String) -> String?,
         tickets: TLSTicketKeys = TLSTicketKeys(clock: .system)
@@ -45,15 +47,15 @@ package struct Blueprint: Sendable {
         return make(loaded.configuration, findings, loaded.diagnostics)
     }
 
-    /// Reads once more what a configuration was read from: the same text, and the files that it names as they are now.
-    static func read(
+    /// Reads the same configuration text again, with the current content of the files that it names.
+    package static func read(
         _ source: ConfigurationSource, registry: ProviderRegistry, environment: @escaping (String) -> String?,
         tickets: TLSTicketKeys
     ) -> (Blueprint?, Diagnostics) {
         decode(source.text, source.file, registry, environment, tickets)
     }
 
-    /// Reads a text; for configurations that the program writes itself.
+    /// Reads a text; for configurations that the program generates.
     package static func read(
         text: String, name: String, registry: ProviderRegistry, environment: @escaping (String) -> String?
     ) -> (Blueprint?, Diagnostics) {
@@ -71,13 +73,14 @@ package struct Blueprint: Sendable {
         return make(loaded.configuration, findings, loaded.diagnostics)
     }
 
-    /// What is made of single blocks, whatever is wrong with others: so that all mistakes are told together.
+    /// The results of single blocks, collected even if other blocks have errors, so that all errors are reported
+    /// together.
     private struct Findings {
         let tickets: TLSTicketKeys
         var providers: [PreparedProvider] = []
         var assertion: AssertionSigner?
         var store: StorePlan?
-        var security: WireSecurity?
+        var tls: TLSMaterial?
 
         init(_ tickets: TLSTicketKeys) { self.tickets = tickets }
 
@@ -89,9 +92,9 @@ package struct Blueprint: Sendable {
             store = plan(configuration.store, &diagnostics)
             checkAccounts(configuration.accounts, &diagnostics)
             for listener in configuration.server.listeners { listener.checkOwners(into: &diagnostics) }
-            let security = WireSecurity(configuration, tickets: tickets, into: &diagnostics)
-            security.warn(at: Clock.system.unixTime, into: &diagnostics)
-            self.security = security
+            let tls = TLSMaterial(configuration, tickets: tickets, into: &diagnostics)
+            tls.warn(at: Clock.system.unixTime, into: &diagnostics)
+            self.tls = tls
         }
     }
 
@@ -108,15 +111,15 @@ package struct Blueprint: Sendable {
         if let routes, !diagnostics.hasErrors {
             let claims = ProviderClaims(providers, hasUsers: configuration.accounts != nil, into: &diagnostics)
             claims.check(routes, configuration.routes, into: &diagnostics)
-            claims.warnOfPasswords(routes, configuration, into: &diagnostics)
+            claims.warnAboutCleartextPasswords(routes, configuration, into: &diagnostics)
         }
-        guard let routes, let store = findings.store, let security = findings.security, !diagnostics.hasErrors else {
+        guard let routes, let store = findings.store, let tls = findings.tls, !diagnostics.hasErrors else {
             return (nil, diagnostics)
         }
         return (
             Blueprint(
                 configuration: configuration, routes: routes, providers: providers, assertion: findings.assertion,
-                store: store, security: security),
+                store: store, tls: tls),
             diagnostics
         )
     }
@@ -131,7 +134,7 @@ package struct Blueprint: Sendable {
         }
     }
 
-    /// The paths that the gateway answers itself; one without providers has nobody to sign in, and leaves all to its routes.
+    /// The paths that the gateway serves itself; none without providers, because no client can sign in.
     private static func mounts(_ configuration: GatewayConfiguration) -> [RouteMount] {
         guard !configuration.providers.isEmpty else { return [] }
         let mounts = SignInMounts(
@@ -154,7 +157,7 @@ package struct Blueprint: Sendable {
         }
     }
 
-    /// Reads the account store's URL as opening the store does.
+    /// Parses the account store's URL as opening the store does.
     private static func checkAccounts(_ accounts: AccountsConfiguration?, _ diagnostics: inout Diagnostics) {
         guard let url = accounts?.url else { return }
         do throws(AccountError) {
@@ -174,7 +177,7 @@ package struct Blueprint: Sendable {
         }
         url.security?.resolveFiles { FilePath($0, relativeTo: location.file).text }
         if let key = url.security?.keyFile { diagnostics.warnOfExposure(key, at: location) }
-        // Connections read the files again; here they are held against the rules.
+        // Every connection reads the files again; this only validates them.
         do { _ = try url.security?.makeContext() } catch {
             diagnostics.error(error.code, at: location, error.message)
             return nil
@@ -184,22 +187,22 @@ package struct Blueprint: Sendable {
 }
 
 extension Blueprint {
-    /// The same with `server.listen` replaced by one address, as `--listen` asks.
-    func listening(on text: String, _ diagnostics: Diagnostics) -> (Blueprint?, Diagnostics) {
+    /// The same blueprint with `server.listen` replaced by the address of `--listen`.
+    package func listening(on text: String, _ diagnostics: Diagnostics) -> (Blueprint?, Diagnostics) {
         var diagnostics = diagnostics
-        let place = SourceLocation(file: "--listen", line: 1, column: 1)
+        let location = SourceLocation(file: "--listen", line: 1, column: 1)
         guard let address = SocketAddress(text) else {
-            diagnostics.error("config.bad_address", at: place, "it wants an address such as 127.0.0.1:8080")
+            diagnostics.error("config.bad_address", at: location, "expected an address such as 127.0.0.1:8080")
             return (nil, diagnostics)
         }
         var changed = configuration
-        var listener = ListenerConfiguration(address: Located(address, at: place), reusePort: false)
+        var listener = ListenerConfiguration(address: Located(address, at: location), reusePort: false)
         listener.health = configuration.server.health
         changed.server.listeners = [listener]
         return (
             Blueprint(
                 configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store,
-                security: security.withListeners(1)),
+                tls: tls.withCleartextListeners(1)),
             diagnostics
         )
     }

@@ -1,41 +1,41 @@
 private import CLinux
-internal import MartletConfig
+package import MartletConfig
 private import Synchronization
 
-/// Looks now and then whether files are others than they were.
-final class FileWatch: Sendable {
-    /// How often files are looked at.
-    static let interval = Duration.seconds(1)
+/// Detects changes of files by polling their metadata.
+package final class FileWatch: Sendable {
+    /// The polling interval.
+    package static let interval = Duration.seconds(1)
 
     private let files: Mutex<WatchedFiles>
 
-    /// - Parameter paths: what has just been read.
-    init(_ paths: [FilePath]) { files = Mutex(WatchedFiles(FileWatch.marks(of: paths))) }
+    /// - Parameter paths: the files that have just been read.
+    package init(_ paths: [FilePath]) { files = Mutex(WatchedFiles(FileWatch.fingerprints(of: paths))) }
 
-    /// Whether some of the files have changed and seem to be complete.
-    func look(_ paths: [FilePath]) -> Bool {
-        let marks = FileWatch.marks(of: paths)
-        return files.withLock { $0.look(marks) }
+    /// Whether some of the files have changed since they were read and have stopped changing.
+    package func poll(_ paths: [FilePath]) -> Bool {
+        let fingerprints = FileWatch.fingerprints(of: paths)
+        return files.withLock { $0.poll(fingerprints) }
     }
 
-    /// All files are about to be read anyhow.
-    func settle() {
-        let marks = FileWatch.marks(of: files.withLock { $0.paths })
-        files.withLock { $0.settle(marks) }
+    /// Records the current state of all files, which are about to be read.
+    package func reset() {
+        let fingerprints = FileWatch.fingerprints(of: files.withLock { $0.paths })
+        files.withLock { $0.reset(fingerprints) }
     }
 
-    private static func marks(of paths: [FilePath]) -> [FilePath: FileMark] {
-        paths.reduce(into: [:]) { $0[$1] = FileMark($1.text) }
+    private static func fingerprints(of paths: [FilePath]) -> [FilePath: FileFingerprint] {
+        paths.reduce(into: [:]) { $0[$1] = FileFingerprint($1.text) }
     }
 }
 
-/// What changes with a file: its place, its size or its time.
-struct FileMark: Equatable, Sendable {
+/// Metadata that changes with a file: device, inode, size and modification time.
+struct FileFingerprint: Equatable, Sendable {
     private let numbers: [Int64]
 
     init(numbers: [Int64]) { self.numbers = numbers }
 
-    /// - Parameter path: followed where it is a link; a file that is not there has a mark of its own.
+    /// - Parameter path: symbolic links are followed; a missing file has a fingerprint of its own.
     init(_ path: String) {
         var found = stat()
         guard unsafe stat(path, &found) == 0 else {
@@ -49,38 +49,38 @@ struct FileMark: Equatable, Sendable {
     }
 }
 
-/// What was seen of some files, without a file system.
+/// The change detection of ``FileWatch``, without a file system.
 ///
-/// A change counts once two looks in a row have seen the same: a pair of which one half is written yet is left alone. If it
-/// is read all the same, it is refused, and the other half is the next change.
+/// A change is reported once two polls in a row have seen the same state, so that a certificate and its key are not
+/// read between two writes. If they are read anyway, the reload fails, and the second write is the next change.
 struct WatchedFiles {
-    private var settled: [FilePath: FileMark]
-    private var last: [FilePath: FileMark]
+    private var loaded: [FilePath: FileFingerprint]
+    private var last: [FilePath: FileFingerprint]
 
-    /// - Parameter marks: of what has just been read.
-    init(_ marks: [FilePath: FileMark]) {
-        settled = marks
-        last = marks
+    /// - Parameter fingerprints: of the files that have just been read.
+    init(_ fingerprints: [FilePath: FileFingerprint]) {
+        loaded = fingerprints
+        last = fingerprints
     }
 
-    var paths: [FilePath] { Array(settled.keys) }
+    var paths: [FilePath] { Array(loaded.keys) }
 
-    /// - Returns: whether the files are to be read again.
-    mutating func look(_ marks: [FilePath: FileMark]) -> Bool {
+    /// - Returns: whether the files have to be read again.
+    mutating func poll(_ fingerprints: [FilePath: FileFingerprint]) -> Bool {
         // Another configuration, which has just been read.
-        guard Set(marks.keys) == Set(settled.keys) else {
-            settle(marks)
+        guard Set(fingerprints.keys) == Set(loaded.keys) else {
+            reset(fingerprints)
             return false
         }
-        defer { last = marks }
-        guard marks != settled, marks == last else { return false }
-        settled = marks
+        defer { last = fingerprints }
+        guard fingerprints != loaded, fingerprints == last else { return false }
+        loaded = fingerprints
         return true
     }
 
-    /// The files are being read as they are now.
-    mutating func settle(_ marks: [FilePath: FileMark]) {
-        settled = marks
-        last = marks
+    /// Records the state in which the files are being read.
+    mutating func reset(_ fingerprints: [FilePath: FileFingerprint]) {
+        loaded = fingerprints
+        last = fingerprints
     }
 }

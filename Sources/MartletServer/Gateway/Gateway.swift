@@ -1,55 +1,60 @@
 internal import MartletAccounts
+package import MartletAdmin
 internal import MartletConfig
-internal import MartletCore
+package import MartletCore
 internal import MartletIO
 internal import MartletProvider
-internal import MartletProxy
+package import MartletProxy
 internal import MartletRedis
 private import Synchronization
 
-/// The composition root: builds the graph of a configuration, starts it, replaces it on reload, and ends it.
+/// The composition root: builds the object graph of a configuration, starts it, replaces it on reload, and shuts it
+/// down.
 ///
-/// Reload is `build → start → swap → end the old`: whatever fails before the swap leaves everything as it was.
+/// Reload is `build → start → swap → shut down the old`: a failure before the swap changes nothing.
 package final class Gateway: Sendable {
+    /// The version, as `martlet version` prints it.
+    package static let version = "0.1.0"
+
     private struct State {
         var graph: Graph
         var listeners: Listeners
         var loops: LoopGroup?
         var admin: LoopGroup?
         var adminListeners = Listeners()
-        var inheritance = Inheritance()
-        /// Whether the files of Unix sockets go when the listeners do; another process may need them.
+        var inherited = InheritedSockets()
+        /// Whether the files of Unix sockets are removed with the listeners; false while another process uses them.
         var ownsFiles = true
-        /// Whether a successor serves.
-        var hasHeir = false
+        /// Whether a successor is serving.
+        var hasSuccessor = false
         var starting: Task<Void, Never>?
         var resolving: Task<Void, Never>?
-        var watching: Task<Void, Never>?
+        var monitoring: Task<Void, Never>?
         var reminding: Task<Void, Never>?
-        /// End what replaced configurations used.
+        /// Shut down the resources of replaced configurations.
         var retiring: [Task<Void, Never>] = []
         var isDraining = false
-        var reloadDesk: ReloadDesk?
+        var reloadQueue: ReloadQueue?
         var reloads: ReloadRecord
     }
 
-    /// Descriptors that are nobody's connection: loops, logs, the store, listeners.
-    private static let ownDescriptors = 100
-    /// How often upstream host names are looked up again.
+    /// Descriptors that are not connections: loops, logs, the store, listeners.
+    private static let reservedDescriptors = 100
+    /// How often upstream host names are resolved again.
     private static let resolveInterval = Duration.seconds(30)
-    /// How often the store's connection is looked at.
-    private static let watchInterval = Duration.milliseconds(100)
-    /// The same while the answer makes no difference.
-    private static let idleWatchInterval = Duration.seconds(1)
-    /// How often certificates that nobody believes are told of again.
+    /// How often the state of the store's connection is polled under `on_error: deny`.
+    private static let monitorInterval = Duration.milliseconds(100)
+    /// The polling interval while the store's state has no effect.
+    private static let idleMonitorInterval = Duration.seconds(1)
+    /// How often expired certificates are logged again.
     private static let remindInterval = Duration.seconds(24 * 3600)
 
-    let services: Services
+    package let services: Services
     /// When it was built.
     let startedAt: UnixTime
     private let publicHealth = PublicHealth()
-    private let shelf: KeyShelf
-    private let forgetting: ForgetSwitch
+    private let issuerKeys: IssuerKeysRegistry
+    private let invalidator: CacheInvalidator
     private let state: Mutex<State>
 
     /// Builds everything; nothing is started.
@@ -57,38 +62,38 @@ package final class Gateway: Sendable {
         try self.init(blueprint, services: Services(sink: sink, level: blueprint.configuration.log.level))
     }
 
-    /// Builds everything on services that exist; they end with it.
+    /// Builds everything on existing services, which it shuts down when it drains.
     init(_ blueprint: Blueprint, services: Services) throws(StartError) {
         self.services = services
-        let shelf = KeyShelf()
-        let forgetting = ForgetSwitch(logger: services.logger)
-        let graph = try Graph.build(blueprint, services, previous: nil, keys: shelf, forgetting: forgetting)
-        self.shelf = shelf
-        self.forgetting = forgetting
+        let issuerKeys = IssuerKeysRegistry()
+        let invalidator = CacheInvalidator(logger: services.logger)
+        let graph = try Graph.build(blueprint, services, previous: nil, keys: issuerKeys, invalidator: invalidator)
+        self.issuerKeys = issuerKeys
+        self.invalidator = invalidator
         startedAt = services.clock.unixTime
         state = Mutex(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
     }
 
-    var graph: Graph { state.withLock { $0.graph } }
-    /// Whether nobody should send requests here any more; with a successor behind the same addresses they may.
-    var isDraining: Bool { state.withLock { $0.isDraining && !$0.hasHeir } }
+    package var graph: Graph { state.withLock { $0.graph } }
+    /// Whether load balancers should stop sending requests; not with a successor at the same addresses.
+    package var isDraining: Bool { state.withLock { $0.isDraining && !$0.hasSuccessor } }
     var reloads: ReloadRecord { state.withLock { $0.reloads } }
 
-    /// Where clients connect to, ports filled in.
+    /// The addresses of the public listeners, with the ports that the system chose.
     package var addresses: [String] { state.withLock { $0.listeners.addresses.map(\.description) } }
-    /// Where operators connect to.
+    /// The address of the admin listener.
     package var adminAddress: String? { state.withLock { $0.adminListeners.addresses.first?.description } }
 
     /// Starts providers, loops and listeners.
     ///
-    /// - Parameter inheritance: the sockets that the process was started with.
-    package func start(_ inheritance: Inheritance = Inheritance()) async throws(StartError) {
-        var inheritance = inheritance
+    /// - Parameter inherited: the sockets that the process was started with.
+    package func start(_ inherited: InheritedSockets = InheritedSockets()) async throws(StartError) {
+        var inherited = inherited
         let graph = graph
         let configuration = graph.blueprint.configuration
-        warnOfDescriptors(configuration.server.limits)
-        try await expectStore()
-        // Clients need not wait for an issuer that is slow: a token whose key is not there yet waits by itself.
+        warnAboutDescriptorLimit(configuration.server.limits)
+        try await requireStore()
+        // The start does not wait for a slow issuer: only requests whose key is not fetched yet wait.
         try await open(graph.accounts)
         let starting = Task { await Gateway.start(graph.providers) }
         let resolved = await NameResolution.resolve(graph.snapshot, services)
@@ -96,51 +101,52 @@ package final class Gateway: Sendable {
         var listeners = Listeners()
         let sockets = try listeners.open(
             configuration.server.listeners, loops: count, role: .gateway, health: healthHandler,
-            inheritance: &inheritance, security: graph.blueprint.security.listeners)
+            inherited: &inherited, security: graph.blueprint.tls.listeners)
         let loops = try LoopGroup(
             "martlet-loop", snapshot: graph.snapshot, sockets: sockets, resolved: resolved, services: services,
             connections: services.connections)
-        forgetting.aim(at: loops)
+        invalidator.attach(to: loops)
         do {
-            try startAdmin(configuration, graph.snapshot, &inheritance)
+            try startAdmin(configuration, graph.snapshot, &inherited)
         } catch {
-            if inheritance.predecessor == nil { listeners.removeFiles() }
+            if inherited.predecessor == nil { listeners.removeFiles() }
             throw error
         }
-        inheritance.closeRest()
-        let rest = inheritance
+        inherited.closeUnused()
+        let remaining = inherited
         state.withLock { state in
             state.listeners = listeners
-            state.inheritance = rest
-            state.ownsFiles = rest.predecessor == nil
+            state.inherited = remaining
+            state.ownsFiles = remaining.predecessor == nil
             state.loops = loops
             state.starting = starting
-            state.resolving = Task { [weak self] in await self?.keepResolving() }
-            state.watching = Task { [weak self] in await self?.keepWatchOfStore() }
-            state.reminding = Task { [weak self] in await self?.keepRemindingOfCertificates() }
+            state.resolving = Task { [weak self] in await self?.resolvePeriodically() }
+            state.monitoring = Task { [weak self] in await self?.monitorStore() }
+            state.reminding = Task { [weak self] in await self?.reportInvalidCertificates() }
         }
-        for address in addresses { announce(address, "public") }
-        if let adminAddress { announce(adminAddress, "admin") }
+        for address in addresses { logListening(address, "public") }
+        if let adminAddress { logListening(adminAddress, "admin") }
     }
 
-    /// Under `on_error: deny` no session is served without the store: where it refuses our credentials, only a change of the
-    /// configuration or of the server helps, and the start says so.
+    /// Under `on_error: deny` no session works without the store, so the start fails if the store rejects our
+    /// credentials: only a change of the configuration or of the server helps.
     ///
-    /// One that cannot be reached does not end the start: it is asked again.
-    private func expectStore() async throws(StartError) {
+    /// An unreachable store does not fail the start: the connection is retried.
+    private func requireStore() async throws(StartError) {
         guard graph.blueprint.configuration.store.onError == .deny, let redis = graph.store.redis else { return }
         do throws(StoreError) {
-            try await redis.settle()
+            try await redis.waitUntilConnected()
         } catch {
-            guard error.isRefusal else { return }
-            throw StartError(code: error.code, message: "the store refuses us: \(error.message)", exit: .unavailable)
+            guard error.isAccessDenied else { return }
+            throw StartError(
+                code: error.code, message: "store rejected the connection: \(error.message)", exit: .unavailable)
         }
     }
 
     /// Opens the account store.
     ///
-    /// A file that cannot be opened ends the start. A database server that is away does not: sessions go on without it,
-    /// and it is asked again.
+    /// A file that cannot be opened fails the start. An unavailable database server does not: sessions work without it,
+    /// and the connection is retried.
     private func open(_ accounts: OpenAccounts?) async throws(StartError) {
         guard let accounts else { return }
         do throws(AccountError) {
@@ -149,92 +155,92 @@ package final class Gateway: Sendable {
             guard accounts.isRemote else {
                 throw StartError(code: error.code, message: error.message, exit: .unavailable)
             }
-            services.logger.error("the account store is away", ("code", "\(error.code)"), ("reason", error.message))
+            services.logger.error("account store unavailable", ("code", "\(error.code)"), ("reason", error.message))
         }
     }
 
-    /// Under `on_error: deny` no loop believes its copies while the store is away.
-    private func keepWatchOfStore() async {
-        var isRefusing = false
+    /// Under `on_error: deny` the loops reject sessions, cached ones too, while the store is unavailable.
+    private func monitorStore() async {
+        var wasRejecting = false
         while !Task.isCancelled {
             let graph = graph
-            let isAsked = graph.blueprint.configuration.store.onError == .deny && graph.store.redis != nil
-            // Where nothing depends on it, only a reload can change that.
-            let interval = isAsked ? Gateway.watchInterval : Gateway.idleWatchInterval
+            let isRequired = graph.blueprint.configuration.store.onError == .deny && graph.store.redis != nil
+            // Only a reload can make a store required.
+            let interval = isRequired ? Gateway.monitorInterval : Gateway.idleMonitorInterval
             do { try await Task.sleep(for: interval) } catch { return }
-            let refuses = isAsked && graph.store.redis.map { $0.status.state != .connected } ?? false
-            if refuses != isRefusing {
-                isRefusing = refuses
-                forgetting.refuseSessions(refuses)
+            let rejects = isRequired && graph.store.redis.map { $0.status.state != .connected } ?? false
+            if rejects != wasRejecting {
+                wasRejecting = rejects
+                invalidator.setRejectsSessions(rejects)
             }
         }
     }
 
-    /// Tells of certificates that nobody believes, at once and once a day.
-    private func keepRemindingOfCertificates() async {
+    /// Logs certificates that are expired or not valid yet, immediately and once a day.
+    private func reportInvalidCertificates() async {
         while !Task.isCancelled {
             let now = services.clock.unixTime
-            for shown in graph.blueprint.security.certificates {
-                guard let problem = shown.problem(at: now) else { continue }
+            for certificate in graph.blueprint.tls.certificates {
+                guard let error = certificate.validityError(at: now) else { continue }
                 services.logger.error(
-                    "a certificate is not good", ("code", "\(problem.code)"), ("reason", problem.text),
-                    (shown.side, shown.place))
+                    "certificate not valid", ("code", "\(error.code)"), ("reason", error.text),
+                    (certificate.side, certificate.name))
             }
             do { try await Task.sleep(for: Gateway.remindInterval) } catch { return }
         }
     }
 
-    /// A client costs a descriptor, and another one while a request of it is at an upstream.
-    private func warnOfDescriptors(_ limits: Limits) {
+    /// A client connection takes a descriptor, and a second one while its request is at an upstream.
+    private func warnAboutDescriptorLimit(_ limits: Limits) {
         let available = SystemInformation.raiseDescriptorLimit()
-        guard available < limits.connections + Gateway.ownDescriptors else { return }
+        guard available < limits.connections + Gateway.reservedDescriptors else { return }
         services.logger.warning(
-            "the limit of open files is below what server.limits.connections needs", ("limit", String(available)),
+            "open file limit too low for server.limits.connections", ("limit", String(available)),
             ("connections", String(limits.connections)))
     }
 
-    /// Answers balancers on public listeners.
+    /// Serves health checks of load balancers on public listeners.
     private var healthHandler: LocalHandler {
         { [weak self] request in
             guard let self else { return PublicHealth.response(isServing: false, request) }
-            return publicHealth.answer(request, self)
+            return publicHealth.respond(to: request, self)
         }
     }
 
-    private func announce(_ address: String, _ listener: String) {
+    private func logListening(_ address: String, _ listener: String) {
         services.logger.info("listening", ("address", address), ("listener", listener))
     }
 
     private func startAdmin(
-        _ configuration: GatewayConfiguration, _ snapshot: Snapshot, _ inheritance: inout Inheritance
+        _ configuration: GatewayConfiguration, _ snapshot: Snapshot, _ inherited: inout InheritedSockets
     ) throws(StartError) {
         guard let admin = configuration.admin else { return }
-        var places = Listeners()
-        // A process that takes over beside a running one shares its public ports: it must get past the admin port, too.
+        var listeners = Listeners()
+        // A process that starts beside a running one on shared public ports has to share the admin port, too.
         let sharesPorts = configuration.server.listeners.contains(where: \.reusePort)
         let handler = AdminEndpoints(self)
         let sockets: [[ListenerSocket]]
         do {
-            sockets = try places.open(
+            sockets = try listeners.open(
                 [ListenerConfiguration(address: admin.address, reusePort: sharesPorts)], loops: 1,
-                side: .admin, role: .local(ListenerHandler { await handler.answer($0) }),
-                inheritance: &inheritance)
+                side: .admin, role: .local(ListenerHandler { await handler.respond(to: $0) }),
+                inherited: &inherited)
         } catch {
             guard admin.isImplied else { throw error }
-            return services.logger.warning("there is no admin listener", ("reason", error.description))
+            return services.logger.warning("admin listener not started", ("reason", error.description))
         }
-        // Counted on its own: operators get in when clients fill the gateway.
+        // A connection limit of its own: operators can connect when clients have used up theirs.
         let loops = try LoopGroup(
             "martlet-admin", snapshot: snapshot, sockets: sockets, resolved: [], services: services,
             connections: ConnectionLimit())
-        let opened = places
+        let opened = listeners
         state.withLock { state in
             state.admin = loops
             state.adminListeners = opened
         }
     }
 
-    /// Providers start together; one that cannot reach its issuer starts all the same.
+    /// Starts all providers concurrently; a provider that cannot reach its issuer starts nevertheless.
     private static func start(_ providers: [ProviderHandle]) async {
         await withTaskGroup(of: Void.self) { group in
             for provider in providers { group.addTask { await provider.running?.start() } }
@@ -247,49 +253,50 @@ package final class Gateway: Sendable {
 
     // MARK: Reload
 
-    /// Goes over to a new configuration without dropping a request.
+    /// Switches to a new configuration without dropping a request.
     package func reload(_ blueprint: Blueprint) async throws(StartError) {
-        // A provider is not to be shut down before it has been started.
+        // A provider must not be shut down before it has been started.
         await state.withLock { $0.starting }?.value
         let old = graph
-        let forgetting = forgetting
+        let invalidator = invalidator
         let next: Graph
         do {
-            next = try Graph.build(blueprint, services, previous: old, keys: shelf, forgetting: forgetting)
+            next = try Graph.build(blueprint, services, previous: old, keys: issuerKeys, invalidator: invalidator)
         } catch {
-            shelf.keep(only: old.keyLabels)
+            issuerKeys.retain(only: old.issuerKeys)
             throw error
         }
         if next.accounts?.url != old.accounts?.url {
             do throws(StartError) {
                 try await open(next.accounts)
             } catch {
-                await end(next, for: old)
+                await shutdown(next, keeping: old)
                 throw error
             }
         }
         await Gateway.start(next.providers)
-        // Sessions of a store that is about to connect need not fail; one that is away must not hold the reload up.
-        if next.store !== old.store { try? await next.store.redis?.settle() }
+        // Waits for a store that is connecting, so that sessions do not fail; an unavailable one does not delay the
+        // reload.
+        if next.store !== old.store { try? await next.store.redis?.waitUntilConnected() }
         let resolved = await NameResolution.resolve(next.snapshot, services)
         do {
             try swap(to: next, resolved)
         } catch {
-            await end(next, for: old)
+            await shutdown(next, keeping: old)
             throw error
         }
-        follow(blueprint.configuration.log)
-        await retire(old, for: next)
-        warnOfRestart(old.blueprint.configuration, blueprint.configuration)
+        apply(blueprint.configuration.log)
+        await retire(old, keeping: next)
+        warnAboutRestart(old.blueprint.configuration, blueprint.configuration)
     }
 
-    /// Has the loops go over; throws before anything has changed.
+    /// Switches the loops to the new graph; if it throws, nothing has changed.
     private func swap(to next: Graph, _ resolved: [ResolvedName]) throws(StartError) {
         guard let loops = state.withLock({ $0.loops }) else { return }
-        var (listeners, inheritance) = state.withLock { ($0.listeners, $0.inheritance) }
+        var (listeners, inherited) = state.withLock { ($0.listeners, $0.inherited) }
         let sockets = try listeners.open(
             next.blueprint.configuration.server.listeners, loops: loops.count, role: .gateway, health: healthHandler,
-            inheritance: &inheritance, security: next.blueprint.security.listeners)
+            inherited: &inherited, security: next.blueprint.tls.listeners)
         let opened = listeners
         state.withLock { state in
             state.graph = next
@@ -299,61 +306,61 @@ package final class Gateway: Sendable {
         loops.resolved(resolved)
     }
 
-    /// Goes over to the level and the format of a new configuration.
-    private func follow(_ log: LogConfiguration) {
+    /// Applies the level and the format of a new configuration.
+    private func apply(_ log: LogConfiguration) {
         services.logThreshold.level = log.level
-        guard services.sink.use(log.format) else { return }
+        guard services.sink.setFormat(log.format) else { return }
         let (loops, admin) = state.withLock { ($0.loops, $0.admin) }
         loops?.logFormatChanged()
         admin?.logFormatChanged()
     }
 
-    /// Ends what one graph has and the other, which serves, does not use.
-    private func end(_ graph: Graph, for serving: Graph) async {
+    /// Shuts a graph down, but for the resources that the serving graph shares with it.
+    private func shutdown(_ graph: Graph, keeping serving: Graph) async {
         await Gateway.shutdown(graph.providers)
-        await Gateway.close(graph, for: serving)
-        shelf.keep(only: serving.keyLabels)
+        await Gateway.close(graph, keeping: serving)
+        issuerKeys.retain(only: serving.issuerKeys)
     }
 
-    /// The same for a graph that has served: requests that began on its stores have their time to finish on them.
-    private func retire(_ graph: Graph, for serving: Graph) async {
+    /// The same for a graph that has served: its stores stay open until requests that use them have finished.
+    private func retire(_ graph: Graph, keeping serving: Graph) async {
         await Gateway.shutdown(graph.providers)
-        shelf.keep(only: serving.keyLabels)
+        issuerKeys.retain(only: serving.issuerKeys)
         guard graph.store !== serving.store || graph.accounts?.url != serving.accounts?.url else { return }
         let task = Task {
-            try? await Task.sleep(for: LocalLimits.patience)
-            await Gateway.close(graph, for: serving)
+            try? await Task.sleep(for: LocalLimits.timeout)
+            await Gateway.close(graph, keeping: serving)
         }
         state.withLock { $0.retiring.append(task) }
     }
 
-    private static func close(_ graph: Graph, for serving: Graph) async {
+    private static func close(_ graph: Graph, keeping serving: Graph) async {
         if graph.store !== serving.store { graph.store.shutdown() }
         if graph.accounts?.url != serving.accounts?.url { await graph.accounts?.store.shutdown() }
     }
 
-    /// Where a reload can be asked for; `nil` where the configuration is nobody's file.
-    var reloadDesk: ReloadDesk? {
-        get { state.withLock { $0.reloadDesk } }
-        set { state.withLock { $0.reloadDesk = newValue } }
+    /// Accepts reload requests; `nil` if the configuration does not come from a file.
+    package var reloadQueue: ReloadQueue? {
+        get { state.withLock { $0.reloadQueue } }
+        set { state.withLock { $0.reloadQueue = newValue } }
     }
 
-    /// Counts what became of a configuration that was to be taken over.
-    func noteReload(success: Bool) {
+    /// Counts a reload and its result.
+    package func recordReload(success: Bool) {
         let now = services.clock.unixTime
-        state.withLock { $0.reloads.note(success: success, at: now) }
+        state.withLock { $0.reloads.record(success: success, at: now) }
     }
 
-    private func warnOfRestart(_ old: GatewayConfiguration, _ new: GatewayConfiguration) {
+    private func warnAboutRestart(_ old: GatewayConfiguration, _ new: GatewayConfiguration) {
         if old.server.workers != new.server.workers {
-            services.logger.warning("a changed setting needs a restart", ("setting", "server.workers"))
+            services.logger.warning("changed setting requires a restart", ("setting", "server.workers"))
         }
         if old.admin?.address.value != new.admin?.address.value {
-            services.logger.warning("a changed setting needs a restart", ("setting", "admin"))
+            services.logger.warning("changed setting requires a restart", ("setting", "admin"))
         }
     }
 
-    private func keepResolving() async {
+    private func resolvePeriodically() async {
         while !Task.isCancelled {
             do { try await Task.sleep(for: Gateway.resolveInterval) } catch { return }
             let resolved = await NameResolution.resolve(graph.snapshot, services)
@@ -361,29 +368,30 @@ package final class Gateway: Sendable {
         }
     }
 
-    // MARK: End
+    // MARK: Shutdown
 
-    /// Says that it is not ready, accepts no more after `shutdown_delay`, lets what is under way finish, and ends everything.
+    /// Reports not ready, stops accepting after `shutdown_delay`, waits for requests in progress, and shuts everything
+    /// down.
     package func drain() async {
         let timeouts = graph.blueprint.configuration.server.timeouts
-        let patience = timeouts.drain
-        let isSucceeded = state.withLock { state in
+        let timeout = timeouts.drain
+        let isReplaced = state.withLock { state in
             state.isDraining = true
-            return state.hasHeir
+            return state.hasSuccessor
         }
-        // Nobody has to go elsewhere where a successor serves at the same addresses.
-        if !isSucceeded, timeouts.shutdownDelay > .zero { try? await Task.sleep(for: timeouts.shutdownDelay) }
-        let (loops, admin, tasks, hasHeir) = state.withLock { state in
+        // Load balancers need no time to react if a successor serves at the same addresses.
+        if !isReplaced, timeouts.shutdownDelay > .zero { try? await Task.sleep(for: timeouts.shutdownDelay) }
+        let (loops, admin, tasks, hasSuccessor) = state.withLock { state in
             if state.ownsFiles { state.listeners.removeFiles() }
-            let tasks = [state.starting, state.resolving, state.watching, state.reminding]
-            return (state.loops, state.admin, tasks, state.hasHeir)
+            let tasks = [state.starting, state.resolving, state.monitoring, state.reminding]
+            return (state.loops, state.admin, tasks, state.hasSuccessor)
         }
-        // Whoever asks the admin listener means the process that serves.
-        if hasHeir { endAdmin() }
+        // Admin requests are meant for the process that serves.
+        if hasSuccessor { drainAdmin() }
         for task in tasks { task?.cancel() }
-        loops?.drain(until: services.clock.monotonicTime + patience, hasHeir: hasHeir)
+        loops?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
         await loops?.join()
-        endAdmin()
+        drainAdmin()
         await admin?.join()
         await Gateway.shutdown(graph.providers)
         for task in state.withLock({ $0.retiring }) {
@@ -395,61 +403,63 @@ package final class Gateway: Sendable {
         services.shutdown()
     }
 
-    private func endAdmin() {
-        let (admin, hasHeir) = state.withLock { state in
+    private func drainAdmin() {
+        let (admin, hasSuccessor) = state.withLock { state in
             if state.ownsFiles { state.adminListeners.removeFiles() }
-            return (state.admin, state.hasHeir)
+            return (state.admin, state.hasSuccessor)
         }
-        let patience = hasHeir ? Duration.seconds(2) : .milliseconds(300)
-        admin?.drain(until: services.clock.monotonicTime + patience, hasHeir: hasHeir)
+        let timeout = hasSuccessor ? Duration.seconds(2) : .milliseconds(300)
+        admin?.drain(until: services.clock.monotonicTime + timeout, hasSuccessor: hasSuccessor)
     }
 
     // MARK: Takeover
 
-    /// What a successor gets: sockets by address, and those that it finds under their numbers.
-    var handedOver: (groups: [Inheritance.Group], others: [Int32]) {
+    /// The descriptors that a successor inherits: sockets by address, and descriptors that keep their numbers.
+    var socketsForSuccessor: (groups: [InheritedSockets.Group], others: [Int32]) {
         state.withLock { state in
-            let groups = state.listeners.handedOver(.public) + state.adminListeners.handedOver(.admin)
-            return (groups, state.inheritance.activated.sorted() + state.inheritance.others)
+            let groups =
+                state.listeners.socketsForSuccessor(.public) + state.adminListeners.socketsForSuccessor(.admin)
+            return (groups, state.inherited.activated.sorted() + state.inherited.others)
         }
     }
 
-    /// The predecessor has left everything to this process.
-    func ownEverything() { state.withLock { $0.ownsFiles = true } }
+    /// Called when the predecessor has released its sockets and their files to this process.
+    package func takeOwnership() { state.withLock { $0.ownsFiles = true } }
 
-    /// A successor serves: what is shared with it stays when this process ends.
-    func leaveEverything() {
+    /// Called when a successor serves: the files that it shares stay when this process exits.
+    func releaseOwnership() {
         state.withLock { state in
             state.ownsFiles = false
-            state.hasHeir = true
+            state.hasSuccessor = true
         }
     }
 
     /// The counters of every loop that serves clients.
-    func reports() async -> [LoopReport] { await state.withLock { $0.loops }?.reports() ?? [] }
+    package func loopReports() async -> [LoopReport] { await state.withLock { $0.loops }?.reports() ?? [] }
 }
 
-/// Where what must be forgotten is told: to the loops, once there are any.
-final class ForgetSwitch: Sendable {
-    /// How long whoever revokes something waits for the loops.
-    private static let patience = Duration.seconds(1)
+/// Invalidates cached decisions in the loops, as soon as there are any.
+package final class CacheInvalidator: Sendable {
+    /// How long a revocation waits for the loops.
+    private static let timeout = Duration.seconds(1)
 
     private let target = Mutex<LoopGroup?>(nil)
     private let logger: Logger
 
-    init(logger: Logger) { self.logger = logger }
+    package init(logger: Logger) { self.logger = logger }
 
-    func aim(at loops: LoopGroup) { target.withLock { $0 = loops } }
+    func attach(to loops: LoopGroup) { target.withLock { $0 = loops } }
 
-    /// Every verdict.
-    func forget() { target.withLock { $0 }?.forget() }
-    /// The copies of sessions that have ended, and verdicts on subjects who have changed.
-    func revoked(_ numbers: [UInt64]) { target.withLock { $0 }?.revoked(numbers) }
-    /// The same for what this instance has ended: returns when no loop believes its copies any more, or one is stuck.
-    func revokedHere(_ numbers: [UInt64]) async {
-        guard await target.withLock({ $0 })?.revoked(numbers, within: Self.patience) == false else { return }
-        logger.warning("a loop has not dropped what was revoked in time", ("count", String(numbers.count)))
+    /// Drops every cached decision.
+    func invalidateAll() { target.withLock { $0 }?.invalidateAll() }
+    /// Drops cached decisions about ended sessions and changed subjects.
+    func revoke(_ numbers: [UInt64]) { target.withLock { $0 }?.revoke(numbers) }
+    /// The same for a revocation by this instance: returns when every loop has dropped its decisions, or after a
+    /// timeout.
+    func revokeAndWait(_ numbers: [UInt64]) async {
+        guard await target.withLock({ $0 })?.revoke(numbers, timeout: Self.timeout) == false else { return }
+        logger.warning("event loop did not acknowledge revocation in time", ("count", String(numbers.count)))
     }
-    /// Whether sessions are refused because the store is down.
-    func refuseSessions(_ refuses: Bool) { target.withLock { $0 }?.refuseSessions(refuses) }
+    /// Whether sessions are rejected because the store is unavailable.
+    func setRejectsSessions(_ rejects: Bool) { target.withLock { $0 }?.setRejectsSessions(rejects) }
 }

@@ -1,32 +1,34 @@
 internal import MartletAccounts
-internal import MartletConfig
+package import MartletConfig
 internal import MartletCore
 internal import MartletJOSE
-internal import MartletProvider
-internal import MartletProxy
+package import MartletProvider
+package import MartletProxy
 internal import MartletRouter
-internal import MartletSession
+package import MartletSession
 internal import MartletSignIn
 private import Synchronization
 
-/// What one configuration was built into: store, accounts, providers, snapshot.
-struct Graph: Sendable {
-    let blueprint: Blueprint
-    let store: SharedStore
-    let accounts: OpenAccounts?
+/// The objects built from one configuration: store, accounts, providers, snapshot.
+package struct Graph: Sendable {
+    package let blueprint: Blueprint
+    package let store: SharedStore
+    package let accounts: OpenAccounts?
     let sessions: SessionStore
-    let providers: [ProviderHandle]
-    let snapshot: Snapshot
-    /// The key caches that its providers use.
-    let keyLabels: Set<KeyShelf.Label>
+    package let providers: [ProviderHandle]
+    package let snapshot: Snapshot
+    /// The issuer key caches that its providers use.
+    let issuerKeys: Set<IssuerKeysRegistry.Label>
 
     /// Builds the graph; starts nothing but a new store connection.
     /// - Parameters:
-    ///   - previous: what is serving now; its store, its accounts and its issuers' keys are used on where they are the same.
-    ///   - forgetting: tells the loops what they must not believe any more.
-    ///   - access: what is done with the stores.
-    static func build(
-        _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: KeyShelf, forgetting: ForgetSwitch,
+    ///   - previous: the serving graph; its store, accounts and issuer keys are reused where their configuration is the
+    ///     same.
+    ///   - invalidator: invalidates cached decisions of the loops.
+    ///   - access: whether the stores may be written to.
+    package static func build(
+        _ blueprint: Blueprint, _ services: Services, previous: Graph?, keys: IssuerKeysRegistry,
+        invalidator: CacheInvalidator,
         access: StoreAccess = .full
     ) throws(StartError) -> Graph {
         let configuration = blueprint.configuration
@@ -36,10 +38,10 @@ struct Graph: Sendable {
         if let previous, previous.store.label == SharedStore.Label(configuration.store) {
             store = previous.store
         } else {
-            store = try SharedStore.make(blueprint, services, forgetting, access: access)
+            store = try SharedStore.make(blueprint, services, invalidator, access: access)
         }
-        let visit = keys.visit()
-        let parts = Parts(services: services, store: store, accounts: accounts?.store, keys: visit)
+        let lease = keys.lease()
+        let parts = Parts(services: services, store: store, accounts: accounts?.store, keys: lease)
         var providers: [ProviderHandle] = []
         for prepared in blueprint.providers {
             do throws(ConfigurationError) {
@@ -53,53 +55,53 @@ struct Graph: Sendable {
             policy: SessionPolicy(configuration.sessions), backend: store.sessions, clock: services.clock,
             onRevoked: { numbers in
                 store.copies?.drop(numbers)
-                await forgetting.revokedHere(numbers)
+                await invalidator.revokeAndWait(numbers)
             })
         let snapshot = Snapshot(
             routes: blueprint.routes,
-            upstreams: zip(configuration.upstreams, blueprint.security.upstreams).map { Upstream($0, tls: $1) },
+            upstreams: zip(configuration.upstreams, blueprint.tls.upstreams).map { Upstream($0, tls: $1) },
             providers: providers,
             server: configuration.server,
             signIn: signIn(configuration, blueprint, parts, providers, sessions))
         return Graph(
             blueprint: blueprint, store: store, accounts: accounts, sessions: sessions, providers: providers,
-            snapshot: snapshot, keyLabels: visit.labels)
+            snapshot: snapshot, issuerKeys: lease.labels)
     }
 
-    /// What providers and endpoints are built from.
+    /// The dependencies of providers and endpoints.
     private struct Parts {
         let services: Services
         let store: SharedStore
         let accounts: (any AccountStoring)?
-        let keys: KeyShelf.Visit
+        let keys: IssuerKeysRegistry.Lease
     }
 
     private static func signIn(
         _ configuration: GatewayConfiguration, _ blueprint: Blueprint, _ parts: Parts, _ providers: [ProviderHandle],
         _ sessions: SessionStore
-    ) -> SignInParts {
+    ) -> SignInComponents {
         let (store, clock) = (parts.store, parts.services.clock)
         var setup = SignInSetup(
             providers: providers, sessions: sessions, accounts: parts.accounts, store: store.values,
             storeKeyPrefix: store.label.prefix, configuration: configuration.sessions,
             wellKnown: configuration.wellKnown, keySet: blueprint.assertion?.keySet, clock: clock,
             logger: parts.services.logger.with(("room", "signin")),
-            forgetVerdicts: { await store.forgetEverywhere($0) })
+            invalidateDecisions: { await store.invalidateEverywhere($0) })
         setup.nonces = store.nonces
         let endpoints = SignInEndpoints(setup)
-        return SignInParts(
-            sessions: judging(sessions, configuration.store, store, clock),
+        return SignInComponents(
+            sessions: verifying(sessions, configuration.store, store, clock),
             subjects: parts.accounts.map { AccountSubjects(accounts: $0, clock: clock) },
             assertion: blueprint.assertion,
-            handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.answer })
+            handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle })
     }
 
-    /// What judges session tokens: under `on_error: cached` with copies for all loops.
-    private static func judging(
+    /// Verifies session tokens; under `on_error: cached` with a cache that all loops share.
+    private static func verifying(
         _ sessions: SessionStore, _ configuration: StoreConfiguration, _ store: SharedStore, _ clock: Clock
-    ) -> any SessionJudging {
+    ) -> any SessionVerifying {
         guard configuration.onError == .cached, let copies = store.copies else { return sessions }
-        return SessionsWithCopies(sessions, copies: copies, clock: clock)
+        return CachedSessions(sessions, copies: copies, clock: clock)
     }
 
     private static func context(
@@ -116,7 +118,7 @@ struct Graph: Sendable {
                 hashing: services.hashing, users: parts.accounts),
             logger: logger, storeKeyPrefix: store.label.prefix,
             makeIssuerKeys: { url, algorithms, onRemoved in
-                let label = KeyShelf.Label(
+                let label = IssuerKeysRegistry.Label(
                     provider: name, url: url, algorithms: algorithms, policy: policy, store: store.label)
                 return keys.keys(label) {
                     IssuerKeys(
@@ -126,15 +128,15 @@ struct Graph: Sendable {
                         onKeysRemoved: onRemoved)
                 }
             },
-            forget: { store.forgetEverywhere() })
+            forget: { store.invalidateEverywhere() })
         context.nonces = store.nonces
         return context
     }
 }
 
-/// The key caches of issuers, kept across reloads: keys that are known stay known when the configuration changes elsewhere.
-final class KeyShelf: Sendable {
-    /// What makes two key caches the same.
+/// The key caches of issuers, which survive reloads that do not change their configuration.
+package final class IssuerKeysRegistry: Sendable {
+    /// The configuration of a key cache; caches with equal labels are shared.
     struct Label: Hashable, Sendable {
         let provider: String
         let url: String
@@ -143,38 +145,40 @@ final class KeyShelf: Sendable {
         let store: SharedStore.Label
     }
 
-    private let shelf = Mutex<[Label: IssuerKeys]>([:])
+    private let caches = Mutex<[Label: IssuerKeys]>([:])
 
-    /// The cache of that label, made on first use.
+    package init() {}
+
+    /// The cache with that label, created on first use.
     fileprivate func keys(_ label: Label, make: () -> IssuerKeys) -> IssuerKeys {
-        shelf.withLock { shelf in
-            if let known = shelf[label] { return known }
-            let made = make()
-            shelf[label] = made
-            return made
+        caches.withLock { caches in
+            if let existing = caches[label] { return existing }
+            let created = make()
+            caches[label] = created
+            return created
         }
     }
 
-    /// Drops every other cache: what nobody uses is stopped for good, and its store may be gone.
-    func keep(only labels: Set<Label>) {
-        shelf.withLock { shelf in shelf = shelf.filter { labels.contains($0.key) } }
+    /// Drops every other cache: an unused cache has been stopped, and its store may be closed.
+    func retain(only labels: Set<Label>) {
+        caches.withLock { caches in caches = caches.filter { labels.contains($0.key) } }
     }
 
-    /// Begins to note what one configuration takes.
-    func visit() -> Visit { Visit(self) }
+    /// A lease for one configuration.
+    func lease() -> Lease { Lease(self) }
 
-    /// Takes caches for one configuration and remembers which.
-    final class Visit: Sendable {
-        private let shelf: KeyShelf
-        private let taken = Mutex<Set<Label>>([])
+    /// Records which caches one configuration uses.
+    final class Lease: Sendable {
+        private let registry: IssuerKeysRegistry
+        private let used = Mutex<Set<Label>>([])
 
-        fileprivate init(_ shelf: KeyShelf) { self.shelf = shelf }
+        fileprivate init(_ registry: IssuerKeysRegistry) { self.registry = registry }
 
-        var labels: Set<Label> { taken.withLock { $0 } }
+        var labels: Set<Label> { used.withLock { $0 } }
 
         func keys(_ label: Label, make: () -> IssuerKeys) -> IssuerKeys {
-            taken.withLock { _ = $0.insert(label) }
-            return shelf.keys(label, make: make)
+            used.withLock { _ = $0.insert(label) }
+            return registry.keys(label, make: make)
         }
     }
 }
@@ -191,7 +195,7 @@ extension IssuerKeysPolicy {
 
 extension SessionPolicy {
     /// The `sessions:` block.
-    init(_ configuration: SessionsConfiguration) {
+    package init(_ configuration: SessionsConfiguration) {
         self.init()
         accessTTL = configuration.accessTTL
         refreshTTL = configuration.refreshTTL

@@ -1,64 +1,66 @@
-internal import MartletConfig
-internal import MartletIO
-internal import MartletProxy
+package import MartletConfig
+package import MartletIO
+package import MartletProxy
 internal import MartletTLS
 
-/// The addresses the process listens on, and the sockets of each that every loop accepts from.
-struct Listeners: Sendable {
-    private var places: [ListenerPlace] = []
+/// The addresses that the process listens on, with the sockets of every loop.
+package struct Listeners: Sendable {
+    private var listeners: [BoundListener] = []
     private var nextID: Int32 = 1
 
-    /// The addresses in use, ports filled in.
-    var addresses: [SocketEndpoint] { places.map(\.actual) }
+    package init() {}
 
-    /// Opens what is new and keeps what stays, whatever else the configuration says of it now.
+    /// The bound addresses, with the ports that the system chose.
+    package var addresses: [SocketEndpoint] { listeners.map(\.actual) }
+
+    /// Binds new addresses and keeps the sockets of addresses that are already bound, with their new settings.
     /// - Parameters:
-    ///   - configurations: the listeners there shall be.
-    ///   - loops: how many loops accept.
-    ///   - side: what inherited sockets are looked for under.
-    ///   - role: what is done with requests.
-    ///   - health: answers at the paths where listeners tell whether the gateway is ready.
-    ///   - inheritance: what the process was started with; sockets of these addresses are taken out of it.
-    ///   - security: for each of the configurations its TLS; nothing at all is clear text.
-    /// - Returns: for every loop its sockets; −1 stands for one that the loop has already.
-    /// - Throws: `server.address_in_use` and the like; then nothing has changed.
+    ///   - configurations: the listeners of the configuration.
+    ///   - loops: the number of loops that accept.
+    ///   - side: the group in which inherited sockets are looked up.
+    ///   - role: how requests are handled.
+    ///   - health: serves the health paths of public listeners.
+    ///   - inherited: the sockets that the process was started with; those of these addresses are removed from it.
+    ///   - security: the TLS context of each configuration; an empty array means clear text.
+    /// - Returns: the sockets of every loop; −1 stands for a socket that the loop already has.
+    /// - Throws: `server.address_in_use` and others; then nothing has changed.
     mutating func open(
-        _ configurations: [ListenerConfiguration], loops: Int, side: Inheritance.Group.Side = .public,
-        role: ListenerSocket.Role, health: LocalHandler? = nil, inheritance: inout Inheritance,
+        _ configurations: [ListenerConfiguration], loops: Int, side: InheritedSockets.Group.Side = .public,
+        role: ListenerSocket.Role, health: LocalHandler? = nil, inherited: inout InheritedSockets,
         security: [TLSServerContext?] = []
     ) throws(StartError) -> [[ListenerSocket]] {
-        var next: [ListenerPlace] = []
+        var next: [BoundListener] = []
         do throws(StartError) {
             for configuration in configurations {
-                let kept = places.first { place in
-                    place.configured == configuration.address.value && !next.contains { $0.id == place.id }
+                let kept = listeners.first { listener in
+                    listener.configured == configuration.address.value && !next.contains { $0.id == listener.id }
                 }
                 if let kept {
                     next.append(kept)
                 } else {
-                    next.append(try open(configuration, loops, side, &inheritance))
+                    next.append(try open(configuration, loops, side, &inherited))
                 }
             }
             for (index, configuration) in configurations.enumerated() { try next[index].permit(configuration) }
         } catch {
-            for place in next where !isOpen(place) { place.close() }
-            Listeners.removeFiles(of: next, butOf: places)
+            for listener in next where !isOpen(listener) { listener.close() }
+            Listeners.removeFiles(of: next, butOf: listeners)
             throw error
         }
         var sockets = [[ListenerSocket]](repeating: [], count: loops)
-        for (index, place) in next.enumerated() {
+        for (index, listener) in next.enumerated() {
             let tls = index < security.count ? security[index] : nil
             let role = Listeners.role(role, configurations[index].health, health)
-            for (loop, lanes) in place.lanes.enumerated() where loop < loops {
-                sockets[loop] += lanes.map { lane in
+            for (loop, loopSockets) in listener.loopSockets.enumerated() where loop < loops {
+                sockets[loop] += loopSockets.map { socket in
                     ListenerSocket(
-                        id: lane.id, fd: isOpen(place) ? -1 : lane.fd, isShared: place.isShared, role: role,
+                        id: socket.id, fd: isOpen(listener) ? -1 : socket.fd, isShared: listener.isShared, role: role,
                         configuration: configurations[index], tls: tls)
                 }
             }
         }
-        Listeners.removeFiles(of: places, butOf: next)
-        places = next
+        Listeners.removeFiles(of: listeners, butOf: next)
+        listeners = next
         return sockets
     }
 
@@ -69,36 +71,36 @@ struct Listeners: Sendable {
         return .local(ListenerHandler(path: path.path, health))
     }
 
-    /// The same where nothing was inherited.
-    mutating func open(
+    /// The same without inherited sockets.
+    package mutating func open(
         _ configurations: [ListenerConfiguration], loops: Int, role: ListenerSocket.Role
     ) throws(StartError) -> [[ListenerSocket]] {
-        var nothing = Inheritance()
-        return try open(configurations, loops: loops, role: role, inheritance: &nothing)
+        var nothing = InheritedSockets()
+        return try open(configurations, loops: loops, role: role, inherited: &nothing)
     }
 
-    private func isOpen(_ place: ListenerPlace) -> Bool { places.contains { $0.id == place.id } }
+    private func isOpen(_ listener: BoundListener) -> Bool { listeners.contains { $0.id == listener.id } }
 
-    /// Takes the files of Unix sockets away; nobody finds the way to them any more.
-    func removeFiles() { Listeners.removeFiles(of: places, butOf: []) }
+    /// Removes the files of Unix sockets, so that no new client can connect.
+    func removeFiles() { Listeners.removeFiles(of: listeners, butOf: []) }
 
-    /// The sockets that a successor gets, as long as the loops have them open.
-    func handedOver(_ side: Inheritance.Group.Side) -> [Inheritance.Group] {
-        places.compactMap { $0.group(side) }
+    /// The sockets for a successor; valid as long as the loops have them open.
+    func socketsForSuccessor(_ side: InheritedSockets.Group.Side) -> [InheritedSockets.Group] {
+        listeners.compactMap { $0.group(side) }
     }
 
-    private static func removeFiles(of places: [ListenerPlace], butOf kept: [ListenerPlace]) {
-        for place in places where !kept.contains(where: { $0.id == place.id }) { place.file?.remove() }
+    private static func removeFiles(of listeners: [BoundListener], butOf kept: [BoundListener]) {
+        for listener in listeners where !kept.contains(where: { $0.id == listener.id }) { listener.file?.remove() }
     }
 
     private mutating func open(
-        _ configuration: ListenerConfiguration, _ loops: Int, _ side: Inheritance.Group.Side,
-        _ inheritance: inout Inheritance
-    ) throws(StartError) -> ListenerPlace {
+        _ configuration: ListenerConfiguration, _ loops: Int, _ side: InheritedSockets.Group.Side,
+        _ inherited: inout InheritedSockets
+    ) throws(StartError) -> BoundListener {
         if case .descriptor(let number) = configuration.address.value {
-            return try .activated(number, configuration, loops: loops, inheritance, nextID: &nextID)
+            return try .activated(number, configuration, loops: loops, inherited, nextID: &nextID)
         }
-        if let descriptors = inheritance.take(configuration.address.value, for: side) {
+        if let descriptors = inherited.remove(configuration.address.value, for: side) {
             return try .inherited(descriptors, configuration, loops: loops, nextID: &nextID)
         }
         return try .opened(configuration, loops: loops, nextID: &nextID)

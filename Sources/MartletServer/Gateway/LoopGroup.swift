@@ -1,21 +1,21 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletIO
-internal import MartletProxy
+package import MartletProxy
 private import Synchronization
 
-/// The event loops that serve one kind of listener, each on its thread.
-final class LoopGroup: Sendable {
+/// The event loops that serve one kind of listener, each on its own thread.
+package final class LoopGroup: Sendable {
     private let mailboxes: [Mailbox]
     private let running: Mutex<[SystemThread]>
     private let names: String
 
     /// Builds the loops and starts their threads.
     /// - Parameters:
-    ///   - name: what their threads are called.
-    ///   - sockets: for every loop, what it accepts from.
-    ///   - connections: where the loops count their clients together.
-    ///   - log: where access records go; `nil` is where everything goes.
-    init(
+    ///   - name: the prefix of the thread names.
+    ///   - sockets: the listener sockets of every loop.
+    ///   - connections: the connection limit that the loops share.
+    ///   - log: the access log; `nil` means the sink of all log lines.
+    package init(
         _ name: String, snapshot: Snapshot, sockets: [[ListenerSocket]], resolved: [ResolvedName], services: Services,
         connections: ConnectionLimit, log: (any AccessLogging)? = nil
     ) throws(StartError) {
@@ -27,14 +27,14 @@ final class LoopGroup: Sendable {
             for (index, listeners) in sockets.enumerated() {
                 let mailbox = try Mailbox()
                 mailboxes.append(mailbox)
-                let setup = Worker.Setup(
+                let setup = EventLoop.Setup(
                     id: index, snapshot: snapshot, listeners: listeners, resolved: resolved, mailbox: mailbox,
                     verifier: services.verifier, handshakes: services.handshakes, connections: connections,
                     log: log ?? services.sink, debug: DebugLog(services.logger.with(("room", "proxy"))),
                     clock: services.clock)
                 let started = Completion()
                 threads.append(try SystemThread(name: "\(name)-\(index)") { LoopGroup.run(setup, started) })
-                guard started.wait() == .ok else { throw LoopFailure() }
+                guard started.wait() == .ok else { throw LoopSetupError() }
             }
         } catch {
             for mailbox in mailboxes { mailbox.drain(until: services.clock.monotonicTime) }
@@ -44,10 +44,10 @@ final class LoopGroup: Sendable {
         running.withLock { $0 = threads }
     }
 
-    /// The whole life of a loop's thread.
-    private static func run(_ setup: Worker.Setup, _ started: Completion) {
+    /// The body of a loop's thread.
+    private static func run(_ setup: EventLoop.Setup, _ started: Completion) {
         do {
-            var worker = try Worker(setup)
+            var worker = try EventLoop(setup)
             started.finish(.ok)
             worker.run()
         } catch {
@@ -55,60 +55,60 @@ final class LoopGroup: Sendable {
         }
     }
 
-    /// A loop had no poller, or could not watch its listeners.
-    private struct LoopFailure: Error, CustomStringConvertible {
-        var description: String { "an event loop could not be set up" }
+    /// A loop could not create its poller or register its listeners.
+    private struct LoopSetupError: Error, CustomStringConvertible {
+        var description: String { "event loop could not be set up" }
     }
 
     var count: Int { mailboxes.count }
 
-    /// Gives every loop a new configuration.
+    /// Sends every loop a new configuration.
     func adopt(_ snapshot: Snapshot, sockets: [[ListenerSocket]]) {
         for (mailbox, listeners) in zip(mailboxes, sockets) { mailbox.adopt(snapshot, listeners: listeners) }
     }
 
-    /// Tells every loop the addresses of host names.
+    /// Sends every loop the addresses of host names.
     func resolved(_ names: [ResolvedName]) {
         for mailbox in mailboxes { mailbox.resolved(names) }
     }
 
-    /// Has every loop forget its verdicts.
-    func forget() {
-        for mailbox in mailboxes { mailbox.forget() }
+    /// Has every loop drop its cached decisions.
+    func invalidateAll() {
+        for mailbox in mailboxes { mailbox.invalidateCaches() }
     }
 
-    /// Has every loop forget its copies of sessions that have ended, and of subjects who have changed.
-    func revoked(_ numbers: [UInt64]) {
+    /// Has every loop drop its cached decisions about ended sessions and changed subjects.
+    func revoke(_ numbers: [UInt64]) {
         for mailbox in mailboxes { mailbox.revoked(numbers) }
     }
 
-    /// The same, and waits until every loop has.
-    /// - Returns: whether all had before the deadline.
-    func revoked(_ numbers: [UInt64], within patience: Duration) async -> Bool {
+    /// The same, and waits until every loop has acknowledged it.
+    /// - Returns: whether all did before the timeout.
+    func revoke(_ numbers: [UInt64], timeout: Duration) async -> Bool {
         let acknowledgement = LoopAcknowledgement(loops: mailboxes.count)
         for mailbox in mailboxes { mailbox.revoked(numbers, acknowledgement) }
-        return await acknowledgement.wait(within: patience)
+        return await acknowledgement.wait(within: timeout)
     }
 
-    /// Tells every loop whether sessions are refused.
-    func refuseSessions(_ refuses: Bool) {
-        for mailbox in mailboxes { mailbox.refuseSessions(refuses) }
+    /// Notifies every loop whether sessions are rejected.
+    func setRejectsSessions(_ rejects: Bool) {
+        for mailbox in mailboxes { mailbox.rejectSessions(rejects) }
     }
 
-    /// Has every loop write access lines in the format that the log has now.
+    /// Has every loop switch to the current log format.
     func logFormatChanged() {
         for mailbox in mailboxes { mailbox.logFormatChanged() }
     }
 
-    /// Ends every loop once its clients are served, at the deadline at the latest.
+    /// Ends every loop when its requests are served, at the latest at the deadline.
     ///
-    /// - Parameter hasHeir: whether another process accepts from the same sockets.
-    func drain(until deadline: MonotonicTime, hasHeir: Bool = false) {
-        for mailbox in mailboxes { mailbox.drain(until: deadline, hasHeir: hasHeir) }
+    /// - Parameter hasSuccessor: whether another process accepts from the same sockets.
+    package func drain(until deadline: MonotonicTime, hasSuccessor: Bool = false) {
+        for mailbox in mailboxes { mailbox.drain(until: deadline, hasSuccessor: hasSuccessor) }
     }
 
     /// Waits until every loop has ended.
-    func join() async {
+    package func join() async {
         let threads = running.withLock { threads in
             let all = threads
             threads = []
@@ -123,7 +123,7 @@ final class LoopGroup: Sendable {
         }
     }
 
-    /// The counters of the loops that answer within a second.
+    /// The counters of the loops that respond within a second.
     func reports() async -> [LoopReport] {
         await withTaskGroup(of: LoopReport?.self) { group in
             for mailbox in mailboxes { group.addTask { await mailbox.report(within: .seconds(1)) } }

@@ -1,24 +1,24 @@
-/// What is to be done about messages that may have been missed while the subscription was away.
+/// Recovery from messages that may have been missed while the subscription was down.
 ///
-/// Copies that may be out of date go when the store can be asked again: before, nothing better is to be had, and they end by
-/// themselves.
+/// Cache entries that may be stale are dropped when the store is reachable again. Before that they cannot be replaced,
+/// and they expire by themselves.
 struct MissedMessages {
-    enum Step: Equatable { case ask, askLater, forget }
+    enum Step: Equatable { case probe, probeLater, invalidate }
 
-    private var isAsking = false
+    private var isProbing = false
 
-    /// The subscription stands again.
-    /// - Returns: `nil` where the store is being asked already: that answer comes after this, too.
-    mutating func noticed() -> Step? {
-        guard !isAsking else { return nil }
-        isAsking = true
-        return .ask
+    /// The subscription has been established again.
+    /// - Returns: `nil` while a probe is running: its result covers this gap, too.
+    mutating func gapDetected() -> Step? {
+        guard !isProbing else { return nil }
+        isProbing = true
+        return .probe
     }
 
-    /// The store has been asked.
-    mutating func asked(canAnswer: Bool) -> Step {
-        guard canAnswer else { return .askLater }
-        isAsking = false
-        return .forget
+    /// The store has been probed.
+    mutating func probed(isAvailable: Bool) -> Step {
+        guard isAvailable else { return .probeLater }
+        isProbing = false
+        return .invalidate
     }
 }

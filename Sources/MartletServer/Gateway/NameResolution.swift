@@ -3,9 +3,9 @@ internal import MartletCore
 internal import MartletIO
 internal import MartletProxy
 
-/// Looks up the host names of upstream endpoints, off the loops.
+/// Resolves the host names of upstream endpoints, off the loops.
 enum NameResolution {
-    /// The addresses of every name; one that cannot be resolved is left out, and loops keep what they had.
+    /// The addresses of every name; a name that cannot be resolved is skipped, and the loops keep its old addresses.
     static func resolve(_ snapshot: Snapshot, _ services: Services) async -> [ResolvedName] {
         var resolved: [ResolvedName] = []
         for endpoint in Set(snapshot.upstreams.flatMap(\.endpoints)) {
@@ -17,7 +17,7 @@ enum NameResolution {
                 resolved.append(ResolvedName(endpoint: endpoint, addresses: addresses))
             } catch {
                 services.logger.warning(
-                    "an upstream's name could not be resolved", ("host", host), ("reason", error.code.rawValue))
+                    "upstream host name could not be resolved", ("host", host), ("reason", error.code.rawValue))
             }
         }
         return resolved

@@ -1,19 +1,19 @@
-internal import MartletAccounts
-internal import MartletConfig
+package import MartletAccounts
+package import MartletConfig
 internal import MartletCore
 
-/// The account store of a configuration; it outlives reloads that leave `accounts:` as it is.
-struct OpenAccounts: Sendable {
-    let url: String
-    let store: any AccountStoring
-    /// A server, which may come back, and not a file.
+/// The account store of a configuration; reused by reloads that do not change `accounts:`.
+package struct OpenAccounts: Sendable {
+    package let url: String
+    package let store: any AccountStoring
+    /// Whether it is a server, which may become available again, and not a file.
     let isRemote: Bool
 
     /// - Parameters:
-    ///   - previous: what serves now; used on where the URL is the same.
-    ///   - access: what is done with it.
+    ///   - previous: the serving configuration's store; reused if the URL is the same.
+    ///   - access: whether it may be written to.
     /// - Returns: `nil` without `accounts:`.
-    static func make(
+    package static func make(
         _ configuration: AccountsConfiguration?, _ services: Services, previous: OpenAccounts?,
         access: StoreAccess = .full
     ) throws(StartError) -> OpenAccounts? {

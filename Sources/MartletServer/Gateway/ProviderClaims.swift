@@ -3,12 +3,12 @@ internal import MartletCore
 internal import MartletProvider
 internal import MartletRouter
 
-/// Finds routes on which two providers claim the same direct credential: nothing would tell them apart.
+/// Finds routes on which two providers claim the same direct credential, which would be ambiguous.
 struct ProviderClaims {
     private let names: [String]
     private let accepts: [[CredentialSource]]
 
-    /// Builds every provider without I/O, only to ask what it claims; a provider that cannot be built is reported.
+    /// Builds every provider without I/O to learn what it accepts; a provider that cannot be built is reported.
     init(_ prepared: [PreparedProvider], hasUsers: Bool, into diagnostics: inout Diagnostics) {
         names = prepared.map(\.name)
         accepts = prepared.map { provider in
@@ -21,36 +21,36 @@ struct ProviderClaims {
         }
     }
 
-    /// Reports the first such pair of every route.
+    /// Reports the first ambiguous pair of every route.
     func check(_ routes: RouteTable, _ configurations: [RouteConfiguration], into diagnostics: inout Diagnostics) {
         for (route, configuration) in zip(routes.configured, configurations) {
-            // A session says which provider made it; only direct credentials need somebody to claim them.
+            // A session names its provider; only direct credentials are claimed by one.
             guard route.credentials.contains(.direct), let (first, second) = conflict(route.providers) else { continue }
             diagnostics.error(
                 .configAmbiguousProviders, at: configuration.name.location,
-                "route '\(route.name)' is judged by '\(names[first])' and '\(names[second])', which claim the same tokens"
+                "route '\(route.name)': providers '\(names[first])' and '\(names[second])' accept the same tokens"
             )
         }
     }
 
-    /// Warns of listeners at which passwords of `Authorization: Basic` arrive in clear text from other machines.
-    func warnOfPasswords(
+    /// Warns of listeners that accept passwords of `Authorization: Basic` in clear text from other machines.
+    func warnAboutCleartextPasswords(
         _ routes: RouteTable, _ configuration: GatewayConfiguration, into diagnostics: inout Diagnostics
     ) {
-        let judging = Set(routes.routes.filter { $0.credentials.contains(.direct) }.flatMap(\.providers)).sorted()
-        guard let provider = judging.first(where: { accepts[$0].contains(.basic) }) else { return }
+        let direct = Set(routes.routes.filter { $0.credentials.contains(.direct) }.flatMap(\.providers)).sorted()
+        guard let provider = direct.first(where: { accepts[$0].contains(.basic) }) else { return }
         for listener in configuration.server.listeners where !listener.address.value.isLocal && listener.tls == nil {
             if listener.redirectsToHTTPSPort != nil { continue }
             diagnostics.warning(
                 .configInsecure, at: listener.address.location,
-                "passwords for provider '\(names[provider])' (Authorization: Basic) may come in clear text here, "
-                    + "from other machines")
+                "passwords for provider '\(names[provider])' (Authorization: Basic) may be sent in clear text to this "
+                    + "listener from other machines")
         }
     }
 
     private func conflict(_ providers: [Int]) -> (Int, Int)? {
-        for (place, second) in providers.enumerated() {
-            for first in providers[..<place] where ProviderClaims.overlap(accepts[first], accepts[second]) {
+        for (index, second) in providers.enumerated() {
+            for first in providers[..<index] where ProviderClaims.overlap(accepts[first], accepts[second]) {
                 return (first, second)
             }
         }

@@ -1,32 +1,32 @@
 internal import MartletCore
 private import Synchronization
 
-/// What a process does with the stores of a configuration.
-enum StoreAccess: Sendable {
+/// How a process may use the stores of a configuration.
+package enum StoreAccess: Sendable {
     case full
-    /// For commands that only look: nothing that others see is made, changed or removed.
+    /// For commands that only inspect: no shared data is created, changed or removed.
     case readOnly
 }
 
-/// The shared store as it is, with this process's own changes kept to itself.
+/// A view of the shared store with a private overlay of this process's changes.
 ///
-/// Whoever uses it sees what it would see in a running gateway: a nonce can be consumed once and an attempt counts, but
-/// only here.
+/// It behaves as the store of a running gateway does, for example a nonce can be consumed once, but changes are not
+/// shared.
 final class ReadOnlyStore: SharedStoring {
     private let base: any SharedStoring
-    /// What this process has written.
+    /// The values that this process has written.
     private let own: MemoryStore
-    /// What this process has removed.
+    /// The keys that this process has removed.
     private let removed = Mutex<Set<String>>([])
 
-    /// - Parameter base: what is read.
+    /// - Parameter base: the shared store, which is only read.
     init(_ base: any SharedStoring, clock: Clock) {
         self.base = base
         own = MemoryStore(clock: clock)
     }
 
-    func value(for key: String) async -> StoreAnswer<[UInt8]> {
-        if case .answer(let value) = await own.value(for: key) { return .answer(value) }
+    func value(for key: String) async -> StoreReply<[UInt8]> {
+        if case .found(let value) = await own.value(for: key) { return .found(value) }
         return isRemoved(key) ? .miss : await base.value(for: key)
     }
 
@@ -37,7 +37,7 @@ final class ReadOnlyStore: SharedStoring {
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
         if !isRemoved(key) {
             switch await base.value(for: key) {
-            case .answer: return false
+            case .found: return false
             case .unavailable(let error): throw error
             case .miss: break
             }
@@ -46,7 +46,7 @@ final class ReadOnlyStore: SharedStoring {
     }
 
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
-        if case .answer(let found) = await self.value(for: key), found == value { try await remove(key) }
+        if case .found(let found) = await self.value(for: key), found == value { try await remove(key) }
     }
 
     func remove(_ key: String) async throws(StoreError) {
@@ -54,27 +54,27 @@ final class ReadOnlyStore: SharedStoring {
         try await own.remove(key)
     }
 
-    func take(_ key: String) async -> StoreAnswer<[UInt8]> {
-        let answer = await value(for: key)
-        if case .answer = answer {
+    func take(_ key: String) async -> StoreReply<[UInt8]> {
+        let found = await value(for: key)
+        if case .found = found {
             removed.withLock { _ = $0.insert(key) }
             _ = await own.take(key)
         }
-        return answer
+        return found
     }
 
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
-        let ours = try await own.increment(key, lifetime: lifetime)
-        return sum(try await base.counter(key), ours)
+        let local = try await own.increment(key, lifetime: lifetime)
+        return sum(try await base.counter(key), local)
     }
 
     func counter(_ key: String) async throws(StoreError) -> CounterReading {
         sum(try await base.counter(key), try await own.counter(key))
     }
 
-    private func sum(_ shared: CounterReading, _ ours: CounterReading) -> CounterReading {
-        let (count, overflow) = shared.count.addingReportingOverflow(ours.count)
-        return CounterReading(count: overflow ? .max : count, remaining: max(shared.remaining, ours.remaining))
+    private func sum(_ shared: CounterReading, _ local: CounterReading) -> CounterReading {
+        let (count, overflow) = shared.count.addingReportingOverflow(local.count)
+        return CounterReading(count: overflow ? .max : count, remaining: max(shared.remaining, local.remaining))
     }
 
     private func isRemoved(_ key: String) -> Bool { removed.withLock { $0.contains(key) } }

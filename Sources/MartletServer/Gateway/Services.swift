@@ -1,46 +1,46 @@
-internal import MartletCore
+package import MartletCore
 internal import MartletFetch
-internal import MartletIO
+package import MartletIO
 internal import MartletJOSE
 internal import MartletProvider
 internal import MartletProxy
 
-/// What the process has once, whatever the configuration: threads, clients of the outside, the log.
-struct Services: Sendable {
-    let clock: Clock
+/// The objects that exist once per process and survive reloads: threads, clients of other services, the log.
+package struct Services: Sendable {
+    package let clock: Clock
     let sink: LogSink
-    let logger: Logger
-    /// The level of all loggers; a reload may change it.
+    package let logger: Logger
+    /// The threshold of all loggers; a reload may change it.
     let logThreshold: LogThreshold
-    /// Redis and other cold I/O.
-    let loop: EventLoop
-    let resolver: Resolver
+    /// Runs the connections to Redis and PostgreSQL.
+    package let loop: ServiceLoop
+    package let resolver: Resolver
     let fetcher: HTTPFetcher
     let verifier: Verifier
     let connections: ConnectionLimit
-    /// The costly half of TLS handshakes: a flood of them leaves the loops to those who are through.
-    let handshakes: WorkPool
-    /// Password hashes; they take what the loops leave.
-    let hashing: WorkPool
+    /// Runs the expensive half of TLS handshakes, so that a flood of them does not block the loops.
+    let handshakes: ThreadPool
+    /// Computes password hashes, at a lower priority than the loops.
+    let hashing: ThreadPool
 
     /// Starts the threads.
-    /// - Throws: `StartError` when the system refuses.
-    init(sink: LogSink, level: LogLevel) throws(StartError) {
+    /// - Throws: `StartError` if the system does not provide them.
+    package init(sink: LogSink, level: LogLevel) throws(StartError) {
         clock = .system
         self.sink = sink
         logThreshold = LogThreshold(level)
         logger = Logger(sink, threshold: logThreshold)
         connections = ConnectionLimit()
         verifier = Verifier(threads: Services.coreCount, clock: clock)
-        handshakes = WorkPool(
+        handshakes = ThreadPool(
             name: "martlet-tls", threads: Services.coreCount, queue: Services.handshakesWaiting,
             perMember: Services.handshakesWaiting / 4, perGroup: Services.handshakesWaiting / 2, niceness: 5,
             clock: clock)
-        hashing = WorkPool(
+        hashing = ThreadPool(
             name: "martlet-hash", threads: Services.coreCount, queue: Services.hashesWaiting,
             perMember: Services.hashesWaiting / 4, perGroup: Services.hashesWaiting / 2, niceness: 10, clock: clock)
         do {
-            loop = try EventLoop(name: "martlet-io")
+            loop = try ServiceLoop(name: "martlet-io")
             resolver = try Resolver()
             fetcher = try HTTPFetcher()
         } catch {
@@ -48,18 +48,18 @@ struct Services: Sendable {
         }
     }
 
-    /// Hashes that may wait for a thread, a quarter of them for one address (IPv6: one /64) and half for one /24 (/48); more
-    /// logins are told to come back.
+    /// Hashes that may wait for a thread, a quarter of them for one address (IPv6: one /64) and half for one /24 (/48);
+    /// logins beyond that are throttled.
     private static let hashesWaiting = 256
 
-    /// Handshakes that may wait for a thread, divided as hashes are; more are refused.
+    /// Handshakes that may wait for a thread, with the same shares; connections beyond that are closed.
     private static let handshakesWaiting = 16_384
 
     /// Processors that this process may use.
     static var coreCount: Int { max(SystemInformation.usableProcessors, 1) }
 
     /// Ends the threads.
-    func shutdown() {
+    package func shutdown() {
         verifier.stop()
         handshakes.stop()
         hashing.stop()
@@ -69,7 +69,7 @@ struct Services: Sendable {
     }
 }
 
-/// libcurl as the way to an issuer's keys.
+/// Fetches an issuer's keys by libcurl.
 struct KeyFetcher: KeyFetching {
     let fetcher: HTTPFetcher
 
@@ -78,10 +78,10 @@ struct KeyFetcher: KeyFetching {
             let response = try await fetcher.get(
                 url, for: .issuerKeys, timeout: timeout, maximumBytes: maximumBytes)
             guard response.status == 200 else {
-                throw FetchError(code: "fetch.status", message: "the answer's status is \(response.status)")
+                throw FetchError(code: "fetch.status", message: "response status \(response.status)")
             }
             return response.body
-        } catch let failure as FetchFailure {
+        } catch let failure as HTTPFetchError {
             throw FetchError(code: failure.code, message: failure.message)
         } catch let error as FetchError {
             throw error
@@ -91,22 +91,22 @@ struct KeyFetcher: KeyFetching {
     }
 }
 
-/// libcurl as one provider's way to other services.
+/// One provider's HTTP client, by libcurl.
 struct HTTPCaller: HTTPCalling {
     let fetcher: HTTPFetcher
     /// The provider's name.
     let provider: String
 
-    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
-        do throws(FetchFailure) {
-            return HTTPAnswer(try await fetcher.send(FetchRequest(call), for: .provider(provider)))
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
+        do throws(HTTPFetchError) {
+            return HTTPCallResponse(try await fetcher.send(FetchRequest(call), for: .provider(provider)))
         } catch {
             throw HTTPCallError(error)
         }
     }
 
     func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling {
-        do throws(FetchFailure) {
+        do throws(HTTPFetchError) {
             return ReservedCaller(
                 fetcher: fetcher, slot: try await fetcher.reserve(.provider(provider), within: limit))
         } catch {
@@ -115,14 +115,14 @@ struct HTTPCaller: HTTPCalling {
     }
 }
 
-/// The same in a slot that is already there.
+/// The same on a reserved slot.
 private struct ReservedCaller: HTTPCalling {
     let fetcher: HTTPFetcher
     let slot: FetchSlot
 
-    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
-        do throws(FetchFailure) {
-            return HTTPAnswer(try await fetcher.send(FetchRequest(call), in: slot))
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
+        do throws(HTTPFetchError) {
+            return HTTPCallResponse(try await fetcher.send(FetchRequest(call), in: slot))
         } catch {
             throw HTTPCallError(error)
         }
@@ -142,10 +142,10 @@ extension FetchRequest {
     }
 }
 
-extension HTTPAnswer {
+extension HTTPCallResponse {
     fileprivate init(_ response: FetchResponse) { self.init(status: response.status, body: response.body) }
 }
 
 extension HTTPCallError {
-    fileprivate init(_ failure: FetchFailure) { self.init(code: failure.code, message: failure.message) }
+    fileprivate init(_ failure: HTTPFetchError) { self.init(code: failure.code, message: failure.message) }
 }

@@ -1,19 +1,19 @@
 internal import MartletConfig
-internal import MartletCore
+package import MartletCore
 internal import MartletProvider
 internal import MartletProxy
-internal import MartletRedis
-internal import MartletSession
+package import MartletRedis
+package import MartletSession
 private import Synchronization
 
-/// The store that instances share, the connections behind it, and what instances tell each other over it.
+/// The store that instances share, its connections, and the messages that instances exchange over it.
 ///
-/// It outlives reloads that leave `store:` as it is: sessions in memory are not lost, and connections stay.
-final class SharedStore: Sendable {
-    /// What makes two the same.
-    struct Label: Hashable, Sendable {
+/// Reused by reloads that do not change `store:`: sessions in memory are not lost, and connections stay open.
+package final class SharedStore: Sendable {
+    /// The configuration of a store; stores with equal labels are shared.
+    package struct Label: Hashable, Sendable {
         let url: String
-        let prefix: String
+        package let prefix: String
 
         init(_ configuration: StoreConfiguration) {
             url = configuration.url.value
@@ -21,24 +21,24 @@ final class SharedStore: Sendable {
         }
     }
 
-    /// What instances say on the channel of revocations when verdicts other than sessions' are void.
-    private static let forgetVerdicts = Array("verdicts".utf8)
+    /// The message on the revocation channel that invalidates every cached decision, those on direct credentials too.
+    private static let invalidateAllMessage = Array("verdicts".utf8)
 
-    let label: Label
-    let values: any SharedStoring
-    let sessions: any SessionBackend
+    package let label: Label
+    package let values: any SharedStoring
+    package let sessions: any SessionBackend
     let nonces: NonceIssuer
     /// `nil` for `memory:`.
-    let redis: RedisClient?
-    /// What sessions go on with while Redis cannot be asked; `nil` for `memory:`.
-    let copies: SessionCopies?
-    private let listener: RedisSubscriber?
+    package let redis: RedisClient?
+    /// Cached sessions for the time while Redis is unavailable; `nil` for `memory:`.
+    let copies: SessionCache?
+    private let subscriber: RedisSubscriber?
     private let channel: [UInt8]
-    private let forgetting: ForgetSwitch
+    private let invalidator: CacheInvalidator
 
     private init(
         _ label: Label, values: any SharedStoring, sessions: any SessionBackend, redis: RedisClient?,
-        copies: SessionCopies?, listener: RedisSubscriber?, clock: Clock, forgetting: ForgetSwitch
+        copies: SessionCache?, subscriber: RedisSubscriber?, clock: Clock, invalidator: CacheInvalidator
     ) {
         nonces = NonceIssuer(store: values, keyPrefix: label.prefix, clock: clock)
         self.label = label
@@ -46,138 +46,138 @@ final class SharedStore: Sendable {
         self.sessions = sessions
         self.redis = redis
         self.copies = copies
-        self.listener = listener
-        self.forgetting = forgetting
+        self.subscriber = subscriber
+        self.invalidator = invalidator
         channel = Array(RevocationMessage.channel(prefix: label.prefix).utf8)
     }
 
-    /// How the connection stands over which instances tell each other of ended sessions.
-    var listenerStatus: RedisStatus? { listener?.status }
+    /// The state of the subscription to revocations by other instances.
+    var subscriptionStatus: RedisStatus? { subscriber?.status }
 
-    /// Makes the store of a configuration and starts its connections.
-    /// - Parameter access: what is done with it; a store that is only read has no subscription.
-    static func make(
-        _ blueprint: Blueprint, _ services: Services, _ forgetting: ForgetSwitch, access: StoreAccess = .full
+    /// Creates the store of a configuration and starts its connections.
+    /// - Parameter access: whether it may be written to; a read-only store has no subscription.
+    package static func make(
+        _ blueprint: Blueprint, _ services: Services, _ invalidator: CacheInvalidator, access: StoreAccess = .full
     ) throws(StartError) -> SharedStore {
         let label = Label(blueprint.configuration.store)
         switch blueprint.store {
         case .memory:
             return SharedStore(
                 label, values: MemoryStore(clock: services.clock), sessions: MemorySessions(), redis: nil,
-                copies: nil, listener: nil, clock: services.clock, forgetting: forgetting)
+                copies: nil, subscriber: nil, clock: services.clock, invalidator: invalidator)
         case .redis(let url):
             do throws(StoreError) {
                 let client = try RedisClient(
                     url, options: RedisOptions(), loop: services.loop, resolver: services.resolver,
                     clock: services.clock, logger: services.logger.with(("room", "redis")))
-                let copies = SessionCopies()
-                let gaps = GapClosing(client, probe: label.prefix + "probe") {
+                let copies = SessionCache()
+                let recovery = GapRecovery(client, probe: label.prefix + "probe") {
                     copies.dropAll()
-                    forgetting.forget()
+                    invalidator.invalidateAll()
                 }
-                let listener =
-                    access == .full ? try listener(url, label, services, forgetting, copies, gaps) : nil
+                let subscriber =
+                    access == .full ? try subscribe(url, label, services, invalidator, copies, recovery) : nil
                 client.start()
-                listener?.start()
+                subscriber?.start()
                 return SharedStore(
                     label, values: access == .full ? client : ReadOnlyStore(client, clock: services.clock),
                     sessions: RedisSessions(client: client, keyPrefix: label.prefix),
                     redis: client, copies: access == .full ? copies : nil,
-                    listener: listener, clock: services.clock, forgetting: forgetting)
+                    subscriber: subscriber, clock: services.clock, invalidator: invalidator)
             } catch {
                 throw StartError(code: error.code, message: error.message, exit: .configuration)
             }
         }
     }
 
-    private static func listener(
-        _ url: RedisURL, _ label: Label, _ services: Services, _ forgetting: ForgetSwitch, _ copies: SessionCopies,
-        _ gaps: GapClosing
+    private static func subscribe(
+        _ url: RedisURL, _ label: Label, _ services: Services, _ invalidator: CacheInvalidator, _ copies: SessionCache,
+        _ recovery: GapRecovery
     ) throws(StoreError) -> RedisSubscriber {
         try RedisSubscriber(
             url, channel: RevocationMessage.channel(prefix: label.prefix), loop: services.loop,
             resolver: services.resolver, clock: services.clock, logger: services.logger.with(("room", "redis")),
             onMessage: { message in
-                if message == forgetVerdicts {
-                    forgetting.forget()
+                if message == invalidateAllMessage {
+                    invalidator.invalidateAll()
                 } else if let numbers = RevocationMessage.numbers(in: message) {
                     copies.drop(numbers)
-                    forgetting.revoked(numbers)
+                    invalidator.revoke(numbers)
                 }
             },
-            // What was said meanwhile may have been about any verdict.
-            onGap: { gaps.noticed() })
+            // The missed messages may have revoked any decision.
+            onGap: { recovery.gapDetected() })
     }
 
-    /// Has every loop of every instance drop its verdicts: those on direct credentials too.
+    /// Has every loop of every instance drop all its cached decisions, those on direct credentials too.
     ///
-    /// An instance that cannot be told goes on with what it has until that expires.
-    func forgetEverywhere() {
-        forgetting.forget()
-        Task { await say(Self.forgetVerdicts) }
+    /// An instance that cannot be reached keeps its cached decisions until they expire.
+    func invalidateEverywhere() {
+        invalidator.invalidateAll()
+        Task { await publish(Self.invalidateAllMessage) }
     }
 
-    /// The same for one subject: a caller who changes something of their own must not cost others their verdicts.
+    /// The same for the decisions about one subject.
     ///
-    /// Returns when no loop of this instance has them any more, and the others have been told.
-    func forgetEverywhere(_ subject: String) async {
-        let numbers = [SubjectNumber.of(subject)]
-        async let said: Void = say(RevocationMessage.bytes(numbers))
-        await forgetting.revokedHere(numbers)
-        await said
+    /// Returns when every loop of this instance has dropped them and the other instances have been notified.
+    func invalidateEverywhere(_ subject: String) async {
+        let numbers = [SubjectRevocationID.of(subject)]
+        async let published: Void = publish(RevocationMessage.bytes(numbers))
+        await invalidator.revokeAndWait(numbers)
+        await published
     }
 
-    /// The same, for a process without loops that is about to end: returns when it is said.
-    func tellOthersToForget(_ subject: String) async {
-        await say(RevocationMessage.bytes([SubjectNumber.of(subject)]))
+    /// Notifies running gateways, from a process without loops; returns when the message is published.
+    package func notifyOthers(_ subject: String) async {
+        await publish(RevocationMessage.bytes([SubjectRevocationID.of(subject)]))
     }
 
-    private func say(_ message: [UInt8]) async {
+    private func publish(_ message: [UInt8]) async {
         _ = try? await redis?.command([Array("PUBLISH".utf8), channel, message])
     }
 
-    /// Ends the connections.
-    func shutdown() {
-        listener?.shutdown()
+    /// Closes the connections.
+    package func shutdown() {
+        subscriber?.shutdown()
         redis?.shutdown()
     }
 }
 
-/// Asks the store until it answers again, and says so: see ``MissedMessages``.
-private final class GapClosing: Sendable {
-    private static let pause = Duration.milliseconds(50)
+/// Probes the store until it is available again, then invalidates the caches: see ``MissedMessages``.
+private final class GapRecovery: Sendable {
+    private static let interval = Duration.milliseconds(50)
 
     private let client: RedisClient
     private let probe: String
-    private let forget: @Sendable () -> Void
+    private let invalidate: @Sendable () -> Void
     private let missed = Mutex(MissedMessages())
 
     /// - Parameters:
-    ///   - probe: a key to ask for; whether it is there makes no difference.
-    ///   - forget: drops what may be out of date.
-    init(_ client: RedisClient, probe: String, _ forget: @escaping @Sendable () -> Void) {
+    ///   - probe: the key to read; it need not exist.
+    ///   - invalidate: drops cache entries that may be stale.
+    init(_ client: RedisClient, probe: String, _ invalidate: @escaping @Sendable () -> Void) {
         self.client = client
         self.probe = probe
-        self.forget = forget
+        self.invalidate = invalidate
     }
 
-    func noticed() {
-        guard missed.withLock({ $0.noticed() }) != nil else { return }
-        Task { await askUntilAnswered() }
+    func gapDetected() {
+        guard missed.withLock({ $0.gapDetected() }) != nil else { return }
+        Task { await probeUntilAvailable() }
     }
 
-    private func askUntilAnswered() async {
+    private func probeUntilAvailable() async {
         while client.status.state != .stopped {
-            let canAnswer = await canAnswer()
-            guard missed.withLock({ $0.asked(canAnswer: canAnswer) }) == .askLater else { return forget() }
-            try? await Task.sleep(for: Self.pause)
+            let isAvailable = await isAvailable()
+            guard missed.withLock({ $0.probed(isAvailable: isAvailable) }) == .probeLater else { return invalidate() }
+            try? await Task.sleep(for: Self.interval)
         }
     }
 
-    private func canAnswer() async -> Bool {
+    private func isAvailable() async -> Bool {
         switch await client.value(for: probe) {
-        case .answer, .miss: true
-        // A user who may not read this key can be answered all the same.
+        case .found, .miss: true
+        // A permission error is a reply, too.
         case .unavailable(let error): error.code == .redisNotPermitted
         }
     }

@@ -1,21 +1,21 @@
 package import MartletCore
 
-/// How the process ends (`Operations.md`; the numbers are those of `sysexits.h`).
+/// The exit codes of the process (`Operations.md`), as `sysexits.h` numbers them.
 package enum ExitCode: Int32, Sendable {
     case ok = 0
-    /// `martlet explain`: the request would be refused.
-    case refused = 1
+    /// `martlet explain`: the request would be rejected.
+    case rejected = 1
     case usage = 64
-    /// A service that is needed cannot be used: an address is taken, a store is away.
+    /// A required resource is unavailable: an address in use, an unreachable store.
     case unavailable = 69
     case internalFault = 70
     case configuration = 78
 }
 
-/// Why the gateway could not start, or could not reload.
-package struct StartError: Error, Sendable, CustomStringConvertible {
+/// The error of a start, a reload or a command, with the exit code of the process.
+package struct StartError: CodedError {
     package let code: ErrorCode
-    /// For the operator, in one line.
+    /// One line for the operator.
     package let message: String
     package let exit: ExitCode
 
@@ -24,6 +24,4 @@ package struct StartError: Error, Sendable, CustomStringConvertible {
         self.message = message
         self.exit = exit
     }
-
-    package var description: String { "\(message) [\(code)]" }
 }

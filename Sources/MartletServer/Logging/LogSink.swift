@@ -4,9 +4,9 @@ package import MartletCore
 package import MartletProxy
 private import Synchronization
 
-/// Where every log line of the process goes: standard output, by one thread, so that nobody who logs ever waits.
+/// Writes every log line of the process to a descriptor on its own thread, so that logging never blocks.
 ///
-/// When the reader of the log is slow, lines beyond a bound are dropped and counted.
+/// If the reader of the log is slow, lines beyond a limit are dropped and counted.
 package final class LogSink: AccessLogging, LogWriting {
     private struct State: ~Copyable {
         var pending = ByteBuffer()
@@ -14,23 +14,24 @@ package final class LogSink: AccessLogging, LogWriting {
         var isStopped = false
     }
 
-    private static let bound = 4 * 1024 * 1024
-    /// A batch of more lines than that gives its memory back.
-    private static let keptBytes = 256 * 1024
+    /// The maximum number of buffered bytes.
+    private static let limit = 4 * 1024 * 1024
+    /// The memory of larger batches is freed after writing.
+    private static let retainedBytes = 256 * 1024
 
-    /// How lines are written from now on.
+    /// The current format.
     package var format: AccessFormat { isText.load(ordering: .relaxed) ? .text : .json }
     private let isText: Atomic<Bool>
     private let descriptor: Int32
     private let state = Mutex(State())
     private let dropped = Atomic<Int>(0)
     private let wake: Int32
-    /// Every sink of the process: their threads keep them for as long as it lives.
+    /// Every sink of the process; their threads retain them.
     private static let all = Mutex<[LogSink]>([])
 
     /// - Parameters:
     ///   - format: `auto` is text on a terminal, JSON lines elsewhere.
-    ///   - descriptor: where to write.
+    ///   - descriptor: the descriptor to write to.
     package init(_ format: LogConfiguration.Format, descriptor: Int32) throws(SystemThreadError) {
         self.descriptor = descriptor
         isText = Atomic(LogSink.isText(format, descriptor))
@@ -41,10 +42,10 @@ package final class LogSink: AccessLogging, LogWriting {
 
     deinit { close(wake) }
 
-    /// Goes over to another format.
+    /// Switches to another format.
     ///
-    /// - Returns: whether it is another one.
-    func use(_ format: LogConfiguration.Format) -> Bool {
+    /// - Returns: whether it differs from the current one.
+    func setFormat(_ format: LogConfiguration.Format) -> Bool {
         let next = LogSink.isText(format, descriptor)
         return isText.exchange(next, ordering: .relaxed) != next
     }
@@ -57,10 +58,10 @@ package final class LogSink: AccessLogging, LogWriting {
         }
     }
 
-    /// Lines that were dropped because the reader was slow.
+    /// The number of batches of lines that were dropped because the reader was slow.
     package var droppedBatches: Int { dropped.load(ordering: .relaxed) }
 
-    /// Takes whole lines of access records: where none wait, with the buffer that they stand in.
+    /// Enqueues whole lines of access records; swaps the buffers if the queue is empty.
     package func take(_ lines: inout ByteBuffer) {
         let isFirst = add(&lines)
         lines.removeAll()
@@ -68,10 +69,10 @@ package final class LogSink: AccessLogging, LogWriting {
     }
 
     private func add(_ lines: inout ByteBuffer) -> Bool {
-        // A closure may not take what was lent to a function, only what is there.
+        // A closure cannot consume an inout parameter, only a local variable.
         var own = lines.take()
         let isFirst = state.withLock { state in
-            guard state.pending.count + own.count <= LogSink.bound else {
+            guard state.pending.count + own.count <= LogSink.limit else {
                 dropped.add(1, ordering: .relaxed)
                 return false
             }
@@ -86,7 +87,7 @@ package final class LogSink: AccessLogging, LogWriting {
         return isFirst
     }
 
-    /// Takes one event.
+    /// Enqueues one event.
     package func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
         let time = Clock.system.unixTime.seconds
         var line = ByteBuffer(capacity: 256)
@@ -103,18 +104,18 @@ package final class LogSink: AccessLogging, LogWriting {
         take(&line)
     }
 
-    /// Waits until everything handed over so far is written, at most so long; for the end of the process.
-    package func flush(within patience: Duration = .seconds(1)) {
-        let deadline = Clock.system.monotonicTime + patience
+    /// Waits until every enqueued line is written, at most for the timeout; called before the process exits.
+    package func flush(timeout: Duration = .seconds(1)) {
+        let deadline = Clock.system.monotonicTime + timeout
         signal()
         while !state.withLock({ $0.pending.isEmpty && !$0.isWriting }), Clock.system.monotonicTime < deadline {
             usleep(1000)
         }
     }
 
-    /// The same for every sink that there is.
-    static func flushAll(within patience: Duration) {
-        for sink in all.withLock({ $0 }) { sink.flush(within: patience) }
+    /// Flushes every sink.
+    package static func flushAll(timeout: Duration) {
+        for sink in all.withLock({ $0 }) { sink.flush(timeout: timeout) }
     }
 
     private func signal() {
@@ -128,14 +129,14 @@ package final class LogSink: AccessLogging, LogWriting {
             var count: UInt64 = 0
             _ = unsafe read(wake, &count, 8)
             batch = exchange(batch)
-            put(batch)
-            if batch.count > LogSink.keptBytes { batch.release() }
+            writeAll(batch)
+            if batch.count > LogSink.retainedBytes { batch.release() }
             batch.removeAll()
             state.withLock { $0.isWriting = false }
         }
     }
 
-    /// Gives an empty buffer for the one that waits.
+    /// Swaps an empty buffer for the queued lines.
     private func exchange(_ empty: consuming ByteBuffer) -> ByteBuffer {
         var buffer = empty
         state.withLock { state in
@@ -145,7 +146,7 @@ package final class LogSink: AccessLogging, LogWriting {
         return buffer
     }
 
-    private func put(_ bytes: borrowing ByteBuffer) {
+    private func writeAll(_ bytes: borrowing ByteBuffer) {
         var offset = 0
         while offset < bytes.count {
             let rest = unsafe UnsafeBufferPointer(rebasing: bytes.bytes[offset...])
@@ -160,7 +161,7 @@ package final class LogSink: AccessLogging, LogWriting {
         }
     }
 
-    /// Makes a text safe inside a JSON string and on one line.
+    /// Escapes a text for a JSON string and for one line.
     private static func escape(_ text: String) -> String {
         guard text.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 < 0x20 }) else { return text }
         var escaped = ""
@@ -178,8 +179,8 @@ package final class LogSink: AccessLogging, LogWriting {
 }
 
 extension LogSink {
-    /// A sink for commands whose output is something else.
-    static func standardError() throws(StartError) -> LogSink {
+    /// A sink for commands, which write their results to standard output.
+    package static func standardError() throws(StartError) -> LogSink {
         do {
             return try LogSink(.text, descriptor: 2)
         } catch {

@@ -1,45 +1,45 @@
 private import CLinux
 private import MartletCore
 
-/// The process that this one takes over from, as seen from here.
-struct Predecessor: Sendable {
-    /// What goes over the channel, one byte each.
-    enum Word: UInt8, Sendable {
-        /// The successor serves.
+/// The process that this one takes over from.
+package struct Predecessor: Sendable {
+    /// The messages on the channel, one byte each.
+    enum Message: UInt8, Sendable {
+        /// From the successor: it serves.
         case ready = 0x52
-        /// The predecessor leaves everything to it.
+        /// From the predecessor: the successor owns the sockets and their files.
         case confirmed = 0x43
-        /// The predecessor has given it up, and goes on itself.
-        case refused = 0x4E
+        /// From the predecessor: it keeps serving, and the successor has to exit.
+        case aborted = 0x4E
     }
 
-    let pid: Int32
+    package let pid: Int32
     private let channel: Int32
 
-    /// - Parameter channel: our end of it; `nil` is the answer where it is none.
+    /// - Parameter channel: our end of the channel; `nil` is returned if it is not a valid descriptor.
     init?(_ pid: Int32, channel: Int32) {
         guard channel > 2, martlet_make_our_own(channel) == 0 else { return nil }
         self.pid = pid
         self.channel = channel
     }
 
-    /// Says that this process serves, and waits for the answer.
+    /// Reports that this process serves, and waits for the reply.
     ///
-    /// - Returns: whether everything is ours. A predecessor that is gone has nothing left to say: it is.
-    func tellReady() async -> Bool {
-        var word = Word.ready.rawValue
-        guard unsafe send(channel, &word, 1, Int32(MSG_NOSIGNAL)) == 1 else { return true }
+    /// - Returns: whether this process owns the sockets; also true if the predecessor has exited without a reply.
+    package func sendReady() async -> Bool {
+        var message = Message.ready.rawValue
+        guard unsafe send(channel, &message, 1, Int32(MSG_NOSIGNAL)) == 1 else { return true }
         let channel = channel
-        return await withCheckedContinuation { (answered: CheckedContinuation<Bool, Never>) in
-            let waiter = try? SystemThread(name: "martlet-heir") {
+        return await withCheckedContinuation { (replied: CheckedContinuation<Bool, Never>) in
+            let waiter = try? SystemThread(name: "martlet-upgrade") {
                 var events = pollfd(fd: channel, events: Int16(POLLIN), revents: 0)
                 while unsafe poll(&events, 1, -1) < 0, martlet_errno() == EINTR {}
-                var answer: UInt8 = 0
-                let count = unsafe read(channel, &answer, 1)
+                var reply: UInt8 = 0
+                let count = unsafe read(channel, &reply, 1)
                 close(channel)
-                answered.resume(returning: count != 1 || Word(rawValue: answer) != .refused)
+                replied.resume(returning: count != 1 || Message(rawValue: reply) != .aborted)
             }
-            if waiter == nil { answered.resume(returning: true) }
+            if waiter == nil { replied.resume(returning: true) }
         }
     }
 }

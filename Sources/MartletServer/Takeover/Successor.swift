@@ -3,17 +3,17 @@ internal import MartletCore
 internal import MartletIO
 private import Synchronization
 
-/// The program started anew, which takes over from this process: it has our listening sockets from its first moment on.
+/// A new process of the program that takes over from this one and inherits its listening sockets.
 final class Successor: Sendable {
-    /// What became of it.
+    /// The outcome of its startup.
     enum Outcome: Sendable, Equatable {
         /// It serves.
         case ready
-        /// It ended before it did: in the system's words.
+        /// It exited before it was ready: `status 78` or `signal 9`.
         case ended(String)
-        /// It neither serves nor ends.
-        case late
-        /// Nobody wants it any more.
+        /// It was not ready in time.
+        case timedOut
+        /// The takeover was cancelled.
         case cancelled
     }
 
@@ -21,8 +21,8 @@ final class Successor: Sendable {
     private let channel: Int32
     private let isCancelled = Atomic(false)
 
-    /// How long one that was given up may take to end in good order.
-    private static let lastPatience = Duration.seconds(10)
+    /// How long an aborted successor may take to exit before it is killed.
+    private static let terminationTimeout = Duration.seconds(10)
 
     private init(pid: Int32, channel: Int32) {
         self.pid = pid
@@ -31,76 +31,76 @@ final class Successor: Sendable {
 
     deinit { close(channel) }
 
-    /// Starts the program file that this process was started from, as it is now, with the same arguments and environment.
+    /// Starts the current program file, with the same arguments and environment as this process.
     ///
     /// - Parameters:
-    ///   - arguments: the command line, the program first; one without a slash is looked for in `PATH`.
-    ///   - groups: the sockets that it gets.
-    ///   - others: descriptors that it finds under the same numbers.
+    ///   - arguments: the command line, beginning with the program; a name without a slash is searched in `PATH`.
+    ///   - groups: the sockets that it inherits.
+    ///   - others: other descriptors that it inherits under the same numbers.
     static func start(
-        _ arguments: [String], groups: [Inheritance.Group], others: [Int32]
+        _ arguments: [String], groups: [InheritedSockets.Group], others: [Int32]
     ) throws(IOError) -> Successor {
         guard let program = arguments.first else { throw IOError("posix_spawn", errno: ENOENT) }
         var ends: [Int32] = [-1, -1]
         guard unsafe martlet_channel(&ends) == 0 else { throw IOError("socketpair") }
         defer { close(ends[1]) }
         let variable =
-            ([Inheritance.variable + "=\(getpid()) \(ends[1])"] + groups.map(\.line)).joined(separator: "\n")
+            ([InheritedSockets.variable + "=\(getpid()) \(ends[1])"] + groups.map(\.line)).joined(separator: "\n")
         let descriptors = groups.flatMap(\.descriptors) + others + [ends[1]]
         var pid = pid_t()
-        let failure = unsafe withCStrings(arguments) { arguments in
+        let result = unsafe withCStrings(arguments) { arguments in
             unsafe withEnvironment(adding: variable) { environment in
                 unsafe martlet_spawn(&pid, program, arguments, environment, descriptors, descriptors.count)
             }
         }
-        guard failure == 0 else {
+        guard result == 0 else {
             close(ends[0])
-            throw IOError("posix_spawn", errno: failure)
+            throw IOError("posix_spawn", errno: result)
         }
         return Successor(pid: pid, channel: ends[0])
     }
 
-    /// Waits until it serves, ends, or has taken too long.
-    func readiness(within patience: Duration, clock: Clock) async -> Outcome {
-        let deadline = clock.monotonicTime + patience
+    /// Waits until it is ready, has exited, or the timeout has passed.
+    func waitUntilReady(timeout: Duration, clock: Clock) async -> Outcome {
+        let deadline = clock.monotonicTime + timeout
         return await onThread { self.wait(until: deadline, clock) }
     }
 
     private func wait(until deadline: MonotonicTime, _ clock: Clock) -> Outcome {
         while !isCancelled.load(ordering: .relaxed) {
-            guard clock.monotonicTime < deadline else { return .late }
+            guard clock.monotonicTime < deadline else { return .timedOut }
             var events = pollfd(fd: channel, events: Int16(POLLIN), revents: 0)
             guard unsafe poll(&events, 1, 50) > 0 else { continue }
-            var word: UInt8 = 0
-            let count = unsafe read(channel, &word, 1)
-            if count == 1, Predecessor.Word(rawValue: word) == .ready { return .ready }
-            // A closed channel is what the last moment of a process brings about: that may not be quite over.
-            return .ended(end(within: count == 0 ? .seconds(5) : .zero, clock))
+            var message: UInt8 = 0
+            let count = unsafe read(channel, &message, 1)
+            if count == 1, Predecessor.Message(rawValue: message) == .ready { return .ready }
+            // The channel closes while the process exits: give it time to finish.
+            return .ended(reap(timeout: count == 0 ? .seconds(5) : .zero, clock))
         }
         return .cancelled
     }
 
-    /// Leaves everything to it.
-    func confirm() { say(.confirmed) }
+    /// Passes the ownership of the sockets and their files to it.
+    func confirm() { send(.confirmed) }
 
-    /// Ends a wait for it.
+    /// Ends ``waitUntilReady(timeout:clock:)``.
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
-    /// Takes everything back from one that is late: it ends without touching what is still ours.
-    func giveUp(clock: Clock) async {
-        say(.refused)
+    /// Terminates it; this process keeps the ownership of the sockets and their files.
+    func abort(clock: Clock) async {
+        send(.aborted)
         kill(pid, SIGTERM)
-        _ = await onThread { self.end(within: Successor.lastPatience, clock) }
+        _ = await onThread { self.reap(timeout: Successor.terminationTimeout, clock) }
     }
 
-    private func say(_ word: Predecessor.Word) {
-        var word = word.rawValue
-        unsafe _ = send(channel, &word, 1, Int32(MSG_NOSIGNAL))
+    private func send(_ message: Predecessor.Message) {
+        var message = message.rawValue
+        unsafe _ = CLinux.send(channel, &message, 1, Int32(MSG_NOSIGNAL))
     }
 
-    /// Waits for its end, which comes at the latest when the patience does.
-    private func end(within patience: Duration, _ clock: Clock) -> String {
-        let deadline = clock.monotonicTime + patience
+    /// Waits until it exits, and kills it after the timeout.
+    private func reap(timeout: Duration, _ clock: Clock) -> String {
+        let deadline = clock.monotonicTime + timeout
         var status: Int32 = 0
         while true {
             let found = unsafe waitpid(pid, &status, WNOHANG)
@@ -115,13 +115,13 @@ final class Successor: Sendable {
 
     private func onThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { (done: CheckedContinuation<Value, Never>) in
-            let thread = try? SystemThread(name: "martlet-heir") { done.resume(returning: body()) }
-            // Without a thread left the wait is done here.
+            let thread = try? SystemThread(name: "martlet-upgrade") { done.resume(returning: body()) }
+            // Without a thread the wait blocks here.
             if thread == nil { done.resume(returning: body()) }
         }
     }
 
-    // MARK: Memory of the C side
+    // MARK: Memory for C
 
     private static func withCStrings<Value>(
         _ texts: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Value
@@ -136,7 +136,7 @@ final class Successor: Sendable {
         }
     }
 
-    /// Our environment as it is, byte by byte, and one variable more.
+    /// The environment of this process, byte for byte, with one more variable.
     private static func withEnvironment<Value>(
         adding variable: String, _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Value
     ) -> Value {

@@ -3,46 +3,46 @@ private import MartletCore
 private import MartletIO
 private import Synchronization
 
-/// The upgrade of the binary: starts a successor, waits until it serves, and leaves everything to it.
+/// The upgrade of the binary: starts a successor, waits until it is ready, and passes the sockets to it.
 ///
-/// Whatever goes wrong before that leaves this process serving as it was.
-final class Takeover: Sendable {
+/// After a failure before that, this process keeps serving.
+package final class Takeover: Sendable {
     private struct State {
         var task: Task<Void, Never>?
         var successor: Successor?
         var isCancelled = false
     }
 
-    /// How long a successor may take until it serves.
-    private static let patience = Duration.seconds(60)
+    /// How long a successor may take until it is ready.
+    private static let timeout = Duration.seconds(60)
 
     private let gateway: Gateway
-    private let handedOver: @Sendable () -> Void
+    private let onHandover: @Sendable () -> Void
     private let state = Mutex(State())
 
-    /// - Parameter handedOver: is called once when a successor serves; this process then has to end.
-    init(_ gateway: Gateway, _ handedOver: @escaping @Sendable () -> Void) {
+    /// - Parameter onHandover: called once when a successor serves; this process then has to drain and exit.
+    package init(_ gateway: Gateway, _ onHandover: @escaping @Sendable () -> Void) {
         self.gateway = gateway
-        self.handedOver = handedOver
+        self.onHandover = onHandover
     }
 
-    /// Starts a successor, unless one is on its way.
-    func begin() {
+    /// Starts a successor, unless a takeover is in progress.
+    package func begin() {
         let logger = gateway.services.logger
         guard getpid() != 1 else {
             return logger.error(
-                "no successor is started: it would end with this process, which is the first of its container")
+                "upgrade not possible: this process is PID 1, and a successor would end with its container")
         }
         let isFirst = state.withLock { state in
             guard state.task == nil else { return false }
             state.task = Task { await self.run() }
             return true
         }
-        if !isFirst { logger.warning("no successor is started: one is on its way") }
+        if !isFirst { logger.warning("upgrade already in progress") }
     }
 
-    /// Takes it back, if it is not done yet: a process that ends needs no successor.
-    func cancel() async {
+    /// Cancels a takeover in progress, because this process shuts down.
+    package func cancel() async {
         let task = state.withLock { state in
             state.isCancelled = true
             state.successor?.cancel()
@@ -58,43 +58,43 @@ final class Takeover: Sendable {
                 (state.task, state.successor) = (nil, nil)
             }
         }
-        logger.info("the successor serves")
-        handedOver()
+        logger.info("successor ready")
+        onHandover()
     }
 
     private func handOver() async -> Bool {
         let (logger, clock) = (gateway.services.logger, gateway.services.clock)
-        let shared = gateway.handedOver
+        let sockets = gateway.socketsForSuccessor
         let successor: Successor
         do throws(IOError) {
-            successor = try .start(CommandLine.arguments, groups: shared.groups, others: shared.others)
+            successor = try .start(CommandLine.arguments, groups: sockets.groups, others: sockets.others)
         } catch {
-            logger.error("the successor could not be started; this process goes on", ("reason", error.description))
+            logger.error("successor could not be started; this process keeps serving", ("reason", error.description))
             return false
         }
         let pid = String(successor.pid)
-        logger.info("a successor was started", ("pid", pid))
+        logger.info("successor started", ("pid", pid))
         state.withLock { state in
             state.successor = successor
             if state.isCancelled { successor.cancel() }
         }
-        switch await successor.readiness(within: Takeover.patience, clock: clock) {
+        switch await successor.waitUntilReady(timeout: Takeover.timeout, clock: clock) {
         case .ready:
-            // The service manager watches the successor before this process ends.
+            // The service manager has to follow the successor before this process exits.
             ServiceManager.notify("MAINPID=\(pid)")
-            gateway.leaveEverything()
+            gateway.releaseOwnership()
             successor.confirm()
             return true
         case .ended(let how):
             logger.error(
-                "the successor ended before it served; this process goes on", ("pid", pid), ("reason", how))
-        case .late:
+                "successor exited before it was ready; this process keeps serving", ("pid", pid), ("reason", how))
+        case .timedOut:
             logger.error(
-                "the successor took too long; this process goes on", ("pid", pid),
-                ("seconds", String(Takeover.patience.components.seconds)))
-            await successor.giveUp(clock: clock)
+                "successor not ready in time; this process keeps serving", ("pid", pid),
+                ("seconds", String(Takeover.timeout.components.seconds)))
+            await successor.abort(clock: clock)
         case .cancelled:
-            await successor.giveUp(clock: clock)
+            await successor.abort(clock: clock)
         }
         return false
     }

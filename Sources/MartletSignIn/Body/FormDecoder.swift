@@ -2,14 +2,14 @@ internal import MartletCore
 internal import MartletProvider
 internal import MartletProxy
 
-/// Reads `application/x-www-form-urlencoded` (WHATWG URL §5.1), more strictly: bad escapes are refused, not kept as text.
+/// Decodes `application/x-www-form-urlencoded` (WHATWG URL §5.1), but rejects invalid escapes.
 struct FormDecoder {
     private let bytes: [UInt8]
     private var offset = 0
 
     init(_ bytes: [UInt8]) { self.bytes = bytes }
 
-    /// Every pair in order, as bytes that are UTF-8; empty ones between two `&` are left out.
+    /// All pairs in order, as valid UTF-8; empty pairs between two `&` are skipped.
     /// - Throws: `signin.bad_form`.
     mutating func pairs() throws(Failure) -> [(name: [UInt8], value: Secret)] {
         var pairs: [(name: [UInt8], value: Secret)] = []
@@ -40,7 +40,7 @@ struct FormDecoder {
         return plain
     }
 
-    /// The next byte of the text.
+    /// The next decoded byte.
     private mutating func byte(before end: Int) throws(Failure) -> UInt8 {
         let byte = bytes[offset]
         offset &+= 1

@@ -3,17 +3,17 @@ internal import MartletJSON
 package import MartletProvider
 package import MartletProxy
 
-/// The body of a request for sign-in: JSON or a form, strictly read, its texts straight into secrets.
+/// The body of a sign-in request: JSON or a form, parsed strictly, with strings read directly into secrets.
 package enum SignInBody {
-    /// The longest body that is read.
+    /// The longest accepted body.
     package static let maximumBytes = 64 * 1024
     private static let maximumDepth = 8
 
-    /// What a `Content-Type` may say.
+    /// The accepted media types.
     private enum MediaType { case json, form }
 
-    /// Reads a request's body.
-    /// - Throws: 400, 413 or 415 with a `signin.` or `json.` reason.
+    /// Parses a request's body.
+    /// - Throws: 400, 413 or 415 with a `signin.` or `json.` code.
     static func form(of request: LocalRequest) throws(Failure) -> SignInForm {
         guard request.bodyBytes > 0 else {
             throw .malformed(.signInBodyMissing, [BodyError([], .missing, detail: "There is no body.")])
@@ -28,7 +28,7 @@ package enum SignInBody {
         }
     }
 
-    /// Reads a JSON object (RFC 8259).
+    /// Parses a JSON object (RFC 8259).
     package static func json(_ bytes: [UInt8]) throws(Failure) -> SignInForm {
         let limits = JSONLimits(maximumDepth: maximumDepth, maximumBytes: maximumBytes)
         let members: [JSONMember]?
@@ -43,7 +43,7 @@ package enum SignInBody {
         }
         var texts: [String: Secret] = [:]
         var others: [String: JSONValue] = [:]
-        for member in members where isReadable(member.name.utf8) {
+        for member in members where isASCII(member.name.utf8) {
             switch member.value {
             case .text(let secret): texts[member.name] = secret
             case .other(let value): others[member.name] = value
@@ -52,7 +52,7 @@ package enum SignInBody {
         return SignInForm(texts: texts, others: others, isForm: false)
     }
 
-    /// Reads `application/x-www-form-urlencoded`.
+    /// Parses `application/x-www-form-urlencoded`.
     package static func form(_ bytes: [UInt8]) throws(Failure) -> SignInForm {
         var decoder = FormDecoder(bytes)
         var names: Set<[UInt8]> = []
@@ -61,13 +61,13 @@ package enum SignInBody {
             guard names.insert(pair.name).inserted else {
                 throw .repeated(String(decoding: pair.name, as: UTF8.self))
             }
-            if isReadable(pair.name) { texts[String(decoding: pair.name, as: UTF8.self)] = pair.value }
+            if isASCII(pair.name) { texts[String(decoding: pair.name, as: UTF8.self)] = pair.value }
         }
         return SignInForm(texts: texts, others: [:], isForm: true)
     }
 
-    /// Names that a provider may ask for are ASCII: dictionaries take other texts for equal that differ in their bytes.
-    private static func isReadable(_ name: some Collection<UInt8>) -> Bool { name.allSatisfy { $0 < 0x80 } }
+    /// Only ASCII names are kept: dictionaries treat some other strings as equal although their bytes differ.
+    private static func isASCII(_ name: some Collection<UInt8>) -> Bool { name.allSatisfy { $0 < 0x80 } }
 
     private static func checkEncoding(of request: LocalRequest) throws(Failure) {
         guard let encoding = request.field("Content-Encoding") else { return }
@@ -86,7 +86,7 @@ package enum SignInBody {
         }
     }
 
-    /// Other parameters than `charset` mean nothing here.
+    /// Parameters other than `charset` are ignored.
     private static func check(_ parameter: Substring) throws(Failure) {
         let pair = parameter.split(separator: "=", maxSplits: 1).map(trimmed)
         guard let name = pair.first, name.lowercased() == "charset" else { return }
@@ -102,9 +102,9 @@ package enum SignInBody {
     }
 }
 
-/// The names of members that responses may repeat: those of the endpoints and of the providers that come along.
+/// The names of members that responses may contain: those of the endpoints and of the bundled providers.
 ///
-/// Another provider's own members are named by that provider; a name that only a client knows is not told to anybody.
+/// Other providers name their own members; names that only the client knows are not echoed.
 enum BodyMembers {
     static let known: Set<String> = [
         "identity_token", "authorization_code", "user", "nonce", "full_name", "app", "code", "raw_data", "signature",
@@ -117,20 +117,20 @@ enum BodyMembers {
 }
 
 extension Failure {
-    /// A member that is there twice.
+    /// A repeated member.
     static func repeated(_ name: String) -> Failure {
         .malformed(.signInRepeatedMember, [BodyError(BodyMembers.path(name), .repeated)])
     }
 
-    /// A body that is not JSON, or has a member twice.
+    /// A body that is not valid JSON, or repeats a member.
     static func unreadable(_ error: JSONError) -> Failure {
         if error.code == .jsonDuplicateName { return .repeated(error.member ?? "") }
         return .malformed(
             error.code,
-            [BodyError([], .malformed, detail: "The body is not JSON as it must be, at byte \(error.offset).")])
+            [BodyError([], .malformed, detail: "The body is not valid JSON: error at byte \(error.offset).")])
     }
 
-    /// The same refusal with a word about the body where whoever refused it had none.
+    /// The same failure with a general body error if it has none.
     func describingBody() -> Failure {
         guard status == 400, bodyErrors.isEmpty, reason != .signInBadQuery else { return self }
         return .malformed(reason, [BodyError([], .invalid)])

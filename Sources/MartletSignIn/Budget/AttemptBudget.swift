@@ -2,19 +2,19 @@ internal import MartletCore
 internal import MartletProvider
 private import Synchronization
 
-/// A network has used up what it may try.
-struct BudgetExceeded: Error {
+/// A network has exceeded its budget.
+struct BudgetExceededError: Error {
     let retryAfter: Duration
 }
 
-/// Bounds how often a network may fail at one thing that needs no proof, such as logging in with one provider.
+/// Limits how often a network may fail at one kind of unauthenticated request, such as logins with one provider.
 ///
-/// What succeeds costs nothing, so that many people behind one address do not get in each other's way. What is under way
-/// counts as if it had failed, so that a burst gets no further than a sequence.
+/// Successes cost nothing, so that many users behind one address do not affect each other. Attempts in flight count as
+/// failed, so that concurrent attempts get no further than sequential ones.
 ///
-/// It is this process's alone: nobody is asked.
+/// Budgets are local to the process.
 final class AttemptBudget: Sendable {
-    /// One that was let through, and has to be brought to its end.
+    /// An admitted attempt; it must be ended.
     struct Attempt: Sendable {
         fileprivate let blocks: [NetworkBlock]
     }
@@ -23,12 +23,12 @@ final class AttemptBudget: Sendable {
 
     init(_ limit: FailureLimit) { counts = Mutex(AttemptCounts(limit)) }
 
-    /// Lets an attempt through.
-    /// - Parameter network: `nil` where nobody knows; all of those share one budget.
-    func begin(from network: ClientNetwork?, at now: MonotonicTime) throws(BudgetExceeded) -> Attempt {
+    /// Admits an attempt.
+    /// - Parameter network: `nil` if unknown; all unknown networks share one budget.
+    func begin(from network: ClientNetwork?, at now: MonotonicTime) throws(BudgetExceededError) -> Attempt {
         let blocks = network?.blocks ?? [.unknown]
         let wait = counts.withLock { $0.begin(blocks, at: now.nanoseconds) }
-        if let wait { throw BudgetExceeded(retryAfter: .nanoseconds(wait)) }
+        if let wait { throw BudgetExceededError(retryAfter: .nanoseconds(wait)) }
         return Attempt(blocks: blocks)
     }
 
@@ -40,60 +40,60 @@ final class AttemptBudget: Sendable {
 
 /// The counts of an ``AttemptBudget``.
 struct AttemptCounts: Sendable {
-    /// What an attempt is told that comes while too many others are under way, in nanoseconds.
-    private static let shortWait: Int64 = 1_000_000_000
+    /// The wait while too many attempts are in flight, in nanoseconds.
+    private static let inFlightWait: Int64 = 1_000_000_000
 
     private let limit: FailureLimit
-    private var failures: [NetworkBlock.Size: DrainingCounts] = [:]
-    /// At most as many entries as attempts under way have blocks.
-    private var underWay: [NetworkBlock: Int] = [:]
+    private var failures: [NetworkBlock.Size: LeakyCountMinSketch] = [:]
+    /// Has entries only for the blocks of attempts in flight.
+    private var inFlight: [NetworkBlock: Int] = [:]
 
     init(_ limit: FailureLimit) { self.limit = limit }
 
-    /// Notes an attempt as under way in all its blocks, or in none.
-    /// - Returns: how long to wait where there is no room, in nanoseconds.
+    /// Counts an attempt as in flight in all its blocks, or in none.
+    /// - Returns: how long to wait if a block's limit is reached, in nanoseconds.
     mutating func begin(_ blocks: [NetworkBlock], at now: Int64) -> Int64? {
         for block in blocks {
             if let wait = wait(for: block, at: now) { return wait }
         }
-        for block in blocks { underWay[block, default: 0] += 1 }
+        for block in blocks { inFlight[block, default: 0] += 1 }
         return nil
     }
 
-    /// Ends an attempt that was begun.
+    /// Ends an admitted attempt.
     mutating func end(_ blocks: [NetworkBlock], failed: Bool, at now: Int64) {
         for block in blocks {
-            let left = (underWay[block] ?? 1) - 1
-            underWay[block] = left > 0 ? left : nil
+            let left = (inFlight[block] ?? 1) - 1
+            inFlight[block] = left > 0 ? left : nil
             guard failed else { continue }
-            failures[block.size, default: DrainingCounts()].add(block, cost: cost(in: block), at: now)
+            failures[block.size, default: LeakyCountMinSketch()].add(block, cost: cost(in: block), at: now)
         }
     }
 
     private func wait(for block: NetworkBlock, at now: Int64) -> Int64? {
         let cost = cost(in: block)
         let backlog = failures[block.size]?.backlog(of: block, at: now) ?? 0
-        // Rounded up: what has drained in part still counts.
+        // Rounded up: a partly drained failure still counts.
         let failed = Int(clamping: backlog / cost) + (backlog % cost > 0 ? 1 : 0)
-        let most = most(in: block)
-        guard failed < most else { return max(backlog &- Int64(clamping: most - 1) * cost, 1) }
-        return (underWay[block] ?? 0) < most &- failed ? nil : Self.shortWait
+        let maximum = maximum(in: block)
+        guard failed < maximum else { return max(backlog &- Int64(clamping: maximum - 1) * cost, 1) }
+        return (inFlight[block] ?? 0) < maximum &- failed ? nil : Self.inFlightWait
     }
 
-    private func most(in block: NetworkBlock) -> Int { limit.attempts.multipliedOrLargest(by: block.size.share) }
+    private func maximum(in block: NetworkBlock) -> Int { limit.attempts.saturatingMultiply(by: block.size.share) }
 
-    /// How long one failure takes to drain.
+    /// How long one failure takes to drain, in nanoseconds.
     private func cost(in block: NetworkBlock) -> Int64 {
-        max(limit.window.wholeNanoseconds / Int64(clamping: most(in: block)), 1)
+        max(limit.window.wholeNanoseconds / Int64(clamping: maximum(in: block)), 1)
     }
 }
 
 extension NetworkBlock {
-    /// What kind of block it is.
+    /// The kind of a block.
     enum Size: Hashable, Sendable {
         case address, addresses256, subnet64, subnet56, subnet48, unknown
 
-        /// How often the limit of the smallest block fits in.
+        /// The block's limit as a multiple of the smallest block's.
         var share: Int {
             switch self {
             case .address, .subnet64: 1
@@ -116,7 +116,7 @@ extension NetworkBlock {
 }
 
 extension Int {
-    fileprivate func multipliedOrLargest(by factor: Int) -> Int {
+    fileprivate func saturatingMultiply(by factor: Int) -> Int {
         let (product, overflow) = multipliedReportingOverflow(by: factor)
         return overflow ? .max : product
     }

@@ -1,15 +1,15 @@
 internal import MartletCore
 internal import MartletProvider
 
-/// The budgets of what needs no proof, one for each kind: a flood of one kind is felt by that kind alone.
+/// The budgets of unauthenticated requests, one per kind, so that a flood of one kind does not affect the others.
 struct AttemptBudgets: Sendable {
-    /// Nonces are answered from memory: what is bounded is the work.
+    /// Issuing nonces needs no store: the limit bounds the CPU work.
     private static let nonceLimit = FailureLimit(attempts: 2000, window: .seconds(120))
 
     let nonces = AttemptBudget(nonceLimit)
     let refreshes = AttemptBudget(.standard)
     private let logins: [String: AttemptBudget]
-    /// For a provider that was not there when the others were counted.
+    /// For providers without a budget of their own.
     private let otherLogins = AttemptBudget(.standard)
 
     init(_ providers: [ProviderHandle]) {
@@ -21,6 +21,6 @@ struct AttemptBudgets: Sendable {
         self.logins = logins
     }
 
-    /// The budget of logins, and of proofs for a link, with one provider.
+    /// The budget of logins and links with one provider.
     func logins(with provider: ProviderHandle) -> AttemptBudget { logins[provider.name] ?? otherLogins }
 }

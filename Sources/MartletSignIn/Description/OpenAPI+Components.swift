@@ -1,6 +1,6 @@
-/// What the endpoints take and answer.
+/// The requests and responses of the endpoints.
 extension OpenAPI {
-    /// What is sent.
+    /// Requests.
     static let requests = #"""
         {
           "securitySchemes": {
@@ -17,7 +17,7 @@ extension OpenAPI {
           },
           "schemas": {
             "Login": {
-              "description": "What the provider asks for; further kinds ask for what their guides say.",
+              "description": "The members that the provider requires; those of other kinds are in their guides.",
               "anyOf": [
                 {"$ref": "#/components/schemas/AppleLogin"},
                 {"$ref": "#/components/schemas/WeChatLogin"},
@@ -34,7 +34,7 @@ extension OpenAPI {
                 "authorization_code": {"type": ["string", "null"]},
                 "user": {
                   "type": ["string", "null"],
-                  "description": "Apple's user id; or, in a form, Apple's JSON."
+                  "description": "Apple's user id or, in a form, Apple's JSON."
                 },
                 "nonce": {"type": ["string", "null"]},
                 "full_name": {
@@ -50,7 +50,7 @@ extension OpenAPI {
               "type": "object",
               "required": ["code"],
               "properties": {
-                "app": {"type": ["string", "null"], "description": "May be left out where there is one."},
+                "app": {"type": ["string", "null"], "description": "May be omitted if there is only one."},
                 "code": {"type": "string"},
                 "device_name": {"type": ["string", "null"], "maxLength": 64},
                 "raw_data": {"type": ["string", "null"]},
@@ -82,8 +82,8 @@ extension OpenAPI {
         }
         """#
 
-    /// What comes back.
-    static let answers = #"""
+    /// Responses.
+    static let responses = #"""
         {
           "schemas": {
             "Tokens": {
@@ -109,7 +109,7 @@ extension OpenAPI {
                 "provider": {"type": "string"},
                 "new_account": {
                   "type": "boolean",
-                  "description": "Whether this login made the account; absent where no accounts are kept."
+                  "description": "Whether this login created the account; absent without an account store."
                 }
               },
               "additionalProperties": false
@@ -128,7 +128,7 @@ extension OpenAPI {
                 "provider": {"type": "string"},
                 "claims": {"type": "object"},
                 "session_id": {"type": "string"},
-                "expires_at": {"type": "integer", "description": "When the access token ends."}
+                "expires_at": {"type": "integer", "description": "When the access token expires."}
               },
               "additionalProperties": false
             },
@@ -146,12 +146,12 @@ extension OpenAPI {
                 "provider": {"type": "string"},
                 "created_at": {"type": "integer"},
                 "last_seen_at": {"type": "integer"},
-                "expires_at": {"type": "integer", "description": "When the session ends."},
+                "expires_at": {"type": "integer", "description": "When the session expires."},
                 "current": {"type": "boolean"},
-                "device_name": {"type": "string", "description": "As the login said."},
-                "user_agent": {"type": "string", "description": "As the login said."},
-                "address": {"type": "string", "description": "Where the login came from."},
-                "last_address": {"type": "string", "description": "Where the session was last used from."}
+                "device_name": {"type": "string", "description": "As sent with the login."},
+                "user_agent": {"type": "string", "description": "As sent with the login."},
+                "address": {"type": "string", "description": "The client address of the login."},
+                "last_address": {"type": "string", "description": "The client address of the last use."}
               },
               "additionalProperties": false
             },
@@ -169,11 +169,11 @@ extension OpenAPI {
               "properties": {
                 "provider": {"type": "string"},
                 "linked_at": {"type": "integer"},
-                "last_login_at": {"type": "integer", "description": "`linked_at` where there was no login since."},
-                "state": {"type": "string", "description": "`active`; further states may come."},
-                "name": {"type": "string", "description": "Of the identity that made the session."},
-                "email": {"type": "string", "description": "Of the identity that made the session."},
-                "can_unlink": {"type": "boolean", "description": "Whether it is not the last one."}
+                "last_login_at": {"type": "integer", "description": "`linked_at` if there was no login since."},
+                "state": {"type": "string", "description": "`active`; more states may be added."},
+                "name": {"type": "string", "description": "Of the identity that created the session."},
+                "email": {"type": "string", "description": "Of the identity that created the session."},
+                "can_unlink": {"type": "boolean", "description": "Whether it is not the only one."}
               },
               "additionalProperties": false
             },
@@ -203,7 +203,7 @@ extension OpenAPI {
               }
             },
             "Problem": {
-              "description": "RFC 9457. The code is for programs; why it was refused is in the log, under the request's id.",
+              "description": "RFC 9457. The code is for programs; the cause is in the log, under the request's id.",
               "type": "object",
               "required": ["type", "title", "status", "code", "request_id"],
               "properties": {
@@ -211,10 +211,10 @@ extension OpenAPI {
                 "title": {"type": "string"},
                 "status": {"type": "integer"},
                 "code": {"type": "string"},
-                "detail": {"type": "string", "description": "One sentence for the app's developer, about a body."},
+                "detail": {"type": "string", "description": "One sentence about the body, for the app's developer."},
                 "errors": {
                   "type": "array",
-                  "description": "The members of a body that are wrong.",
+                  "description": "The invalid members of the body.",
                   "items": {"$ref": "#/components/schemas/BodyError"}
                 },
                 "request_id": {"type": "string"}
@@ -227,7 +227,7 @@ extension OpenAPI {
               "properties": {
                 "pointer": {
                   "type": "string",
-                  "description": "A JSON Pointer (RFC 6901), of forms too; empty for the whole body."
+                  "description": "A JSON Pointer (RFC 6901), for forms too; empty for the whole body."
                 },
                 "code": {
                   "enum": ["missing", "unknown_type", "repeated", "too_short", "too_long", "invalid", "malformed"]
@@ -243,7 +243,7 @@ extension OpenAPI {
               "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Tokens"}}}
             },
             "Nonce": {
-              "description": "A nonce that works once.",
+              "description": "A single-use nonce.",
               "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
               "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Nonce"}}}
             },
@@ -267,7 +267,7 @@ extension OpenAPI {
               "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}}
             },
             "Malformed": {
-              "description": "The body or the query cannot be read as what it should be.",
+              "description": "The body or the query is invalid.",
               "content": {
                 "application/problem+json": {
                   "schema": {
@@ -280,7 +280,7 @@ extension OpenAPI {
               }
             },
             "Unauthorized": {
-              "description": "No credential, or one that is not good.",
+              "description": "No credential, or an invalid one.",
               "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
               "content": {
                 "application/problem+json": {
@@ -296,7 +296,7 @@ extension OpenAPI {
               }
             },
             "NotAllowed": {
-              "description": "The caller is known and may not come in.",
+              "description": "The caller is known but not allowed.",
               "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
               "content": {
                 "application/problem+json": {
@@ -323,7 +323,7 @@ extension OpenAPI {
               }
             },
             "Conflict": {
-              "description": "The identity is bound to another account, the account has one of this provider, or it is the last.",
+              "description": "The identity is linked to another account, the provider is already linked, or it is the last identity.",
               "content": {
                 "application/problem+json": {
                   "schema": {
@@ -362,7 +362,7 @@ extension OpenAPI {
               }
             },
             "Throttled": {
-              "description": "One attempt too many.",
+              "description": "Too many attempts.",
               "headers": {"Retry-After": {"required": true, "schema": {"type": "integer", "minimum": 1}}},
               "content": {
                 "application/problem+json": {
@@ -376,7 +376,7 @@ extension OpenAPI {
               }
             },
             "Unavailable": {
-              "description": "Something that is needed is down.",
+              "description": "A required service is unavailable.",
               "headers": {"Retry-After": {"required": true, "schema": {"type": "integer", "minimum": 1}}},
               "content": {
                 "application/problem+json": {

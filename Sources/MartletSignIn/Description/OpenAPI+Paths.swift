@@ -1,13 +1,13 @@
 /// The endpoints.
 extension OpenAPI {
-    /// Proofs, and what comes of them.
+    /// Logins and identities.
     static let loginPaths = #"""
         {
           "/login/{provider}": {
             "parameters": [{"$ref": "#/components/parameters/Provider"}],
             "post": {
               "operationId": "login",
-              "summary": "Exchange a proof for a session",
+              "summary": "Log in",
               "security": [],
               "requestBody": {
                 "required": true,
@@ -47,7 +47,7 @@ extension OpenAPI {
               "operationId": "refresh",
               "summary": "Exchange a refresh token for a new pair of tokens",
               "security": [],
-              "description": "The old token returns the same new pair for a moment; used later, it ends the session.",
+              "description": "The old token returns the same new pair for a short time; later use ends the session.",
               "requestBody": {
                 "required": true,
                 "content": {
@@ -70,9 +70,9 @@ extension OpenAPI {
             "parameters": [{"$ref": "#/components/parameters/Provider"}],
             "post": {
               "operationId": "link",
-              "summary": "Join a second identity to the caller's account",
+              "summary": "Link an identity to the caller's account",
               "security": [{"session": []}],
-              "description": "Needs an account store. Joined already is as good as joined now.",
+              "description": "Requires an account store. Idempotent.",
               "requestBody": {
                 "required": true,
                 "content": {
@@ -95,9 +95,9 @@ extension OpenAPI {
             },
             "delete": {
               "operationId": "unlink",
-              "summary": "Part an identity from the caller's account",
+              "summary": "Unlink an identity from the caller's account",
               "security": [{"session": []}],
-              "description": "Sessions that the identity made end. The last identity stays.",
+              "description": "Ends the sessions that the identity created. The last identity cannot be unlinked.",
               "responses": {
                 "204": {"$ref": "#/components/responses/Done"},
                 "401": {"$ref": "#/components/responses/Unauthorized"},
@@ -113,7 +113,7 @@ extension OpenAPI {
               "operationId": "changePassword",
               "summary": "Change the password of the caller's account",
               "security": [{"session": []}],
-              "description": "The subject's other sessions end.",
+              "description": "Ends the subject's other sessions.",
               "requestBody": {
                 "required": true,
                 "content": {
@@ -137,20 +137,20 @@ extension OpenAPI {
         }
         """#
 
-    /// What callers do about their sessions.
+    /// The caller's sessions.
     static let sessionPaths = #"""
         {
           "/logout": {
             "post": {
               "operationId": "logout",
-              "summary": "End the session, or every session of the subject",
+              "summary": "End the session, or all sessions of the subject",
               "security": [{"session": []}],
               "parameters": [
                 {
                   "name": "all",
                   "in": "query",
                   "schema": {"type": "string", "enum": ["true", "false"]},
-                  "description": "`true` ends every session of the subject."
+                  "description": "`true` ends all sessions of the subject."
                 }
               ],
               "responses": {
@@ -165,7 +165,7 @@ extension OpenAPI {
           "/session": {
             "get": {
               "operationId": "session",
-              "summary": "Tell who is calling",
+              "summary": "Get the caller's session",
               "security": [{"session": []}],
               "responses": {
                 "200": {"$ref": "#/components/responses/Session"},
@@ -235,7 +235,7 @@ extension OpenAPI {
         }
         """#
 
-    /// What stands beside `sessions.path`.
+    /// The paths outside `sessions.path`.
     static let wellKnownPaths = #"""
         {
           "/.well-known/jwks.json": {
@@ -258,7 +258,7 @@ extension OpenAPI {
             "servers": [{"url": "/"}],
             "get": {
               "operationId": "appSiteAssociation",
-              "summary": "Which apps may use this host's passwords",
+              "summary": "The apps that may use this host's passwords",
               "security": [],
               "responses": {
                 "200": {
@@ -276,7 +276,7 @@ extension OpenAPI {
             "servers": [{"url": "/"}],
             "get": {
               "operationId": "changePasswordPage",
-              "summary": "Where passwords are changed",
+              "summary": "Redirect to the page that changes passwords",
               "security": [],
               "responses": {
                 "303": {

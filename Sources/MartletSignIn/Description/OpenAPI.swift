@@ -1,8 +1,8 @@
 package import MartletJSON
 
-/// The description of the endpoints (OpenAPI 3.1), as it is served and as clients are generated from it.
+/// The description of the endpoints (OpenAPI 3.1), which is served and which clients are generated from.
 ///
-/// Every path is relative to `servers`, so that it holds wherever `sessions.path` puts them.
+/// All paths are relative to `servers`, so that they are valid for any `sessions.path`.
 package enum OpenAPI {
     private static let limits = JSONLimits(maximumDepth: 32, maximumBytes: 256 * 1024)
 
@@ -13,7 +13,7 @@ package enum OpenAPI {
             "info": .object(info),
             "servers": [["url": .string(path)]],
             "paths": .object(object(loginPaths).merging(object(sessionPaths)).merging(object(wellKnownPaths))),
-            "components": .object(object(requests).merging(object(answers))),
+            "components": .object(object(requests).merging(object(responses))),
         ]
     }
 
@@ -21,24 +21,24 @@ package enum OpenAPI {
         "title": "Martlet sign-in",
         "version": "1",
         "description": """
-        Logins become sessions here. Durations are seconds, instants Unix seconds. Bodies are at most 64 KiB, JSON or \
-        a form alike; unknown members are ignored, repeated ones refused. No answer may be stored.
+        Exchanges logins for sessions. Durations are in seconds, times in Unix seconds. Bodies are at most 64 KiB, \
+        JSON or a form; unknown members are ignored, repeated ones are rejected. No response may be cached.
         """,
     ]
 
-    /// A part that is written down below; a test reads them all.
+    /// Parses one of the parts below; a test parses them all.
     private static func object(_ text: String) -> JSONObject {
         (try? JSON.parse(Array(text.utf8), limits: limits).object) ?? [:]
     }
 }
 
 extension JSONObject {
-    /// Both objects in one; members that are objects in both are merged.
+    /// Merges both objects, recursively.
     fileprivate func merging(_ other: JSONObject) -> JSONObject {
         var merged = self
         for member in other.members {
-            if let mine = merged[member.name]?.object, let theirs = member.value.object {
-                merged[member.name] = .object(mine.merging(theirs))
+            if let ours = merged[member.name]?.object, let theirs = member.value.object {
+                merged[member.name] = .object(ours.merging(theirs))
             } else {
                 merged[member.name] = member.value
             }

@@ -7,42 +7,42 @@ internal import MartletProxy
 struct CrossOrigin: Sendable {
     let origins: [String]
 
-    /// The request's origin, if it is one of the configured.
+    /// The request's origin, if it is configured.
     func origin(of request: LocalRequest) -> String? {
         let sent = request.fields.filter { $0.name.lowercased() == "origin" }.map(\.value)
         guard sent.count == 1, let origin = sent.first else { return nil }
         return origins.first { $0.hasSameBytes(as: origin) }
     }
 
-    /// The answer to a preflight; `nil` for an `OPTIONS` that is none, or of another origin.
+    /// The response to a preflight; `nil` for an `OPTIONS` that is not one, or of another origin.
     func preflight(_ request: LocalRequest, for endpoint: Endpoint) -> LocalResponse? {
         guard endpoint.isForPages, origin(of: request) != nil,
             request.field("Access-Control-Request-Method") != nil
         else { return nil }
-        var answer = Answer.done
-        answer.fields += [
+        var response = SignInResponse.noContent
+        response.fields += [
             (name: "Access-Control-Allow-Methods", value: endpoint.allow),
             (name: "Access-Control-Allow-Headers", value: "Authorization, Content-Type"),
             (name: "Access-Control-Max-Age", value: "600"),
         ]
-        return answer
+        return response
     }
 
-    /// Tells the browser which pages may read the answer.
-    func mark(_ answer: LocalResponse, to request: LocalRequest) -> LocalResponse {
-        guard !origins.isEmpty else { return answer }
+    /// Adds the fields that tell the browser which pages may read the response.
+    func addingFields(to response: LocalResponse, for request: LocalRequest) -> LocalResponse {
+        guard !origins.isEmpty else { return response }
         let origin = origin(of: request)
-        var answer = answer
-        if let failure = answer.failure {
-            answer.failure = failure.readable(by: origin)
-            return answer
+        var response = response
+        if let failure = response.failure {
+            response.failure = failure.readable(by: origin)
+            return response
         }
-        answer.fields.append((name: "Vary", value: "Origin"))
-        guard let origin else { return answer }
-        answer.fields += [
+        response.fields.append((name: "Vary", value: "Origin"))
+        guard let origin else { return response }
+        response.fields += [
             (name: "Access-Control-Allow-Origin", value: origin),
             (name: "Access-Control-Expose-Headers", value: "X-Request-Id"),
         ]
-        return answer
+        return response
     }
 }

@@ -2,24 +2,24 @@ internal import MartletConfig
 internal import MartletJSON
 internal import MartletProvider
 
-/// One of the paths that are answered here, and what its name refers to.
+/// One of the served paths, with what its name refers to.
 enum Endpoint: Sendable {
     case login(ProviderHandle, any SigningIn)
     case nonce, refresh, logout, session, sessions, identities
-    /// One session of the caller's.
+    /// One of the caller's sessions.
     case oneSession(String)
-    /// A provider's name; not configured any more, it can still be unlinked.
+    /// A provider's name; an identity can still be unlinked if the provider is no longer configured.
     case link(String, ProviderHandle?)
     case password
-    /// What describes the others.
+    /// The OpenAPI description.
     case description
     case keySet(JSONObject)
-    /// With the apps that it names.
+    /// With the listed apps.
     case appSiteAssociation([String])
-    /// With the page that it leads to.
+    /// With the URL of the page.
     case changePassword(String)
 
-    /// The methods it answers, beside HEAD where GET is among them.
+    /// The allowed methods; GET implies HEAD.
     var methods: [String] {
         switch self {
         case .login, .nonce, .refresh, .logout, .password: ["POST"]
@@ -46,9 +46,9 @@ extension Endpoint {
     static let appSiteAssociationPath = "/.well-known/apple-app-site-association"
     static let changePasswordPath = "/.well-known/change-password"
 
-    /// What a normalised path leads to; `nil` for nothing here.
+    /// The endpoint of a normalized path; `nil` if there is none.
     static func find(_ path: String, in setup: SignInSetup) -> Endpoint? {
-        // Texts that are equal without having the same bytes are never ASCII.
+        // Only for ASCII does string equality imply equal bytes.
         guard path.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         switch path {
         case keySetPath: return setup.keySet.map { .keySet($0) }
@@ -65,7 +65,7 @@ extension Endpoint {
         return find(segments.dropFirst(), in: setup)
     }
 
-    /// What the segments below the base lead to.
+    /// The endpoint of the segments below the base path.
     private static func find(_ segments: ArraySlice<Substring>, in setup: SignInSetup) -> Endpoint? {
         guard let first = segments.first, let last = segments.last, !last.isEmpty else { return nil }
         let name = String(last)

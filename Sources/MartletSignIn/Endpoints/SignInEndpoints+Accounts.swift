@@ -5,34 +5,35 @@ internal import MartletProvider
 internal import MartletProxy
 internal import MartletSession
 
-/// What callers may do about the identities of their account, and about its password.
+/// Endpoints for the identities and the password of the caller's account.
 extension SignInEndpoints {
-    /// `POST /link/{provider}`: a live session and a second proof, never an e-mail address.
+    /// `POST /link/{provider}`: requires a live session and a second login; email addresses are never matched.
     func link(_ request: LocalRequest, with provider: ProviderHandle?) async throws(Failure) -> LocalResponse {
         guard let accounts = setup.accounts else { throw .noRoute(.signInNoAccounts) }
         guard let provider, let signingIn = provider.signingIn else { throw .noRoute(.signInUnknownProvider) }
         let first = try await caller(of: request)
         let form = try SignInBody.form(of: request)
-        let proven = try await attempting(budgets.logins(with: provider), request) { () async throws(Failure) in
-            try await prove(form, with: signingIn, request, for: .link(sessionID: first.session.id))
+        let signIn = try await withBudget(budgets.logins(with: provider), request) { () async throws(Failure) in
+            try await authenticate(form, with: signingIn, request, for: .link(sessionID: first.session.id))
         }
-        // The proof may have taken its time: a session that was ended meanwhile must not bind anything any more.
+        // Authentication takes time: a session that was ended meanwhile must not link anything.
         let caller = try await caller(of: request)
         do throws(AccountError) {
             try await accounts.link(
-                proven.accountIdentity(of: provider.name), to: caller.session.subject, keeping: proven.keptClaims,
+                signIn.accountIdentity(of: provider.name), to: caller.session.subject, keeping: signIn.storedClaims,
                 at: setup.clock.unixTime)
         } catch {
             throw .account(error)
         }
         setup.logger.info("identity linked", ("provider", provider.name), ("request_id", request.requestID))
-        return Answer.done
+        return SignInResponse.noContent
     }
 
     /// `DELETE /link/{provider}`.
     ///
-    /// The account store decides, because it alone can do so for two requests at once. What follows is tried in full
-    /// whatever fails, and once more when the client asks again: the identity is gone then, but its sessions still end.
+    /// The account store decides, because only it can serialize concurrent requests. The steps after it are all
+    /// attempted whatever fails, and again when the client retries: the identity is gone by then, but its sessions are
+    /// still ended.
     func unlink(
         _ name: String, _ provider: ProviderHandle?, _ request: LocalRequest
     ) async throws(Failure) -> LocalResponse {
@@ -55,10 +56,10 @@ extension SignInEndpoints {
         }
         setup.logger.info("identity unlinked", ("provider", name), ("request_id", request.requestID))
         try await endSessions(of: subject, madeBy: name)
-        return Answer.done
+        return SignInResponse.noContent
     }
 
-    /// Takes an unlinking back that the provider could not follow, so that it can be asked for again.
+    /// Reverts an unlinking that the provider failed to perform, so that the client can retry.
     private func restore(
         _ identity: AccountIdentity, to subject: String, in accounts: any AccountStoring, _ request: LocalRequest
     ) async {
@@ -66,14 +67,14 @@ extension SignInEndpoints {
             try await accounts.link(identity, to: subject, keeping: [:], at: setup.clock.unixTime)
         } catch {
             setup.logger.warning(
-                "an identity is unlinked, but its provider still knows it", ("provider", identity.provider),
+                "identity unlinked, but not deleted by its provider", ("provider", identity.provider),
                 ("reason", "\(error.code)"), ("request_id", request.requestID))
         }
     }
 
-    /// Ends what an identity that is not linked any more has made, and what loops remember of it.
+    /// Ends the sessions of an unlinked identity and invalidates cached results.
     private func endSessions(of subject: String, madeBy provider: String) async throws(Failure) {
-        await setup.forgetVerdicts(subject)
+        await setup.invalidateDecisions(subject)
         await mark(subject, provider)
         do throws(SessionError) {
             try await setup.sessions.endAll(subject: subject, provider: provider, except: nil)
@@ -82,7 +83,7 @@ extension SignInEndpoints {
         }
     }
 
-    /// `POST /password`: of the account, wherever the session comes from.
+    /// `POST /password`: changes the password of the account, whichever provider created the session.
     func changePassword(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let caller = try await caller(of: request)
         let form = try SignInBody.form(of: request)
@@ -91,7 +92,7 @@ extension SignInEndpoints {
                 of: caller, from: try form.requiredSecret("current_password"),
                 to: try form.requiredSecret("new_password"), in: context(of: request))
             setup.logger.info("password changed", ("provider", owner), ("request_id", request.requestID))
-            await setup.forgetVerdicts(caller.session.subject)
+            await setup.invalidateDecisions(caller.session.subject)
             await mark(caller.session.subject, owner)
         } catch {
             throw .authentication(error)
@@ -100,13 +101,15 @@ extension SignInEndpoints {
             try await setup.sessions.endAll(subject: caller.session.subject, provider: nil, except: caller.session)
         } catch {
             setup.logger.warning(
-                "sessions outlive a changed password", ("reason", "\(error.code)"), ("request_id", request.requestID))
+                "sessions not ended after password change", ("reason", "\(error.code)"),
+                ("request_id", request.requestID))
             throw .session(error)
         }
-        return Answer.done
+        return SignInResponse.noContent
     }
 
-    /// Asks the providers that have a password of the caller's, the session's own first, and tells which one had it.
+    /// Changes the password at the first provider that has one for the caller, starting with the session's own.
+    /// - Returns: the provider's name.
     private func changePassword(
         of caller: Caller, from current: Secret, to new: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> String {
@@ -125,7 +128,7 @@ extension SignInEndpoints {
         throw AuthenticationError(.signInNoPassword, .notFound)
     }
 
-    /// The caller's subjects by provider: those of the account, or of the session where there are no accounts.
+    /// The caller's subjects by provider: those of the account, or the session's without accounts.
     private func subjects(of caller: Caller) async throws(AuthenticationError) -> [String: String] {
         guard let accounts = setup.accounts else {
             return [caller.principal.provider: caller.principal.identity.providerSubject]
@@ -142,15 +145,15 @@ extension SignInEndpoints {
         }
     }
 
-    /// Marks a change for logins that are on their way.
+    /// Marks a change for logins in progress.
     ///
-    /// The change is done: a store that cannot take the mark leaves such a login its session, and ending those that are
-    /// there already matters more.
+    /// If the store fails, such a login keeps its session; the change is already made, and ending the existing sessions
+    /// matters more.
     private func mark(_ subject: String, _ provider: String) async {
         do throws(StoreError) {
             try await fence.mark(subject, provider: provider)
         } catch {
-            setup.logger.warning("a change could not be marked", ("provider", provider), ("reason", "\(error.code)"))
+            setup.logger.warning("storing a change mark failed", ("provider", provider), ("reason", "\(error.code)"))
         }
     }
 }

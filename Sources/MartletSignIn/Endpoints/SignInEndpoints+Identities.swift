@@ -5,12 +5,12 @@ internal import MartletProvider
 internal import MartletProxy
 internal import MartletSession
 
-/// What callers may see of the identities of their account.
+/// The endpoint that lists the identities of the caller's account.
 extension SignInEndpoints {
-    /// Accounts keep no other; a provider's own states would join it.
+    /// The only state so far; providers may add their own.
     private static let activeState = "active"
 
-    /// `GET /identities`: those of the caller's account, or the session's own where there is none.
+    /// `GET /identities`: those of the caller's account, or the session's own without an account.
     func identities(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let caller = try await caller(of: request)
         let own = LinkedIdentity(
@@ -21,7 +21,7 @@ extension SignInEndpoints {
         let entries = identities.map { identity in
             JSONValue.object(Self.entry(identity, of: caller, canUnlink: linked.count > 1))
         }
-        return Answer.json(["identities": .array(entries)])
+        return SignInResponse.json(["identities": .array(entries)])
     }
 
     private func linkedIdentities(of subject: String) async throws(Failure) -> [LinkedIdentity] {
@@ -31,7 +31,7 @@ extension SignInEndpoints {
         }
     }
 
-    /// - Parameter caller: whose session has the claims of the one identity that made it, and of no other.
+    /// - Parameter caller: the session has only the claims of the identity that created it.
     private static func entry(_ identity: LinkedIdentity, of caller: Caller, canUnlink: Bool) -> JSONObject {
         var entry: JSONObject = [
             "provider": .string(identity.provider),

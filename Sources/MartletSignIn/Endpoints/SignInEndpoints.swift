@@ -6,16 +6,16 @@ internal import MartletProvider
 package import MartletProxy
 internal import MartletSession
 
-/// The endpoints that Martlet answers itself: logins, sessions, links, passwords, and what belongs to them.
+/// The endpoints that the gateway serves itself: logins, sessions, links, passwords, and related documents.
 ///
-/// A request is found its endpoint, then its method, then its size is judged; only then is anybody asked. Whatever is
-/// refused leaves as a ``Failure``, the one map to statuses.
+/// A request's path, method and size are checked before any store or provider is called. Rejections are ``Failure``s,
+/// which are mapped to statuses in one place.
 package final class SignInEndpoints: Sendable {
     let setup: SignInSetup
     let fence: LoginFence
     let budgets: AttemptBudgets
     private let crossOrigin: CrossOrigin
-    /// The description of the endpoints, ready to be sent.
+    /// The response with the description of the endpoints.
     let description: LocalResponse
 
     package init(_ setup: SignInSetup) {
@@ -23,25 +23,26 @@ package final class SignInEndpoints: Sendable {
         budgets = AttemptBudgets(setup.providers)
         fence = LoginFence(store: setup.store, keyPrefix: setup.storeKeyPrefix)
         crossOrigin = CrossOrigin(origins: setup.configuration.corsOrigins)
-        description = Answer.json(OpenAPI.document(path: setup.configuration.path))
+        description = SignInResponse.json(OpenAPI.document(path: setup.configuration.path))
     }
 
-    /// Answers a request to one of the paths; waits for stores and providers, never blocks a thread.
-    package func answer(_ request: LocalRequest) async -> LocalResponse {
+    /// Handles a request to one of the paths; suspends for stores and providers, never blocks a thread.
+    package func handle(_ request: LocalRequest) async -> LocalResponse {
         guard let endpoint = Endpoint.find(request.path, in: setup) else {
-            return crossOrigin.mark(LocalResponse(refusing: .noRoute(.signInUnknownEndpoint)), to: request)
+            return crossOrigin.addingFields(
+                to: LocalResponse(refusing: .noRoute(.signInUnknownEndpoint)), for: request)
         }
-        let answer: LocalResponse
+        let response: LocalResponse
         do throws(Failure) {
-            answer = try await self.answer(request, at: endpoint)
+            response = try await dispatch(request, to: endpoint)
         } catch {
-            answer = LocalResponse(refusing: error.describingBody())
+            response = LocalResponse(refusing: error.describingBody())
         }
-        return endpoint.isForPages ? crossOrigin.mark(answer, to: request) : answer
+        return endpoint.isForPages ? crossOrigin.addingFields(to: response, for: request) : response
     }
 
-    private func answer(_ request: LocalRequest, at endpoint: Endpoint) async throws(Failure) -> LocalResponse {
-        if request.method == "OPTIONS", let answer = crossOrigin.preflight(request, for: endpoint) { return answer }
+    private func dispatch(_ request: LocalRequest, to endpoint: Endpoint) async throws(Failure) -> LocalResponse {
+        if request.method == "OPTIONS", let response = crossOrigin.preflight(request, for: endpoint) { return response }
         let method = request.method == "HEAD" ? "GET" : request.method
         guard endpoint.methods.contains(method) else { throw .methodNotAllowed(endpoint.allow) }
         guard request.bodyBytes <= SignInBody.maximumBytes else { throw .tooLarge(.signInBodyTooLarge) }
@@ -59,28 +60,28 @@ package final class SignInEndpoints: Sendable {
             return try await link(request, with: provider)
         case .password: return try await changePassword(request)
         case .description: return description
-        case .keySet(let keys): return Answer.json(keys)
+        case .keySet(let keys): return SignInResponse.json(keys)
         case .appSiteAssociation(let apps): return Self.appSiteAssociation(apps)
-        case .changePassword(let url): return Answer.seeOther(url)
+        case .changePassword(let url): return SignInResponse.seeOther(url)
         }
     }
 
-    /// Lets an app's platform offer the passwords of this host (Apple, "Supporting associated domains").
+    /// Allows apps to use the passwords saved for this host (Apple, "Supporting associated domains").
     private static func appSiteAssociation(_ apps: [String]) -> LocalResponse {
-        Answer.json(["webcredentials": .object(["apps": .array(apps.map { .string($0) })])])
+        SignInResponse.json(["webcredentials": .object(["apps": .array(apps.map { .string($0) })])])
     }
 
-    /// What a provider is told about the request.
+    /// The context of a request for providers.
     func context(
         of request: LocalRequest, for purpose: AuthenticationContext.Purpose = .request
     ) -> AuthenticationContext {
         AuthenticationContext(
-            now: setup.clock.unixTime, deadline: setup.clock.monotonicTime + LocalLimits.patience,
+            now: setup.clock.unixTime, deadline: setup.clock.monotonicTime + LocalLimits.timeout,
             client: request.network, address: request.address, purpose: purpose)
     }
 }
 
-// MARK: - Who is calling
+// MARK: - Caller
 
 /// The live session behind a request.
 struct Caller: Sendable {
@@ -89,8 +90,8 @@ struct Caller: Sendable {
 }
 
 extension SignInEndpoints {
-    /// Proves a request's session by the store, never by a loop's copy.
-    /// - Throws: 401 without one, 503 when the store cannot tell.
+    /// Verifies a request's session with the store, never with an event loop's cached copy.
+    /// - Throws: 401 without a valid session, 503 when the store is unavailable.
     func caller(of request: LocalRequest) async throws(Failure) -> Caller {
         let token = try Self.bearerToken(of: request)
         let prefix = type(of: setup.sessions).accessPrefix

@@ -3,52 +3,50 @@ package import MartletCrypto
 private import MartletJOSE
 private import MartletJSON
 
-/// A pretended Apple: its keys, the document that publishes them, and tokens good and bad.
-///
-/// No HTTP.
+/// A simulated Apple without HTTP: its keys, the document that publishes them, and valid and invalid tokens.
 package final class AppleSimulator: Sendable {
-    /// Tokens that a gateway must tell apart.
+    /// Kinds of tokens that a gateway must distinguish.
     package enum Sample: String, Sendable, CaseIterable {
         case good
-        /// Was good an hour ago.
+        /// Expired an hour ago.
         case expired
-        /// Signed by somebody else under the name of a published key.
+        /// Signed with an unpublished key under the id of a published one.
         case forged
-        /// For somebody else's app.
+        /// For another app.
         case otherAudience = "other_audience"
-        /// Signed by a key that is not published.
+        /// Signed with an unpublished key under an unknown id.
         case unknownKey = "unknown_key"
-        /// Says `alg: none`.
+        /// With `alg: none`.
         case unsigned
     }
 
     package static let issuer = "https://appleid.apple.com"
-    private static let life: Int64 = 24 * 3600
+    private static let lifetime: Int64 = 24 * 3600
 
-    /// The three RSA keys that are published, as Apple has.
+    /// Three published RSA keys, like Apple's.
     package let keys: [SimulatedKey]
-    /// A P-256 key, published beside them: only gateways that allow ES256 use it.
+    /// A published P-256 key; only gateways that allow ES256 use it.
     package let ellipticKey: SimulatedKey
-    private let stranger: PrivateKey
+    private let unpublishedKey: PrivateKey
     private let clock: Clock
 
-    /// Makes fresh keys under fresh names, so that nothing cached from another run fits.
+    /// Generates new keys with new ids, so that keys cached from another run do not match.
     package init(clock: Clock) throws(CryptoError) {
         var keys: [SimulatedKey] = []
         for _ in 0..<3 { keys.append(try Self.makeKey(.rsa2048)) }
         self.keys = keys
         ellipticKey = try Self.makeKey(.p256)
-        stranger = try PrivateKey(generating: .rsa2048)
+        unpublishedKey = try PrivateKey(generating: .rsa2048)
         self.clock = clock
     }
 
     private static func makeKey(_ kind: PrivateKey.Kind) throws(CryptoError) -> SimulatedKey {
         let name = Base64URL.encode(try RandomBytes.make(6))
-        guard let id = KeyID(name) else { throw CryptoError(.cryptoFailure, "\(name) is no key id") }
+        guard let id = KeyID(name) else { throw CryptoError(.cryptoFailure, "\(name) is not a key id") }
         return SimulatedKey(id: id, privateKey: try PrivateKey(generating: kind))
     }
 
-    /// What `/auth/keys` answers.
+    /// The response of `/auth/keys`.
     package var keySetDocument: [UInt8] { Self.document(keys + [ellipticKey]) }
 
     /// A JWKS document of some keys.
@@ -60,7 +58,7 @@ package final class AppleSimulator: Sendable {
 // MARK: - Minting
 
 extension AppleSimulator {
-    /// A token as Apple would make it now, not yet signed; its header names the first key.
+    /// A token as Apple would issue it now, not yet signed; its header names the first key.
     package func token(audience: String, subject: String) -> IdentityToken {
         token(audience: audience, subject: subject, issuedAt: clock.unixTime)
     }
@@ -70,7 +68,7 @@ extension AppleSimulator {
             header: header(key: keys.first?.id, algorithm: .rs256),
             claims: [
                 "iss": .string(Self.issuer), "aud": .string(audience),
-                "exp": .integer(issuedAt.advanced(bySeconds: Self.life).seconds), "iat": .integer(issuedAt.seconds),
+                "exp": .integer(issuedAt.advanced(bySeconds: Self.lifetime).seconds), "iat": .integer(issuedAt.seconds),
                 "sub": .string(subject), "email": "abc123xyz@privaterelay.appleid.com", "email_verified": "true",
                 "is_private_email": "true", "auth_time": .integer(issuedAt.seconds), "nonce_supported": true,
                 "real_user_status": 2,
@@ -81,7 +79,7 @@ extension AppleSimulator {
         ["kid": .string(key?.text ?? ""), "alg": .string(algorithm.rawValue)]
     }
 
-    /// Signs a token with one of the simulator's keys; the header is set to name it.
+    /// Signs a token with one of the simulator's keys, and sets the header to name it.
     package func mint(_ token: IdentityToken, by key: SimulatedKey) throws(CryptoError) -> String {
         var token = token
         token.header["kid"] = .string(key.id.text)
@@ -89,28 +87,28 @@ extension AppleSimulator {
         return try token.signed(by: key.privateKey)
     }
 
-    /// Signs a token, header untouched, with a key that nobody has published.
-    package func forge(_ token: IdentityToken) throws(CryptoError) -> String { try token.signed(by: stranger) }
+    /// Signs a token with an unpublished key; the header is unchanged.
+    package func forge(_ token: IdentityToken) throws(CryptoError) -> String { try token.signed(by: unpublishedKey) }
 
-    /// A token of a kind, ready to use.
+    /// A signed token of a kind.
     package func mint(_ sample: Sample, audience: String, subject: String) throws(CryptoError) -> String {
         guard let key = keys.first else { throw CryptoError(.cryptoFailure, "the simulator has no key") }
         var token = token(audience: audience, subject: subject)
         switch sample {
         case .good: return try mint(token, by: key)
         case .expired:
-            let then = clock.unixTime.advanced(bySeconds: -Self.life - 3600)
+            let then = clock.unixTime.advanced(bySeconds: -Self.lifetime - 3600)
             return try mint(self.token(audience: audience, subject: subject, issuedAt: then), by: key)
-        case .forged: return try token.signed(by: stranger)
+        case .forged: return try token.signed(by: unpublishedKey)
         case .otherAudience:
             token.claims["aud"] = "com.somebody.else"
             return try mint(token, by: key)
         case .unknownKey:
             token.header["kid"] = "nobody"
-            return try token.signed(by: stranger)
+            return try token.signed(by: unpublishedKey)
         case .unsigned:
             token.header["alg"] = "none"
-            return try token.signed(by: stranger)
+            return try token.signed(by: unpublishedKey)
         }
     }
 }

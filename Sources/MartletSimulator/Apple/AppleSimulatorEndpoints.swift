@@ -4,17 +4,17 @@ private import MartletJOSE
 private import MartletJSON
 package import MartletProxy
 
-/// The HTTP face of the pretended Apple: its keys, its discovery document, and tokens for whoever asks.
+/// The HTTP endpoints of the simulated Apple: its keys, its discovery document, and tokens for tests.
 ///
-/// `GET /auth/keys` and `GET /.well-known/openid-configuration` are as Apple has them; `POST /simulator/token` takes a
-/// ``TokenOrder`` as JSON and answers `{"identity_token", "kid", "expires_in"}`.
+/// `GET /auth/keys` and `GET /.well-known/openid-configuration` are like Apple's; `POST /simulator/token` takes a
+/// ``TokenRequest`` as JSON and returns `{"identity_token", "kid", "expires_in"}`.
 package struct AppleSimulatorEndpoints: Sendable {
     private let simulator: AppleSimulator
 
     package init(_ simulator: AppleSimulator) { self.simulator = simulator }
 
-    /// Answers one request; to be used as a `LocalHandler`.
-    @Sendable package func answer(_ request: LocalRequest) async -> LocalResponse {
+    /// Handles one request; to be used as a `LocalHandler`.
+    @Sendable package func handle(_ request: LocalRequest) async -> LocalResponse {
         switch request.path {
         case "/auth/keys":
             reading(request) { .json(200, simulator.keySetDocument) }
@@ -23,33 +23,37 @@ package struct AppleSimulatorEndpoints: Sendable {
         case "/simulator/token":
             mint(request)
         default:
-            .problem(.notFound, request, "there is /auth/keys, /.well-known/openid-configuration and /simulator/token")
+            .problem(
+                .notFound, request,
+                "no such path; there are /auth/keys, /.well-known/openid-configuration and /simulator/token")
         }
     }
 
-    private func reading(_ request: LocalRequest, _ answer: () -> LocalResponse) -> LocalResponse {
+    private func reading(_ request: LocalRequest, _ response: () -> LocalResponse) -> LocalResponse {
         request.method == "GET" || request.method == "HEAD"
-            ? answer() : .problem(.methodNotAllowed, request, "only GET and HEAD", allow: "GET, HEAD")
+            ? response()
+            : .problem(.methodNotAllowed, request, "method not allowed: use GET or HEAD", allow: "GET, HEAD")
     }
 
     // MARK: Tokens
 
     private func mint(_ request: LocalRequest) -> LocalResponse {
-        let order: TokenOrder
-        do throws(SimulatorOrder.Mistake) {
-            order = try TokenOrder(request, keys: simulator.keys + [simulator.ellipticKey])
+        let tokenRequest: TokenRequest
+        do throws(SimulatorRequest.RequestError) {
+            tokenRequest = try TokenRequest(request, keys: simulator.keys + [simulator.ellipticKey])
         } catch {
-            return error.answer(to: request)
+            return error.response(to: request)
         }
         do throws(CryptoError) {
             return .json(
                 200,
                 [
-                    "identity_token": .string(try order.fill(by: simulator)), "kid": .string(order.key.id.text),
-                    "expires_in": .integer(order.lifetime),
+                    "identity_token": .string(try tokenRequest.makeToken(with: simulator)),
+                    "kid": .string(tokenRequest.key.id.text),
+                    "expires_in": .integer(tokenRequest.lifetime),
                 ])
         } catch {
-            return .problem(.unavailable, request, "the token could not be signed")
+            return .problem(.unavailable, request, "signing the token failed")
         }
     }
 

@@ -2,7 +2,7 @@ package import MartletCrypto
 package import MartletJOSE
 package import MartletJSON
 
-/// A pretended issuer's key with its private half.
+/// A simulated issuer's key pair.
 package struct SimulatedKey: Sendable {
     package let id: KeyID
     package let privateKey: PrivateKey
@@ -14,6 +14,6 @@ package struct SimulatedKey: Sendable {
 
     package var algorithm: SignatureAlgorithm { privateKey.publicKey.parts.algorithm }
 
-    /// The public half as a JWK (RFC 7517 §4).
+    /// The public key as a JWK (RFC 7517 §4).
     package var jwk: JSONObject { privateKey.publicKey.parts.jwk(named: id.text) }
 }

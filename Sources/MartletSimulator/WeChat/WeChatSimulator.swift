@@ -2,13 +2,11 @@ package import MartletCore
 internal import MartletCrypto
 private import Synchronization
 
-/// A pretended WeChat: applications, people, codes and tokens, good for as long and as often as WeChat's are.
-///
-/// No HTTP.
+/// A simulated WeChat without HTTP: applications, users, codes and tokens with the lifetimes and uses of WeChat's.
 package final class WeChatSimulator: Sendable {
-    /// An application, as its owner has registered it.
+    /// A registered application.
     package struct App: Sendable {
-        /// Where its users sign in.
+        /// Where the application's users sign in.
         package enum Variant: String, Sendable, CaseIterable {
             case mobile, website
             case officialAccount = "official_account"
@@ -26,51 +24,51 @@ package final class WeChatSimulator: Sendable {
         }
     }
 
-    /// Somebody who uses an application.
-    struct Person: Sendable {
+    /// A user of an application.
+    struct User: Sendable {
         var openID: String
         var unionID: String?
         var nickname: String
         var avatar: String
     }
 
-    /// What was given out to be exchanged once.
+    /// An issued single-use code.
     struct Code: Sendable {
         let app: String
-        let person: Person
+        let user: User
         let scope: String
         let isVirtual: Bool
-        let end: UnixTime
-        /// Of a mini-program.
+        let expiresAt: UnixTime
+        /// Used for mini-programs only.
         let sessionKey: String
-        let trouble: WeChatTrouble?
-        let profileTrouble: WeChatTrouble?
+        let fault: InjectedFault?
+        let profileFault: InjectedFault?
         var isUsed = false
     }
 
-    /// What an access token stands for.
+    /// What an access token grants.
     struct Grant: Sendable {
         let app: String
-        let person: Person
+        let user: User
         let scope: String
         let refreshToken: String
-        let refreshEnd: UnixTime
-        let profileTrouble: WeChatTrouble?
-        var end: UnixTime
+        let refreshExpiresAt: UnixTime
+        let profileFault: InjectedFault?
+        var expiresAt: UnixTime
     }
 
     private struct State {
         var apps: [String: App] = [:]
         var codes: [String: Code] = [:]
         var grants: [String: Grant] = [:]
-        var troubles: [String: [WeChatTrouble]] = [:]
+        var faults: [String: [InjectedFault]] = [:]
         var calls: [String: Int] = [:]
     }
 
-    static let accessLife: Int64 = 7200
-    private static let refreshLife: Int64 = 30 * 86_400
-    /// More than this is forgotten all at once: nobody tests with so many.
-    private static let mostKept = 50_000
+    static let accessLifetime: Int64 = 7200
+    private static let refreshLifetime: Int64 = 30 * 86_400
+    /// When a table is full, it is emptied.
+    private static let capacity = 50_000
 
     let clock: Clock
     private let state: Mutex<State>
@@ -80,29 +78,29 @@ package final class WeChatSimulator: Sendable {
         state = Mutex(State(apps: Dictionary(apps.map { ($0.id, $0) }) { $1 }))
     }
 
-    // MARK: For whoever tests
+    // MARK: For tests
 
-    /// Adds an application, or gives one another secret.
+    /// Adds an application, or replaces its secret.
     package func register(_ app: App) { state.withLock { $0.apps[app.id] = app } }
 
-    /// The application of an id; `nil` if nobody has registered it.
+    /// The application of an id; `nil` if it is not registered.
     func app(_ id: String) -> App? { state.withLock { $0.apps[id] } }
 
-    /// Makes a code of one's own.
+    /// Issues a code.
     /// - Throws: when the system has no random bytes.
-    func give(_ code: Code) throws(CryptoError) -> String {
+    func issue(_ code: Code) throws(CryptoError) -> String {
         let name = "0" + Base64URL.encode(try RandomBytes.make(23))
         state.withLock { state in
-            if state.codes.count >= Self.mostKept { state.codes = [:] }
+            if state.codes.count >= Self.capacity { state.codes = [:] }
             state.codes[name] = code
         }
         return name
     }
 
-    /// Sets what the next calls of a path come to.
-    func trouble(_ path: String, _ trouble: WeChatTrouble, times: Int) {
-        let all = [WeChatTrouble](repeating: trouble, count: times)
-        state.withLock { $0.troubles[path, default: []] += all }
+    /// Injects a fault into the next calls of a path.
+    func inject(_ fault: InjectedFault, into path: String, times: Int) {
+        let all = [InjectedFault](repeating: fault, count: times)
+        state.withLock { $0.faults[path, default: []] += all }
     }
 
     /// How often each path was called.
@@ -110,67 +108,67 @@ package final class WeChatSimulator: Sendable {
 
     // MARK: For the endpoints
 
-    /// Counts a call and takes the trouble that was ordered for it, if any.
-    func begin(_ path: String) -> WeChatTrouble? {
+    /// Counts a call and dequeues the fault that was injected into it, if any.
+    func begin(_ path: String) -> InjectedFault? {
         state.withLock { state in
             state.calls[path, default: 0] += 1
-            guard var troubles = state.troubles[path], !troubles.isEmpty else { return nil }
-            let first = troubles.removeFirst()
-            state.troubles[path] = troubles
+            guard var faults = state.faults[path], !faults.isEmpty else { return nil }
+            let first = faults.removeFirst()
+            state.faults[path] = faults
             return first
         }
     }
 
-    /// Uses a code up.
-    func spend(_ name: String, of app: String) throws(WeChatRefusal) -> Code {
+    /// Consumes a code.
+    func consume(_ name: String, of app: String) throws(WeChatAPIError) -> Code {
         let now = clock.unixTime
-        let outcome: Result<Code, WeChatRefusal> = state.withLock { state in
+        let outcome: Result<Code, WeChatAPIError> = state.withLock { state in
             guard let code = state.codes[name], code.app == app else { return .failure(.badCode) }
             if code.isUsed { return .failure(.usedCode) }
             state.codes[name]?.isUsed = true
-            return code.end > now ? .success(code) : .failure(.badCode)
+            return code.expiresAt > now ? .success(code) : .failure(.badCode)
         }
         return try outcome.get()
     }
 
-    /// Gives out an access token and a refresh token.
+    /// Issues an access token and a refresh token.
     func grant(_ code: Code) throws(CryptoError) -> (token: String, grant: Grant) {
         let (token, refreshToken) = (try Self.makeToken(), try Self.makeToken())
         let now = clock.unixTime
         let grant = Grant(
-            app: code.app, person: code.person, scope: code.scope, refreshToken: refreshToken,
-            refreshEnd: now.advanced(bySeconds: Self.refreshLife), profileTrouble: code.profileTrouble,
-            end: now.advanced(bySeconds: Self.accessLife))
-        keep(grant, as: token)
+            app: code.app, user: code.user, scope: code.scope, refreshToken: refreshToken,
+            refreshExpiresAt: now.advanced(bySeconds: Self.refreshLifetime), profileFault: code.profileFault,
+            expiresAt: now.advanced(bySeconds: Self.accessLifetime))
+        store(grant, as: token)
         return (token, grant)
     }
 
-    /// What an access token stands for.
-    func grant(of token: String) throws(WeChatRefusal) -> Grant {
+    /// The grant of an access token.
+    func grant(of token: String) throws(WeChatAPIError) -> Grant {
         guard let grant = state.withLock({ $0.grants[token] }) else { throw .badToken }
-        guard grant.end > clock.unixTime else { throw .expiredToken }
+        guard grant.expiresAt > clock.unixTime else { throw .expiredToken }
         return grant
     }
 
-    /// Prolongs a token that lives, or replaces one that has ended.
-    func refresh(_ refreshToken: String, of app: String) throws(WeChatRefusal) -> (token: String, grant: Grant) {
+    /// Extends a valid token, or replaces an expired one.
+    func refresh(_ refreshToken: String, of app: String) throws(WeChatAPIError) -> (token: String, grant: Grant) {
         let now = clock.unixTime
         let found = state.withLock { state in
             state.grants.first { $0.value.refreshToken == refreshToken && $0.value.app == app }
         }
         guard let found, let fresh = try? Self.makeToken() else { throw .badRefreshToken }
         var grant = found.value
-        guard grant.refreshEnd > now else { throw .expiredRefreshToken }
-        let token = grant.end > now ? found.key : fresh
-        grant.end = now.advanced(bySeconds: Self.accessLife)
+        guard grant.refreshExpiresAt > now else { throw .expiredRefreshToken }
+        let token = grant.expiresAt > now ? found.key : fresh
+        grant.expiresAt = now.advanced(bySeconds: Self.accessLifetime)
         state.withLock { $0.grants[found.key] = nil }
-        keep(grant, as: token)
+        store(grant, as: token)
         return (token, grant)
     }
 
-    private func keep(_ grant: Grant, as token: String) {
+    private func store(_ grant: Grant, as token: String) {
         state.withLock { state in
-            if state.grants.count >= Self.mostKept { state.grants = [:] }
+            if state.grants.count >= Self.capacity { state.grants = [:] }
             state.grants[token] = grant
         }
     }

@@ -3,56 +3,57 @@ private import MartletCrypto
 internal import MartletJSON
 package import MartletProxy
 
-/// The HTTP face of the pretended WeChat: its calls for signing in, and codes for whoever asks.
+/// The HTTP endpoints of the simulated WeChat: its calls for signing in, and codes for tests.
 ///
-/// The calls below `/sns` are as WeChat has them: GET, parameters in the query, always 200 and `text/plain`.
-/// `POST /simulator/code` takes a ``CodeOrder``, `POST /simulator/app` registers an application (`app_id`, `secret`, `variant`),
-/// `POST /simulator/trouble` orders what the next calls come to (`path`, `times`, and `errcode`, `delay`, `status`, `body`),
-/// `GET /simulator/calls` tells how often each path was called.
+/// The calls below `/sns` are like WeChat's: GET, parameters in the query, always 200 and `text/plain`.
+/// `POST /simulator/code` takes a ``CodeRequest``, `POST /simulator/app` registers an application (`app_id`, `secret`,
+/// `variant`), `POST /simulator/trouble` injects faults into the next calls (`path`, `times`, and `errcode`, `delay`,
+/// `status`, `body`), `GET /simulator/calls` returns how often each path was called.
 package struct WeChatSimulatorEndpoints: Sendable {
-    private static let mostTroubles: Int64 = 1000
+    private static let maximumFaults: Int64 = 1000
 
     private let simulator: WeChatSimulator
 
     package init(_ simulator: WeChatSimulator) { self.simulator = simulator }
 
-    /// Answers one request; to be used as a `LocalHandler`.
-    @Sendable package func answer(_ request: LocalRequest) async -> LocalResponse {
+    /// Handles one request; to be used as a `LocalHandler`.
+    @Sendable package func handle(_ request: LocalRequest) async -> LocalResponse {
         switch request.path {
         case "/sns/oauth2/access_token": await call(request, exchange)
         case "/sns/oauth2/refresh_token": await call(request, refresh)
         case "/sns/auth": await call(request, check)
         case "/sns/userinfo": await call(request, profile)
         case "/sns/jscode2session": await call(request, openSession)
-        case "/simulator/code": ordered(request, makeCode)
-        case "/simulator/app": ordered(request, registerApp)
-        case "/simulator/trouble": ordered(request, orderTrouble)
+        case "/simulator/code": handling(request, makeCode)
+        case "/simulator/app": handling(request, registerApp)
+        case "/simulator/trouble": handling(request, injectFault)
         case "/simulator/calls":
             .json(200, JSONObject(simulator.calls.sorted { $0.key < $1.key }.map { ($0, .integer(Int64($1))) }))
-        default: .problem(.notFound, request, "there is /sns/… and /simulator/code, app, trouble and calls")
+        default:
+            .problem(.notFound, request, "no such path; there are /sns/… and /simulator/code, app, trouble and calls")
         }
     }
 
     // MARK: WeChat's calls
 
-    /// What a call comes to, and what was ordered to go wrong with it.
-    private typealias Outcome = (object: JSONObject, trouble: WeChatTrouble?)
+    /// The result of a call, and the fault to inject into its response.
+    private typealias Outcome = (object: JSONObject, fault: InjectedFault?)
 
     private func call(
-        _ request: LocalRequest, _ body: (WeChatQuery) throws(WeChatRefusal) -> Outcome
+        _ request: LocalRequest, _ body: (WeChatQuery) throws(WeChatAPIError) -> Outcome
     ) async -> LocalResponse {
-        let ordered = simulator.begin(request.path)
+        let injected = simulator.begin(request.path)
         let outcome: Outcome
-        do throws(WeChatRefusal) {
-            guard request.method == "GET" else { throw .wantsGET }
+        do throws(WeChatAPIError) {
+            guard request.method == "GET" else { throw .requiresGET }
             outcome = try body(WeChatQuery(request.query))
         } catch {
             outcome = (error.object, nil)
         }
-        let trouble = ordered ?? outcome.trouble
-        if let trouble, trouble.delay > .zero { try? await Task.sleep(for: trouble.delay) }
-        return switch trouble?.answer {
-        case .refusal(let code): Self.plain(200, JSON.write(WeChatRefusal.of(code).object))
+        let fault = injected ?? outcome.fault
+        if let fault, fault.delay > .zero { try? await Task.sleep(for: fault.delay) }
+        return switch fault?.response {
+        case .error(let code): Self.plain(200, JSON.write(WeChatAPIError.of(code).object))
         case .raw(let status, let body): Self.plain(status, Array(body.utf8))
         case nil: Self.plain(200, JSON.write(outcome.object))
         }
@@ -62,39 +63,39 @@ package struct WeChatSimulatorEndpoints: Sendable {
         LocalResponse(status: status, fields: [("Content-Type", "text/plain")], body: body)
     }
 
-    private func exchange(_ query: WeChatQuery) throws(WeChatRefusal) -> Outcome {
-        let code = try spend(query, named: "code", at: { $0 != .miniProgram })
+    private func exchange(_ query: WeChatQuery) throws(WeChatAPIError) -> Outcome {
+        let code = try consume(query, named: "code", at: { $0 != .miniProgram })
         guard let (token, grant) = try? simulator.grant(code) else { throw .busy }
         var object = Self.tokens(token, grant)
-        object["unionid"] = grant.person.unionID.map { .string($0) }
+        object["unionid"] = grant.user.unionID.map { .string($0) }
         if code.isVirtual { object["is_snapshotuser"] = 1 }
-        return (object, code.trouble)
+        return (object, code.fault)
     }
 
-    private func openSession(_ query: WeChatQuery) throws(WeChatRefusal) -> Outcome {
-        let code = try spend(query, named: "js_code", at: { $0 == .miniProgram })
-        var object: JSONObject = ["session_key": .string(code.sessionKey), "openid": .string(code.person.openID)]
-        object["unionid"] = code.person.unionID.map { .string($0) }
-        return (object, code.trouble)
+    private func openSession(_ query: WeChatQuery) throws(WeChatAPIError) -> Outcome {
+        let code = try consume(query, named: "js_code", at: { $0 == .miniProgram })
+        var object: JSONObject = ["session_key": .string(code.sessionKey), "openid": .string(code.user.openID)]
+        object["unionid"] = code.user.unionID.map { .string($0) }
+        return (object, code.fault)
     }
 
-    private func spend(
-        _ query: WeChatQuery, named name: String, at place: (WeChatSimulator.App.Variant) -> Bool
-    ) throws(WeChatRefusal) -> WeChatSimulator.Code {
+    private func consume(
+        _ query: WeChatQuery, named name: String, at isEndpoint: (WeChatSimulator.App.Variant) -> Bool
+    ) throws(WeChatAPIError) -> WeChatSimulator.Code {
         let app = try app(query)
         guard try query.required("secret") == app.secret else { throw .badSecret }
         guard try query.required("grant_type") == "authorization_code" else { throw .badGrantType }
         let code = try query.required(name)
-        guard place(app.variant) else { throw .badCode }
-        return try simulator.spend(code, of: app.id)
+        guard isEndpoint(app.variant) else { throw .badCode }
+        return try simulator.consume(code, of: app.id)
     }
 
-    private func app(_ query: WeChatQuery) throws(WeChatRefusal) -> WeChatSimulator.App {
+    private func app(_ query: WeChatQuery) throws(WeChatAPIError) -> WeChatSimulator.App {
         guard let app = simulator.app(try query.required("appid")) else { throw .badAppID }
         return app
     }
 
-    private func refresh(_ query: WeChatQuery) throws(WeChatRefusal) -> Outcome {
+    private func refresh(_ query: WeChatQuery) throws(WeChatAPIError) -> Outcome {
         let app = try app(query)
         guard try query.required("grant_type") == "refresh_token" else { throw .badGrantType }
         let (token, grant) = try simulator.refresh(try query.required("refresh_token"), of: app.id)
@@ -103,73 +104,75 @@ package struct WeChatSimulatorEndpoints: Sendable {
 
     private static func tokens(_ token: String, _ grant: WeChatSimulator.Grant) -> JSONObject {
         [
-            "access_token": .string(token), "expires_in": .integer(WeChatSimulator.accessLife),
-            "refresh_token": .string(grant.refreshToken), "openid": .string(grant.person.openID),
+            "access_token": .string(token), "expires_in": .integer(WeChatSimulator.accessLifetime),
+            "refresh_token": .string(grant.refreshToken), "openid": .string(grant.user.openID),
             "scope": .string(grant.scope),
         ]
     }
 
-    private func grant(_ query: WeChatQuery) throws(WeChatRefusal) -> WeChatSimulator.Grant {
+    private func grant(_ query: WeChatQuery) throws(WeChatAPIError) -> WeChatSimulator.Grant {
         let grant = try simulator.grant(of: try query.required("access_token"))
-        guard try query.required("openid") == grant.person.openID else { throw .badOpenID }
+        guard try query.required("openid") == grant.user.openID else { throw .badOpenID }
         return grant
     }
 
-    private func check(_ query: WeChatQuery) throws(WeChatRefusal) -> Outcome {
+    private func check(_ query: WeChatQuery) throws(WeChatAPIError) -> Outcome {
         _ = try grant(query)
         return (["errcode": 0, "errmsg": "ok"], nil)
     }
 
-    private func profile(_ query: WeChatQuery) throws(WeChatRefusal) -> Outcome {
+    private func profile(_ query: WeChatQuery) throws(WeChatAPIError) -> Outcome {
         let grant = try grant(query)
         guard grant.scope.contains("snsapi_userinfo") || grant.scope.contains("snsapi_login") else {
             throw .notPermitted
         }
         var object: JSONObject = [
-            "openid": .string(grant.person.openID), "nickname": .string(grant.person.nickname), "sex": 0,
-            "language": "", "city": "", "province": "", "country": "", "headimgurl": .string(grant.person.avatar),
+            "openid": .string(grant.user.openID), "nickname": .string(grant.user.nickname), "sex": 0,
+            "language": "", "city": "", "province": "", "country": "", "headimgurl": .string(grant.user.avatar),
             "privilege": [],
         ]
-        object["unionid"] = grant.person.unionID.map { .string($0) }
-        return (object, grant.profileTrouble)
+        object["unionid"] = grant.user.unionID.map { .string($0) }
+        return (object, grant.profileFault)
     }
 
-    // MARK: Orders
+    // MARK: Simulator endpoints
 
-    private func ordered(
-        _ request: LocalRequest, _ body: (LocalRequest) throws(SimulatorOrder.Mistake) -> LocalResponse
+    private func handling(
+        _ request: LocalRequest, _ body: (LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse
     ) -> LocalResponse {
-        do throws(SimulatorOrder.Mistake) { return try body(request) } catch { return error.answer(to: request) }
-    }
-
-    private func makeCode(_ request: LocalRequest) throws(SimulatorOrder.Mistake) -> LocalResponse {
-        let order = try CodeOrder(request, simulator: simulator)
-        guard let name = try? simulator.give(order.code) else {
-            throw SimulatorOrder.Mistake("no random bytes", .unavailable)
+        do throws(SimulatorRequest.RequestError) { return try body(request) } catch {
+            return error.response(to: request)
         }
-        return .json(200, order.answer(code: name))
     }
 
-    private func registerApp(_ request: LocalRequest) throws(SimulatorOrder.Mistake) -> LocalResponse {
-        let order = try SimulatorOrder(request, members: ["app_id", "secret", "variant"])
+    private func makeCode(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+        let codeRequest = try CodeRequest(request, simulator: simulator)
+        guard let name = try? simulator.issue(codeRequest.code) else {
+            throw SimulatorRequest.RequestError("no random bytes", .unavailable)
+        }
+        return .json(200, codeRequest.response(code: name))
+    }
+
+    private func registerApp(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+        let input = try SimulatorRequest(request, members: ["app_id", "secret", "variant"])
         let names = WeChatSimulator.App.Variant.allCases.map(\.rawValue).joined(separator: ", ")
-        guard let variant = WeChatSimulator.App.Variant(rawValue: try order.requiredText("variant")) else {
-            throw SimulatorOrder.Mistake("'variant' is none of \(names)")
+        guard let variant = WeChatSimulator.App.Variant(rawValue: try input.requiredText("variant")) else {
+            throw SimulatorRequest.RequestError("'variant' is not one of \(names)")
         }
         simulator.register(
             .init(
-                id: try order.requiredText("app_id"), secret: try order.requiredText("secret"), variant: variant))
+                id: try input.requiredText("app_id"), secret: try input.requiredText("secret"), variant: variant))
         return .json(200, ["registered": true])
     }
 
-    private func orderTrouble(_ request: LocalRequest) throws(SimulatorOrder.Mistake) -> LocalResponse {
-        let order = try SimulatorOrder(request, members: ["path", "times"] + WeChatTrouble.members)
-        let path = try order.requiredText("path")
-        let times = try order.number("times", in: 1...Self.mostTroubles) ?? 1
-        guard let trouble = try WeChatTrouble(order) else {
-            throw SimulatorOrder.Mistake("one of \(WeChatTrouble.members.joined(separator: ", ")) must be there")
+    private func injectFault(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
+        let input = try SimulatorRequest(request, members: ["path", "times"] + InjectedFault.members)
+        let path = try input.requiredText("path")
+        let times = try input.number("times", in: 1...Self.maximumFaults) ?? 1
+        guard let fault = try InjectedFault(input) else {
+            throw SimulatorRequest.RequestError("one of \(InjectedFault.members.joined(separator: ", ")) is required")
         }
-        simulator.trouble(path, trouble, times: Int(times))
+        simulator.inject(fault, into: path, times: Int(times))
         return .json(200, ["ordered": .integer(times)])
     }
 }
@@ -178,7 +181,7 @@ package struct WeChatSimulatorEndpoints: Sendable {
 struct WeChatQuery {
     private let values: [String: String]
 
-    /// Of a repeated parameter the first counts.
+    /// Of a repeated parameter the first value is used.
     init(_ query: String) {
         var values: [String: String] = [:]
         for pair in query.split(separator: "&") {
@@ -189,13 +192,13 @@ struct WeChatQuery {
         self.values = values
     }
 
-    /// A parameter that must be there.
-    func required(_ name: String) throws(WeChatRefusal) -> String {
+    /// A required parameter.
+    func required(_ name: String) throws(WeChatAPIError) -> String {
         guard let value = values[name], !value.isEmpty else { throw .missing(name) }
         return value
     }
 
-    /// Percent-encodings and `+` as forms have them; what is no encoding stays.
+    /// Decodes percent-encoding and `+` like a form; invalid escapes stay as they are.
     private static func decoded(_ text: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]

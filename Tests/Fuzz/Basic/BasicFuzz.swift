@@ -14,8 +14,8 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     // A copy: a secret wipes what it was made of.
     if let text = try? PasswordText(Secret(bytes.map { $0 })) {
         precondition((1...2).contains(text.candidates.count) && text.codePoints > 0)
-        precondition(text.normalised.count <= PasswordText.maximumBytes)
-        let again = try? PasswordText(text.normalised)
+        precondition(text.normalized.count <= PasswordText.maximumBytes)
+        let again = try? PasswordText(text.normalized)
         precondition(again?.candidates.count == 1)
     }
     if let name = String(validating: bytes, as: UTF8.self), let key = UserName.canonical(name) {

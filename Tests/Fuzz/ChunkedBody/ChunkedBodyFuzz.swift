@@ -13,7 +13,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
 private struct Decoded: Equatable {
     var data: [UInt8] = []
     var trailers: [[UInt8]] = []
-    var failure: HeadFailure?
+    var failure: HeadError?
     var rest: Int?
 }
 

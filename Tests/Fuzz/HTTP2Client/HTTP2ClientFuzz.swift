@@ -6,9 +6,9 @@ private let requests = [
     "GET /a HTTP/1.1\r\nHost: a\r\n\r\n", "HEAD /b HTTP/1.1\r\nHost: a\r\n\r\n", "POST /c HTTP/1.1\r\nHost: a\r\n\r\n",
 ].map { Array($0.utf8) }
 
-/// What an upstream sends, in pieces, to a client that has asked three things of it.
+/// The input is what an upstream sends, in pieces, to a client with three requests.
 ///
-/// Every text is an answer that the HTTP/1 parser takes.
+/// The HTTP/1 parser accepts every text as a response.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     guard size > 1, let client = try? HTTP2Session.client(HTTP2Options()) else { return 0 }

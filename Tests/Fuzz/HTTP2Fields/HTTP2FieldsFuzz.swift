@@ -2,10 +2,9 @@ import MartletCore
 import MartletHTTP
 import MartletHTTP2
 
-/// Any list of fields, without nghttp2 in front: a text of it says to the HTTP/1 parser what the list says, or is
-/// refused for its meaning.
+/// Any list of fields, without nghttp2: the HTTP/1 parser reads the same message from its text, or rejects its content.
 ///
-/// Each field is its name's length, its value's length, and both; a length from 0xF0 on stands for a usual field.
+/// Each field is its name's length, its value's length, and both; a length from 0xF0 on selects a common field.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     guard size > 1 else { return 0 }
@@ -17,7 +16,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
 
 private typealias Field = (name: [UInt8], value: [UInt8])
 
-private let usual: [(StaticString, StaticString)] = [
+private let common: [(StaticString, StaticString)] = [
     (":method", "GET"), (":method", "CONNECT"), (":scheme", "https"), (":path", "/a"), (":authority", "a.example"),
     (":protocol", "websocket"), ("host", "a.example"), ("cookie", "a=b"), ("content-length", "12"), ("te", "trailers"),
     (":status", "200"), (":status", "103"), ("sec-websocket-key", "x"), ("connection", "close"),
@@ -30,7 +29,7 @@ private func list(_ bytes: [UInt8]) -> [Field] {
     var fields: [Field] = []
     while let first = rest.popFirst() {
         if first >= 0xF0 {
-            let field = usual[Int(first & 15)]
+            let field = common[Int(first & 15)]
             fields.append((Array("\(field.0)".utf8), Array("\(field.1)".utf8)))
             continue
         }
@@ -51,9 +50,9 @@ private func write(_ fields: [Field], _ kind: HeadWriter.Kind, ends: Bool) -> [U
             field.value.withUnsafeBufferPointer { value in writer.add(name, value) }
         }
     }
-    let verdict = writer.finish()
-    precondition(verdict == .good || writer.text.isEmpty)
-    return verdict == .good ? writer.text.array : nil
+    let result = writer.finish()
+    precondition(result == .valid || writer.text.isEmpty)
+    return result == .valid ? writer.text.array : nil
 }
 
 private func request(_ fields: [Field], ends: Bool) {
@@ -94,7 +93,7 @@ private func value(_ name: String, _ fields: [Field]) -> [UInt8]? {
     fields.first { $0.name == Array(name.utf8) }?.value
 }
 
-/// Fields that are what the list says, and those that are made of it.
+/// Fields that are derived from others.
 private let made = ["host", "cookie", "connection", "upgrade", "transfer-encoding", "sec-websocket-key"]
 
 private func kept(_ text: [UInt8], _ list: borrowing FieldList) -> [[UInt8]] {

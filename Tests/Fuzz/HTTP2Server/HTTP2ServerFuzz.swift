@@ -3,13 +3,13 @@ import MartletHTTP
 import MartletHTTP2
 
 private let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
-private let answer = Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n".utf8)
+private let response = Array("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n".utf8)
 private let body = Array("abc".utf8)
 
-/// What a client sends after its preface, in pieces, to a server that answers every request.
+/// The input is what a client sends after its preface, in pieces, to a server that responds to every request.
 ///
-/// Every text is a request, or one that the HTTP/1 parser refuses for what it says; every range lies in the bytes;
-/// what waits to be sent stays small.
+/// Every text is a request, or one whose content the HTTP/1 parser rejects; every range is in bounds; the output is
+/// bounded.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     guard size > 1, let server = try? HTTP2Session.server(HTTP2Options()) else { return 0 }
@@ -46,8 +46,8 @@ private func take(_ server: HTTP2Session, _ bytes: [UInt8]) {
         case .head(let stream, let ends):
             var text = ByteBuffer()
             server.takeHead(stream, into: &text)
-            judge(text.array, ends: ends)
-            answer.withUnsafeBufferPointer { server.submitHead(stream, $0, ends: false) }
+            check(text.array, ends: ends)
+            response.withUnsafeBufferPointer { server.submitHead(stream, $0, ends: false) }
             body.withUnsafeBufferPointer { server.send(stream, $0) }
             server.end(stream, trailers: UnsafeBufferPointer(start: nil, count: 0))
             if stream % 8 == 5 { server.reset(stream, .noError) }
@@ -56,7 +56,7 @@ private func take(_ server: HTTP2Session, _ bytes: [UInt8]) {
             server.consume(stream, count)
         case .refused(let stream, let failure):
             precondition(failure.source == .downstream)
-            answer.withUnsafeBufferPointer { server.submitHead(stream, $0, ends: true) }
+            response.withUnsafeBufferPointer { server.submitHead(stream, $0, ends: true) }
         case .trailers(let stream):
             var text = ByteBuffer()
             server.takeHead(stream, into: &text)
@@ -67,20 +67,20 @@ private func take(_ server: HTTP2Session, _ bytes: [UInt8]) {
     }
 }
 
-private func judge(_ text: [UInt8], ends: Bool) {
+private func check(_ text: [UInt8], ends: Bool) {
     var parser = RequestParser(maximumHeadBytes: 16384)
     var head = RequestHead(maximumFields: 100)
     switch parser.parse(text.span, into: &head) {
     case .complete(let count):
         precondition(count == text.count)
         if !ends { precondition(head.framing != .none || !head.upgrade.isEmpty || head.method == .connect) }
-    case .failure(let failure): precondition(isAboutMeaning(failure))
+    case .failure(let failure): precondition(isAboutContent(failure))
     case .needMore: preconditionFailure()
     }
 }
 
-/// What the session leaves to the parser, which judges it on every wire.
-private func isAboutMeaning(_ failure: HeadFailure) -> Bool {
+/// The checks that the session leaves to the parser.
+private func isAboutContent(_ failure: HeadError) -> Bool {
     switch failure {
     case .badHost, .authorizationRepeated, .badExpectation, .badContentLength, .badFieldName, .badRequestLine,
         .headTooLarge, .methodCase:

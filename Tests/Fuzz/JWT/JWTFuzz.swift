@@ -20,7 +20,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     return 0
 }
 
-private let headers = JWSHeaderMemory()
+private let headers = JWSHeaderCache()
 
 private func readToken(_ token: [UInt8]) {
     guard let jws = try? CompactJWS(token) else { return }

@@ -22,9 +22,9 @@ private final class Script: HTTPCalling {
 
     func load(_ next: [[UInt8]]) { parts.withLock { $0 = next } }
 
-    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
         let isProfile = call.url.hasPrefix("http://127.0.0.1:1/sns/userinfo?")
-        return HTTPAnswer(status: 200, body: parts.withLock { isProfile ? $0[1] : $0[0] })
+        return HTTPCallResponse(status: 200, body: parts.withLock { isProfile ? $0[1] : $0[0] })
     }
 }
 

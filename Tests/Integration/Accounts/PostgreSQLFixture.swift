@@ -38,7 +38,7 @@ func withStores<Result>(
     at url: String, _ count: Int = 1, starts: Bool = true, logger: Logger = .silent,
     _ body: ([any AccountStoring]) async throws -> Result
 ) async throws -> Result {
-    let loop = try EventLoop(name: "test-service")
+    let loop = try ServiceLoop(name: "test-service")
     let resolver = try Resolver()
     let stores = try (0..<count).map { _ in
         try Accounts.open(

@@ -61,7 +61,7 @@ import Testing
         let gateway = try Gateway(
             Self.config(upstream, listen: both), launcher: try Self.launcher([Self.port]))
         let endpoint = try #require(gateway.endpoints.first { $0.port != 0 })
-        func reloads() -> Int { gateway.log.filter { $0["event"] == "the configuration was reloaded" }.count }
+        func reloads() -> Int { gateway.log.filter { $0["event"] == "configuration reloaded" }.count }
         for listen in ["- { address: unix:m.sock }", both] {
             let before = reloads()
             try gateway.reload(Self.config(upstream, listen: listen))
@@ -69,13 +69,13 @@ import Testing
         }
         #expect(try HTTPClient(to: endpoint).exchange("GET", "/a").status == 200)
         gateway.process.kill(SIGUSR2)
-        try waitUntil("the successor serves", within: .seconds(30)) {
-            gateway.log.contains { $0["event"] == "took over from the process before" }
+        try waitUntil("successor ready", within: .seconds(30)) {
+            gateway.log.contains { $0["event"] == "took over from predecessor" }
         }
         #expect(try gateway.process.wait() == .exited(0))
         #expect(try HTTPClient(to: endpoint).exchange("GET", "/a").status == 200)
         let successor = try #require(
-            gateway.log.last { $0["event"] == "a successor was started" }?["pid"].flatMap { Int32($0) })
+            gateway.log.last { $0["event"] == "successor started" }?["pid"].flatMap { Int32($0) })
         kill(successor, SIGTERM)
         try waitUntil("nobody listens any more") { (try? RawSocket(connectingTo: endpoint)) == nil }
     }
@@ -83,9 +83,9 @@ import Testing
     @Test(arguments: [
         (
             "fd:4",
-            "config.yaml:4:16: the process was started without a listening socket fd:4; the service manager passed 1"
+            "config.yaml:4:16: fd:4 is not a listening socket passed at startup; the service manager passed 1"
         ),
-        ("fd:77", "the process was started without a listening socket fd:77"),
+        ("fd:77", "fd:77 is not a listening socket passed at startup"),
     ])
     func `of a socket that is not there is a mistake in the configuration`(_ address: String, _ text: String) throws {
         let upstream = try ScriptedUpstream()
@@ -131,7 +131,7 @@ import Testing
         let result = try run(try Executable.martlet(), ["run", "--config", path])
         #expect(result.ending == .exited(78), "\(result)")
         #expect(
-            result.errorOutput.contains("config.yaml:4:18: error: owner: the system has no user 'nobody-of-this-name'"),
+            result.errorOutput.contains("config.yaml:4:18: error: owner: unknown user 'nobody-of-this-name'"),
             "\(result)")
     }
 }

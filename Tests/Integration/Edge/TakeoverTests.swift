@@ -49,17 +49,17 @@ import Testing
 
         /// Has the process that serves start a successor, and waits until that serves.
         func upgrade() throws {
-            let before = events("took over from the process before").count
+            let before = events("took over from predecessor").count
             kill(serving, SIGUSR2)
-            try waitUntil("the successor serves", within: .seconds(30)) {
-                events("took over from the process before").count > before
+            try waitUntil("successor ready", within: .seconds(30)) {
+                events("took over from predecessor").count > before
             }
         }
 
         /// The process that serves now.
         var serving: Int32 {
-            guard events("took over from the process before").count > 0 else { return first.process.identifier }
-            return events("a successor was started").last?["pid"].flatMap { Int32($0) } ?? -1
+            guard events("took over from predecessor").count > 0 else { return first.process.identifier }
+            return events("successor started").last?["pid"].flatMap { Int32($0) } ?? -1
         }
 
         var unix: Endpoint { .unix(folder.file("m.sock")) }
@@ -145,7 +145,8 @@ import Testing
         try fleet.configure(workers: 2, extra: "unknown_key: 1")
         fleet.first.process.kill(SIGUSR2)
         try waitUntil("the log says why", within: .seconds(30)) {
-            fleet.events("the successor ended before it served; this process goes on").last?["reason"] == "status 78"
+            fleet.events("successor exited before it was ready; this process keeps serving").last?["reason"]
+                == "status 78"
         }
         #expect(try fleet.first.get("/a").status == 200)
         #expect(try HTTPClient(to: fleet.unix).exchange("GET", "/a").status == 200)
@@ -167,7 +168,8 @@ import Testing
         try fleet.folder.write(config, to: "config.yaml")
         fleet.first.process.kill(SIGUSR2)
         try waitUntil("the log says why", within: .seconds(30)) {
-            fleet.events("the successor ended before it served; this process goes on").last?["reason"] == "status 69"
+            fleet.events("successor exited before it was ready; this process keeps serving").last?["reason"]
+                == "status 69"
         }
         #expect(fleet.first.everything.contains("config.yaml:5:"))
         #expect(try HTTPClient(to: fleet.unix).exchange("GET", "/a").status == 200)
@@ -179,13 +181,13 @@ import Testing
         let fleet = try Fleet()
         try fleet.install("exec sleep 60")
         fleet.first.process.kill(SIGUSR2)
-        try waitUntil("a successor is there") { !fleet.events("a successor was started").isEmpty }
+        try waitUntil("a successor is there") { !fleet.events("successor started").isEmpty }
         fleet.first.process.kill(SIGUSR2)
         try waitUntil("the second is refused") {
-            !fleet.events("no successor is started: one is on its way").isEmpty
+            !fleet.events("upgrade already in progress").isEmpty
         }
         #expect(try fleet.first.get("/a").status == 200)
-        let successor = try #require(fleet.events("a successor was started").last?["pid"].flatMap { Int32($0) })
+        let successor = try #require(fleet.events("successor started").last?["pid"].flatMap { Int32($0) })
         try fleet.first.stop()
         #expect(!isRunning(successor))
     }
@@ -237,7 +239,7 @@ import Testing
         try FileManager.default.removeItem(atPath: fleet.folder.file("martlet"))
         fleet.first.process.kill(SIGUSR2)
         try waitUntil("the log says so") {
-            !fleet.events("the successor could not be started; this process goes on").isEmpty
+            !fleet.events("successor could not be started; this process keeps serving").isEmpty
         }
         #expect(try fleet.first.get("/a").status == 200)
         try fleet.end()

@@ -144,7 +144,7 @@ private final class CuttingWire {
 
     private func flush() throws {
         var output = ByteBuffer()
-        engine?.takeCiphertext(into: &output)
+        engine?.dequeueCiphertext(into: &output)
         if !output.isEmpty { try socket.send(output.array) }
     }
 

@@ -150,7 +150,7 @@ extension HTTPFetcher {
         try await withFetcher { fetcher in
             let request = FetchRequest(
                 "http://127.0.0.1:1/", headers: [(name, value)], timeout: .seconds(1), maximumBytes: 1)
-            let failure = await #expect(throws: FetchFailure.self) {
+            let failure = await #expect(throws: HTTPFetchError.self) {
                 try await fetcher.send(request, for: .provider("p"))
             }
             #expect(failure?.code == .fetchHeaderInvalid)
@@ -218,7 +218,7 @@ extension HTTPFetcher {
         try await withFetcher { fetcher in
             var slots: [FetchSlot] = []
             for _ in 0..<16 { slots.append(try await fetcher.reserve(.issuerKeys, within: .seconds(1))) }
-            let late = await #expect(throws: FetchFailure.self) {
+            let late = await #expect(throws: HTTPFetchError.self) {
                 try await fetcher.reserve(.issuerKeys, within: .milliseconds(50))
             }
             #expect(late?.code == .fetchTimeout)
@@ -227,7 +227,7 @@ extension HTTPFetcher {
             let request = FetchRequest(server.url + "/stuck", timeout: .seconds(60), maximumBytes: 10)
             let first = Task { try await fetcher.send(request, in: slot) }
             while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(2)) }
-            let second = await #expect(throws: FetchFailure.self) {
+            let second = await #expect(throws: HTTPFetchError.self) {
                 try await fetcher.send(
                     FetchRequest(server.url, timeout: .seconds(5), maximumBytes: 10), in: slot)
             }
@@ -320,7 +320,7 @@ extension HTTPFetcher {
         let port = try refusedPort()
         try await withFetcher { fetcher in
             let url = "http://127.0.0.1:\(port)/path?secret=s3cr3t"
-            let failure = await #expect(throws: FetchFailure.self) {
+            let failure = await #expect(throws: HTTPFetchError.self) {
                 try await fetcher.get(url, for: .issuerKeys, timeout: .seconds(5), maximumBytes: 1)
             }
             #expect(failure?.description.contains("127.0.0.1") == true)

@@ -9,7 +9,7 @@ import Testing
         let server = try RedisServer()
         let url = overUnixSocket ? "redis+unix://\(server.socketPath)?db=3" : server.url + "/3"
         try await withRedis(url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try await client.stored("a") == nil)
             try await client.set([0, 13, 10, 255], for: "a", lifetime: .seconds(60))
             #expect(try await client.stored("a") == [0, 13, 10, 255])
@@ -27,7 +27,7 @@ import Testing
     @Test func `lets one caller take a lease and only its holder let go`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try await client.setIfAbsent([1], for: "lease", lifetime: .seconds(60)))
             #expect(try await !client.setIfAbsent([2], for: "lease", lifetime: .seconds(60)))
             try await client.remove("lease", ifEqualTo: [2])
@@ -43,7 +43,7 @@ import Testing
         var options = RedisOptions()
         options.commandTimeout = .seconds(10)
         try await withRedis("redis://localhost:\(server.port)", options: options) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             let wrong = try await withThrowingTaskGroup(of: Int.self) { group in
                 for worker in 0..<64 {
                     group.addTask {
@@ -68,7 +68,7 @@ import Testing
         var options = RedisOptions()
         options.commandTimeout = .seconds(10)
         try await withRedis(server.url, options: options) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             let large = [UInt8](repeating: 7, count: 1024 * 1000)
             try await client.set(large, for: "large", lifetime: .seconds(60))
             #expect(try await client.stored("large") == large)
@@ -89,7 +89,7 @@ import Testing
         options.maximumInFlight = 4
         options.commandTimeout = .seconds(2)
         try await withRedis(server.url, options: options) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             server.freeze(true)
             defer { server.freeze(false) }
             let codes = await withTaskGroup(of: ErrorCode?.self) { group in
@@ -106,7 +106,7 @@ import Testing
         let port = server.port
         for url in ["redis://:se%20cret@127.0.0.1:\(port)", "redis://default:se%20cret@127.0.0.1:\(port)/2"] {
             try await withRedis(url) { client in
-                try await client.settle()
+                try await client.waitUntilConnected()
                 #expect(try await client.stored("a") == nil)
             }
         }
@@ -118,7 +118,7 @@ import Testing
         ]
         for (url, code) in refused {
             try await withRedis(url) { client in
-                #expect(await failure { () async throws(StoreError) in try await client.settle() } == code)
+                #expect(await failure { () async throws(StoreError) in try await client.waitUntilConnected() } == code)
                 #expect(client.status.state == .down && client.status.lastError?.code == code)
                 #expect(await client.outage(reading: "a") == .redisNotConnected)
             }
@@ -129,7 +129,7 @@ import Testing
         let server = try RedisServer()
         #expect(try server.command("ACL SETUSER app on >pw ~own:* +get +set") == "+OK\r\n")
         try await withRedis("redis://app:pw@127.0.0.1:\(server.port)") { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             try await client.set([1], for: "own:a", lifetime: .seconds(60))
             #expect(try await client.stored("own:a") == [1])
             #expect(await client.outage(reading: "other") == .redisNotPermitted)
@@ -144,7 +144,9 @@ import Testing
     @Test func `says that a password was not wanted`() async throws {
         let server = try RedisServer()
         try await withRedis("redis://:pw@127.0.0.1:\(server.port)") { client in
-            #expect(await failure { () async throws(StoreError) in try await client.settle() } == .redisAuthRefused)
+            #expect(
+                await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
+                    == .redisAuthRefused)
         }
     }
 }

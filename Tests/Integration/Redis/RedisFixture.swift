@@ -8,7 +8,7 @@ import Testing
 func withRedis<Result>(
     _ url: String, options: RedisOptions = RedisOptions(), _ body: (RedisClient) async throws -> Result
 ) async throws -> Result {
-    let loop = try EventLoop(name: "test-service")
+    let loop = try ServiceLoop(name: "test-service")
     let resolver = try Resolver()
     defer {
         resolver.shutdown()
@@ -51,7 +51,7 @@ extension RedisClient {
     /// The value that is there.
     func stored(_ key: String) async throws -> [UInt8]? {
         switch await value(for: key) {
-        case .answer(let value): return value
+        case .found(let value): return value
         case .miss: return nil
         case .unavailable(let error): throw error
         }

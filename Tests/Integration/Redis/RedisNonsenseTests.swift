@@ -64,7 +64,7 @@ private final class PretendedRedis: Sendable {
     func `nonsense is an outage and costs the connection`(sample: Case) async throws {
         let server = try PretendedRedis(answer: sample.answer, isCut: sample.isCut)
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             let code = await client.outage(reading: "a")
             // A command that had been queued behind the first learns of the lost connection alone.
             #expect(code == sample.code || code == .redisConnectionLost)
@@ -88,7 +88,7 @@ private final class PretendedRedis: Sendable {
     func `every refusal of the server has its code`(text: String, code: ErrorCode) async throws {
         let server = try PretendedRedis(answer: "-\(text)\r\n")
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(await client.outage(reading: "a") == code)
         }
     }
@@ -106,7 +106,7 @@ private final class PretendedRedis: Sendable {
     ) async throws {
         let server = try PretendedRedis(greeting: greeting, answer: "")
         try await withRedis(server.url) { client in
-            #expect(await failure { () async throws(StoreError) in try await client.settle() } == code)
+            #expect(await failure { () async throws(StoreError) in try await client.waitUntilConnected() } == code)
             #expect(client.status.state == .down && client.status.lastError?.code == code)
         }
     }
@@ -114,7 +114,9 @@ private final class PretendedRedis: Sendable {
     @Test func `a server that never greets is given up after the connect deadline`() async throws {
         let server = try PretendedRedis(greeting: "", answer: "")
         try await withRedis(server.url) { client in
-            #expect(await failure { () async throws(StoreError) in try await client.settle() } == .redisConnectTimeout)
+            #expect(
+                await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
+                    == .redisConnectTimeout)
         }
     }
 
@@ -124,7 +126,7 @@ private final class PretendedRedis: Sendable {
         options.heartbeatInterval = .milliseconds(50)
         options.commandTimeout = .milliseconds(100)
         try await withRedis(server.url, options: options) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             try await waitForConnections(server, 2)
             #expect(client.status.failures.isEmpty)
         }

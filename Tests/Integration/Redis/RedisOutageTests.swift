@@ -9,7 +9,7 @@ import Testing
     @Test func `is back soon after Redis is`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             try server.stop()
             // Long enough for the pauses between attempts to have grown.
             try await Task.sleep(for: .seconds(3))
@@ -29,7 +29,9 @@ import Testing
         let server = try RedisServer()
         try server.stop()
         try await withRedis(server.url) { client in
-            #expect(await failure { () async throws(StoreError) in try await client.settle() } == .streamRefused)
+            #expect(
+                await failure { () async throws(StoreError) in try await client.waitUntilConnected() } == .streamRefused
+            )
             try server.restart()
             _ = try await client.recovery()
             #expect(client.status.reconnects == 0)
@@ -39,7 +41,7 @@ import Testing
     @Test func `ends commands at their deadline when Redis does not answer`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             server.freeze(true)
             let start = ContinuousClock.now
             #expect(await client.outage(reading: "a") == .redisTimeout)
@@ -57,7 +59,7 @@ import Testing
     @Test func `ends commands at their deadline while clients are paused`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try server.command("CLIENT PAUSE 1500 ALL") == "+OK\r\n")
             #expect(await client.outage(reading: "a") == .redisTimeout)
             _ = try await client.recovery()
@@ -67,7 +69,7 @@ import Testing
     @Test func `never shows a late reply to the next command`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             try await client.set([1], for: "one", lifetime: .seconds(60))
             try await client.set([2], for: "two", lifetime: .seconds(60))
             for _ in 0..<3 {
@@ -82,7 +84,7 @@ import Testing
     @Test func `a replica refuses writes, which costs the connection, and still reads`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try server.command("SET a b") == "+OK\r\n")
             #expect(try server.command("REPLICAOF 127.0.0.1 1") == "+OK\r\n")
             let code = await failure { () async throws(StoreError) in
@@ -105,7 +107,7 @@ import Testing
         let name = folder.file("master.sock")
         try FileManager.default.createSymbolicLink(atPath: name, withDestinationPath: old.socketPath)
         try await withRedis("redis+unix://\(name)") { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             try await client.set([1], for: "a", lifetime: .seconds(60))
             try FileManager.default.removeItem(atPath: name)
             try FileManager.default.createSymbolicLink(atPath: name, withDestinationPath: new.socketPath)
@@ -126,7 +128,7 @@ import Testing
     @Test func `does not ask a server that refuses its work without pause`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try server.command("REPLICAOF 127.0.0.1 1") == "+OK\r\n")
             let start = ContinuousClock.now
             while ContinuousClock.now - start < .seconds(4) {
@@ -144,7 +146,7 @@ import Testing
     @Test func `a full Redis is an outage for writes`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try server.command("CONFIG SET maxmemory 1") == "+OK\r\n")
             let code = await failure { () async throws(StoreError) in
                 try await client.set([1], for: "a", lifetime: .seconds(60))
@@ -157,7 +159,7 @@ import Testing
     @Test func `a key of another type is an outage, not a miss`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try server.command("LPUSH list x") == ":1\r\n")
             #expect(await client.outage(reading: "list") == .redisRefused)
             #expect(client.status.state == .connected && client.status.reconnects == 0)
@@ -167,7 +169,7 @@ import Testing
     @Test func `notices a connection that Redis has ended`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try server.command("CLIENT KILL TYPE normal SKIPME yes") == ":1\r\n")
             while client.status.reconnects == 0 { try await Task.sleep(for: .milliseconds(5)) }
             _ = try await client.recovery()
@@ -177,7 +179,7 @@ import Testing
     @Test func `fails what waits when it is shut down`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             server.freeze(true)
             defer { server.freeze(false) }
             async let waiting = client.outage(reading: "a")

@@ -69,7 +69,7 @@ private func ask(_ client: RedisClient, into tally: Box<Tally>, until isOver: Bo
     {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             let (tally, isOver) = (Box(Tally()), Box(false))
             try await withThrowingTaskGroup { group in
                 for _ in 0..<10 { group.addTask { try await ask(client, into: tally, until: isOver) } }
@@ -96,7 +96,7 @@ private func ask(_ client: RedisClient, into tally: Box<Tally>, until isOver: Bo
     fileprivate func `listens again soon after Redis is back`(absence: Absence) async throws {
         let server = try RedisServer()
         let gaps = Box(0)
-        let loop = try EventLoop(name: "test-service")
+        let loop = try ServiceLoop(name: "test-service")
         let resolver = try Resolver()
         defer {
             resolver.shutdown()
@@ -107,7 +107,7 @@ private func ask(_ client: RedisClient, into tally: Box<Tally>, until isOver: Bo
             onMessage: { _ in }, onGap: { gaps.withLock { $0 += 1 } })
         subscriber.start()
         defer { subscriber.shutdown() }
-        try await subscriber.settle()
+        try await subscriber.waitUntilConnected()
         try await absence.happen(to: server)
         let back = ContinuousClock.now
         while try server.command("PUBLISH news x") != ":1\r\n" {

@@ -20,7 +20,7 @@ extension RedisClient {
     @Test func `sends a script's text once and its digest from then on`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             for value in 0..<5 as Range<UInt8> {
                 let reply = try await client.run(
                     writing, keys: [Array("k".utf8)], arguments: [[value, 13, 10]], expecting: .value)
@@ -38,7 +38,7 @@ extension RedisClient {
         var options = RedisOptions()
         options.commandTimeout = .seconds(10)
         try await withRedis(server.url, options: options) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             for _ in 0..<5 {
                 #expect(try server.command("SCRIPT FLUSH") == "+OK\r\n")
                 let wrong = try await withThrowingTaskGroup(of: Bool.self) { group in
@@ -58,7 +58,7 @@ extension RedisClient {
     @Test func `answers arrays in arrays, with nothing in them`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try server.command("HSET h b x") == ":1\r\n")
             let reply = try await client.run(
                 nesting, keys: [Array("h".utf8), []], arguments: [], expecting: .array)
@@ -74,7 +74,7 @@ extension RedisClient {
     @Test func `counts, and takes up where it was`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try await client.counter("c") == CounterReading(count: 0, remaining: .zero))
             for count in 1...3 {
                 let reading = try await client.increment("c", lifetime: .seconds(60))
@@ -99,7 +99,7 @@ extension RedisClient {
     func `what refuses a script's write is an outage`(cause: String, code: ErrorCode) async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             if code != .redisRefused { #expect(await client.scriptFailure() == nil) }
             #expect(!(try server.command(cause).hasPrefix("-")))
             if code == .redisRefused {
@@ -118,7 +118,7 @@ extension RedisClient {
         let folder = try TemporaryFolder()
         let server = try RedisServer(extra: ["--dir", folder.path])
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(try server.command("CONFIG SET save \"3600 1\"") == "+OK\r\n")
             try FileManager.default.removeItem(atPath: folder.path)
             _ = try server.command("BGSAVE")
@@ -132,7 +132,7 @@ extension RedisClient {
     @Test func `a server that is busy with another's script is an outage`() async throws {
         let server = try RedisServer(extra: ["--lua-time-limit", "50"])
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             let other = try RawSocket(connectingTo: .loopback(server.port))
             try other.send("EVAL \"while true do end\" 0\r\n")
             try await eventually("the script is under way") { try server.command("PING").hasPrefix("-BUSY") }
@@ -149,14 +149,14 @@ extension RedisClient {
         let nodes = String(try refusedPort())
         let cluster = try RedisServer(extra: ["--cluster-enabled", "yes", "--cluster-port", nodes])
         try await withRedis(cluster.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             #expect(await client.scriptFailure() == .redisClusterDown)
         }
         let server = try RedisServer()
         for rights in ["+@all -evalsha", "+@all -eval", "+@all -set", "+@all resetkeys"] {
             #expect(try server.command("ACL SETUSER app reset on >pw ~* \(rights)") == "+OK\r\n")
             try await withRedis("redis://app:pw@127.0.0.1:\(server.port)") { client in
-                try await client.settle()
+                try await client.waitUntilConnected()
                 #expect(await client.scriptFailure() == .redisNotPermitted)
             }
         }
@@ -165,7 +165,7 @@ extension RedisClient {
     @Test func `a script's own failure is no answer, and one of the wrong kind costs the connection`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             for text in ["not lua", "return error('x')", "return redis.error_reply('SOME thing')"] {
                 let code = await failure { () async throws(StoreError) in
                     _ = try await client.run(RedisScript(text), keys: [], arguments: [], expecting: .anything)

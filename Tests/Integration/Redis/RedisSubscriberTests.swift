@@ -18,7 +18,7 @@ private final class Ear: Sendable {
 private func withSubscriber<Result>(
     _ url: String, channel: String = "news", _ body: (RedisSubscriber, Ear) async throws -> Result
 ) async throws -> Result {
-    let loop = try EventLoop(name: "test-service")
+    let loop = try ServiceLoop(name: "test-service")
     let resolver = try Resolver()
     defer {
         resolver.shutdown()
@@ -46,7 +46,7 @@ extension RedisServer {
         let server = try RedisServer()
         let url = overUnixSocket ? "redis+unix://\(server.socketPath)?db=3" : server.url + "/3"
         try await withSubscriber(url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             #expect(ear.all == ["gap"])
             for text in ["one", "two", "three"] {
                 #expect(try server.command("PUBLISH news \(text)") == ":1\r\n")
@@ -61,7 +61,7 @@ extension RedisServer {
     @Test func `hears on after many heartbeats in silence`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             try await Task.sleep(for: .seconds(4))
             #expect(try server.command("INFO commandstats").contains("cmdstat_ping"))
             try await server.publish("one")
@@ -73,7 +73,7 @@ extension RedisServer {
     @Test func `keeps the order of many messages`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             let socket = try RawSocket(connectingTo: .loopback(server.port))
             try socket.send((0..<5000).map { "PUBLISH news \($0)\r\n" }.joined())
             try await eventually("all is heard") { ear.all.count == 5001 }
@@ -84,7 +84,7 @@ extension RedisServer {
     @Test func `is back soon after Redis is, and says that it may have missed something`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             try server.stop()
             // Long enough for the pauses between attempts to have grown.
             try await Task.sleep(for: .seconds(3))
@@ -102,7 +102,7 @@ extension RedisServer {
     @Test func `notices a server that has fallen silent`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             server.freeze(true)
             let start = ContinuousClock.now
             try await eventually("the silence is noticed") { subscriber.status.state == .down }
@@ -117,7 +117,7 @@ extension RedisServer {
     @Test func `does not mistake a pause of the server for news`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             #expect(try server.command("CLIENT PAUSE 2500 ALL") == "+OK\r\n")
             try await eventually("the silence is noticed") { subscriber.status.state == .down }
             try await eventually("it is back") { ear.gaps == 2 }
@@ -129,7 +129,7 @@ extension RedisServer {
     @Test func `subscribes anew when Redis has ended the connection`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             #expect(try server.command("CLIENT KILL TYPE pubsub") == ":1\r\n")
             try await eventually("it is back") { ear.gaps == 2 }
             try await server.publish("one")
@@ -140,7 +140,7 @@ extension RedisServer {
     @Test func `a message over the bound costs the connection`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             try await server.publish(String(repeating: "x", count: 16 * 1024))
             try await server.publish(String(repeating: "y", count: 20 * 1024))
             try await eventually("it is back") { ear.gaps == 2 }
@@ -153,10 +153,10 @@ extension RedisServer {
         let server = try RedisServer()
         #expect(try server.command("ACL SETUSER app on >pw +@all resetchannels &news") == "+OK\r\n")
         try await withSubscriber("redis://app:pw@127.0.0.1:\(server.port)") { subscriber, _ in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
         }
         try await withSubscriber("redis://app:pw@127.0.0.1:\(server.port)", channel: "other") { subscriber, ear in
-            let code = await failure { () async throws(StoreError) in try await subscriber.settle() }
+            let code = await failure { () async throws(StoreError) in try await subscriber.waitUntilConnected() }
             #expect(code == .redisNotPermitted && ear.all.isEmpty)
         }
     }
@@ -164,7 +164,7 @@ extension RedisServer {
     @Test func `hears no more after its end`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
-            try await subscriber.settle()
+            try await subscriber.waitUntilConnected()
             subscriber.shutdown()
             try await eventually("nobody listens") { try server.command("PUBSUB NUMSUB news").hasSuffix(":0\r\n") }
             #expect(try server.command("PUBLISH news one") == ":0\r\n")

@@ -20,7 +20,7 @@ import Testing
         let (server, port) = try server(try authority.issue("redis", ["DNS:localhost", "IP:127.0.0.1"]))
         for host in ["localhost", "127.0.0.1"] {
             try await withRedis("rediss://\(host):\(port)?ca_file=\(authority.certificateFile)") { client in
-                try await client.settle()
+                try await client.waitUntilConnected()
                 let value = [UInt8](repeating: 9, count: 300_000)
                 try await client.set(value, for: "a", lifetime: .seconds(60))
                 #expect(try await client.stored("a") == value)
@@ -40,13 +40,13 @@ import Testing
         ])
         let url = "rediss://localhost:\(port)?ca_file=\(authority.certificateFile)"
         try await withRedis("\(url)&cert_file=\(ours.certificateFile)&key_file=\(ours.keyFile)") { client in
-            try await client.settle()
+            try await client.waitUntilConnected()
             try await client.set([1], for: "a", lifetime: .seconds(60))
         }
         try await withRedis(url) { client in
             // TLS 1.3 lets the client finish before the server judges it.
             let code = await failure { () async throws(StoreError) in
-                try await client.settle()
+                try await client.waitUntilConnected()
                 try await client.set([1], for: "a", lifetime: .seconds(60))
             }
             #expect(code != nil)
@@ -67,7 +67,7 @@ import Testing
         for (certificate, host, code) in cases {
             let (server, port) = try server(certificate)
             try await withRedis("rediss://\(host):\(port)?ca_file=\(authority.certificateFile)") { client in
-                #expect(await failure { () async throws(StoreError) in try await client.settle() } == code)
+                #expect(await failure { () async throws(StoreError) in try await client.waitUntilConnected() } == code)
                 #expect(await client.outage(reading: "a") == .redisNotConnected)
             }
             try server.stop()
@@ -78,7 +78,7 @@ import Testing
         let authority = try CertificateAuthority()
         let (server, port) = try server(try authority.issue("redis", ["DNS:localhost"]))
         try await withRedis("rediss://localhost:\(port)") { client in
-            let code = await failure { () async throws(StoreError) in try await client.settle() }
+            let code = await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
             #expect(code == .tlsCertificateUntrusted)
         }
         try server.stop()
@@ -87,8 +87,8 @@ import Testing
     @Test func `does not fall back to clear text`() async throws {
         let server = try RedisServer()
         try await withRedis("rediss://127.0.0.1:\(server.port)") { client in
-            let code = await failure { () async throws(StoreError) in try await client.settle() }
-            #expect([.tlsNotSpoken, .tlsHandshakeFailed, .streamClosed, .redisConnectTimeout].contains(code))
+            let code = await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
+            #expect([.tlsNotTLS, .tlsHandshakeFailed, .streamClosed, .redisConnectTimeout].contains(code))
         }
     }
 

@@ -11,7 +11,7 @@ func withInstances<Result>(
     _ body: ([RedisClient]) async throws -> Result
 ) async throws -> Result {
     let resolver = try Resolver()
-    let loops = try (0..<count).map { try EventLoop(name: "test-service-\($0)") }
+    let loops = try (0..<count).map { try ServiceLoop(name: "test-service-\($0)") }
     defer {
         resolver.shutdown()
         for loop in loops { loop.shutdown() }
@@ -24,7 +24,7 @@ func withInstances<Result>(
     defer { for client in clients { client.shutdown() } }
     for client in clients {
         client.start()
-        try await client.settle()
+        try await client.waitUntilConnected()
     }
     return try await body(clients)
 }
@@ -83,7 +83,7 @@ func withSubscriber(
     during body: () async throws -> Void
 ) async throws {
     let resolver = try Resolver()
-    let loop = try EventLoop(name: "test-listener")
+    let loop = try ServiceLoop(name: "test-listener")
     defer {
         resolver.shutdown()
         loop.shutdown()
@@ -93,7 +93,7 @@ func withSubscriber(
         onMessage: onMessage, onGap: {})
     subscriber.start()
     defer { subscriber.shutdown() }
-    try await subscriber.settle()
+    try await subscriber.waitUntilConnected()
     try await body()
 }
 

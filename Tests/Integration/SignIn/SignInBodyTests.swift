@@ -25,21 +25,21 @@ import Testing
             expect(
                 try stage.post("/auth/login/apple", ["identity_token": "a.b.c", "full_name": ["given_name": 7]]),
                 "/full_name/given_name", "unknown_type",
-                "The member `full_name.given_name` is of another type than it must be.")
+                "The member `full_name.given_name` has the wrong type.")
             expect(
                 try stage.post("/auth/login/apple", form: "identity_token=a.b.c&user=%7B"), "/user", "invalid",
-                "`user` begins as Apple's JSON and is none.")
+                "`user` begins with `{` but is not the JSON that Apple sends.")
             expect(
                 try stage.post("/auth/login/password", form: "username=alice"), "/password", "missing",
                 "The member `password` is missing.")
             expect(
                 try stage.post("/auth/refresh", ["refresh_token": true]), "/refresh_token", "unknown_type",
-                "`refresh_token` must be text.")
+                "`refresh_token` must be a string.")
             let tokens = try stage.passwordLogin()
             let change = ["current_password": SignInStage.password, "new_password": "x9-tiny"]
             expect(
                 try stage.post("/auth/password", bearer: tokens.access, change), "/new_password", "too_short",
-                "`new_password` must have 8 characters at least.")
+                "`new_password` must have at least 8 characters.")
             #expect(!stage.gateway.everything.contains("a.b.c") && !stage.gateway.everything.contains("x9-tiny"))
         }
     }

@@ -10,10 +10,10 @@ import Testing
     private static func reload(_ gateway: Gateway, _ change: (String) -> String) throws {
         let path = gateway.folder.path + "/config.yaml"
         let changed = change(try String(contentsOfFile: path, encoding: .utf8))
-        let before = gateway.log.count { $0["event"] == "the configuration was reloaded" }
+        let before = gateway.log.count { $0["event"] == "configuration reloaded" }
         try gateway.reload(changed)
         try waitUntil("it is in force") {
-            gateway.log.count { $0["event"] == "the configuration was reloaded" } > before
+            gateway.log.count { $0["event"] == "configuration reloaded" } > before
         }
     }
 

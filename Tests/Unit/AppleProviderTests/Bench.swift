@@ -6,7 +6,7 @@ import MartletProvider
 import MartletTesting
 import Synchronization
 
-/// A provider in front of a pretended Apple that lives in memory.
+/// A provider with a simulated, in-memory Apple.
 struct Bench {
     static let now: Int64 = 1_800_000_000
     static let key = Result { try SigningKey("RSAKEY1") }
@@ -17,9 +17,9 @@ struct Bench {
     let issuer: IssuerInMemory
 
     /// - Parameters:
-    ///   - lines: more of the provider's block, `key: value` each.
-    ///   - document: what Apple answers; by default the three keys.
-    ///   - store: where nonces are.
+    ///   - lines: further lines of the provider's block, `key: value` each.
+    ///   - document: Apple's response; by default the three keys.
+    ///   - store: the store of nonces.
     init(
         _ lines: [(String, Value)] = [], document: [UInt8]? = nil, store: any SharedStoring = MemoryStore(clock: clock)
     ) throws {
@@ -29,11 +29,11 @@ struct Bench {
         let block = Self.block(entries + lines)
         guard let configuration = block.decode(AppleConfiguration.self, title: "provider 'apple'", into: &diagnostics)
         else {
-            throw Refused(codes: diagnostics.errors.map(\.code), text: diagnostics.description)
+            throw ConfigurationRejected(codes: diagnostics.errors.map(\.code), text: diagnostics.description)
         }
         AppleProvider.validate(configuration, into: &diagnostics)
         guard !diagnostics.hasErrors else {
-            throw Refused(codes: diagnostics.errors.map(\.code), text: diagnostics.description)
+            throw ConfigurationRejected(codes: diagnostics.errors.map(\.code), text: diagnostics.description)
         }
         let issuer = IssuerInMemory(try document ?? Self.document())
         self.issuer = issuer
@@ -66,7 +66,7 @@ struct Bench {
 
     // MARK: - Tokens
 
-    /// A token that is good at `now`, changed, and signed by the first key.
+    /// A token that is valid at `now`, changed, and signed by the first key.
     static func token(_ change: (inout Token) -> Void = { _ in }) throws -> String { try token(by: key.get(), change) }
 
     static func token(by key: SigningKey, _ change: (inout Token) -> Void = { _ in }) throws -> String {
@@ -80,8 +80,8 @@ struct Bench {
 
     static let context = AuthenticationContext(now: UnixTime(seconds: now), deadline: .never)
 
-    /// What judging a token came to: its code, or `nil` when it proves an identity.
-    func verdict(_ token: String) async -> ErrorCode? {
+    /// The error code of a token's verification, or `nil` when it succeeds.
+    func failureCode(_ token: String) async -> ErrorCode? {
         do { _ = try await identity(token) } catch { return error.code }
         return nil
     }
@@ -97,7 +97,7 @@ struct Bench {
         case list([String])
     }
 
-    struct Refused: Error, CustomStringConvertible {
+    struct ConfigurationRejected: Error, CustomStringConvertible {
         let codes: [ErrorCode]
         let text: String
 
@@ -122,7 +122,7 @@ struct Bench {
     }
 }
 
-/// Answers with one document and counts how often.
+/// Responds with one document and counts the requests.
 final class IssuerInMemory: KeyFetching {
     private let document: Mutex<[UInt8]?>
     private let count = Mutex(0)
@@ -131,8 +131,8 @@ final class IssuerInMemory: KeyFetching {
 
     var fetches: Int { count.withLock { $0 } }
 
-    /// Answers with another document from now on; `nil` fails.
-    func answer(with document: [UInt8]?) { self.document.withLock { $0 = document } }
+    /// Responds with another document from now on; `nil` fails.
+    func respond(with document: [UInt8]?) { self.document.withLock { $0 = document } }
 
     func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
         count.withLock { $0 += 1 }

@@ -6,7 +6,7 @@ import MartletTesting
 
 extension Bench {
     /// The members of a login's body beside the token.
-    struct Post {
+    struct Request {
         var texts: [String: String] = [:]
         var others: [String: JSONValue] = [:]
         var isForm = false
@@ -20,14 +20,14 @@ extension Bench {
 
     /// Logs in with a token that is changed first.
     func login(
-        _ post: Post = Post(), _ change: (inout Token) -> Void = { _ in }
+        _ request: Request = Request(), _ change: (inout Token) -> Void = { _ in }
     ) async throws -> Result<SignIn, AuthenticationError> {
-        await login(form: post.with(try Self.token(change)))
+        await login(form: request.with(try Self.token(change)))
     }
 
     /// Logs in with a nonce in the body, and one in the token.
     func login(nonce: String?, token: String?) async throws -> Result<SignIn, AuthenticationError> {
-        try await login(Post(texts: nonce.map { ["nonce": $0] } ?? [:])) {
+        try await login(Request(texts: nonce.map { ["nonce": $0] } ?? [:])) {
             $0.claims["nonce"] = token.map { JSONText(string: $0) }
         }
     }
@@ -42,27 +42,27 @@ extension Bench {
 }
 
 extension Result where Success == SignIn, Failure == AuthenticationError {
-    /// What a login came to: its code, or `nil` when it proves an identity.
+    /// The error code of a login, or `nil` when it succeeds.
     var code: ErrorCode? { if case .failure(let error) = self { error.code } else { nil } }
     var disposition: AuthenticationError.Disposition? {
         if case .failure(let error) = self { error.disposition } else { nil }
     }
     /// The name that is kept with the account.
-    var name: String? { if case .success(let signIn) = self { signIn.keptClaims["name"]?.string } else { nil } }
+    var name: String? { if case .success(let signIn) = self { signIn.storedClaims["name"]?.string } else { nil } }
 }
 
-/// A store of which nothing can be had.
+/// A store that is unavailable.
 struct BrokenStore: SharedStoring {
     private static let outage = StoreError(code: "store.down", message: "down")
 
-    func value(for key: String) async -> StoreAnswer<[UInt8]> { .unavailable(Self.outage) }
+    func value(for key: String) async -> StoreReply<[UInt8]> { .unavailable(Self.outage) }
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) { throw Self.outage }
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
         throw Self.outage
     }
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) { throw Self.outage }
     func remove(_ key: String) async throws(StoreError) { throw Self.outage }
-    func take(_ key: String) async -> StoreAnswer<[UInt8]> { .unavailable(Self.outage) }
+    func take(_ key: String) async -> StoreReply<[UInt8]> { .unavailable(Self.outage) }
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading { throw Self.outage }
     func counter(_ key: String) async throws(StoreError) -> CounterReading { throw Self.outage }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MartletProvider
 
-/// A login's nonce: what body and token say under each policy.
+/// A login's nonce: the values in body and token under each policy.
 struct NonceCase: Sendable, CustomTestStringConvertible {
     let policy: String
     let body: String?
@@ -38,7 +38,7 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         .init("off", raw, "other", nil),
     ]
 
-    /// A store, and a nonce that an instance of it has given out.
+    /// A store, and a nonce that was issued with it.
     static func store() async throws -> (store: MemoryStore, nonce: String) {
         let store = MemoryStore(clock: Bench.clock)
         let issuer = NonceIssuer(store: store, keyPrefix: "test:", clock: Bench.clock)
@@ -71,7 +71,7 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         let bench = try Self.bench(policy, store)
         #expect(try await bench.login(nonce: ours, token: ours).code == nil)
         #expect(try await bench.login(nonce: ours, token: ours).code == "apple.nonce_reused")
-        let strange = NonceIssuer.mark + "gateway-nonce-0002"
+        let strange = NonceIssuer.prefix + "gateway-nonce-0002"
         #expect(try await bench.login(nonce: strange, token: strange).code == "apple.nonce_reused")
         let (_, foreign) = try await Self.store()
         #expect(try await bench.login(nonce: foreign, token: foreign).code == "apple.nonce_reused")
@@ -110,7 +110,7 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
             try await attempt(["authorization_code": "x"]) { $0.claims["c_hash"] = "\"y\"" } == "apple.code_mismatch")
         #expect(try await attempt([:]) { $0.claims["aud"] = "\"com.other\"" } == "apple.bad_audience")
         #expect(try await attempt(["nonce": "other"]) == "apple.nonce_mismatch")
-        let forged = Bench.Post(texts: ["nonce": raw]).with(
+        let forged = Bench.Request(texts: ["nonce": raw]).with(
             try Bench.token(by: SigningKey("RSAKEY1")) { $0.claims["nonce"] = JSONText(string: raw) })
         #expect(await bench.login(form: forged).code == "apple.bad_signature")
         #expect(try await attempt([:]) == nil)
@@ -137,7 +137,7 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         let (store, ours) = try await Self.store()
         let bench = try Self.bench("required", store)
         await bench.provider.start()
-        let form = Bench.Post(texts: ["nonce": ours]).with(
+        let form = Bench.Request(texts: ["nonce": ours]).with(
             try Bench.token { $0.claims["nonce"] = JSONText(string: ours) })
         let codes = await withTaskGroup(of: ErrorCode?.self) { group in
             for _ in 0..<50 { group.addTask { await bench.login(form: form).code } }
@@ -147,14 +147,14 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         #expect(codes.count { $0 == nil } == 1 && codes.count { $0 == "apple.nonce_reused" } == 49)
     }
 
-    @Test func `that is no text is refused`() async throws {
+    @Test func `that is not a string is rejected`() async throws {
         let result = try await Self.bench("optional", MemoryStore(clock: Bench.clock))
             .login(.init(texts: ["nonce": "1"])) { $0.claims["nonce"] = 1 }
         #expect(result.code == "apple.bad_claim")
     }
 
-    @Test func `of a bearer token is not looked at`() async throws {
+    @Test func `of a bearer token is ignored`() async throws {
         let bench = try Self.bench("required", BrokenStore())
-        #expect(try await bench.verdict(Bench.token { $0.claims["nonce"] = "\"anything\"" }) == nil)
+        #expect(try await bench.failureCode(Bench.token { $0.claims["nonce"] = "\"anything\"" }) == nil)
     }
 }

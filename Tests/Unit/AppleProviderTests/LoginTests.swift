@@ -8,16 +8,16 @@ import Testing
 @Suite struct LoginTests {
     static let subject = "001234.0123456789abcdef0123456789abcdef.0001"
 
-    @Test func `proves who presents a good token`() async throws {
+    @Test func `authenticates the holder of a valid token`() async throws {
         let signIn = try await Bench().login().get()
         #expect(signIn.identity.providerSubject == Self.subject)
         #expect(signIn.identity.issuer == "https://appleid.apple.com")
         #expect(signIn.identity.claims["email"] == "someone@example.com")
-        #expect(signIn.aliases.isEmpty && signIn.keptClaims.isEmpty)
+        #expect(signIn.aliases.isEmpty && signIn.storedClaims.isEmpty)
     }
 
     @Test(arguments: TokenTests.badHeaders + TokenTests.badClaims)
-    func `refuses every token that is refused as bearer`(bad: BadToken) async throws {
+    func `rejects every token that is rejected as a bearer token`(bad: BadToken) async throws {
         let result = try await Bench().login(.init(), bad.change)
         #expect(result.code == bad.code && result.disposition == .rejected)
     }
@@ -32,7 +32,7 @@ import Testing
         }
         #expect(
             try await Bench([("max_age", .text("1m"))]).login { $0.claims["iat"] = JSONText(now - 599) }.code == nil)
-        #expect(try await Bench().verdict(Bench.token { $0.claims["iat"] = JSONText(now - 601) }) == nil)
+        #expect(try await Bench().failureCode(Bench.token { $0.claims["iat"] = JSONText(now - 601) }) == nil)
     }
 
     @Test func `without a token is a bad request, with an empty one a bad credential`() async throws {
@@ -41,9 +41,9 @@ import Testing
         #expect(none.code == "signin.missing_member" && none.disposition == .malformed)
         let number = await bench.login(form: SignInForm(texts: [:], others: ["identity_token": 1], isForm: false))
         #expect(number.code == "signin.bad_member" && number.disposition == .malformed)
-        let empty = await bench.login(form: Bench.Post().with(""))
+        let empty = await bench.login(form: Bench.Request().with(""))
         #expect(empty.code == "apple.token_missing" && empty.disposition == .rejected)
-        let large = await bench.login(form: Bench.Post().with(String(repeating: "a", count: 8193)))
+        let large = await bench.login(form: Bench.Request().with(String(repeating: "a", count: 8193)))
         #expect(large.code == "apple.token_too_large" && bench.issuer.fetches == 0)
     }
 
@@ -51,9 +51,9 @@ import Testing
     func `is a bad request with a member of another type`(name: String) async throws {
         let wrong: [JSONValue] = [1, true, ["a"], name == "full_name" ? "Jane" : ["a": "b"]]
         for value in wrong {
-            var post = Bench.Post()
-            if let text = value.string { post.texts[name] = text } else { post.others[name] = value }
-            let result = try await Bench().login(post)
+            var request = Bench.Request()
+            if let text = value.string { request.texts[name] = text } else { request.others[name] = value }
+            let result = try await Bench().login(request)
             #expect(result.code == "signin.bad_member" && result.disposition == .malformed)
         }
         #expect(try await Bench().login(.init(others: [name: .null])).code == nil)
@@ -61,14 +61,14 @@ import Testing
 
     @Test func `cannot be decided without Apple's keys`() async throws {
         let bench = try Bench()
-        bench.issuer.answer(with: nil)
+        bench.issuer.respond(with: nil)
         let result = try await bench.login()
         #expect(result.code == "apple.keys_unavailable" && result.disposition == .unavailable)
     }
 
     @Test func `says nothing of what it was given in its errors`() async throws {
-        let post = Bench.Post(texts: ["nonce": "planted-nonce", "authorization_code": "planted-code"])
-        let result = try await Bench().login(post) { $0.claims["nonce"] = "\"planted-other\"" }
+        let request = Bench.Request(texts: ["nonce": "planted-nonce", "authorization_code": "planted-code"])
+        let result = try await Bench().login(request) { $0.claims["nonce"] = "\"planted-other\"" }
         guard case .failure(let error) = result else { throw TestFailure("accepted") }
         #expect(!"\(error) \(error.cause.map { "\($0)" } ?? "")".contains("planted"))
     }
@@ -162,14 +162,14 @@ extension LoginTests {
         #expect(result.code == nil && result.name == kept)
         let signIn = try result.get()
         #expect(signIn.identity.claims["email"] == "someone@example.com")
-        #expect(!"\(signIn.keptClaims) \(signIn.identity.claims)".contains("victim"))
+        #expect(!"\(signIn.storedClaims) \(signIn.identity.claims)".contains("victim"))
     }
 
     @Test(arguments: [
         "{", "{\"name\":\"Jane\"}", "{\"name\":{\"firstName\":1}}", "{\"name\":{},\"name\":{}}",
         "{\"a\":\"\(String(repeating: "x", count: 4096))\"}", "{\"name\":{\"firstName\":[[[[[]]]]]}}",
     ])
-    func `refuses a web user that is not Apple's JSON`(user: String) async throws {
+    func `rejects a web user that is not Apple's JSON`(user: String) async throws {
         let result = try await Bench().login(.init(texts: ["user": user], isForm: true))
         #expect(result.code == "signin.bad_member" && result.disposition == .malformed)
     }

@@ -27,8 +27,8 @@ import Testing
     ]
 
     @Test(arguments: badBlocks)
-    func `refuses a block that would be unsafe or is not understood`(lines: [(String, Bench.Value)], code: ErrorCode) {
-        #expect { try Bench(lines) } throws: { ($0 as? Bench.Refused)?.codes.contains(code) == true }
+    func `rejects a block that would be unsafe or is not understood`(lines: [(String, Bench.Value)], code: ErrorCode) {
+        #expect { try Bench(lines) } throws: { ($0 as? Bench.ConfigurationRejected)?.codes.contains(code) == true }
     }
 
     @Test(arguments: [
@@ -51,10 +51,11 @@ import Testing
         let lenient = try Bench([("leeway", .text("60s")), ("max_age", .text("10m"))])
         let expired = try Bench.token { $0.claims["exp"] = JSONText(now - 59) }
         #expect(try await lenient.identity(expired).expiresAt.seconds == Bench.now + 1)
-        #expect(try await lenient.verdict(Bench.token { $0.claims["exp"] = JSONText(now - 60) }) == "apple.expired")
+        #expect(try await lenient.failureCode(Bench.token { $0.claims["exp"] = JSONText(now - 60) }) == "apple.expired")
         let old = try Bench.token { $0.claims["iat"] = JSONText(now - 600) }
         #expect(try await lenient.identity(old).expiresAt.seconds == Bench.now + 1)
-        #expect(try await lenient.verdict(Bench.token { $0.claims["iat"] = JSONText(now - 601) }) == "apple.too_old")
+        #expect(
+            try await lenient.failureCode(Bench.token { $0.claims["iat"] = JSONText(now - 601) }) == "apple.too_old")
     }
 
     @Test func `decides at once when the key is known and not otherwise`() async throws {
@@ -79,7 +80,7 @@ import Testing
 
     @Test func `an outage is not a bad credential`() async throws {
         let bench = try Bench()
-        bench.issuer.answer(with: nil)
+        bench.issuer.respond(with: nil)
         do {
             _ = try await bench.identity(Bench.token())
             Issue.record("accepted without keys")
@@ -92,10 +93,10 @@ import Testing
 
     @Test func `a good token goes on while Apple is down`() async throws {
         let bench = try Bench()
-        #expect(try await bench.verdict(Bench.token()) == nil)
-        bench.issuer.answer(with: nil)
-        #expect(try await bench.verdict(Bench.token()) == nil)
-        #expect(try await bench.verdict(Bench.token(by: Bench.otherKey.get())) == nil)
+        #expect(try await bench.failureCode(Bench.token()) == nil)
+        bench.issuer.respond(with: nil)
+        #expect(try await bench.failureCode(Bench.token()) == nil)
+        #expect(try await bench.failureCode(Bench.token(by: Bench.otherKey.get())) == nil)
         #expect(bench.provider.health.state == .ready)
     }
 
@@ -110,11 +111,11 @@ import Testing
             try key.jwk(["e": "Aw"]),
         ] {
             let bench = try Bench(document: document([entry, try other.jwk()]))
-            #expect(try await bench.verdict(Bench.token()) == "apple.key_unusable")
+            #expect(try await bench.failureCode(Bench.token()) == "apple.key_unusable")
         }
         let twins = try Bench(
             document: document([try key.jwk(), try other.jwk(["kid": key.identifier]), try other.jwk()]))
-        #expect(try await twins.verdict(Bench.token()) == "apple.key_unusable")
+        #expect(try await twins.failureCode(Bench.token()) == "apple.key_unusable")
     }
 
     @Test func `explains each check up to the first that fails`() async throws {

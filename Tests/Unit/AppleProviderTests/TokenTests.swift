@@ -4,7 +4,7 @@ import MartletProvider
 import MartletTesting
 import Testing
 
-/// A token that is refused: what is changed, and the reason.
+/// A token that is rejected: what is changed, and the error code.
 struct BadToken: Sendable, CustomTestStringConvertible {
     let name: String
     let code: ErrorCode
@@ -107,11 +107,11 @@ struct BadToken: Sendable, CustomTestStringConvertible {
     }()
 
     @Test(arguments: badHeaders + badClaims)
-    func `refuses a signed token for the one thing that is wrong with it`(bad: BadToken) async throws {
-        #expect(try await Bench().verdict(Bench.token(bad.change)) == bad.code)
+    func `rejects a signed token for the one thing that is wrong with it`(bad: BadToken) async throws {
+        #expect(try await Bench().failureCode(Bench.token(bad.change)) == bad.code)
     }
 
-    @Test func `accepts a good token and tells who it is`() async throws {
+    @Test func `accepts a valid token and returns its identity`() async throws {
         let identity = try await Bench().identity(Bench.token { $0.claims["email_verified"] = JSONText("\"true\"") })
         #expect(identity.providerSubject == "001234.0123456789abcdef0123456789abcdef.0001")
         #expect(identity.issuer == "https://appleid.apple.com")
@@ -136,7 +136,7 @@ struct BadToken: Sendable, CustomTestStringConvertible {
 
     @Test(arguments: good)
     func `accepts what Apple may write`(token: BadToken) async throws {
-        #expect(try await Bench().verdict(Bench.token(token.change)) == nil)
+        #expect(try await Bench().failureCode(Bench.token(token.change)) == nil)
     }
 
     @Test(arguments: [("true", true), ("\"true\"", true), ("false", false), ("\"false\"", false)])
@@ -153,7 +153,7 @@ struct BadToken: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: [(0, 0), (1, 1), (2, 2), (3, 1), (-1, 1)])
-    func `takes unknown user states for unknown`(written: Int, read: Int) async throws {
+    func `maps unlisted user states to unknown`(written: Int, read: Int) async throws {
         let identity = try await Bench().identity(Bench.token { $0.claims["real_user_status"] = JSONText(written) })
         #expect(identity.claims["real_user_status"]?.int64 == Int64(read))
     }

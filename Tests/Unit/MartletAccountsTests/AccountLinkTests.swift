@@ -4,10 +4,10 @@ import MartletJSON
 import MartletTesting
 import Testing
 
-// A member of two targets, as AccountRuleTests.
+// Part of two targets, like AccountRuleTests.
 
 @Suite(.timeLimit(.minutes(2))) struct AccountLinkTests {
-    @Test func `binds a second identity to an account, again and again`() async throws {
+    @Test func `binds a second identity to an account idempotently`() async throws {
         try await withStores { stores in
             let store = stores[0]
             let account = try await store.signIn(identity("apple", "001"), keeping: ["name": "Ada"])
@@ -18,7 +18,7 @@ import Testing
             try await store.link(identity("wechat", "u:1", "o:1"), to: account)
             let found = try await store.signIn(identity("wechat", "o:1"))
             #expect(found.subject == account.subject && !found.isNew)
-            #expect(found.keptClaims == ["name": "Ada", "nick": "a"])
+            #expect(found.storedClaims == ["name": "Ada", "nick": "a"])
             let identities = try await store.identities(of: account.subject)
             #expect(
                 identities.sorted { $0.provider < $1.provider } == [
@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `refuses what is bound elsewhere`() async throws {
+    @Test func `rejects an identity that is bound to another account`() async throws {
         try await withStores { stores in
             let store = stores[0]
             let ada = try await store.signIn(identity("apple", "001"))
@@ -42,7 +42,7 @@ import Testing
         }
     }
 
-    @Test func `gives an account one identity of a provider at most`() async throws {
+    @Test func `limits an account to one identity of each provider`() async throws {
         try await withStores { stores in
             let store = stores[0]
             let ada = try await store.signIn(identity("apple", "001"))
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `binds nothing to an account that is not there`() async throws {
+    @Test func `binds nothing to an unknown account`() async throws {
         try await withStores { stores in
             for subject in ["usr_nobody", "", "a\0b"] {
                 let failure = await code {
@@ -64,7 +64,7 @@ import Testing
         }
     }
 
-    @Test func `unbinds an identity and tells what it was`() async throws {
+    @Test func `unbinds an identity and returns it`() async throws {
         try await withStores { stores in
             let store = stores[0]
             let ada = try await store.signIn(identity("apple", "001"))
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `never unbinds the last identity, nor what is not bound`() async throws {
+    @Test func `unbinds neither the last identity nor an unbound one`() async throws {
         try await withStores { stores in
             let store = stores[0]
             let ada = try await store.signIn(identity("apple", "001"))
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func `tell when they were linked and last logged in with`() async throws {
+    @Test func `lists the times of linking and last login`() async throws {
         try await withStores { stores in
             let store = stores[0]
             let account = try await store.signIn(identity("wechat", "u1", "o1"))

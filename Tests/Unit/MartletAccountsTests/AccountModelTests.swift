@@ -4,9 +4,9 @@ import MartletJSON
 import MartletTesting
 import Testing
 
-// A member of two targets, as AccountRuleTests.
+// Part of two targets, like AccountRuleTests.
 
-/// The rules once more, in memory and without any care for speed.
+/// A simple in-memory model of the account rules.
 private struct AccountModel {
     struct Bound {
         var account: Int
@@ -85,7 +85,7 @@ private struct AccountModel {
 
 @Suite(.timeLimit(.minutes(3))) struct AccountModelTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
-    func `does what the rules say, whatever is asked in which order`(seed: UInt64) async throws {
+    func `matches the model for random sequences of calls`(seed: UInt64) async throws {
         try await withStores(2) { stores in
             var generator = SeededGenerator(seed: seed)
             var model = AccountModel()

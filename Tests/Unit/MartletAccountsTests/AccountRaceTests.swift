@@ -4,7 +4,7 @@ import MartletJSON
 import MartletTesting
 import Testing
 
-// A member of two targets, as AccountRuleTests.
+// Part of two targets, like AccountRuleTests.
 
 @Suite(.timeLimit(.minutes(2))) struct AccountRaceTests {
     @Test func `fifty first logins of one identity make one account`() async throws {
@@ -14,7 +14,7 @@ import Testing
             }
             #expect(Set(accounts.map(\.subject)).count == 1)
             #expect(accounts.count { $0.isNew } == 1)
-            #expect(accounts.allSatisfy { $0.keptClaims == ["name": "Ada"] })
+            #expect(accounts.allSatisfy { $0.storedClaims == ["name": "Ada"] })
         }
     }
 
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func `of two identities of one provider one is bound`() async throws {
+    @Test func `only one of several identities of a provider is bound`() async throws {
         try await withStores(2) { stores in
             for round in 0..<5 {
                 let account = try await stores[0].signIn(identity("apple", "\(round)"))
@@ -49,7 +49,7 @@ import Testing
         }
     }
 
-    @Test func `an identity is bound to one of the accounts that ask for it`() async throws {
+    @Test func `an identity is bound to one of several competing accounts`() async throws {
         try await withStores(2) { stores in
             for round in 0..<5 {
                 let accounts = [
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func `unbinding everything at once leaves one identity`() async throws {
+    @Test func `unbinding everything concurrently leaves one identity`() async throws {
         try await withStores(2) { stores in
             for round in 0..<5 {
                 let account = try await stores[0].signIn(identity("apple", "\(round)"))
@@ -102,7 +102,7 @@ import Testing
                     }
                 }
             }.map { code in
-                // On a machine that is busy some wait longer than they are patient; what holds below holds all the same.
+                // On a busy machine some calls time out; the checks below still hold.
                 let allowed: [ErrorCode?] = [
                     nil, .accountsBoundElsewhere, .accountsNotLinked, .accountsProviderTaken, .accountsBusy,
                     .accountsTimeout,
@@ -117,7 +117,7 @@ import Testing
     }
 }
 
-/// Runs the body so many times at once.
+/// Runs the body concurrently `count` times.
 func together<Value: Sendable>(
     _ count: Int, _ body: @escaping @Sendable (Int) async throws -> Value
 ) async throws -> [Value] {

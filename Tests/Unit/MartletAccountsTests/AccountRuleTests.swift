@@ -5,7 +5,8 @@ import MartletProvider
 import MartletTesting
 import Testing
 
-// This file is a member of two targets, by a link: the unit tests run it on SQLite, the integration tests on PostgreSQL.
+// A symbolic link makes this file part of two targets: the unit tests run it on SQLite, the integration tests on
+// PostgreSQL.
 
 let noon = UnixTime(seconds: 1_800_000_000)
 
@@ -29,7 +30,7 @@ extension AccountStoring {
     }
 }
 
-/// The code that a call fails with.
+/// The error code of a failing call.
 func code(_ body: () async throws -> Void) async -> ErrorCode? {
     do {
         try await body()
@@ -42,10 +43,10 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
 }
 
 @Suite(.timeLimit(.minutes(2))) struct AccountRuleTests {
-    @Test func `makes an account at the first login and knows it again`() async throws {
+    @Test func `creates an account at the first login and finds it again`() async throws {
         try await withStores { stores in
             let first = try await stores[0].signIn(identity("apple", "001"))
-            #expect(first.isNew && first.keptClaims.isEmpty)
+            #expect(first.isNew && first.storedClaims.isEmpty)
             #expect(first.subject.hasPrefix("usr_") && first.subject.utf8.count == 36)
             #expect(first.subject.dropFirst(4).utf8.allSatisfy { (97...122).contains($0) || (50...55).contains($0) })
             let again = try await stores[0].signIn(identity("apple", "001"))
@@ -54,7 +55,7 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
         }
     }
 
-    @Test func `looks for an account without making one`() async throws {
+    @Test func `finds an account without creating one`() async throws {
         try await withStores { stores in
             let before = try await stores[0].known(identity("apple", "001"))
             #expect(before == nil)
@@ -64,7 +65,7 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
         }
     }
 
-    @Test func `tells providers and subjects apart by their bytes`() async throws {
+    @Test func `distinguishes providers and subjects by their bytes`() async throws {
         try await withStores { stores in
             let texts = [
                 "a", "A", "a ", "\u{E9}", "e\u{301}", "k", "\u{212A}", "'; DROP TABLE accounts; --", "$1", "?1",
@@ -82,7 +83,7 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
         }
     }
 
-    @Test func `refuses texts that a database could hold otherwise than they are`() async throws {
+    @Test func `rejects texts that a database could store differently`() async throws {
         try await withStores { stores in
             let wrong = [
                 identity("apple"), identity("", "a"), identity("apple", ""), identity("apple", "a", ""),
@@ -98,7 +99,7 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
         }
     }
 
-    @Test func `takes a subject that is told twice for one`() async throws {
+    @Test func `ignores duplicate subjects`() async throws {
         try await withStores { stores in
             let account = try await stores[0].signIn(identity("wechat", "a", "a", "b", "a"))
             #expect(try await stores[0].identities(of: account.subject) == [identity("wechat", "a", "b")])
@@ -132,7 +133,7 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
         }
     }
 
-    @Test func `an identity that is known by two accounts stays with the first, and says so`() async throws {
+    @Test func `an identity that matches two accounts stays with the first and logs a warning`() async throws {
         let log = LogRecorder()
         try await withStores(1, logger: Logger(log, minimum: .debug)) { stores in
             let store = stores[0]
@@ -150,21 +151,21 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
         }
     }
 
-    @Test func `keeps claims at their first sight`() async throws {
+    @Test func `stores claims when first seen`() async throws {
         try await withStores { stores in
             let store = stores[0]
             let person = identity("apple", "001")
             _ = try await store.signIn(person, keeping: ["name": "Ada \"\u{0}\u{1F600}"])
             let again = try await store.signIn(
                 person, keeping: ["name": "Eve", "city": "London", "n": [1, true, nil]])
-            let kept: JSONObject = ["name": "Ada \"\u{0}\u{1F600}", "city": "London", "n": [1, true, nil]]
-            #expect(again.keptClaims == kept)
-            #expect(try await store.signIn(person, keeping: ["city": "Paris"]).keptClaims == kept)
-            #expect(try await store.known(person)?.keptClaims == kept)
+            let stored: JSONObject = ["name": "Ada \"\u{0}\u{1F600}", "city": "London", "n": [1, true, nil]]
+            #expect(again.storedClaims == stored)
+            #expect(try await store.signIn(person, keeping: ["city": "Paris"]).storedClaims == stored)
+            #expect(try await store.known(person)?.storedClaims == stored)
         }
     }
 
-    @Test func `keeps no claim that does not fit`() async throws {
+    @Test func `does not store a claim that exceeds the limit`() async throws {
         try await withStores { stores in
             let store = stores[0]
             let person = identity("apple", "001")
@@ -172,8 +173,8 @@ func code(_ body: () async throws -> Void) async -> ErrorCode? {
             var deep: JSONValue = []
             for _ in 0..<20 { deep = [deep] }
             let account = try await store.signIn(person, keeping: ["long": long, "deep": deep, "name": "Ada"])
-            #expect(account.keptClaims == ["name": "Ada"])
-            #expect(try await store.signIn(person, keeping: ["long": long]).keptClaims == ["name": "Ada"])
+            #expect(account.storedClaims == ["name": "Ada"])
+            #expect(try await store.signIn(person, keeping: ["long": long]).storedClaims == ["name": "Ada"])
         }
     }
 }

@@ -7,7 +7,7 @@ import Testing
         ("sqlite:martlet.db", "martlet.db"), ("sqlite:/var/lib/martlet/a b.db", "/var/lib/martlet/a b.db"),
         ("SQLite:a?b#c", "a?b#c"), ("sqlite:C:x", "C:x"),
     ])
-    func `takes what follows sqlite: for a path`(text: String, path: String) throws {
+    func `uses the text after sqlite: as a path`(text: String, path: String) throws {
         guard case .sqlite(let found) = try AccountURL(text) else {
             Issue.record("not SQLite")
             return
@@ -20,7 +20,7 @@ import Testing
         "postgresql:///db?host=/run/postgresql", "postgresql://%2Frun%2Fpostgresql/db", "postgresql://a,b:1,c/db",
         "postgresql://a:1,b:2/db?target_session_attrs=read-write", "postgresql:///db?hostaddr=127.0.0.1",
     ])
-    func `takes what libpq takes`(text: String) throws {
+    func `accepts the URLs that libpq accepts`(text: String) throws {
         guard case .postgresql = try AccountURL(text) else {
             Issue.record("not PostgreSQL")
             return
@@ -34,7 +34,7 @@ import Testing
         "postgresql://a,,b/db", "postgresql://h/db?service=x", "postgresql://[::1/db", "postgresql://h/db%zz",
         "postgresql://h/d\0b",
     ])
-    func `refuses what names no database`(text: String) {
+    func `rejects URLs without a database`(text: String) {
         let failure = #expect(throws: AccountError.self) { _ = try AccountURL(text) }
         #expect(failure?.code == .accountsBadURL)
     }

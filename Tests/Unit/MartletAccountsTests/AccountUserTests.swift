@@ -4,14 +4,14 @@ import MartletProvider
 import MartletTesting
 import Testing
 
-// A member of two targets, as AccountRuleTests.
+// Part of two targets, like AccountRuleTests.
 
 @Suite(.timeLimit(.minutes(2))) struct AccountUserTests {
     private func user(_ key: String, hash: String = "$argon2id$x") -> UserRecord {
         UserRecord(name: key.uppercased(), key: key, hash: hash, isDisabled: false)
     }
 
-    @Test func `keeps users by their canonical names`() async throws {
+    @Test func `stores users by their canonical names`() async throws {
         try await withStores { stores in
             let store = stores[0]
             for key in ["bob", "alice", "张三", "z"] { try await store.addUser(user(key), at: noon) }
@@ -32,7 +32,7 @@ import Testing
         }
     }
 
-    @Test func `refuses users that cannot be kept as they are`() async throws {
+    @Test func `rejects users that cannot be stored unchanged`() async throws {
         try await withStores { stores in
             let wrong = [user(""), user("a\0"), user("a", hash: ""), user(String(repeating: "x", count: 1025))]
             for record in wrong {
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func `sets a hash, or replaces the one it knows`() async throws {
+    @Test func `sets a hash, or replaces an expected one`() async throws {
         try await withStores { stores in
             let store = stores[0]
             try await store.addUser(user("alice", hash: "1"), at: noon)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `one of many replaces a hash`() async throws {
+    @Test func `only one of many concurrent calls replaces a hash`() async throws {
         try await withStores(2) { stores in
             try await stores[0].addUser(user("alice", hash: "old"), at: noon)
             let done = try await together(10) { index in

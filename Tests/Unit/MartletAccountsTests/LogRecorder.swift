@@ -1,16 +1,16 @@
 import MartletCore
 import MartletTesting
 
-// A member of two targets, as AccountRuleTests.
+// Part of two targets, like AccountRuleTests.
 
-/// Keeps log lines for a test to look at.
+/// Records log lines for tests.
 final class LogRecorder: LogWriting {
-    private let kept = Box<[String]>([])
+    private let recorded = Box<[String]>([])
 
-    var lines: [String] { kept.value }
+    var lines: [String] { recorded.value }
 
     func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
         let text = "\(level.name) \(event) " + fields.map { "\($0.0)=\($0.1)" }.joined(separator: " ")
-        kept.withLock { $0.append(text) }
+        recorded.withLock { $0.append(text) }
     }
 }

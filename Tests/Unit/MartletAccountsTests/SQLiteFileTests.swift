@@ -6,7 +6,7 @@ import MartletTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct SQLiteFileTests {
-    /// The code with which a store of the path does not start.
+    /// The error code of starting a store at a path.
     private func startFailure(_ path: String) async -> ErrorCode? {
         await code { try await withStores(at: path) { _ in } }
     }
@@ -17,7 +17,7 @@ import Testing
         return result.output.trimmingCharacters(in: .whitespacesAndNewlines)
     }
 
-    @Test func `makes a file that only its owner may read`() async throws {
+    @Test func `creates a file that only its owner may read`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { stores in
@@ -27,26 +27,26 @@ import Testing
                 #expect(attributes[.posixPermissions] as? Int == 0o600)
             }
         }
-        // A clean end leaves one file.
+        // A clean shutdown leaves one file.
         #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["accounts.db"])
     }
 
-    @Test func `keeps what it was told when it is opened again`() async throws {
+    @Test func `persists data when it is reopened`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         let first = try await withStores(at: path) { stores in
             try await stores[0].signIn(identity("apple", "001"), keeping: ["name": "Ada"])
         }
         let again = try await withStores(at: path) { stores in try await stores[0].signIn(identity("apple", "001")) }
-        #expect(again.subject == first.subject && again.keptClaims == first.keptClaims && !again.isNew)
+        #expect(again.subject == first.subject && again.storedClaims == first.storedClaims && !again.isNew)
     }
 
-    @Test func `has told the disk what it says it has, whatever becomes of the process`() async throws {
+    @Test func `has persisted every committed change when the process crashes`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { stores in
             let account = try await stores[0].signIn(identity("apple", "001"))
-            // What a crash would leave: the file and its log as they are now.
+            // The state after a crash: the current file and its log.
             for suffix in ["", "-wal"] {
                 try FileManager.default.copyItem(atPath: path + suffix, toPath: folder.file("copy.db") + suffix)
             }
@@ -58,14 +58,14 @@ import Testing
         #expect(try shell(path, "PRAGMA journal_mode") == "wal")
     }
 
-    @Test func `says that it cannot open a file`() async throws {
+    @Test func `reports that it cannot open a file`() async throws {
         let folder = try TemporaryFolder()
         for path in [folder.file("no/such/accounts.db"), folder.path, "/proc/nothing.db"] {
             #expect(await startFailure(path) == .accountsCannotOpen)
         }
     }
 
-    @Test func `takes names that mean something to SQLite for the names of files`() async throws {
+    @Test func `treats names that are special to SQLite as file names`() async throws {
         let folder = try TemporaryFolder()
         for name in ["file:accounts.db?mode=memory", ":memory:", "a b'\"%20.db"] {
             try await withStores(at: folder.file(name)) { stores in
@@ -75,14 +75,14 @@ import Testing
         }
     }
 
-    @Test func `refuses a file that is no database`() async throws {
+    @Test func `rejects a file that is not a database`() async throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(String(repeating: "no database ", count: 1000), to: "accounts.db")
         #expect(await startFailure(path) == .accountsCorrupt)
         #expect(try String(contentsOfFile: path, encoding: .utf8).hasPrefix("no database"))
     }
 
-    @Test func `says that a file is damaged`() async throws {
+    @Test func `reports a corrupt file`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { stores in
@@ -105,7 +105,7 @@ import Testing
         #expect(failure == .accountsCorrupt)
     }
 
-    @Test func `holds claims that it cannot hold for damage`() async throws {
+    @Test func `reports invalid claims as corruption`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { stores in
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func `waits for another process that writes, up to a bound, and reads meanwhile`() async throws {
+    @Test func `waits for another writing process up to a timeout, and reads meanwhile`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { stores in
@@ -138,11 +138,11 @@ import Testing
         }
     }
 
-    @Test func `refuses a file that takes no writes`() async throws {
+    @Test func `rejects a read-only file`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { _ in }
-        // Permissions mean nothing to root; not every file system knows the flag.
+        // Root ignores permissions; not every file system supports the flag.
         let chattr = try Executable.named("chattr")
         guard try run(chattr, ["+i", path]).ending == .exited(0) else { return }
         let failure = await startFailure(path)
@@ -150,7 +150,7 @@ import Testing
         #expect(failure == .accountsReadOnly)
     }
 
-    @Test func `answers nothing before its start and after its end`() async throws {
+    @Test func `rejects calls after shutdown`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         let ended = try await withStores(at: path) { stores in
@@ -169,8 +169,8 @@ import Testing
         guard result.ending == .exited(0) else { throw TestFailure("sqlite3: \(result)") }
     }
 
-    /// What takes a file back to a version.
-    static let undoing = [
+    /// SQL that downgrades a file to a version.
+    static let downgrades = [
         (2, "ALTER TABLE identities DROP COLUMN last_login_at; DELETE FROM martlet_schema WHERE version > 2"),
         (
             1,
@@ -179,12 +179,12 @@ import Testing
         ),
     ]
 
-    @Test(arguments: undoing)
-    func `brings a file of a version before up to date`(version: Int, undoing: String) async throws {
+    @Test(arguments: downgrades)
+    func `migrates a file of an older version`(version: Int, downgrade: String) async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         let old = try await withStores(at: path) { stores in try await stores[0].signIn(identity("apple", "001")) }
-        try change(path, undoing)
+        try change(path, downgrade)
         try await withStores(at: path) { stores in
             #expect(try await stores[0].isKnown(identity("apple", "001")))
             let users = try await stores[0].users()
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func `refuses a file of a newer version and leaves it as it is`() async throws {
+    @Test func `rejects a file of a newer version and leaves it unchanged`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { _ in }
@@ -207,7 +207,7 @@ import Testing
         try await withStores(at: path) { _ in }
     }
 
-    @Test func `takes a change of the schema back when a part of it fails`() async throws {
+    @Test func `rolls back a migration when a part of it fails`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try change(path, "CREATE TABLE identities (mine)")
@@ -216,7 +216,7 @@ import Testing
         try await withStores(at: path) { stores in _ = try await stores[0].signIn(identity("apple", "001")) }
     }
 
-    @Test func `many open a new file at once`() async throws {
+    @Test func `a new file can be opened concurrently`() async throws {
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         let accounts = try await together(8) { _ in

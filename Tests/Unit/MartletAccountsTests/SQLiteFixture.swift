@@ -3,7 +3,7 @@ import MartletCore
 import MartletIO
 import MartletTesting
 
-/// What the suites of rules run against here: stores that share one SQLite file.
+/// Runs a test of the shared suites against stores that share one SQLite file.
 func withStores<Result>(
     _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountStoring]) async throws -> Result
 ) async throws -> Result {
@@ -11,11 +11,11 @@ func withStores<Result>(
     return try await withStores(at: folder.file("accounts.db"), count, logger: logger, body)
 }
 
-/// Stores of one file, started, for the length of a test.
+/// Runs a test with started stores of one file.
 func withStores<Result>(
     at path: String, _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountStoring]) async throws -> Result
 ) async throws -> Result {
-    let loop = try EventLoop(name: "test-service")
+    let loop = try ServiceLoop(name: "test-service")
     let resolver = try Resolver()
     let stores = try (0..<count).map { _ in
         try Accounts.open(.sqlite(path: path), clock: .system, logger: logger, loop: loop, resolver: resolver)

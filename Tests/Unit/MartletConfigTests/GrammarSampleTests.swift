@@ -2,7 +2,7 @@ import MartletConfig
 import MartletCore
 import Testing
 
-/// Every key that this version has, with a value that is not the default.
+/// Every supported key, with a value other than the default.
 let fullSample = """
     version: 1
     server:
@@ -49,7 +49,7 @@ let fullSample = """
       issuer: https://gw.example.com
       audience: everyone
       ttl: 30s
-      key: pretended
+      key: test-key
       verify_key_files: []
     well_known:
       apple_app_site_association: { webcredentials: [ABCDE12345.com.example.app] }
@@ -107,7 +107,7 @@ let fullSample = """
     """
 
 @Suite struct `The whole grammar` {
-    @Test func `is read into the model`() throws {
+    @Test func `is decoded into the model`() throws {
         let (decoded, diagnostics) = load(fullSample)
         #expect(diagnostics.description == "")
         let configuration = try #require(decoded)
@@ -148,7 +148,7 @@ let fullSample = """
         let assertion = try #require(configuration.assertion)
         #expect(assertion.header.value == "X-Gateway-Statement" && assertion.issuer == "https://gw.example.com")
         #expect(assertion.audience == "everyone" && assertion.ttl == .seconds(30) && assertion.otherKeys.isEmpty)
-        #expect(assertion.key.value.withBytes { $0 } == Array("pretended".utf8))
+        #expect(assertion.key.value.withBytes { $0 } == Array("test-key".utf8))
         #expect(configuration.wellKnown.webCredentialApps == ["ABCDE12345.com.example.app"])
         #expect(configuration.wellKnown.changePasswordURL == "https://example.com/account/password")
     }
@@ -225,7 +225,7 @@ let minimalSample = """
         #expect(configuration.routes[0].setHeaders == nil && configuration.routes[0].bodyLimit == .inherited)
     }
 
-    @Test func `can go without an admin listener`() throws {
+    @Test func `can disable the admin listener`() throws {
         #expect(try #require(load(minimalSample + "\nadmin: off").configuration).admin == nil)
     }
 }

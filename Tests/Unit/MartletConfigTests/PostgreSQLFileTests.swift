@@ -2,23 +2,8 @@ import MartletConfig
 import MartletCore
 import Testing
 
-/// The files that the URL of an account store names.
+/// File options in the URL of an account store.
 @Suite struct PostgreSQLFileTests {
-    private static let good = """
-        version: 1
-        upstreams: { echo: { endpoints: ["builtin:echo"] } }
-        routes: [{ name: all, auth: none, upstream: echo }]
-
-        """
-
-    private func decode(
-        _ bytes: [UInt8], file: String = "gw.yaml"
-    ) -> (configuration: GatewayConfiguration?, lines: [String]) {
-        let (configuration, diagnostics) = GatewayConfiguration.decode(
-            text: bytes, file: file, environment: { _ in nil }, knownKinds: testKinds)
-        return (configuration, diagnostics.sorted.map(\.description))
-    }
-
     @Test func `files of a PostgreSQL URL are relative to the configuration`() {
         let rows = [
             ("?sslrootcert=ca.pem", "?sslrootcert=/etc/gw/ca.pem"),
@@ -35,7 +20,7 @@ import Testing
             ("?sslrootcert=", "?sslrootcert="), ("", ""),
         ]
         for (written, resolved) in rows {
-            let text = Self.good + "accounts: { url: \"postgresql://u:p%40@h/d\(written)\" }\n"
+            let text = minimalFile + "accounts: { url: \"postgresql://u:p%40@h/d\(written)\" }\n"
             let (configuration, lines) = decode(Array(text.utf8), file: "/etc/gw/config.yaml")
             #expect(configuration?.accounts?.url.value == "postgresql://u:p%40@h/d\(resolved)", "\(lines)")
         }

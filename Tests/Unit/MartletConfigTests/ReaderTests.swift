@@ -12,7 +12,7 @@ private struct App: ConfigurationDecodable, Equatable {
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) { id = try reader.required("app_id") }
 }
 
-/// A block with a grammar, which names unknown keys even after an early throw.
+/// A block with a grammar, so that unknown keys are reported even after an early throw.
 private struct Strict: ConfigurationDecodable {
     static var grammar: ConfigurationGrammar? {
         .init([.required("audiences", .list(.text, nonEmpty: true), ""), .optional("leeway", .duration, "")])
@@ -49,7 +49,7 @@ private struct Strict: ConfigurationDecodable {
         #expect(read.5?.description == "test.yaml:5:8")
     }
 
-    @Test func `records wrong optional values and goes on`() throws {
+    @Test func `records invalid optional values and continues`() throws {
         let (_, lines) = try readBlock("leeway: 2m\nnonce: requird\nlist: [1s, x, 2s, y]\nother: 1") {
             reader throws(ConfigurationError) in
             _ = reader.optional("leeway", default: Duration.zero, in: .zero ... .seconds(60))
@@ -66,7 +66,7 @@ private struct Strict: ConfigurationDecodable {
             ])
     }
 
-    @Test func `shows the misspelt key instead of the missing one`() throws {
+    @Test func `reports the misspelled key instead of the missing one`() throws {
         let (_, lines) = try readBlock("audience: [a]") { reader throws(ConfigurationError) in
             try reader.required("audiences", as: NonEmpty<String>.self)
         }
@@ -76,14 +76,14 @@ private struct Strict: ConfigurationDecodable {
             ])
     }
 
-    @Test func `names unknown keys of a grammar even after a throw`() throws {
+    @Test func `reports unknown keys of a grammar even after a throw`() throws {
         let node = try #require(parse("leway: 1s\nleeway: 1s").node)
         var diagnostics = Diagnostics()
         #expect(node.decode(Strict.self, title: "provider 'p'", into: &diagnostics) == nil)
         #expect(diagnostics.sorted.map(\.code) == [.configMissingKey, .configUnknownKey])
     }
 
-    @Test func `reads blocks inside blocks`() throws {
+    @Test func `reads nested blocks`() throws {
         let (value, lines) = try readBlock(
             "apps:\n  ios: { app_id: x }\n  web: { app: y }\n  tv: 5\nlist: [{ app_id: z }, 3]"
         ) {
@@ -100,13 +100,13 @@ private struct Strict: ConfigurationDecodable {
             ])
     }
 
-    @Test func `refuses what is not there yet`() throws {
+    @Test func `rejects unsupported keys`() throws {
         let (_, lines) = try readBlock("team_id: x") { reader in reader.unsupported("team_id") }
         #expect(
             lines == ["test.yaml:1:1: error: 'team_id' in provider 'test' is not supported yet [config.not_supported]"])
     }
 
-    @Test func `shows no control characters and no endless texts`() throws {
+    @Test func `escapes control characters and truncates long texts`() throws {
         let (_, lines) = try readBlock("\"a\\nb\\e[31m\": 1\n\"\(String(repeating: "x", count: 500))\": 2") { _ in }
         #expect(
             lines[0]
@@ -116,7 +116,7 @@ private struct Strict: ConfigurationDecodable {
 }
 
 @Suite struct `A secret` {
-    /// A configuration file in a folder of its own, with other files beside it.
+    /// A configuration file in a temporary folder, with other files next to it.
     private func secret(_ yaml: String, files: [String: String] = [:]) throws -> (text: String?, lines: [String]) {
         let folder = FileManager.default.temporaryDirectory.appending(path: "martlet-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -142,7 +142,7 @@ private struct Strict: ConfigurationDecodable {
         ("key_file: s", "hunter2\r\n", "hunter2"), ("key_file: s", "a\n\n", "a\n"), ("key_file: s", " a ", " a "),
         ("key: 12345", "", "12345"),
     ])
-    func `comes from the file or a file beside it`(_ yaml: String, _ file: String, _ expected: String) throws {
+    func `comes from the file or from another file`(_ yaml: String, _ file: String, _ expected: String) throws {
         let (text, lines) = try secret(yaml, files: ["s": file])
         #expect(text == expected)
         #expect(lines == [])
@@ -163,25 +163,25 @@ private struct Strict: ConfigurationDecodable {
         ),
         (
             "key_file: /dev/zero",
-            "c.yaml:1:11: error: key_file: cannot read '/dev/zero': it is not a regular file [config.file_unreadable]"
+            "c.yaml:1:11: error: key_file: cannot read '/dev/zero': not a regular file [config.file_unreadable]"
         ),
         (
             "key_file: .",
-            "c.yaml:1:11: error: key_file: cannot read '.': it is not a regular file [config.file_unreadable]"
+            "c.yaml:1:11: error: key_file: cannot read '.': not a regular file [config.file_unreadable]"
         ),
         (
             "key_file: large",
-            "c.yaml:1:11: error: key_file: cannot read 'large': it is larger than 64KiB [config.file_unreadable]"
+            "c.yaml:1:11: error: key_file: cannot read 'large': larger than 64KiB [config.file_unreadable]"
         ),
     ])
-    func `is missed with a place`(_ yaml: String, _ expected: String) throws {
+    func `is reported with a position`(_ yaml: String, _ expected: String) throws {
         let large = String(repeating: "x", count: 70_000)
         let (text, lines) = try secret(yaml, files: ["s": "x", "empty": "\n", "large": large])
         #expect(text == nil)
         #expect(lines == [expected])
     }
 
-    @Test func `of the store's address stays out of messages`() {
+    @Test func `in the store URL is not shown in messages`() {
         let (_, diagnostics) = load(minimalSample + "\nstore: { url: \"redis://:hunter2@\u{E9}/\" }")
         #expect(diagnostics.all.map(\.code) == [.configBadURL])
         #expect(!diagnostics.description.contains("hunter2"))
@@ -189,13 +189,13 @@ private struct Strict: ConfigurationDecodable {
 }
 
 @Suite struct `Loading a file` {
-    @Test func `says why it cannot be read`() {
+    @Test func `reports why it cannot be read`() {
         let (configuration, diagnostics) = GatewayConfiguration.load(
             path: "/nonexistent/config.yaml", environment: { _ in nil }, knownKinds: [])
         #expect(configuration == nil)
         #expect(
             diagnostics.description
-                == "/nonexistent/config.yaml:1:1: error: cannot read the configuration: No such file or directory; give its place as --config FILE, or write one to begin with by 'martlet init' [config.file_unreadable]"
+                == "/nonexistent/config.yaml:1:1: error: cannot read the configuration: No such file or directory; pass its path with --config FILE, or create one with 'martlet init' [config.file_unreadable]"
         )
     }
 
@@ -204,7 +204,7 @@ private struct Strict: ConfigurationDecodable {
         #expect(configuration == nil && diagnostics.all.map(\.code) == [.configTooLarge])
     }
 
-    @Test func `takes aliases of whole values`() {
+    @Test func `accepts aliases of whole values`() {
         let text = """
             version: 1
             upstreams: { a: &u { endpoints: ["builtin:echo"] }, b: *u }
@@ -215,7 +215,7 @@ private struct Strict: ConfigurationDecodable {
         #expect(load(text).configuration?.upstreams.map(\.name.value) == ["a", "b"])
     }
 
-    @Test func `refuses an alias of the value that holds it`() {
+    @Test func `rejects an alias of the value that contains it`() {
         #expect(parse("a: &x [*x]").diagnostics.all.map(\.code) == [.configYAMLSyntax])
         #expect(parse("b: &x 1\na: &x [*x]").diagnostics.all.map(\.code) == [.configYAMLSyntax])
     }

@@ -6,11 +6,11 @@ import Testing
 
 /// The keys of a provider for these tests.
 private let greeting = ConfigurationGrammar([
-    .required("greetings", .list(.text, nonEmpty: true), "What is said."),
-    .optional("timeout", .duration, default: "5s", "How long is waited."),
+    .required("greetings", .list(.text, nonEmpty: true), "The greetings."),
+    .optional("timeout", .duration, default: "5s", "The timeout."),
 ]).withSecret("app_secret", required: true, "Shared with the greeter.")
 
-/// Every block of the grammar with its dotted name.
+/// Every block of the grammar with its dotted path.
 private func blocks(_ grammar: ConfigurationGrammar, _ path: String) -> [(path: String, grammar: ConfigurationGrammar)]
 {
     [(path, grammar)]
@@ -59,7 +59,7 @@ private func inner(
         #expect(properties["kind"]?.object?["const"]?.string == "greeting")
     }
 
-    @Test func `comes from tables that the guide explains key by key`() throws {
+    @Test func `has only keys that the guide documents`() throws {
         let guide = try String(
             contentsOf: Self.root.appending(path: "Sources/MartletServer/Documentation.docc/Configuration.md"),
             encoding: .utf8)
@@ -82,7 +82,7 @@ private func inner(
         }
     }
 
-    @Test func `comes from tables whose codes the guide lists`() throws {
+    @Test func `has only codes that the guide lists`() throws {
         let guide = try String(
             contentsOf: Self.root.appending(path: "Sources/MartletServer/Documentation.docc/Configuration.md"),
             encoding: .utf8)
@@ -93,11 +93,11 @@ private func inner(
         for code in codes { #expect(guide.contains("| `\(code)` |"), "Configuration.md does not list \(code)") }
     }
 
-    @Test func `comes from tables with the defaults that the reader uses`() throws {
+    @Test func `has the defaults that the reader uses`() throws {
         let plain = try #require(load(minimalSample).configuration)
         var sections: [String] = []
         for key in GatewayConfiguration.grammar.keys {
-            guard case .block(let grammar) = key.shape, !Self.needsMore(grammar) else { continue }
+            guard case .block(let grammar) = key.shape, !Self.hasRequiredKeys(grammar) else { continue }
             sections.append("\(key.name): \(Self.defaults(grammar))")
         }
         let (spelled, diagnostics) = load(minimalSample + "\n" + sections.joined(separator: "\n"))
@@ -115,8 +115,8 @@ private func inner(
         #expect(configuration.wellKnown == plain.wellKnown && configuration.wellKnown == WellKnownConfiguration())
     }
 
-    /// Whether a block has keys without a default that must be there.
-    private static func needsMore(_ grammar: ConfigurationGrammar) -> Bool {
+    /// Whether a block has required keys without a default.
+    private static func hasRequiredKeys(_ grammar: ConfigurationGrammar) -> Bool {
         !grammar.oneOf.isEmpty || grammar.keys.contains(where: \.isRequired)
     }
 
@@ -130,13 +130,13 @@ private func inner(
         return "{ \(keys.joined(separator: ", ")) }"
     }
 
-    @Test func `comes from tables that name the keys which are read`() throws {
+    @Test func `has exactly the keys that are read`() throws {
         func check<Block: ConfigurationDecodable>(_ type: Block.Type) throws {
             let empty = ConfigurationNode(.mapping([]), at: SourceLocation(file: "t", line: 1, column: 1))
             let grammar = try #require(Block.grammar)
             var reader = try ConfigurationReader(empty, title: "block", grammar: grammar)
             _ = try? Block(from: &reader)
-            #expect(Set(reader.asked) == Set(grammar.keyNames), "\(Block.self)")
+            #expect(Set(reader.requestedKeys) == Set(grammar.keyNames), "\(Block.self)")
         }
         try check(ServerConfiguration.self)
         try check(ListenerConfiguration.self)
@@ -169,7 +169,7 @@ private func inner(
         try check(RouteUpgrade.self)
     }
 
-    @Test func `goes with a shipped configuration that has nothing to say against`() throws {
+    @Test func `accepts the shipped configuration`() throws {
         let text = try Data(contentsOf: Self.root.appending(path: "config.yaml"))
         let (configuration, diagnostics) = GatewayConfiguration.decode(
             text: Array(text), file: "config.yaml", environment: { _ in nil }, knownKinds: ["apple"])

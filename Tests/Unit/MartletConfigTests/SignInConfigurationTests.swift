@@ -3,7 +3,7 @@ import MartletCore
 import MartletTesting
 import Testing
 
-/// The minimal configuration with more lines, in a file of that name.
+/// Decodes the minimal configuration with more lines.
 private func configuration(_ lines: String, file: String = "etc/gw.yaml") -> (GatewayConfiguration?, Diagnostics) {
     GatewayConfiguration.decode(
         text: Array("\(minimalSample)\n\(lines)".utf8), file: file, environment: { _ in nil }, knownKinds: testKinds)
@@ -18,11 +18,11 @@ private func configuration(_ lines: String, file: String = "etc/gw.yaml") -> (Ga
         ("sqlite::memory:", nil), ("postgresql://", nil), ("postgres://u:p @db", nil), ("postgres:db", nil),
         ("martlet.db", nil), ("POSTGRES://db", nil), ("sqlite:a\\tb", nil),
     ])
-    func `keeps accounts in a file or at PostgreSQL`(_ url: String, _ expected: String?) {
+    func `stores accounts in a file or in PostgreSQL`(_ url: String, _ expected: String?) {
         let (decoded, diagnostics) = configuration("accounts: { url: \"\(url)\" }")
         #expect(decoded?.accounts?.url.value == expected)
         #expect(diagnostics.all.map(\.code) == (expected == nil ? ["config.bad_url"] : []))
-        // The URL may hold a password.
+        // The URL may contain a password.
         #expect(!diagnostics.description.contains("u:p"))
     }
 
@@ -53,10 +53,10 @@ private func configuration(_ lines: String, file: String = "etc/gw.yaml") -> (Ga
         ("/auth/", false), ("/a//b", false), ("/a/../b", false), ("/%61uth", false), ("/auth/**", false),
         ("/a;b", false), ("/a?b", false), ("/a\"b", false), ("/\u{FC}", false),
     ])
-    func `is at plain paths only`(_ path: String, _ isGood: Bool) {
+    func `accepts plain paths only`(_ path: String, _ isValid: Bool) {
         let (decoded, diagnostics) = configuration("sessions: { path: '\(path)' }")
-        #expect(decoded?.sessions.path == (isGood ? path : nil))
-        #expect(diagnostics.all.map(\.code) == (isGood ? [] : ["config.bad_pattern"]))
+        #expect(decoded?.sessions.path == (isValid ? path : nil))
+        #expect(diagnostics.all.map(\.code) == (isValid ? [] : ["config.bad_pattern"]))
     }
 
     @Test(arguments: [
@@ -67,13 +67,13 @@ private func configuration(_ lines: String, file: String = "etc/gw.yaml") -> (Ga
         ("https://app.example.com/", nil), ("https://app.example.com?x", nil), ("https://*.example.com", nil),
         ("*", nil), ("ftp://example.com", nil), ("https://user@example.com", nil), ("https://", nil),
     ])
-    func `takes exact origins as browsers write them`(_ origin: String, _ expected: String?) {
+    func `normalizes exact origins as browsers send them`(_ origin: String, _ expected: String?) {
         let (decoded, diagnostics) = configuration("sessions: { cors: { origins: ['\(origin)'] } }")
         #expect(decoded?.sessions.corsOrigins == expected.map { [$0] })
         #expect(diagnostics.all.map(\.code) == (expected == nil ? ["config.bad_url"] : []))
     }
 
-    @Test func `gives access tokens no longer life than a short session has`() {
+    @Test func `bounds the lifetime of access tokens by that of sessions`() {
         #expect(configuration("sessions: { refresh_ttl: 5s }").0?.sessions.accessTTL == .seconds(5))
         let (decoded, diagnostics) = configuration("sessions: { access_ttl: 2s }")
         #expect(decoded?.sessions.accessTTL == .seconds(2) && diagnostics.isEmpty)
@@ -84,9 +84,9 @@ private func configuration(_ lines: String, file: String = "etc/gw.yaml") -> (Ga
         ("http://example.com/p", false), ("//evil.example/p", false), ("/\\\\evil.example", false), ("p", false),
         ("javascript:alert(1)", false), ("/p#x", false),
     ])
-    func `changes passwords at an https URL or a path`(_ target: String, _ isGood: Bool) {
+    func `redirects password changes to an https URL or a path`(_ target: String, _ isValid: Bool) {
         let (decoded, diagnostics) = configuration("well_known: { change_password: \"\(target)\" }")
-        #expect((decoded?.wellKnown.changePasswordURL == target) == isGood)
-        #expect(diagnostics.all.map(\.code) == (isGood ? [] : ["config.bad_url"]))
+        #expect((decoded?.wellKnown.changePasswordURL == target) == isValid)
+        #expect(diagnostics.all.map(\.code) == (isValid ? [] : ["config.bad_url"]))
     }
 }

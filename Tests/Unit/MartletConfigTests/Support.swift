@@ -3,7 +3,7 @@ import Testing
 
 @testable import MartletConfig
 
-/// The plugins that these tests pretend to have.
+/// The kinds of the available plugins in these tests.
 let testKinds = ["apple", "greeting"]
 
 /// Decodes a text as `test.yaml`.
@@ -12,6 +12,19 @@ func load(
 ) -> (configuration: GatewayConfiguration?, diagnostics: Diagnostics) {
     GatewayConfiguration.decode(
         text: Array(text.utf8), file: "test.yaml", environment: { environment[$0] }, knownKinds: kinds)
+}
+
+/// The minimal configuration as a whole file, to which tests append blocks.
+let minimalFile = minimalSample + "\n"
+
+/// Decodes the bytes of a file.
+/// - Returns: the configuration, and the lines that `check` prints.
+func decode(
+    _ bytes: [UInt8], file: String = "gw.yaml"
+) -> (configuration: GatewayConfiguration?, lines: [String]) {
+    let (configuration, diagnostics) = GatewayConfiguration.decode(
+        text: bytes, file: file, environment: { _ in nil }, knownKinds: testKinds)
+    return (configuration, diagnostics.sorted.map(\.description))
 }
 
 /// Parses a text as `test.yaml`.
@@ -36,7 +49,7 @@ struct BadCase: CustomTestStringConvertible, Sendable {
     }
 }
 
-/// Reads one block of a text with a closure, the way a plugin does.
+/// Reads one block of a text with a closure, as a plugin does.
 func readBlock<Value>(
     _ text: String, file: String = "test.yaml", _ body: (inout ConfigurationReader) throws(ConfigurationError) -> Value
 ) throws -> (value: Value?, lines: [String]) {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletConfig
 
-/// A text under `x:` and what it is read as.
+/// A text under `x:` and its decoded value.
 private struct Reading<Value: Sendable>: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let text: String
@@ -95,7 +95,7 @@ private func read<Value: ConfigurationValue>(_ text: String, as type: Value.Type
         ("http://[::1]/", true),
         ("http://localhost/", true), ("http://127.evil.example/", false), ("http://localhost.evil.example/", false),
     ])
-    func `are URLs that may be believed`(_ text: String, _ isTrustworthy: Bool) throws {
+    func `are URLs that may be trusted`(_ text: String, _ isTrustworthy: Bool) throws {
         #expect(try #require(URLText(text)).isTrustworthy == isTrustworthy)
     }
 
@@ -111,7 +111,7 @@ private func read<Value: ConfigurationValue>(_ text: String, as type: Value.Type
         (Duration.milliseconds(1500), "1500ms"), (.seconds(60), "1m"), (.seconds(90), "90s"), (.seconds(86_400), "1d"),
         (.zero, "0s"),
     ])
-    func `are told as they are written`(_ duration: Duration, _ expected: String) {
+    func `are printed as they are written`(_ duration: Duration, _ expected: String) {
         #expect(duration.configurationText == expected)
         #expect(ByteSize.mebibytes(1).configurationText == "1MiB" && ByteSize(bytes: 1025).configurationText == "1025B")
     }

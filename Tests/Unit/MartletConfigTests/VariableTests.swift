@@ -6,7 +6,7 @@ private let environment = [
     "NULL": "null",
 ]
 
-/// The text that `x: <scalar>` stands for.
+/// The expanded text of `x: <scalar>`.
 private func expanded(_ scalar: String) -> (String?, [String]) {
     let (node, diagnostics) = parse("x: \(scalar)", environment: environment)
     guard case .scalar(let value)? = node?["x"]?.content else { return (nil, diagnostics.sorted.map(\.description)) }
@@ -23,7 +23,7 @@ private func expanded(_ scalar: String) -> (String?, [String]) {
         ("${TRICK}", "a: b\n- c"),
         ("${NONE:-${HOST}}", "${HOST}"),
     ])
-    func `are replaced in scalars`(_ scalar: String, _ expected: String) {
+    func `are expanded in scalars`(_ scalar: String, _ expected: String) {
         let (text, lines) = expanded(scalar)
         #expect(text == expected)
         #expect(lines.isEmpty)
@@ -41,23 +41,24 @@ private func expanded(_ scalar: String) -> (String?, [String]) {
             "1:4: error: environment variable 'NONE' is not set and has no default [config.unset_variable]"),
         BadCase(
             "unclosed", "x: a${HOST",
-            "1:5: error: '${' has no '}' behind it (a literal one is '$${') [config.bad_variable]"),
+            "1:5: error: '${' has no closing '}' (write '$${' for a literal '${') [config.bad_variable]"),
         BadCase(
             "no name", "x: ${}",
-            "1:4: error: '${}' is neither ${NAME} nor ${NAME:-default} (a literal '${' is '$${') [config.bad_variable]"),
+            "1:4: error: '${}' is neither ${NAME} nor ${NAME:-default} (write '$${' for a literal '${') [config.bad_variable]"
+        ),
         BadCase(
             "a digit first", "x: ${1A}",
-            "1:4: error: '${1A}' is neither ${NAME} nor ${NAME:-default} (a literal '${' is '$${') [config.bad_variable]"
+            "1:4: error: '${1A}' is neither ${NAME} nor ${NAME:-default} (write '$${' for a literal '${') [config.bad_variable]"
         ),
         BadCase(
             "another operator", "x: ${A-b}",
-            "1:4: error: '${A-b}' is neither ${NAME} nor ${NAME:-default} (a literal '${' is '$${') [config.bad_variable]"
+            "1:4: error: '${A-b}' is neither ${NAME} nor ${NAME:-default} (write '$${' for a literal '${') [config.bad_variable]"
         ),
         BadCase(
             "in braces without quotes", "x: { a: ${A} }",
-            "1:10: error: '${' inside { } or [ ] must stand in quotes [config.yaml_syntax]"),
+            "1:10: error: '${' inside { } or [ ] must be quoted [config.yaml_syntax]"),
     ])
-    func `are told off`(_ bad: BadCase) {
+    func `are rejected if invalid`(_ bad: BadCase) {
         let (_, diagnostics) = parse(bad.text)
         #expect(diagnostics.sorted.map(\.description) == bad.expected)
     }
@@ -69,7 +70,7 @@ private func expanded(_ scalar: String) -> (String?, [String]) {
         #expect(node?["${HOST}"]?.elements?.count == 1)
     }
 
-    @Test func `may be numbers, booleans and nothing`() {
+    @Test func `may be numbers, booleans and null`() {
         let text = """
             version: 1
             server: { workers: "${WORKERS}", limits: { connections: "${COUNT}" } }
@@ -88,7 +89,7 @@ private func expanded(_ scalar: String) -> (String?, [String]) {
         #expect(parse("x: '${NULL}'", environment: environment).node?["x"]?.isNull == false)
     }
 
-    @Test func `cannot blow up a file`() {
+    @Test func `have a size limit`() {
         let (node, diagnostics) = parse("x: ${A}${A}", environment: ["A": String(repeating: "x", count: 600_000)])
         #expect(node == nil)
         #expect(diagnostics.all.map(\.code) == [.configTooLarge])

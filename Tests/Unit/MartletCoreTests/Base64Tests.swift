@@ -2,7 +2,7 @@ import MartletCore
 import Testing
 
 @Suite struct Base64Tests {
-    // RFC 4648 §10, and the digits that the other alphabet spells differently.
+    // RFC 4648 §10, and the digits that differ in the other alphabet.
     @Test(arguments: [
         ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
         ("foobar", "Zm9vYmFy"), ("~~~???", "fn5+Pz8/"),

@@ -28,20 +28,20 @@ import Testing
         #expect(Base64URL.decode(text) == nil)
     }
 
-    @Test func `refuses spare bits that are not zero`() {
+    @Test func `rejects nonzero trailing bits`() {
         let last = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_")
         #expect(last.filter { Base64URL.decode("A\($0)") != nil } == ["A", "Q", "g", "w"])
         #expect(last.filter { Base64URL.decode("AA\($0)") != nil }.count == 16)
         #expect(last.allSatisfy { Base64URL.decode("AAA\($0)") != nil })
     }
 
-    /// Lengths around the blocks that are decoded at once.
+    /// Lengths around the block sizes.
     static let lengths = Array(0...70) + [255, 256, 257]
 
     static func digits(_ count: Int) -> [UInt8] {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         var text = (0..<count).map { alphabet[($0 &* 29 &+ count) % 64] }
-        // The last digit has no spare bits.
+        // The last digit has no trailing bits.
         if count % 4 > 1 { text[count - 1] = UInt8(ascii: "w") }
         return text
     }
@@ -74,7 +74,7 @@ import Testing
         #expect(spellings.count == (count == 0 ? 0 : [64, 0, 4, 16][count % 4]))
     }
 
-    @Test func `decodes every digit at every place of a block`() {
+    @Test func `decodes every digit at every position of a block`() {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         for place in 0..<32 {
             for (value, digit) in alphabet.enumerated() {
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `compares texts of every form`() {
+    @Test func `compares strings of every representation`() {
         let texts = ["", "a", "b", "ab", "é", "e\u{301}", "fifteen letters", "sixteen letters!", "sixteen letters?"]
         let long = texts.map { $0 + String(repeating: "x", count: 40) }
         for left in texts + long {
@@ -100,12 +100,12 @@ import Testing
         }
     }
 
-    @Test func `decodes a part of a larger run`() {
+    @Test func `decodes a slice of a larger array`() {
         let bytes = Array("..Zm9v..".utf8)
         #expect(Base64URL.decode(bytes[2..<6]) == Array("foo".utf8))
     }
 
-    @Test func `tells texts apart by bytes`() {
+    @Test func `compares strings by bytes`() {
         #expect("K" == "\u{212A}")
         #expect(!"K".hasSameBytes(as: "\u{212A}"))
         #expect(!"é".hasSameBytes(as: "e\u{301}"))

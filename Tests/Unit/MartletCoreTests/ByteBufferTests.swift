@@ -16,7 +16,7 @@ import Testing
         expect(buffer, String(number))
     }
 
-    @Test func `numbers of every width come out in decimal, whatever follows them`() {
+    @Test func `numbers of every width are written in decimal, whatever follows them`() {
         var buffer = ByteBuffer()
         var expected = ""
         var power = 1
@@ -35,11 +35,11 @@ import Testing
         expect(buffer, expected)
     }
 
-    @Test func `short runs are copied whole wherever the buffer ends`() {
+    @Test func `short copies are complete wherever the buffer ends`() {
         let source = (0..<200).map { UInt8($0) }
         for count in 0...200 {
             for before in [0, 1, 31, 63] {
-                // The buffer is as large as what goes in, and so is the memory that is read.
+                // The buffer is exactly as large as the input, and so is the memory that is read.
                 var buffer = ByteBuffer(capacity: before + count)
                 for _ in 0..<before { buffer.append(0xEE) }
                 let run = Array(source.prefix(count))
@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `a buffer that is taken leaves an empty one`() {
+    @Test func `take leaves an empty buffer`() {
         var buffer = ByteBuffer()
         buffer.append("before")
         buffer.consume(2)
@@ -90,7 +90,7 @@ import Testing
         expect(buffer, String(repeating: "0", count: 16 - digits.count) + digits)
     }
 
-    @Test func `what is consumed is gone, what is not stays in order`() {
+    @Test func `consuming removes bytes from the front and keeps the order`() {
         var buffer = ByteBuffer()
         var model: [UInt8] = []
         var next: UInt8 = 0
@@ -110,7 +110,7 @@ import Testing
         #expect(rest == model)
     }
 
-    @Test func `truncating keeps the front and releasing keeps nothing`() {
+    @Test func `truncating keeps the front, releasing empties the buffer`() {
         var buffer = ByteBuffer(capacity: 4)
         buffer.append("abcdef")
         buffer.consume(1)
@@ -124,7 +124,7 @@ import Testing
         #expect(bytes == [0xC3, 0xA9])
     }
 
-    @Test func `letters are lowered and nothing else`() {
+    @Test func `only letters are lowercased`() {
         var buffer = ByteBuffer()
         let all = (0...255).map { UInt8($0) }
         unsafe all.withUnsafeBufferPointer { unsafe buffer.append(lowercasing: $0) }

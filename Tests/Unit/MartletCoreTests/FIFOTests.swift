@@ -2,7 +2,7 @@ import MartletCore
 import Testing
 
 @Suite struct FIFOTests {
-    @Test func `gives back what came first`() {
+    @Test func `returns elements in order`() {
         var queue = FIFO<Int>()
         #expect(queue.popFirst() == nil)
         var model: [Int] = []
@@ -10,7 +10,7 @@ import Testing
         for number in 0..<10_000 {
             queue.append(number)
             model.append(number)
-            // Falls behind, so that what was passed has to be thrown away now and then.
+            // The queue grows, so that the array is compacted now and then.
             guard number % 5 != 0 else { continue }
             #expect(queue.popFirst() == model[taken])
             taken += 1
@@ -24,17 +24,17 @@ import Testing
         #expect(queue.isEmpty)
     }
 
-    @Test func `gives away everything at once`() {
+    @Test func `removes all elements`() {
         var queue = FIFO<Int>()
         for number in 0..<10 { queue.append(number) }
         for _ in 0..<3 { _ = queue.popFirst() }
-        #expect(queue.takeAll() == Array(3..<10))
+        #expect(queue.popAll() == Array(3..<10))
         #expect(queue.isEmpty)
         queue.append(1)
         #expect(queue.popFirst() == 1)
     }
 
-    @Test func `keeps nothing of what was taken`() {
+    @Test func `releases removed elements`() {
         final class Thing {}
         var queue = FIFO<Thing>()
         weak var first: Thing?

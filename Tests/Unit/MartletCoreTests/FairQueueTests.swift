@@ -13,21 +13,21 @@ import Testing
         Queue(Queue.Limits(total: total, group: group, member: member))
     }
 
-    /// Adds an element and says what became of it.
+    /// Appends an element and returns the result as text.
     private static func add(_ element: String, _ owner: WorkOwner, to queue: inout Queue) -> String {
         switch queue.append(element, of: owner) {
         case .queued: "queued"
-        case .refused: "refused"
+        case .rejected: "rejected"
         case .queuedInsteadOf(let other): "instead of \(other)"
         }
     }
 
     @Test func `serves one owner in order`() {
         var queue = Self.queue()
-        for number in 0..<5 { #expect(Self.add("\(number)", .anybody, to: &queue) == "queued") }
+        for number in 0..<5 { #expect(Self.add("\(number)", .anonymous, to: &queue) == "queued") }
         #expect(queue.count == 5)
         #expect(queue.popFirst() == "0")
-        #expect(queue.takeAll() == ["1", "2", "3", "4"])
+        #expect(queue.popAll() == ["1", "2", "3", "4"])
         #expect(queue.count == 0 && queue.popFirst() == nil)
     }
 
@@ -37,37 +37,37 @@ import Testing
         _ = Self.add("b1", Self.owner(1, 2), to: &queue)
         _ = Self.add("c1", Self.owner(2, 1), to: &queue)
         _ = Self.add("c2", Self.owner(2, 1), to: &queue)
-        #expect(queue.takeAll() == ["a1", "c1", "b1", "c2", "a2", "a3", "a4"])
+        #expect(queue.popAll() == ["a1", "c1", "b1", "c2", "a2", "a3", "a4"])
     }
 
-    @Test func `gives a member and a group no more than their share`() {
+    @Test func `limits a member and a group to their shares`() {
         var queue = Self.queue(total: 10, group: 3, member: 2)
         #expect(Self.add("a1", Self.owner(1, 1), to: &queue) == "queued")
         #expect(Self.add("a2", Self.owner(1, 1), to: &queue) == "queued")
-        #expect(Self.add("a3", Self.owner(1, 1), to: &queue) == "refused")
+        #expect(Self.add("a3", Self.owner(1, 1), to: &queue) == "rejected")
         #expect(Self.add("b1", Self.owner(1, 2), to: &queue) == "queued")
-        #expect(Self.add("b2", Self.owner(1, 2), to: &queue) == "refused")
+        #expect(Self.add("b2", Self.owner(1, 2), to: &queue) == "rejected")
         #expect(Self.add("c1", Self.owner(2, 1), to: &queue) == "queued")
         _ = queue.popFirst()
         #expect(Self.add("b2", Self.owner(1, 2), to: &queue) == "queued")
     }
 
-    @Test func `that is full takes from whoever has most`() {
+    @Test func `displaces an element of the largest group when full`() {
         var queue = Self.queue(total: 6)
         for name in ["a1", "a2", "a3"] { _ = Self.add(name, Self.owner(1, 1), to: &queue) }
         _ = Self.add("b1", Self.owner(1, 2), to: &queue)
         for name in ["c1", "c2"] { _ = Self.add(name, Self.owner(2, 1), to: &queue) }
         #expect(Self.add("d1", Self.owner(3, 1), to: &queue) == "instead of a3")
-        #expect(Self.add("a4", Self.owner(1, 1), to: &queue) == "refused")
+        #expect(Self.add("a4", Self.owner(1, 1), to: &queue) == "rejected")
         #expect(Self.add("d2", Self.owner(3, 1), to: &queue) == "instead of a2")
-        #expect(!queue.hasRoom(for: Self.owner(3, 1)))
-        #expect(Self.add("d3", Self.owner(3, 1), to: &queue) == "refused", "all have the same")
-        #expect(queue.hasRoom(for: Self.owner(4)))
+        #expect(!queue.hasCapacity(for: Self.owner(3, 1)))
+        #expect(Self.add("d3", Self.owner(3, 1), to: &queue) == "rejected", "all have the same")
+        #expect(queue.hasCapacity(for: Self.owner(4)))
         #expect(queue.count == 6)
-        #expect(queue.takeAll() == ["a1", "c1", "d1", "b1", "c2", "d2"])
+        #expect(queue.popAll() == ["a1", "c1", "d1", "b1", "c2", "d2"])
     }
 
-    @Test func `forgets who has nothing in it`() {
+    @Test func `removes owners without elements`() {
         var queue = Self.queue(total: 2)
         for (member, name) in ["a1", "a2"].enumerated() {
             _ = Self.add(name, Self.owner(1, UInt64(member)), to: &queue)
@@ -76,7 +76,7 @@ import Testing
         let outcome = Self.add("b1", Self.owner(2), to: &queue)
         #expect(["instead of a1", "instead of a2"].contains(outcome))
         #expect(queue.popFirst()?.first == "a")
-        #expect(queue.takeAll() == ["b1"])
+        #expect(queue.popAll() == ["b1"])
         for round in 0..<1000 {
             #expect(Self.add("x", Self.owner(UInt64(round), 1), to: &queue) == "queued")
             #expect(queue.popFirst() == "x")
@@ -84,12 +84,12 @@ import Testing
         #expect(queue.count == 0 && queue.popFirst() == nil)
     }
 
-    @Test func `lets a newcomer in whatever one group does`() {
+    @Test func `accepts a new owner while one group floods it`() {
         var queue = Self.queue(total: 256, group: 128, member: 64)
         for member in 0..<1000 { _ = Self.add("flood", Self.owner(UInt64(1 + member % 2), UInt64(member)), to: &queue) }
         #expect(queue.count == 256)
         #expect(Self.add("other", Self.owner(7), to: &queue) == "instead of flood")
-        let order = queue.takeAll()
+        let order = queue.popAll()
         #expect(order.count == 256 && order.prefix(3).contains("other"))
     }
 }

@@ -3,8 +3,8 @@ import Synchronization
 import Testing
 
 @Suite struct MemoryStoreTests {
-    /// A clock that stands still until it is moved.
-    private final class HandClock: Sendable {
+    /// A clock that only advances by hand.
+    private final class ManualClock: Sendable {
         private let now = Mutex<Int64>(1_000_000_000)
 
         func advance(by span: Duration) { now.withLock { $0 += span.wholeNanoseconds } }
@@ -16,10 +16,10 @@ import Testing
         }
     }
 
-    private let time = HandClock()
+    private let time = ManualClock()
 
     private func stored(_ store: MemoryStore, _ key: String) async -> [UInt8]? {
-        if case .answer(let value) = await store.value(for: key) { value } else { nil }
+        if case .found(let value) = await store.value(for: key) { value } else { nil }
     }
 
     private func code(_ body: () async throws(StoreError) -> Void) async -> ErrorCode? {
@@ -31,7 +31,7 @@ import Testing
         }
     }
 
-    @Test func `a value is there until its lifetime ends`() async throws {
+    @Test func `a value can be read until its lifetime ends`() async throws {
         let store = MemoryStore(clock: time.clock)
         #expect(await stored(store, "a") == nil)
         try await store.set([1], for: "a", lifetime: .seconds(10))
@@ -50,7 +50,7 @@ import Testing
         #expect(await stored(store, "a") == [2])
     }
 
-    @Test func `what was counted can be taken back, down to nothing`() async throws {
+    @Test func `a counter can be decremented to 0`() async throws {
         let store = MemoryStore(clock: time.clock)
         try await store.decrement("a")
         #expect(store.count == 0)
@@ -62,10 +62,10 @@ import Testing
             try await store.decrement("a")
             #expect(try await store.counter("a") == CounterReading(count: 0, remaining: .zero))
         }
-        #expect(store.count == 0, "what counts nothing takes no room")
+        #expect(store.count == 0, "a counter of 0 needs no entry")
     }
 
-    @Test func `a lease has one holder, who alone lets go of it`() async throws {
+    @Test func `a lease has one holder, and only the holder releases it`() async throws {
         let store = MemoryStore(clock: time.clock)
         #expect(try await store.setIfAbsent([1], for: "lease", lifetime: .seconds(5)))
         #expect(try await !store.setIfAbsent([2], for: "lease", lifetime: .seconds(5)))
@@ -77,7 +77,7 @@ import Testing
         #expect(try await store.setIfAbsent([3], for: "lease", lifetime: .seconds(5)))
     }
 
-    @Test func `a full store refuses new values until old ones expire`() async throws {
+    @Test func `a full store rejects new values until old ones expire`() async throws {
         let store = MemoryStore(clock: time.clock, maximumEntries: 3)
         for key in ["a", "b", "c"] { try await store.set([1], for: key, lifetime: .seconds(key == "b" ? 1 : 10)) }
         #expect(
@@ -95,7 +95,7 @@ import Testing
         #expect(await stored(store, "c") == [1])
     }
 
-    /// Writes values for a purpose until there is no room.
+    /// Writes values until the store is full.
     private func fill(_ store: any SharedStoring) async -> Int {
         var written = 0
         while await code({ () async throws(StoreError) in
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: StorePurpose.allCases)
-    func `that is full for one purpose has room for the others`(purpose: StorePurpose) async throws {
+    func `a store that is full for one purpose has capacity for the others`(purpose: StorePurpose) async throws {
         let store = MemoryStore(clock: time.clock)
         #expect((1000...100_000).contains(await fill(store.partition(purpose))))
         for other in StorePurpose.allCases where other != purpose {
@@ -116,23 +116,23 @@ import Testing
             #expect(try await partition.increment("count", lifetime: .seconds(60)).count == 1, "\(other)")
         }
         let full = store.partition(purpose)
-        let refusal = await code { () async throws(StoreError) in
+        let failure = await code { () async throws(StoreError) in
             _ = try await full.increment("count", lifetime: .seconds(60))
         }
-        #expect(refusal == "store.full")
+        #expect(failure == "store.full")
         time.advance(by: .seconds(60))
         #expect(try await full.increment("count", lifetime: .seconds(60)).count == 1)
     }
 
-    @Test func `has the same parts each time, and none where its bounds are given`() async throws {
+    @Test func `partitions are stable, and there are none with explicit limits`() async throws {
         let store = MemoryStore(clock: time.clock)
         try await store.partition(.codes).set([1], for: "a", lifetime: .seconds(1))
-        guard case .answer([1]) = await store.partition(.codes).value(for: "a") else {
-            Issue.record("it is gone")
+        guard case .found([1]) = await store.partition(.codes).value(for: "a") else {
+            Issue.record("the value is missing")
             return
         }
         guard case .miss = await store.value(for: "a") else {
-            Issue.record("it is general")
+            Issue.record("the value is in the general partition")
             return
         }
         let single = MemoryStore(clock: time.clock, maximumEntries: 1)
@@ -140,7 +140,7 @@ import Testing
         #expect(await stored(single, "a") == [1])
     }
 
-    @Test func `the bound on bytes counts keys and values`() async throws {
+    @Test func `the size limit counts keys and values`() async throws {
         let store = MemoryStore(clock: time.clock, maximumEntries: 100, maximumBytes: 1000)
         try await store.set([UInt8](repeating: 0, count: 600), for: "a", lifetime: .seconds(10))
         #expect(
@@ -151,7 +151,7 @@ import Testing
         try await store.set([UInt8](repeating: 0, count: 600), for: "b", lifetime: .seconds(10))
     }
 
-    @Test func `values that nobody asks for again do not pile up`() async throws {
+    @Test func `expired values are removed even when they are not read again`() async throws {
         let store = MemoryStore(clock: time.clock)
         for number in 0..<20_000 {
             try await store.set([1], for: "k\(number)", lifetime: .milliseconds(5))
@@ -161,7 +161,7 @@ import Testing
     }
 
     @Test(arguments: [Duration.zero, .seconds(-5)])
-    func `a lifetime that is over is no value`(lifetime: Duration) async throws {
+    func `a value whose lifetime is not positive is not stored`(lifetime: Duration) async throws {
         let store = MemoryStore(clock: time.clock)
         try await store.set([1], for: "a", lifetime: lifetime)
         #expect(await stored(store, "a") == nil)

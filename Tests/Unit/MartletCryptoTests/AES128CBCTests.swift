@@ -20,42 +20,42 @@ import Testing
     }
 
     @Test(arguments: 0...49)
-    func `what was encrypted comes back`(length: Int) throws {
+    func `decrypts what it encrypted`(length: Int) throws {
         let plain = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 37) }
         let sealed = try #require(AES128CBC.encrypt(plain, key: Self.key, iv: Self.iv))
         let opened = try #require(AES128CBC.decrypt(sealed, key: Self.key, iv: Self.iv))
         #expect(opened.bytes == plain)
-        #expect(opened.isPaddingGood)
+        #expect(opened.isPaddingValid)
     }
 
-    /// Every last block there can be for each padding length, right and with one byte wrong.
+    /// The last block for each padding length, correct and with one byte wrong.
     @Test(arguments: 1...16)
-    func `a padding is good when all its bytes say its length`(length: Int) throws {
+    func `padding is valid when all its bytes are its length`(length: Int) throws {
         func opened(_ block: [UInt8]) throws -> AES128CBC.Opened {
             let sealed = try #require(AES128CBC.encrypt(block, key: Self.key, iv: Self.iv))
             return try #require(AES128CBC.decrypt(Array(sealed.prefix(16)), key: Self.key, iv: Self.iv))
         }
         let good = [UInt8](repeating: 0xAA, count: 16 - length) + [UInt8](repeating: UInt8(length), count: length)
-        #expect(try opened(good).isPaddingGood)
+        #expect(try opened(good).isPaddingValid)
         #expect(try opened(good).bytes.count == 16 - length)
         for index in (16 - length)..<16 {
             var bad = good
             bad[index] ^= 0x40
-            #expect(try !opened(bad).isPaddingGood, "byte \(index)")
+            #expect(try !opened(bad).isPaddingValid, "byte \(index)")
             #expect(try opened(bad).bytes == bad)
         }
     }
 
     @Test(arguments: [0, 17, 32, 128, 255])
-    func `no padding is of another length`(last: UInt8) throws {
+    func `padding of another length is invalid`(last: UInt8) throws {
         let block = [UInt8](repeating: last, count: 16)
         let sealed = try #require(AES128CBC.encrypt(block, key: Self.key, iv: Self.iv))
         let opened = try #require(AES128CBC.decrypt(Array(sealed.prefix(16)), key: Self.key, iv: Self.iv))
-        #expect(!opened.isPaddingGood)
+        #expect(!opened.isPaddingValid)
         #expect(opened.bytes == block)
     }
 
-    @Test func `refuses impossible lengths`() {
+    @Test func `rejects invalid lengths`() {
         let block = [UInt8](repeating: 0, count: 16)
         #expect(AES128CBC.decrypt([], key: Self.key, iv: Self.iv) == nil)
         #expect(AES128CBC.decrypt(block + [1], key: Self.key, iv: Self.iv) == nil)

@@ -48,7 +48,7 @@ import Testing
         #expect(opened?.withBytes { $0 } == bytes(vector.text))
     }
 
-    @Test func `opens nothing that was changed in any bit, cut, or sealed in another context`() throws {
+    @Test func `does not open what was changed in any bit, truncated, or sealed in another context`() throws {
         let key = Secret(try RandomBytes.make(32))
         let sealed = try AES256GCM.seal(Array("a record".utf8), with: key, context: [1, 2])
         for bit in 0..<(sealed.count * 8) {
@@ -73,7 +73,7 @@ import Testing
     }
 
     @Test(arguments: [0, 16, 31, 33])
-    func `takes no key of another length`(length: Int) {
+    func `rejects a key of another length`(length: Int) {
         let key = Secret([UInt8](repeating: 1, count: length))
         let error = #expect(throws: CryptoError.self) { try AES256GCM.seal([1], with: key, context: []) }
         #expect(error?.code == .cryptoFailure)

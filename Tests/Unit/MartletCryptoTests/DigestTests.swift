@@ -12,7 +12,7 @@ import Testing
         ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         ("gateway-nonce-0001", "c507eefc808c1c16f4dabf38769aa1f4d1251150722a8cab9ccc5d6dc25ddc6a"),
     ])
-    func `makes SHA-256 digests`(text: String, expected: String) {
+    func `computes SHA-256 digests`(text: String, expected: String) {
         #expect(Self.hexadecimal(SHA256.digest(Array(text.utf8))) == expected)
     }
 
@@ -23,7 +23,7 @@ import Testing
             "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", "84983e441c3bd26ebaae4aa1f95129e5e54670f1"
         ),
     ])
-    func `makes SHA-1 digests`(text: String, expected: String) {
+    func `computes SHA-1 digests`(text: String, expected: String) {
         #expect(Self.hexadecimal(SHA1.digest(Array(text.utf8))) == expected)
     }
 
@@ -42,11 +42,11 @@ import Testing
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
         ),
     ])
-    func `makes HMAC-SHA-256 codes`(key: [UInt8], text: String, expected: String) {
+    func `computes HMAC-SHA-256 codes`(key: [UInt8], text: String, expected: String) {
         #expect(Self.hexadecimal(HMACSHA256.authenticate(Array(text.utf8), key: Secret(key))) == expected)
     }
 
-    @Test func `never gives the same random bytes twice`() throws {
+    @Test func `does not return the same random bytes twice`() throws {
         let samples = try (0..<100).map { _ in try RandomBytes.make(32) }
         #expect(Set(samples).count == 100)
         #expect(samples.allSatisfy { $0.count == 32 })

@@ -19,7 +19,7 @@ import Testing
             "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8"
         ),
     ])
-    func `makes the keys of RFC 5869`(secret: String, salt: String, purpose: String, expected: String) {
+    func `derives the keys of RFC 5869`(secret: String, salt: String, purpose: String, expected: String) {
         for length in [expected.utf8.count / 2, 32, 20, 0] {
             let key = HKDFSHA256.derive(
                 from: Secret(Hexadecimal.bytes(secret)), salt: Hexadecimal.bytes(salt),
@@ -28,7 +28,7 @@ import Testing
         }
     }
 
-    @Test func `leaves the caller its salt`() {
+    @Test func `does not wipe the caller's salt`() {
         let salt = Hexadecimal.bytes("0102030405060708")
         let keys = (0..<2).map { _ in
             HKDFSHA256.derive(from: Secret([1]), salt: salt, purpose: [2], length: 32).withBytes { $0.map { $0 } }
@@ -36,7 +36,7 @@ import Testing
         #expect(keys[0] == keys[1] && salt == Hexadecimal.bytes("0102030405060708"))
     }
 
-    @Test func `makes no more than the construction allows`() {
+    @Test func `clamps the length to what HKDF allows`() {
         let key = HKDFSHA256.derive(from: Secret([1]), salt: [], purpose: [], length: 10_000)
         #expect(key.count == 8160)
     }

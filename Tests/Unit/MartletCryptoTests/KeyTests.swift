@@ -7,7 +7,7 @@ import Testing
     static let rsa = Result { try PrivateKey(generating: .rsa2048) }
     static let p256 = Result { try PrivateKey(generating: .p256) }
 
-    @Test func `verifies what RSA signed and nothing near it`() throws {
+    @Test func `verifies an RSA signature and rejects any variation of it`() throws {
         let key = try Self.rsa.get()
         let signature = try key.sign(Self.message)
         #expect(signature.count == 256)
@@ -17,7 +17,7 @@ import Testing
         #expect(!key.publicKey.verify([UInt8](repeating: 0xFF, count: 256), over: Self.message))
     }
 
-    @Test func `verifies what P-256 signed and nothing near it`() throws {
+    @Test func `verifies a P-256 signature and rejects any variation of it`() throws {
         let key = try Self.p256.get()
         for _ in 0..<50 {
             let signature = try key.sign(Self.message)
@@ -47,7 +47,7 @@ import Testing
         0xBC, 0xE6, 0xFA, 0xAD, 0xA7, 0x17, 0x9E, 0x84, 0xF3, 0xB9, 0xCA, 0xC2, 0xFC, 0x63, 0x25, 0x51,
     ]
 
-    @Test func `refuses r or s outside the group`() throws {
+    @Test func `rejects r or s outside the group`() throws {
         let key = try Self.p256.get()
         let good = try key.sign(Self.message)
         let zero = [UInt8](repeating: 0, count: 32)
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `refuses the DER form of a signature`() throws {
+    @Test func `rejects the DER form of a signature`() throws {
         let key = try Self.p256.get()
         let good = try key.sign(Self.message)
         let der: [UInt8] = [0x30, 0x44, 0x02, 0x20] + good[..<32] + [0x02, 0x20] + good[32...]
@@ -91,7 +91,7 @@ import Testing
     ]
 
     @Test(arguments: badKeys)
-    func `refuses keys that nobody should trust`(name: String, parts: PublicKeyParts, code: ErrorCode) {
+    func `rejects malformed and weak keys`(name: String, parts: PublicKeyParts, code: ErrorCode) {
         #expect(throws: CryptoError.self, "\(name)") { try PublicKey(parts) }
         do { _ = try PublicKey(parts) } catch { #expect(error.code == code, "\(name): \(error)") }
     }
@@ -104,7 +104,7 @@ import Testing
         #expect(padded.verify(try key.sign(Self.message), over: Self.message))
     }
 
-    @Test func `one key serves many threads at once`() async throws {
+    @Test func `one key can be used by many threads concurrently`() async throws {
         for key in [try Self.rsa.get(), try Self.p256.get()] {
             let signature = try key.sign(Self.message)
             let verified = await withTaskGroup(of: Int.self) { group in

@@ -12,12 +12,12 @@ import Testing
         ("http://LOCALHOST/", "LOCALHOST", false),
         ("http://127.1/", "127.0.0.1", false), ("http://2130706433/", "127.0.0.1", false),
     ])
-    func `takes https, and http to this machine`(url: String, host: String, isSecure: Bool) throws {
+    func `accepts https, and http to loopback addresses`(url: String, host: String, isSecure: Bool) throws {
         let target = try FetchTarget(url)
         #expect(target.host == host && target.isSecure == isSecure)
     }
 
-    static let refused: [(String, ErrorCode)] = [
+    static let rejected: [(String, ErrorCode)] = [
         ("http://example.com/", .fetchInsecure), ("http://127.0.0.1.example.com/", .fetchInsecure),
         ("http://localhost.example.com/", .fetchInsecure), ("http://10.0.0.1/", .fetchInsecure),
         ("http://[::2]/", .fetchInsecure), ("http://[::ffff:127.0.0.1]/", .fetchInsecure),
@@ -33,13 +33,13 @@ import Testing
         ("https://bücher.example/", .fetchURLInvalid),
     ]
 
-    @Test(arguments: refused)
-    func `refuses everything else`(url: String, code: ErrorCode) {
-        let failure = #expect(throws: FetchFailure.self) { try FetchTarget(url) }
+    @Test(arguments: rejected)
+    func `rejects all other URLs`(url: String, code: ErrorCode) {
+        let failure = #expect(throws: HTTPFetchError.self) { try FetchTarget(url) }
         #expect(failure?.code == code)
     }
 
-    @Test func `encodes forms so that nothing leaks out of a field`() {
+    @Test func `encodes form fields so that they cannot break out`() {
         let fields = [(name: "a b", value: "x&y=z"), (name: "é", value: "~-._+%"), (name: "", value: "")]
         #expect(String(decoding: encodeForm(fields), as: UTF8.self) == "a%20b=x%26y%3Dz&%C3%A9=~-._%2B%25&=")
         #expect(encodeForm([]) == [])

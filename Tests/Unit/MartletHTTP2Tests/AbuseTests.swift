@@ -104,7 +104,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
 
     @Test func `a peer that makes us answer but does not read is bounded`() throws {
         var options = HTTP2Options()
-        options.maximumNoise = 1_000_000
+        options.maximumFloodFrames = 1_000_000
         options.maximumResets = 1_000_000
         for flood in Self.floods.prefix(2) {
             let server = try HTTP2Session.greetedServer(options)

@@ -200,10 +200,10 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
             Raw.headers(stream, fields, flags: 4) + Raw.data(stream, "too long") + Raw.headers(whole, fields, flags: 4)
             + Raw.data(whole, "ok", flags: 1) + Raw.reset(whole)
         _ = unsafe bytes.withUnsafeBufferPointer { unsafe client.receive($0, now: 0) }
-        #expect(client.endOfBroken(stream) == .protocolError)
+        #expect(client.pendingErrorCode(stream) == .protocolError)
         // All of the other one has come.
-        #expect(client.endOfBroken(whole) == nil)
+        #expect(client.pendingErrorCode(whole) == nil)
         _ = client.events(bytes)
-        #expect(client.endOfBroken(stream) == nil)
+        #expect(client.pendingErrorCode(stream) == nil)
     }
 }

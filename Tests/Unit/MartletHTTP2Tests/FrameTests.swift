@@ -145,7 +145,8 @@ struct FrameCase: CustomTestStringConvertible, Sendable {
         #expect(frames.contains { $0.type == 8 && $0.stream == 0 })
     }
 
-    @Test func `a stream over the limit ends the connection once the limit is acknowledged, and is refused before`()
+    @Test
+    func `a stream over the limit ends the connection once the limit is acknowledged, and is refused before`()
         throws
     {
         var options = HTTP2Options()

@@ -5,7 +5,7 @@ import Testing
 /// What becomes of one header block.
 enum HeadResult: Equatable {
     case text(String)
-    case refused(HeadFailure)
+    case refused(HeadError)
     case reset(UInt32)
     case goAway(UInt32)
     case nothing

@@ -48,12 +48,12 @@ import Testing
         writer.begin(.request, ends: block.ends)
         for (name, value) in block.fields { writer.add(name, value) }
         switch (writer.finish(), block.result) {
-        case (.good, .text(let text)): #expect(String(decoding: writer.text.array, as: UTF8.self) == text)
-        case (.refused(let failure), .refused(let expected)): #expect(failure == expected)
-        case (.malformed, .reset), (.refused, .reset): #expect(writer.text.array == [])
+        case (.valid, .text(let text)): #expect(String(decoding: writer.text.array, as: UTF8.self) == text)
+        case (.rejected(let failure), .refused(let expected)): #expect(failure == expected)
+        case (.malformed, .reset), (.rejected, .reset): #expect(writer.text.array == [])
         // A length against no body, and how large it is, is nghttp2's to hold against the stream.
-        case (.good, .reset): #expect(block.fields.contains { $0.0 == "content-length" })
-        case (let verdict, _): Issue.record("\(verdict)")
+        case (.valid, .reset): #expect(block.fields.contains { $0.0 == "content-length" })
+        case (let result, _): Issue.record("\(result)")
         }
     }
 

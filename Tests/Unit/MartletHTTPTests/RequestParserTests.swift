@@ -139,16 +139,16 @@ import Testing
     }
 
     @Test func `names every failure once and blames the right side`() {
-        let codes = HeadFailure.allCases.map(\.code.rawValue)
+        let codes = HeadError.allCases.map(\.code.rawValue)
         #expect(Set(codes).count == codes.count)
-        for failure in HeadFailure.allCases {
-            #expect(failure.code.rawValue.hasPrefix(failure.source == .downstream ? "request." : "upstream."))
-            #expect(failure.upstream.source == .upstream)
+        for failure in HeadError.allCases {
+            #expect(failure.code.rawValue.hasPrefix(failure.rawValue < 64 ? "request." : "upstream."))
+            #expect(failure.upstream.code.rawValue.hasPrefix("upstream."))
         }
-        #expect(HeadFailure.headTooLarge.status == 431)
-        #expect(HeadFailure.tooManyFields.status == 431)
-        #expect(HeadFailure.uriTooLong.status == 414)
-        #expect(HeadFailure.bareLF.status == 400)
-        #expect(HeadFailure.upstreamHeadTooLarge.status == 502)
+        #expect(HeadError.headTooLarge.status == 431)
+        #expect(HeadError.tooManyFields.status == 431)
+        #expect(HeadError.uriTooLong.status == 414)
+        #expect(HeadError.bareLF.status == 400)
+        #expect(HeadError.upstreamHeadTooLarge.status == 502)
     }
 }

@@ -13,14 +13,14 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "::1"])
-    func `answers literals at once, even when it has stopped`(host: String) async throws {
+    func `resolves literals immediately, even when it has stopped`(host: String) async throws {
         let resolver = try Resolver()
         resolver.shutdown()
         let found = try await resolver.resolve(host: host, port: 80)
         #expect(found.map(\.addressText) == [host] && found.first?.port == 80)
     }
 
-    @Test func `finds this machine by name`() async throws {
+    @Test func `resolves localhost`() async throws {
         let resolver = try Resolver()
         defer { resolver.shutdown() }
         let found = try await resolver.resolve(host: "localhost", port: 6379)
@@ -28,13 +28,13 @@ import Testing
     }
 
     @Test(arguments: ["", "a\u{0}b", String(repeating: "a", count: 254)])
-    func `refuses malformed names`(host: String) async throws {
+    func `rejects invalid names`(host: String) async throws {
         let resolver = try Resolver()
         defer { resolver.shutdown() }
         #expect(await code(resolver, host) == "resolver.name_invalid")
     }
 
-    @Test func `answers everyone when it is stopped in the middle`() async throws {
+    @Test func `completes every query when it is stopped in between`() async throws {
         let resolver = try Resolver()
         let codes = await withTaskGroup(of: ErrorCode?.self) { group in
             for _ in 0..<50 { group.addTask { await code(resolver, "localhost") } }

@@ -20,7 +20,7 @@ import Testing
     }
 
     @Test(arguments: ["127.0.0.1", "::1"])
-    func `accepted connections have what their listener was told`(host: String) throws {
+    func `accepted connections inherit the options of their listener`(host: String) throws {
         let address = try #require(SocketEndpoint(literal: host, port: 0))
         let listener = try Socket.listen(on: address, sharesPort: false, backlog: 8)
         defer { close(listener) }
@@ -36,7 +36,7 @@ import Testing
         }
     }
 
-    @Test func `a listener that was handed over sends without delay, too`() throws {
+    @Test func `an inherited listener has TCP_NODELAY, too`() throws {
         let plain = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(plain) }
         #expect(CLinux.listen(plain, 1) == 0)
@@ -56,7 +56,7 @@ import Testing
         ("127.0.0.1", true), ("127.9.9.9", true), ("128.0.0.1", false), ("0.0.0.0", false), ("::1", true),
         ("::", false), ("::2", false), ("1::1", false),
     ])
-    func `an address is one of this machine's own or not`(literal: String, isLoopback: Bool) throws {
+    func `loopback addresses are recognized`(literal: String, isLoopback: Bool) throws {
         #expect(try #require(SocketEndpoint(literal: literal, port: 80)).isLoopback == isLoopback)
     }
 }

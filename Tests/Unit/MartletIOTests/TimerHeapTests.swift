@@ -4,7 +4,7 @@ import Testing
 @testable import MartletIO
 
 @Suite struct TimerHeapTests {
-    private func timers(_ deadlines: [Int64], loop: EventLoop) -> [LoopTimer] {
+    private func timers(_ deadlines: [Int64], loop: ServiceLoop) -> [LoopTimer] {
         deadlines.map { LoopTimer(deadline: MonotonicTime(nanoseconds: $0), loop: loop) {} }
     }
 
@@ -18,7 +18,7 @@ import Testing
         [], [5], [3, 1, 2], [9, 8, 7, 6, 5, 4, 3, 2, 1], [1, 1, 2, 2, 0, 0, 7], [4, 9, 1, 8, 2, 7, 3, 6, 5],
     ])
     func `yields timers in the order of their deadlines`(deadlines: [Int64]) throws {
-        let loop = try EventLoop(name: "test")
+        let loop = try ServiceLoop(name: "test")
         defer { loop.shutdown() }
         var heap = TimerHeap()
         for timer in timers(deadlines, loop: loop) { heap.insert(timer) }
@@ -27,8 +27,8 @@ import Testing
         #expect(heap.count == 0)
     }
 
-    @Test func `keeps its order whichever timer is taken out`() throws {
-        let loop = try EventLoop(name: "test")
+    @Test func `keeps its order whichever timer is removed`() throws {
+        let loop = try ServiceLoop(name: "test")
         defer { loop.shutdown() }
         let deadlines: [Int64] = [4, 9, 1, 8, 2, 7, 3, 6, 5, 10]
         for victim in deadlines.indices {
@@ -43,8 +43,8 @@ import Testing
         }
     }
 
-    @Test func `holds back timers that are not due`() throws {
-        let loop = try EventLoop(name: "test")
+    @Test func `does not return timers that are not due`() throws {
+        let loop = try ServiceLoop(name: "test")
         defer { loop.shutdown() }
         var heap = TimerHeap()
         for timer in timers([10, 20], loop: loop) { heap.insert(timer) }

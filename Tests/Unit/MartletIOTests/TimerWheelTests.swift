@@ -27,7 +27,7 @@ import Testing
         }
     }
 
-    @Test func `entries beyond the wheel's horizon wait for their round`() {
+    @Test func `entries beyond the wheel's horizon wait for their turn of the wheel`() {
         var wheel = TimerWheel(now: MonotonicTime(nanoseconds: 0))
         wheel.enter(1, at: 10_000)
         wheel.enter(2, at: 3)
@@ -35,17 +35,17 @@ import Testing
         #expect(due(&wheel, at: 10_000) == [1])
     }
 
-    @Test func `what is late at its entry comes with the next tick`() {
+    @Test func `an entry for a past tick is due at the next tick`() {
         var wheel = TimerWheel(now: MonotonicTime(nanoseconds: 50 * Self.tick))
         wheel.enter(7, at: 10)
         #expect(due(&wheel, at: 51) == [7])
     }
 
-    @Test func `a deadline that moved on while its entry stood comes due at its own tick`() {
+    @Test func `an extended deadline is due at its own tick`() {
         var wheel = TimerWheel(now: MonotonicTime(nanoseconds: 0))
         var deadline = 5 * Self.tick - 1
         wheel.enter(9, at: TimerWheel.tick(for: deadline))
-        // Moving it is one store: the entry stays where it is.
+        // Extending the deadline does not move the entry.
         deadline = 40 * Self.tick + 1
         var firings: [Int64] = []
         for tick in 1...60 as ClosedRange<Int64> {
@@ -61,7 +61,7 @@ import Testing
         #expect(firings == [41])
     }
 
-    @Test func `a wait ends at the next entry, also one entered later for sooner`() {
+    @Test func `a wait ends at the next entry, even if it was added last`() {
         var wheel = TimerWheel(now: MonotonicTime(nanoseconds: 0))
         #expect(wheel.wait(now: 0, idle: 1000) == 1000)
         wheel.enter(1, at: 40)

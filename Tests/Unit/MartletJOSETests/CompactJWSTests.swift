@@ -13,7 +13,7 @@ import Testing
         return nil
     }
 
-    @Test func `takes a token apart and keeps the bytes that were signed`() throws {
+    @Test func `parses a token and retains the signed bytes`() throws {
         let jws = try CompactJWS(Array(Self.good.utf8))
         #expect(jws.header.fields["alg"] == "RS256")
         #expect(jws.payload["sub"] == "a")
@@ -24,8 +24,8 @@ import Testing
         #expect(throws: JOSEError(.algorithmNotAllowed, "")) { try jws.algorithm(among: [.es256]) }
     }
 
-    @Test func `a header that is remembered says what one that is read says`() throws {
-        let headers = JWSHeaderMemory()
+    @Test func `a cached header equals a parsed one`() throws {
+        let headers = JWSHeaderCache()
         let texts = [
             #"{"alg":"RS256","kid":"k"}"#, #"{"alg":"RS256","kid":"l"}"#, #"{"alg":"ES256","kid":"k"}"#,
             #"{"alg":"none!","kid":"k"}"#, #"{"alg":"RS256","kid":"?"}"#, #"{"alg":"RS256","kid":"k","crit":[]}"#,
@@ -47,14 +47,14 @@ import Testing
         }
     }
 
-    @Test func `refuses every cut of a token`() {
+    @Test func `rejects every truncation of a token`() {
         for length in 1..<Self.good.utf8.count - 3 {
             #expect(Self.reason(String(Self.good.prefix(length))) == .malformed)
         }
         #expect(Self.reason("") == .tokenMissing)
     }
 
-    @Test func `refuses any foreign byte anywhere`() {
+    @Test func `rejects any invalid byte at any position`() {
         let bytes = Array(Self.good.utf8)
         for index in bytes.indices where bytes[index] != UInt8(ascii: ".") {
             for foreign: UInt8 in [0x00, 0x0A, 0x20, 0x2B, 0x2F, 0x3D, 0x80, 0xFF] {
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func `bounds the token, the header and nesting`() {
+    @Test func `limits the token, the header and nesting`() {
         let edge = 8192 - Self.header.utf8.count - Self.payload.utf8.count - 2
         #expect(Self.reason("\(Self.header).\(Self.payload).\(String(repeating: "A", count: edge / 4 * 4))") == nil)
         #expect(
@@ -86,8 +86,8 @@ import Testing
     }
 
     @Test(arguments: ["a", "A-_9", String(repeating: "k", count: 64)])
-    func `takes key names`(name: String) { #expect(KeyID(name)?.text == name) }
+    func `accepts key IDs`(name: String) { #expect(KeyID(name)?.text == name) }
 
     @Test(arguments: ["", " ", "a b", "a/b", "a.b", "é", "a\u{0}", "\u{FF41}", String(repeating: "k", count: 65)])
-    func `refuses what is no key name`(name: String) { #expect(KeyID(name) == nil) }
+    func `rejects invalid key IDs`(name: String) { #expect(KeyID(name) == nil) }
 }

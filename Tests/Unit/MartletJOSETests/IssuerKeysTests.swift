@@ -4,17 +4,17 @@ import MartletTesting
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct IssuerKeysTests {
-    @Test func `has nothing until it is asked or started`() async throws {
+    @Test func `has no keys until it is queried or started`() async throws {
         let instance = try Instance()
         #expect(try instance.lookup("ONE") == "undecided")
         #expect(instance.issuer.fetches == 0)
-        #expect(try await instance.settle("ONE") == "ONE")
+        #expect(try await instance.resolve("ONE") == "ONE")
         #expect(try instance.lookup("ONE") == "ONE")
         #expect(try instance.lookup("TWO") == "TWO")
         #expect(instance.issuer.fetches == 1)
     }
 
-    @Test func `starts with keys in hand`() async throws {
+    @Test func `has keys once it has started`() async throws {
         let instance = try Instance()
         await instance.keys.start()
         #expect(try instance.lookup("TWO") == "TWO")
@@ -35,7 +35,7 @@ import Testing
         #expect(try instance.lookup("ONE") == "unavailable")
         #expect(instance.keys.status.source == .none)
         #expect(instance.keys.status.lastError == "fetch.status")
-        instance.issuer.answer(try Instance.document([0]))
+        instance.issuer.respond(try Instance.document([0]))
         try await eventually("asleep") { instance.time.sleepers == 1 }
         instance.time.advance(by: .seconds(5))
         try await eventually("recovered") {
@@ -44,11 +44,11 @@ import Testing
         await instance.keys.stop()
     }
 
-    @Test func `all who wait share one request`() async throws {
+    @Test func `concurrent callers share one request`() async throws {
         let instance = try Instance()
         instance.issuer.hold()
         try await withThrowingTaskGroup(of: String.self) { group in
-            for number in 0..<100 { group.addTask { try await instance.settle(number % 2 == 0 ? "ONE" : "TWO") } }
+            for number in 0..<100 { group.addTask { try await instance.resolve(number % 2 == 0 ? "ONE" : "TWO") } }
             try await eventually("asked") { instance.issuer.fetches == 1 }
             instance.issuer.release()
             for try await word in group { #expect(["ONE", "TWO"].contains(word)) }
@@ -70,7 +70,7 @@ import Testing
         await instance.keys.stop()
     }
 
-    @Test func `keeps old keys while the issuer fails and no longer than allowed`() async throws {
+    @Test func `retains old keys while the issuer fails, up to the maximum age`() async throws {
         let instance = try Instance()
         await instance.keys.start()
         instance.issuer.fail()
@@ -86,12 +86,12 @@ import Testing
         instance.time.advance(by: .seconds(3600))
         #expect(["unavailable", "undecided"].contains(try instance.lookup("ONE")))
         try await eventually("reported") { instance.removed.value.map(\.text) == ["ONE", "TWO"] }
-        // Undecided as long as the last attempt is under way.
+        // Undecided while the last attempt is in progress.
         try await eventually("given up") { (try? instance.lookup("ONE")) == "unavailable" }
         await instance.keys.stop()
     }
 
-    @Test func `failures are retried ever more slowly`() async throws {
+    @Test func `failures are retried with a backoff`() async throws {
         let instance = try Instance()
         instance.issuer.fail()
         await instance.keys.start()
@@ -99,28 +99,28 @@ import Testing
             try await eventually("asleep") { instance.time.sleepers == 1 }
             instance.time.advance(by: .seconds(1))
         }
-        // Never faster than every 4 seconds once the back-off has grown, four attempts or so before that.
+        // At most every 4 seconds once the backoff has grown, about four attempts before that.
         #expect(instance.issuer.fetches > 600)
         #expect(instance.issuer.fetches < 3600 / 4 + 10)
         await instance.keys.stop()
     }
 
-    @Test func `requests during a back-off are answered at once`() async throws {
+    @Test func `requests during a backoff complete immediately`() async throws {
         let instance = try Instance()
         instance.issuer.fail()
-        for _ in 0..<1000 { #expect(try await instance.settle("ONE") == "unavailable") }
+        for _ in 0..<1000 { #expect(try await instance.resolve("ONE") == "unavailable") }
         #expect(instance.issuer.fetches == 1)
         instance.time.advance(by: .seconds(1))
         #expect(try instance.lookup("ONE") == "undecided")
-        instance.issuer.answer(try Instance.document([0]))
-        #expect(try await instance.settle("ONE") == "ONE")
+        instance.issuer.respond(try Instance.document([0]))
+        #expect(try await instance.resolve("ONE") == "ONE")
         #expect(instance.issuer.fetches == 2)
     }
 
-    @Test func `a request that is never answered ends by itself`() async throws {
+    @Test func `a request without a response times out`() async throws {
         let instance = try Instance()
         instance.issuer.hold()
-        async let word = instance.settle("ONE")
+        async let word = instance.resolve("ONE")
         try await eventually("asked") { instance.issuer.fetches == 1 && instance.time.sleepers == 1 }
         instance.time.advance(by: .seconds(4))
         #expect(try await word == "unavailable")
@@ -128,31 +128,31 @@ import Testing
         instance.issuer.release()
     }
 
-    /// By what is wrong, as a report of the tests can show it.
+    /// By their defect, as the names of the test cases.
     static let badDocuments = [
         "nothing": "", "no JSON": "<html>", "no keys": "{}", "empty": "{\"keys\":[]}",
         "too large": String(repeating: " ", count: 65_537),
     ]
 
     @Test(arguments: badDocuments.keys.sorted())
-    func `a bad document is a failed fetch and changes nothing`(fault: String) async throws {
+    func `an invalid document is a failed fetch and changes nothing`(fault: String) async throws {
         let instance = try Instance()
-        _ = try await instance.settle("ONE")
-        instance.issuer.answer(Array(try #require(Self.badDocuments[fault]).utf8))
-        #expect(try await instance.settle("THREE") == "unavailable")
+        _ = try await instance.resolve("ONE")
+        instance.issuer.respond(Array(try #require(Self.badDocuments[fault]).utf8))
+        #expect(try await instance.resolve("THREE") == "unavailable")
         #expect(instance.keys.status.lastError == "jwks.bad_document")
         #expect(try instance.lookup("ONE") == "ONE")
         #expect(instance.removed.value.isEmpty)
     }
 
-    @Test func `nothing begins after the end until the next start`() async throws {
+    @Test func `no refresh begins between stop and the next start`() async throws {
         let instance = try Instance()
         instance.issuer.hold()
-        async let word = instance.settle("ONE")
+        async let word = instance.resolve("ONE")
         try await eventually("asked") { instance.issuer.fetches == 1 }
         await instance.keys.stop()
         #expect(try await word == "unavailable")
-        #expect(try await instance.settle("ONE") == "unavailable")
+        #expect(try await instance.resolve("ONE") == "unavailable")
         #expect(instance.issuer.fetches == 1)
         instance.issuer.release()
         await instance.keys.start()
@@ -161,7 +161,7 @@ import Testing
         await instance.keys.stop()
     }
 
-    @Test func `the last of those who started it ends it`() async throws {
+    @Test func `the last user to stop ends the background refresh`() async throws {
         let instance = try Instance()
         await instance.keys.start()
         await instance.keys.start()
@@ -176,7 +176,7 @@ import Testing
 
     @Test func `steps of the wall clock do not age keys`() async throws {
         let instance = try Instance()
-        _ = try await instance.settle("ONE")
+        _ = try await instance.resolve("ONE")
         instance.time.stepWallClock(by: 10 * 86_400)
         #expect(try instance.lookup("ONE") == "ONE")
         instance.time.stepWallClock(by: -20 * 86_400)

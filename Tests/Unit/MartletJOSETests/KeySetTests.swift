@@ -8,7 +8,7 @@ import Testing
     static let elliptic = Result { try SigningKey("EC", .p256) }
     static let weak = Result { try SigningKey("WEAK", .rsa(bits: 1024)) }
 
-    /// A key of a document with changes; `nil` removes a member.
+    /// A key of a document with one member changed; `nil` removes it.
     struct Change: Sendable, CustomTestStringConvertible {
         let name: String
         let value: String?
@@ -28,7 +28,7 @@ import Testing
         try KeySet(document: Array("{\"keys\":[\(entries.joined(separator: ","))]}".utf8), allowing: allowed)
     }
 
-    @Test func `reads RSA and P-256 keys and binds their algorithms`() throws {
+    @Test func `parses RSA and P-256 keys and binds their algorithms`() throws {
         let set = try Self.set([Self.entry(Self.rsa.get()), Self.entry(Self.elliptic.get())])
         let message = Array("x".utf8)
         for (name, key, algorithm) in [
@@ -42,7 +42,7 @@ import Testing
         #expect(set.skipped.isEmpty)
     }
 
-    @Test func `leaves out keys of an algorithm that is not wanted`() throws {
+    @Test func `skips keys of an algorithm that is not allowed`() throws {
         let set = try Self.set([Self.entry(Self.rsa.get()), Self.entry(Self.elliptic.get())], [.rs256])
         #expect(set.keys.keys.map(\.text) == ["RSA"])
         #expect(set.skipped.map(\.id?.text) == ["EC"])
@@ -56,7 +56,7 @@ import Testing
     ]
 
     @Test(arguments: harmless)
-    func `reads keys with less or more about them`(change: Change) throws {
+    func `accepts keys with fewer or more optional members`(change: Change) throws {
         #expect(try Self.set([Self.entry(Self.rsa.get(), change)]).keys.count == 1)
     }
 
@@ -78,7 +78,7 @@ import Testing
     ]
 
     @Test(arguments: harmful)
-    func `leaves out one key and keeps the others`(change: Change) throws {
+    func `skips one key and uses the others`(change: Change) throws {
         let set = try Self.set([Self.entry(Self.rsa.get(), change), Self.entry(Self.elliptic.get())])
         #expect(set.keys.keys.map(\.text) == ["EC"])
         #expect(set.skipped.count == 1)
@@ -92,13 +92,13 @@ import Testing
     ]
 
     @Test(arguments: harmfulToCurves)
-    func `leaves out a bad P-256 key`(change: Change) throws {
+    func `skips an invalid P-256 key`(change: Change) throws {
         #expect(
             try Self.set([Self.entry(Self.rsa.get()), Self.entry(Self.elliptic.get(), change)]).keys.keys.map(\.text)
                 == ["RSA"])
     }
 
-    @Test func `leaves out short keys and every key of a name that is there twice`() throws {
+    @Test func `skips short keys and all keys with a duplicate ID`() throws {
         let rsa = try Self.entry(Self.rsa.get())
         let twin = try Self.entry(Self.elliptic.get(), Change(name: "kid", value: "\"RSA\""))
         #expect(try Self.set([Self.entry(Self.weak.get()), rsa]).keys.keys.map(\.text) == ["RSA"])
@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test(arguments: ["n", "e"])
-    func `leaves out an RSA key with a leading zero byte`(member: String) throws {
+    func `skips an RSA key with a leading zero byte`(member: String) throws {
         let value = try #require(try Self.rsa.get().jwk()[member])
         let bytes = try #require(Base64URL.decode(Array(value.utf8)))
         let change = Change(name: member, value: "\"\(Base64URL.encode([0] + bytes))\"")
@@ -116,7 +116,7 @@ import Testing
         #expect(set.skipped.map(\.reason) == ["'\(member)' has a leading zero byte"])
     }
 
-    @Test func `bounds the document`() throws {
+    @Test func `limits the document`() throws {
         let entry = try Self.entry(Self.rsa.get())
         let fillers = (0..<19).map { "{\"kid\":\"k\($0)\"}" }
         #expect(try Self.set([entry] + fillers).keys.count == 1)

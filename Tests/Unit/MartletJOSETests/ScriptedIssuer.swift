@@ -3,12 +3,12 @@ import MartletJOSE
 import MartletTesting
 import Synchronization
 
-/// An issuer that answers what a test says, at once or when the test lets it.
+/// A simulated issuer with a configurable response, immediate or held back.
 final class ScriptedIssuer: KeyFetching {
     static let keys = Result { try ["ONE", "TWO", "THREE"].map { try SigningKey($0) } }
 
     private struct State {
-        var answer: Result<[UInt8], FetchError>
+        var response: Result<[UInt8], FetchError>
         var fetches = 0
         var isHeld = false
         var waiting: [CheckedContinuation<Void, Never>] = []
@@ -16,22 +16,22 @@ final class ScriptedIssuer: KeyFetching {
 
     private let state: Mutex<State>
 
-    init(_ document: [UInt8]) { state = Mutex(State(answer: .success(document))) }
+    init(_ document: [UInt8]) { state = Mutex(State(response: .success(document))) }
 
     var fetches: Int { state.withLock { $0.fetches } }
 
-    /// Answers with another document from now on.
-    func answer(_ document: [UInt8]) { state.withLock { $0.answer = .success(document) } }
+    /// Responds with another document from now on.
+    func respond(_ document: [UInt8]) { state.withLock { $0.response = .success(document) } }
 
     /// Fails from now on.
     func fail(_ code: ErrorCode = "fetch.status") {
-        state.withLock { $0.answer = .failure(FetchError(code: code, message: "no")) }
+        state.withLock { $0.response = .failure(FetchError(code: code, message: "no")) }
     }
 
-    /// Leaves requests unanswered from now on.
+    /// Holds responses back from now on.
     func hold() { state.withLock { $0.isHeld = true } }
 
-    /// Answers whoever waits, and at once from now on.
+    /// Sends the responses held back, and responds immediately from now on.
     func release() {
         let waiting = state.withLock { state in
             defer { state.waiting = [] }
@@ -50,7 +50,7 @@ final class ScriptedIssuer: KeyFetching {
             }
             if passes { continuation.resume() }
         }
-        return try state.withLock { $0.answer }.get()
+        return try state.withLock { $0.response }.get()
     }
 }
 
@@ -82,13 +82,13 @@ struct Instance {
     }
 
     static func id(_ text: String) throws -> KeyID {
-        guard let id = KeyID(text) else { throw TestFailure("\(text) is no key id") }
+        guard let id = KeyID(text) else { throw TestFailure("\(text) is not a key ID") }
         return id
     }
 
-    /// What a look-up came to, as a word.
+    /// The result of a lookup as text.
     func lookup(_ name: String) throws -> String { Self.word(keys.lookup(try Self.id(name))) }
-    func settle(_ name: String) async throws -> String { Self.word(await keys.settle(try Self.id(name))) }
+    func resolve(_ name: String) async throws -> String { Self.word(await keys.resolve(try Self.id(name))) }
 
     private static func word(_ lookup: IssuerKeys.Lookup) -> String {
         switch lookup {

@@ -1,7 +1,7 @@
 import MartletCore
 import Synchronization
 
-/// A shared store that lives in memory, forgets by a test's clock and can be broken.
+/// A shared store in memory, with expiry by a test's clock, that can be made unavailable.
 final class StoreInMemory: KeyValueStoring {
     private struct Entry {
         let value: [UInt8]
@@ -21,10 +21,10 @@ final class StoreInMemory: KeyValueStoring {
         set { broken.withLock { $0 = newValue } }
     }
 
-    /// What happens once, before the next claim is decided.
+    /// Runs `body` once, before the next claim.
     func beforeNextClaim(_ body: @escaping @Sendable () async -> Void) { ahead.withLock { $0 = body } }
 
-    /// What is in it now.
+    /// The current keys.
     var keys: [String] {
         let now = clock.monotonicTime
         return entries.withLock { $0.filter { now < $0.value.end }.keys.sorted() }
@@ -32,11 +32,11 @@ final class StoreInMemory: KeyValueStoring {
 
     private static let outage = StoreError(code: "store.unavailable", message: "the store is broken")
 
-    func value(for key: String) async -> StoreAnswer<[UInt8]> {
+    func value(for key: String) async -> StoreReply<[UInt8]> {
         if isBroken { return .unavailable(Self.outage) }
         let now = clock.monotonicTime
         guard let entry = entries.withLock({ $0[key] }), now < entry.end else { return .miss }
-        return .answer(entry.value)
+        return .found(entry.value)
     }
 
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct Thumbprints {
     /// RFC 7638 §3.1.
-    @Test func `are those of the RFC`() throws {
+    @Test func `match the example of the RFC`() throws {
         let modulus =
             "0vx7agoebGcQSuuPiLJXZptN9nndrQmbXEps2aiAFbWhM78LhWx4cbbfAAtVT86zwu1RK7aPFFxuhDR1L6tSoc_BJECPebWKRXjBZCiFV4n3"
             + "oknjhMstn64tZ_2W-5JsGY4Hc5n9yBXArwl93lqt7_RN5w6Cf0h4QyQ5v-65YGjQR0_FDW2QvzqY368QQMicAtaSqzs8KJZgnYb9c7d0zgdA"

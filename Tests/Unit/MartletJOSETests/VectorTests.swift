@@ -3,7 +3,7 @@ import MartletCrypto
 import MartletJOSE
 import Testing
 
-/// The examples of the RFCs, so that our own signer and verifier cannot agree on a mistake.
+/// The examples of the RFCs, so that an error common to our signer and verifier is noticed.
 @Suite struct VectorTests {
     struct Vector: Sendable, CustomTestStringConvertible {
         let testDescription: String

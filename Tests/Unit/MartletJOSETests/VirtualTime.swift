@@ -2,7 +2,7 @@ import MartletCore
 import MartletTesting
 import Synchronization
 
-/// A clock that stands still until a test moves it, and the sleepers that wait for it.
+/// A clock that only a test advances, and the tasks that sleep by it.
 final class VirtualTime: Sendable {
     private struct State {
         var now: Int64 = 1_000_000_000_000
@@ -16,7 +16,7 @@ final class VirtualTime: Sendable {
 
     init() {}
 
-    /// The clock that goes with it.
+    /// A `Clock` of this time.
     var clock: Clock {
         Clock(
             unixTime: { [self] in
@@ -25,10 +25,10 @@ final class VirtualTime: Sendable {
             monotonicTime: { [self] in state.withLock { MonotonicTime(nanoseconds: $0.now) } })
     }
 
-    /// How many wait now.
+    /// The number of sleeping tasks.
     var sleepers: Int { state.withLock { $0.sleepers.count } }
 
-    /// Waits until a test has moved the clock so far, or until cancelled.
+    /// Sleeps until a test has advanced the clock by `span`, or until cancelled.
     func sleep(_ span: Duration) async throws {
         let id = state.withLock { state in
             state.nextID += 1
@@ -48,7 +48,7 @@ final class VirtualTime: Sendable {
         }
     }
 
-    /// Moves the clock and wakes whoever waited for that.
+    /// Advances the clock and wakes the tasks that are due.
     func advance(by span: Duration) {
         let due = state.withLock { state in
             state.now += span.wholeNanoseconds
@@ -59,11 +59,11 @@ final class VirtualTime: Sendable {
         for continuation in due { continuation.resume() }
     }
 
-    /// Steps the wall clock alone, as an operator may.
+    /// Steps only the wall clock, as an operator may.
     func stepWallClock(by seconds: Int64) { state.withLock { $0.unixOffset += seconds } }
 }
 
-/// Lets other tasks run until the condition holds; gives up after a while that no healthy run needs.
+/// Yields until the condition holds; throws after 30 seconds.
 func eventually(_ what: String, _ condition: () -> Bool) async throws {
     let giveUp = ContinuousClock.now + .seconds(30)
     while !condition() {

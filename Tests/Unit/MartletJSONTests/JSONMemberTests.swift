@@ -2,11 +2,11 @@ import MartletCore
 import MartletJSON
 import Testing
 
-/// An object read with its texts as secrets is the same object.
+/// An object parsed with its strings as secrets equals the object parsed otherwise.
 @Suite struct JSONMemberTests {
     private static let limits = JSONLimits(maximumDepth: 8, maximumBytes: 4096)
 
-    /// The members as one object, or the code of the refusal.
+    /// The members as one object, or the code of the error.
     private static func members(_ bytes: [UInt8]) -> Result<JSONValue?, JSONError> {
         do throws(JSONError) {
             let members = try JSON.members(of: bytes, limits: limits)
@@ -37,13 +37,13 @@ import Testing
         }
     }
 
-    @Test func `reads and refuses what the parser does`() {
+    @Test func `accepts and rejects what the parser does`() {
         for (text, _) in JSONParserTests.accepted + [("{}", nil), (" {\"a\":\"\\u00e9\\n\"} ", nil)] {
             Self.expectSame(Array(text.utf8))
             Self.expectSame(Array("{\"a\":\(text)}".utf8))
             Self.expectSame(Array("{\"a\":\(text) , \"b\":\"x\"}".utf8))
         }
-        for (text, _) in JSONParserTests.refused {
+        for (text, _) in JSONParserTests.rejected {
             Self.expectSame(Array(text.utf8))
             Self.expectSame(Array("{\"b\":\"x\",\"a\":\(text)}".utf8))
         }
@@ -54,7 +54,7 @@ import Testing
         Self.expectSame([UInt8](repeating: 0x20, count: 5000))
     }
 
-    @Test func `ends anywhere as the parser does`() {
+    @Test func `fails on truncated documents as the parser does`() {
         let document = Array(#" {"a":"x\"\\\u0041\ud83d\ude00é","b":[1,{"c":null}],"d":true} "#.utf8)
         for end in document.indices { Self.expectSame(Array(document[..<end])) }
         for index in document.indices {

@@ -18,11 +18,11 @@ import Testing
     ]
 
     @Test(arguments: accepted)
-    func `reads what the grammar allows`(text: String, expected: JSONValue) throws {
+    func `accepts what the grammar allows`(text: String, expected: JSONValue) throws {
         #expect(try Self.parse(text) == expected)
     }
 
-    static let refused: [(String, ErrorCode)] = [
+    static let rejected: [(String, ErrorCode)] = [
         ("", .jsonUnexpectedEnd), (" ", .jsonUnexpectedEnd), ("{", .jsonUnexpectedEnd), ("[1,", .jsonUnexpectedEnd),
         ("\"a", .jsonUnexpectedEnd), ("\"a\\", .jsonUnexpectedEnd), ("\"\\u00", .jsonUnexpectedEnd),
         ("tru", .jsonUnexpectedEnd),
@@ -51,8 +51,8 @@ import Testing
         ("[[[[[[[[[]]]]]]]]]", .jsonTooDeep), ("{\"a\":[[[[[[[{}]]]]]]]}", .jsonTooDeep),
     ]
 
-    @Test(arguments: refused)
-    func `refuses everything else with its reason`(text: String, code: ErrorCode) {
+    @Test(arguments: rejected)
+    func `rejects everything else with a specific code`(text: String, code: ErrorCode) {
         #expect { try Self.parse(text) } throws: { ($0 as? JSONError)?.code == code }
     }
 
@@ -62,7 +62,7 @@ import Testing
     ]
 
     @Test(arguments: notUTF8)
-    func `refuses strings that are not UTF-8`(bytes: [UInt8]) {
+    func `rejects strings that are not UTF-8`(bytes: [UInt8]) {
         for escape in ["", "\\n"] {
             let document = [0x22] + Array(escape.utf8) + bytes + [0x22]
             #expect { try JSON.parse(document, limits: Self.limits) } throws: {
@@ -72,7 +72,7 @@ import Testing
     }
 
     @Test(arguments: ["\u{80}", "é", "\u{7FF}", "\u{800}", "\u{FFFF}", "\u{10000}", "\u{10FFFF}", "\u{7F}", " "])
-    func `reads every character at every place of a string, and no part of one`(character: String) throws {
+    func `accepts every character at every position of a string, and no part of one`(character: String) throws {
         for count in 0...17 {
             for place in 0...count {
                 let before = String(repeating: "a", count: place)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func `refuses every control character at every place of a string`() {
+    @Test func `rejects every control character at every position of a string`() {
         for control in UInt8.min..<0x20 {
             for place in 0...17 {
                 var document = [0x22] + [UInt8](repeating: 0x61, count: 17) + [0x22]
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `notices a repeated name among few and many`() {
+    @Test func `detects a duplicate name among few and many`() {
         for count in [1, 2, 15, 16, 17, 40] {
             for repeated in 0..<count {
                 let names = (0..<count).map { "n\($0)" } + ["n\(repeated)"]
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `refuses every cut of a document`() throws {
+    @Test func `rejects every truncation of a document`() throws {
         let document = Array(#"{"a":[1.5e-3,true,null,"x\u00e9\n"],"b":{"c":false}}"#.utf8)
         _ = try JSON.parse(document, limits: Self.limits)
         for length in 0..<document.count {
@@ -123,18 +123,18 @@ import Testing
         }
     }
 
-    @Test func `refuses more bytes than the limit before reading any`() {
+    @Test func `rejects more bytes than the limit before parsing any`() {
         let document = [UInt8](repeating: 0x20, count: 4097)
         #expect { try JSON.parse(document, limits: Self.limits) } throws: { ($0 as? JSONError)?.code == .jsonTooLarge }
     }
 
-    @Test func `survives nesting whatever limit is asked for`() {
+    @Test func `survives nesting whatever limit is requested`() {
         let document = [UInt8](repeating: UInt8(ascii: "["), count: 100_000)
         let limits = JSONLimits(maximumDepth: .max, maximumBytes: .max)
         #expect { try JSON.parse(document, limits: limits) } throws: { ($0 as? JSONError)?.code == .jsonTooDeep }
     }
 
-    @Test func `finds a repeated name among many`() throws {
+    @Test func `detects a duplicate name at every position among many`() throws {
         let names = (0..<500).map { "\"n\($0)\":\($0)" }
         let limits = JSONLimits(maximumDepth: 8, maximumBytes: 65536)
         let object = try JSON.parse(Array("{\(names.joined(separator: ","))}".utf8), limits: limits)
@@ -147,7 +147,7 @@ import Testing
         }
     }
 
-    @Test func `says where`() {
+    @Test func `errors have the offset`() {
         #expect(throws: JSONError(.jsonUnexpectedByte, at: 5)) { try Self.parse("[1, 2x").array }
         #expect(throws: JSONError(.jsonDuplicateName, at: 7)) { try Self.parse("{\"a\":1,\"a\":2}") }
     }

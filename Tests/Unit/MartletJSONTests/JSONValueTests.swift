@@ -10,13 +10,13 @@ import Testing
     ]
 
     @Test(arguments: numbers)
-    func `reads integers exactly and nothing else as integers`(text: String, integer: Int64?, double: Double?) throws {
+    func `parses integers exactly and nothing else as integers`(text: String, integer: Int64?, double: Double?) throws {
         let value = try JSONParserTests.parse(text)
         #expect(value.int64 == integer)
         #expect(value.double == double)
     }
 
-    @Test func `writes what it read`() throws {
+    @Test func `writes what it parsed`() throws {
         let text = #"{"a":[1.50,true,null,"x\"\\\n\u0001é😀"],"b":{"c":false},"":[]}"#
         #expect(String(decoding: JSON.write(try JSONParserTests.parse(text)), as: UTF8.self) == text)
     }
@@ -25,7 +25,7 @@ import Testing
         #expect(JSON.write("\u{8}\t\n\u{C}\r\u{1F}\u{7F}/") == Array(#""\b\t\n\f\r\u001f\u007f/""#.utf8))
     }
 
-    @Test func `refuses doubles that JSON cannot say`() {
+    @Test func `rejects doubles that JSON cannot represent`() {
         #expect(JSONNumber(.infinity) == nil)
         #expect(JSONNumber(Double.nan) == nil)
         #expect(JSONNumber(1.5)?.text == "1.5")

@@ -5,7 +5,7 @@ import Testing
 @testable import MartletProvider
 
 @Suite struct BodyErrorTests {
-    @Test func `points at a member, of an object too`() {
+    @Test func `points to a member, also of an object`() {
         #expect(BodyError("identity_token", .missing).pointer == "/identity_token")
         #expect(BodyError(["full_name", "given_name"], .unknownType).pointer == "/full_name/given_name")
         #expect(BodyError(["a/b~c"], .invalid).pointer == "/a~1b~0c")
@@ -13,7 +13,7 @@ import Testing
     }
 
     @Test(arguments: BodyError.Code.allCases)
-    func `says one sentence for every code`(code: BodyError.Code) {
+    func `has one sentence for every code`(code: BodyError.Code) {
         for error in [BodyError([], code), BodyError("code", code)] {
             #expect(error.detail.hasSuffix(".") && error.detail.utf8.allSatisfy { (0x20...0x7E).contains($0) })
         }
@@ -41,13 +41,13 @@ import Testing
         .init("identity_token", ["identity_tokn", "user"], "identity_tokn"),
         .init("username", ["userName"], "userName"), .init("identity_token", ["idToken"], nil),
         .init("identity_token", [], nil), .init("code", ["password"], nil), .init("code", ["Code", "cod"], "Code"),
-        // What cannot be printed as it is, is not near to anything.
+        // Names that are not safe to print are never suggested.
         .init("code", ["cod\u{1B}"], nil), .init("code", ["c\u{F6}de"], nil), .init("code", ["code\""], nil),
         .init("code", ["<code>"], nil), .init("code", [String(repeating: "code", count: 20)], nil),
     ]
 
     @Test(arguments: misses)
-    func `names what was probably meant`(wanted: NearMissCase) {
+    func `suggests the name that was probably intended`(wanted: NearMissCase) {
         let error = form(wanted.sent).missing(wanted.wanted)
         #expect(error.code == .signInMissingMember && error.disposition == .malformed)
         let hint = wanted.near.map { " (`\($0)`: did you mean `\(wanted.wanted)`?)" } ?? ""
@@ -55,12 +55,12 @@ import Testing
         #expect(error.bodyErrors == [BodyError(wanted.wanted, .missing, detail: detail)])
     }
 
-    @Test func `looks at a bounded number of names`() {
+    @Test func `compares a bounded number of names`() {
         let many = (0..<5000).map { "code\($0)" }
         #expect(NearMiss.find("code", among: many) != nil)
     }
 
-    @Test func `tells which type a member must have`() {
+    @Test func `names the required type of a member`() {
         let form = SignInForm(texts: ["a": Secret("x")], others: ["b": .bool(true), "c": .null], isForm: false)
         func errors(_ body: () throws(AuthenticationError) -> Void) -> [BodyError] {
             do throws(AuthenticationError) {
@@ -72,7 +72,7 @@ import Testing
         }
         #expect(
             errors { () throws(AuthenticationError) in _ = try form.text("b") }
-                == [BodyError("b", .unknownType, detail: "`b` must be text.")])
+                == [BodyError("b", .unknownType, detail: "`b` must be a string.")])
         #expect(
             errors { () throws(AuthenticationError) in _ = try form.object("a") }
                 == [BodyError("a", .unknownType, detail: "`a` must be an object.")])

@@ -25,12 +25,12 @@ import Testing
         try network(bytes + [UInt8](repeating: 1, count: 16 - bytes.count))
     }
 
-    /// Which blocks two networks share, by position.
+    /// Whether two networks share each block, by position.
     static func shared(_ one: ClientNetwork, _ other: ClientNetwork) -> [Bool] {
         zip(one.blocks, other.blocks).map { $0 == $1 }
     }
 
-    @Test func `has the blocks that it stands in`() throws {
+    @Test func `has the blocks that contain it`() throws {
         let four = try [[192, 0, 2, 1], [192, 0, 2, 200], [192, 0, 3, 1]].map { try Self.network(Self.mapped($0)) }
         #expect(Self.shared(four[0], four[0]) == [true, true])
         #expect(Self.shared(four[0], four[1]) == [false, true])
@@ -46,13 +46,13 @@ import Testing
         #expect(try Self.subnet([0x20, 1]).workOwner == Self.subnet([0x20, 1]).workOwner)
     }
 
-    @Test func `counts neighbours of one network together and no others`() {
+    @Test func `is equal for addresses of one network only`() {
         let network = [UInt8](repeating: 0x20, count: 8)
         let here = ClientNetwork(address: network + [UInt8](repeating: 1, count: 8))
         #expect(here == ClientNetwork(address: network + [UInt8](repeating: 2, count: 8)))
         #expect(here != ClientNetwork(address: [0x21] + network.dropFirst() + [UInt8](repeating: 1, count: 8)))
-        let neighbours = [1, 2].map { ClientNetwork(address: Self.mapped([10, 0, 0, $0])) }
-        #expect(neighbours[0] != neighbours[1])
+        let neighbors = [1, 2].map { ClientNetwork(address: Self.mapped([10, 0, 0, $0])) }
+        #expect(neighbors[0] != neighbors[1])
         #expect(ClientNetwork(address: Self.mapped([1])) == nil)
     }
 }

@@ -5,7 +5,7 @@ import Testing
 @testable import MartletProvider
 
 @Suite struct NonceIssuerTests {
-    /// A clock that a test moves; wall and monotonic alike.
+    /// A clock that a test advances, wall-clock and monotonic time together.
     private final class Time: Sendable {
         private let seconds = Box<Int64>(1_700_000_000)
 
@@ -31,14 +31,14 @@ import Testing
     }
 
     private func use(_ nonce: String, at issuer: NonceIssuer) async -> String {
-        switch await issuer.use(nonce) {
-        case .answer: "good"
-        case .miss: "refused"
+        switch await issuer.consume(nonce) {
+        case .found: "accepted"
+        case .miss: "rejected"
         case .unavailable(let error): error.code.rawValue
         }
     }
 
-    @Test func `gives out what is short, safe in a URL, and never the same`() async throws {
+    @Test func `issues short, URL-safe and unique nonces`() async throws {
         let issuer = issuer()
         var seen: Set<String> = []
         for _ in 0..<100 {
@@ -55,165 +55,165 @@ import Testing
         var last = ""
         for _ in 0..<1000 { last = try await issuer.make() }
         #expect(store.writes.value == ["test:nonce-key"])
-        #expect(await use(last, at: issuer) == "good")
+        #expect(await use(last, at: issuer) == "accepted")
         #expect(store.writes.value.count == 2 && !store.writes.value[1].contains(last))
         #expect(store.reads.value == 1, "the key is read once")
     }
 
-    @Test func `takes each once, at whichever instance`() async throws {
+    @Test func `accepts each once, at any instance`() async throws {
         let (one, other) = (issuer(), issuer())
         let nonces = [try await one.make(), try await other.make()]
         for nonce in nonces {
-            #expect(await use(nonce, at: other) == "good")
-            #expect(await use(nonce, at: one) == "refused")
-            #expect(await use(nonce, at: other) == "refused")
+            #expect(await use(nonce, at: other) == "accepted")
+            #expect(await use(nonce, at: one) == "rejected")
+            #expect(await use(nonce, at: other) == "rejected")
         }
         let contended = try await one.make()
         let results = await withTaskGroup(of: String.self) { group in
             for index in 0..<50 { group.addTask { await self.use(contended, at: index % 2 == 0 ? one : other) } }
             return await group.reduce(into: [String]()) { $0.append($1) }
         }
-        #expect(results.count { $0 == "good" } == 1)
+        #expect(results.count { $0 == "accepted" } == 1)
     }
 
-    @Test func `takes it for five minutes, and remembers its use for longer`() async throws {
+    @Test func `accepts it for five minutes, and stores its use for longer`() async throws {
         let (issuer, behind) = (issuer(), issuer(ahead: -59))
         let (nonce, used) = (try await issuer.make(), try await issuer.make())
-        #expect(await use(used, at: issuer) == "good")
+        #expect(await use(used, at: issuer) == "accepted")
         time.advance(299)
-        #expect(await use(used, at: issuer) == "refused")
-        #expect(await use(nonce, at: issuer) == "good")
+        #expect(await use(used, at: issuer) == "rejected")
+        #expect(await use(nonce, at: issuer) == "accepted")
         let late = try await issuer.make()
         time.advance(300)
-        #expect(await use(late, at: issuer) == "refused")
-        #expect(await use(late, at: behind) == "good", "an instance whose clock is behind takes it for longer")
-        #expect(await use(late, at: behind) == "refused")
+        #expect(await use(late, at: issuer) == "rejected")
+        #expect(await use(late, at: behind) == "accepted", "an instance whose clock is behind accepts it for longer")
+        #expect(await use(late, at: behind) == "rejected")
         time.advance(58)
-        #expect(await use(late, at: behind) == "refused", "and all that time it is known as used")
+        #expect(await use(late, at: behind) == "rejected", "its use is stored until then")
     }
 
-    @Test func `takes none from a time that has not come`() async throws {
+    @Test func `rejects those from the future`() async throws {
         let (issuer, ahead, far) = (issuer(), issuer(ahead: 60), issuer(ahead: 61))
-        #expect(await use(try await ahead.make(), at: issuer) == "good")
-        #expect(await use(try await far.make(), at: issuer) == "refused")
+        #expect(await use(try await ahead.make(), at: issuer) == "accepted")
+        #expect(await use(try await far.make(), at: issuer) == "rejected")
     }
 
-    @Test func `takes none that it did not make`() async throws {
+    @Test func `rejects those that it did not issue`() async throws {
         let issuer = issuer()
         let nonce = try await issuer.make()
         let bytes = try #require(Base64URL.decode(Array(nonce.utf8.dropFirst(4))))
         for index in bytes.indices {
             var changed = bytes
             changed[index] ^= 1
-            #expect(await use("mno_" + Base64URL.encode(changed), at: issuer) == "refused", "byte \(index)")
+            #expect(await use("mno_" + Base64URL.encode(changed), at: issuer) == "rejected", "byte \(index)")
         }
         for other in [
             "", "mno_", "my own", String(nonce.dropFirst(4)), nonce + "A", String(nonce.dropLast()), nonce + "=",
             "mno_" + Base64URL.encode([UInt8](repeating: 0xFF, count: 56)), "mno_\u{301}", nonce.uppercased(),
         ] {
-            #expect(await use(other, at: issuer) == "refused", "\(other)")
+            #expect(await use(other, at: issuer) == "rejected", "\(other)")
         }
         let stranger = self.issuer(store: FlakyStore(MemoryStore(clock: time.clock)))
-        #expect(await use(try await stranger.make(), at: issuer) == "refused")
-        #expect(store.writes.value == ["test:nonce-key"], "nothing of that is worth a place in the store")
-        #expect(await use(nonce, at: issuer) == "good")
+        #expect(await use(try await stranger.make(), at: issuer) == "rejected")
+        #expect(store.writes.value == ["test:nonce-key"], "rejected nonces are not stored")
+        #expect(await use(nonce, at: issuer) == "accepted")
     }
 
-    @Test func `needs the store for its key once, and then for uses alone`() async throws {
+    @Test func `needs the store once for its key, and then only for uses`() async throws {
         let issuer = issuer()
-        store.isAway.withLock { $0 = true }
+        store.isUnavailable.withLock { $0 = true }
         await #expect(throws: StoreError.self) { try await issuer.make() }
-        store.isAway.withLock { $0 = false }
+        store.isUnavailable.withLock { $0 = false }
         let nonce = try await issuer.make()
-        store.isAway.withLock { $0 = true }
+        store.isUnavailable.withLock { $0 = true }
         let during = try await issuer.make()
-        #expect(await use(nonce, at: issuer) == "store.away")
-        #expect(await use("mno_x", at: issuer) == "refused", "that can be told without the store")
+        #expect(await use(nonce, at: issuer) == "store.unavailable")
+        #expect(await use("mno_x", at: issuer) == "rejected", "decided without the store")
         time.advance(61)
         _ = try await issuer.make()
-        store.isAway.withLock { $0 = false }
-        for nonce in [nonce, during] { #expect(await use(nonce, at: issuer) == "good") }
+        store.isUnavailable.withLock { $0 = false }
+        for nonce in [nonce, during] { #expect(await use(nonce, at: issuer) == "accepted") }
     }
 
-    @Test func `puts its key back where the store has lost it`() async throws {
+    @Test func `stores its key again if the store has lost it`() async throws {
         let issuer = issuer()
         let nonce = try await issuer.make()
         try await store.partition(.keys).remove("test:nonce-key")
         time.advance(61)
         _ = try await issuer.make()
         try await until { store.writes.value.count { $0 == "test:nonce-key" } == 2 }
-        #expect(await use(nonce, at: self.issuer()) == "good", "a new instance knows it")
+        #expect(await use(nonce, at: self.issuer()) == "accepted", "a new instance accepts it")
     }
 
-    @Test func `goes over to the key that the store has, and still takes what it made before`() async throws {
+    @Test func `adopts the key of the store, and still accepts nonces of its previous key`() async throws {
         let old = issuer()
         let before = try await old.make()
         try await store.partition(.keys).remove("test:nonce-key")
         let new = issuer()
         let foreign = try await new.make()
-        #expect(await use(foreign, at: old) == "refused")
+        #expect(await use(foreign, at: old) == "rejected")
         time.advance(61)
         _ = try await old.make()
-        try await until { await use(try await old.make(), at: new) == "good" }
-        #expect(await use(before, at: old) == "good")
-        #expect(await use(try await new.make(), at: old) == "good")
+        try await until { await use(try await old.make(), at: new) == "accepted" }
+        #expect(await use(before, at: old) == "accepted")
+        #expect(await use(try await new.make(), at: old) == "accepted")
     }
 
     @Test(arguments: [[], [1], [UInt8](repeating: 1, count: 33)])
-    func `replaces a key that is none`(bytes: [UInt8]) async throws {
+    func `replaces an invalid key`(bytes: [UInt8]) async throws {
         try await store.set(bytes, for: "test:nonce-key", lifetime: .seconds(1000))
         let (one, other) = (issuer(), issuer())
-        #expect(await use(try await one.make(), at: other) == "good")
+        #expect(await use(try await one.make(), at: other) == "accepted")
     }
 
-    /// Waits for what another task does.
+    /// Waits for the effect of another task.
     private func until(_ condition: () async throws -> Bool) async throws {
         for _ in 0..<10_000 {
             if try await condition() { return }
             await Task.yield()
         }
-        throw TestFailure("it never came")
+        throw TestFailure("the condition was never met")
     }
 }
 
-/// A store that can be away, and notes what is asked of it.
+/// A store that can be unavailable, and records operations.
 private final class FlakyStore: SharedStoring {
-    let isAway = Box(false)
+    let isUnavailable = Box(false)
     let writes = Box<[String]>([])
     let reads = Box(0)
     private let store: MemoryStore
 
     init(_ store: MemoryStore) { self.store = store }
 
-    private func look() throws(StoreError) {
-        if isAway.value { throw StoreError(code: "store.away", message: "") }
+    private func access() throws(StoreError) {
+        if isUnavailable.value { throw StoreError(code: "store.unavailable", message: "") }
     }
 
-    func value(for key: String) async -> StoreAnswer<[UInt8]> {
-        do throws(StoreError) { try look() } catch { return .unavailable(error) }
+    func value(for key: String) async -> StoreReply<[UInt8]> {
+        do throws(StoreError) { try access() } catch { return .unavailable(error) }
         reads.withLock { $0 += 1 }
         return await store.value(for: key)
     }
 
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
-        try look()
+        try access()
         try await store.set(value, for: key, lifetime: lifetime)
     }
 
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
-        try look()
+        try access()
         let isWritten = try await store.setIfAbsent(value, for: key, lifetime: lifetime)
         if isWritten { writes.withLock { $0.append(key) } }
         return isWritten
     }
 
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
-        try look()
+        try access()
         try await store.remove(key, ifEqualTo: value)
     }
 
     func remove(_ key: String) async throws(StoreError) { try await store.remove(key) }
-    func take(_ key: String) async -> StoreAnswer<[UInt8]> { await store.take(key) }
+    func take(_ key: String) async -> StoreReply<[UInt8]> { await store.take(key) }
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
         try await store.increment(key, lifetime: lifetime)
     }

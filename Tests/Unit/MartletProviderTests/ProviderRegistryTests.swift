@@ -28,7 +28,7 @@ import Testing
         return registry
     }
 
-    @Test func `makes a provider from its block and finds what it can do`() throws {
+    @Test func `builds a provider from its block and detects its capabilities`() throws {
         let factory = try #require(Self.registry.factory(for: "greeting"))
         var diagnostics = Diagnostics()
         let prepared = try #require(factory.prepare(Self.block([("word", "hello")]), name: "hall", into: &diagnostics))
@@ -49,19 +49,19 @@ import Testing
         ([("wort", "hello")], ErrorCode.configUnknownKey), ([], .configMissingKey), ([("word", "")], .configBadValue),
         ([("word", "hello"), ("tone", "x")], .configUnknownKey), ([("word", "HELLO")], .configInsecure),
     ])
-    func `reports what is wrong in a block`(entries: [(String, String)], code: ErrorCode) throws {
+    func `reports errors of a block`(entries: [(String, String)], code: ErrorCode) throws {
         let factory = try #require(Self.registry.factory(for: "greeting"))
         var diagnostics = Diagnostics()
         #expect(factory.prepare(Self.block(entries), name: "hall", into: &diagnostics) == nil)
         #expect(diagnostics.errors.map(\.code) == [code])
     }
 
-    @Test func `knows its kinds`() {
+    @Test func `lists its kinds`() {
         #expect(Self.registry.kinds == ["greeting"])
         #expect(Self.registry.factory(for: "parting") == nil)
     }
 
-    @Test func `a second plugin of one kind traps`() async {
+    @Test func `traps on a second plugin of the same kind`() async {
         await #expect(processExitsWith: .failure) {
             var registry = Self.registry
             registry.register(Greeting.self)
@@ -69,7 +69,7 @@ import Testing
     }
 }
 
-/// The smallest provider that judges credentials.
+/// The smallest provider that authenticates.
 private struct Greeting: Authenticating {
     struct Configuration: ConfigurationDecodable {
         let word: String
@@ -97,6 +97,6 @@ private struct Greeting: Authenticating {
     func authenticate(
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
-        throw .rejected("greeting.nobody")
+        throw .rejected("greeting.unknown")
     }
 }

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    /// What one record says, the numbers aside.
+    /// The texts of one record.
     private struct Texts {
         var path = "/v1/x"
         var client = "192.0.2.1"
@@ -66,7 +66,7 @@ import Testing
         let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
         for _ in 0..<2 { write(texts, time: 1_700_000_000, status: 200, key, format, to: &records) }
         let sink = Sink(format)
-        records.hand(to: sink, now: 0, isIdle: true)
+        records.flush(to: sink, now: 0, isIdle: true)
         #expect(sink.text == expected + expected, sourceLocation: location)
     }
 
@@ -96,7 +96,7 @@ import Testing
                 let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
                 write(Texts(path: before + special + behind), time: 1, status: 200, key, .text, to: &records)
                 let sink = Sink(.text)
-                records.hand(to: sink, now: 0, isIdle: true)
+                records.flush(to: sink, now: 0, isIdle: true)
                 let line =
                     "1 192.0.2.1 GET example.com\(before)\(written)\(behind) 200 ok route=api "
                     + "upstream=http://127.0.0.1:9000 789us id=0123456789abcdef\n"
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func `keys do not mix, however many there are`() {
+    @Test func `texts of different keys are never mixed up`() {
         var records = AccessRecords()
         var expected = ""
         for number in 0..<600 {
@@ -122,7 +122,7 @@ import Testing
                 + "upstream=upstream-\(value % 5) 789us id=0123456789abcdef\n"
         }
         let sink = Sink(.text)
-        records.hand(to: sink, now: 0, isIdle: true)
+        records.flush(to: sink, now: 0, isIdle: true)
         #expect(sink.text == expected)
     }
 

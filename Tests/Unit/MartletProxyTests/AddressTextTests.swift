@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct AddressTextTests {
     @Test(arguments: ["", "unix", "192.0.2.1", "2001:db8::1", "0000:0000:0000:0000:0000:ffff:192.168.100.228"])
-    func `a text comes out as it went in`(text: String) {
+    func `a text is unchanged`(text: String) {
         let address = AddressText(text.utf8)
         var out = ByteBuffer()
         out.append("<")
@@ -16,7 +16,7 @@ import Testing
         #expect(address.isV6 == text.contains(":"))
     }
 
-    @Test func `a text that is too long is cut, not written past its place`() {
+    @Test func `a text that is too long is truncated`() {
         let address = AddressText(String(repeating: "1", count: 200).utf8)
         #expect(address.array.count == AddressText.capacity)
     }

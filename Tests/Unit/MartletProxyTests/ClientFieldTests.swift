@@ -17,21 +17,21 @@ import Testing
     }
 
     @Test(arguments: ServerConfiguration.defaultStrippedHeaders.dropLast(3))
-    func `a name of the list is for proxies to say, in every spelling`(_ name: String) {
+    func `a name on the list is accepted from proxies only, in every spelling`(_ name: String) {
         for spelling in [name, name.replacing("-", with: "_"), "-" + name, name.replacing("-", with: "")] {
-            #expect(kind(spelling) == .proxys, "\(spelling)")
+            #expect(kind(spelling) == .proxyOnly, "\(spelling)")
         }
     }
 
-    @Test func `an empty list lets them pass, another list replaces it`() {
+    @Test func `an empty list forwards them, another list replaces it`() {
         for name in ServerConfiguration.defaultStrippedHeaders {
             #expect(kind(name, stripped: []) == .plain, "\(name)")
             #expect(kind(name.replacing("-", with: "_"), stripped: ["X-Other"]) == .plain, "\(name)")
         }
-        #expect(kind("x.other", stripped: ["X-Other"]) == .proxys)
-        #expect(kind("X-Forwarded-User", stripped: []) == .proxys)
-        #expect(kind("X-Forwarded-Prefix", stripped: []) == .proxys)
-        #expect(kind("Traceparent", stripped: ["traceparent"]) == .proxys)
+        #expect(kind("x.other", stripped: ["X-Other"]) == .proxyOnly)
+        #expect(kind("X-Forwarded-User", stripped: []) == .proxyOnly)
+        #expect(kind("X-Forwarded-Prefix", stripped: []) == .proxyOnly)
+        #expect(kind("Traceparent", stripped: ["traceparent"]) == .proxyOnly)
     }
 
     @Test(arguments: ["X-HTTP-Method-Override", "x_http_method", "X--Method-Override"])
@@ -40,12 +40,12 @@ import Testing
     @Test(arguments: [
         "X-Real-IP", "X-Forwarded-Prefix", "X-Forwarded-Uri", "X-Forwarded-Method", "X-Forwarded-Port", "Via-Whom",
     ])
-    func `what a route sets is the gateway's, whatever else it is`(_ name: String) {
+    func `a field that a route sets is an identity header, whatever else it is`(_ name: String) {
         #expect(kind(name, set: [name]) == .identity)
         #expect(kind(name.replacing("-", with: "_"), set: [name]) == .identity)
     }
 
-    @Test func `a look-alike of a field that is acted upon is nobody's`() {
+    @Test func `a look-alike of a field that the gateway acts on is removed`() {
         for name in [
             "-Authorization", "Author-ization", "X--Forwarded-For", "x_forwarded_proto", "T-E", "Con-nection",
             "Forwarded-",

@@ -9,7 +9,7 @@ import Testing
         deinit { unsafe Self.alive -= 1 }
     }
 
-    @Test func `elements keep their places while the list grows`() {
+    @Test func `elements keep their indices while the list grows`() {
         var list = FlatList<[Int]>(capacity: 1)
         for number in 0..<200 {
             list.append([number])
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func `what it holds goes with it`() {
+    @Test func `elements are released with the list`() {
         do {
             var list = FlatList<Counted>()
             for _ in 0..<50 { list.append(Counted()) }
@@ -34,23 +34,23 @@ import Testing
         #expect(unsafe Counted.alive == 0)
     }
 
-    @Test func `places of a slab are given again, and late events told apart`() {
-        struct Place: SlabElement {
+    @Test func `slots of a slab are reused, and stale generations are recognized`() {
+        struct Element: SlabElement {
             var generation: UInt32 = 0
             var isAlive = false
         }
-        var slab = Slab<Place>(capacity: 2)
-        let first = (0..<9).map { _ in slab.take() }
+        var slab = Slab<Element>(capacity: 2)
+        let first = (0..<9).map { _ in slab.allocate() }
         #expect(first == Array(0..<9))
-        for index in first { slab.give(index) }
-        slab.give(3)
+        for index in first { slab.free(index) }
+        slab.free(3)
         let empty = slab.count
         #expect(empty == 0)
-        let stale = slab.holds(3, 0)
+        let stale = slab.contains(3, 0)
         #expect(!stale)
-        let second = (0..<12).map { _ in slab.take() }
+        let second = (0..<12).map { _ in slab.allocate() }
         #expect(second == Array((0..<9).reversed()) + [9, 10, 11])
-        let (held, end) = (slab.holds(3, 1), slab.end)
+        let (held, end) = (slab.contains(3, 1), slab.end)
         #expect(held && end == 12)
     }
 }

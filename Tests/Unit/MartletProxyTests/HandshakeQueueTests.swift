@@ -4,14 +4,14 @@ import Testing
 @testable import MartletProxy
 
 @Suite struct HandshakeQueueTests {
-    private static let near = ClientNetwork(address: [127, 0, 0, 1])
-    private static let far = ClientNetwork(address: [198, 51, 100, 7])
+    private static let near = network(127, 0, 0, 1)
+    private static let far = network(198, 51, 100, 7)
 
     @Test func `a turn does no more than its share, and the rest waits for the next`() {
         var queue = HandshakeQueue()
         for index in 0..<Int32(100) { queue.append(.events, of: token(index), from: Self.near) }
-        #expect(turn(&queue) == Array(0..<Int32(HandshakeQueue.turn)))
-        #expect(turn(&queue).first == Int32(HandshakeQueue.turn))
+        #expect(turn(&queue) == Array(0..<Int32(HandshakeQueue.batch)))
+        #expect(turn(&queue).first == Int32(HandshakeQueue.batch))
         let isEmpty = queue.isEmpty
         #expect(!isEmpty)
     }
@@ -32,7 +32,12 @@ import Testing
         #expect(isEmpty)
     }
 
-    private func token(_ index: Int32) -> EventToken { EventToken(.client, index: index, generation: 1) }
+    /// The network of an IPv4 address.
+    private static func network(_ bytes: UInt8...) -> ClientNetwork? {
+        ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF] + bytes)
+    }
+
+    private func token(_ index: Int32) -> EventToken { EventToken(.downstream, index: index, generation: 1) }
 
     private func turn(_ queue: inout HandshakeQueue) -> [Int32] {
         var served: [Int32] = []

@@ -5,7 +5,7 @@ import Testing
 @Suite struct OwnTokenTests {
     private func isHeld(_ text: String) -> Bool {
         let bytes = Array(text.utf8)
-        return unsafe bytes.withUnsafeBufferPointer { unsafe OwnToken.isHeld(in: $0) }
+        return unsafe bytes.withUnsafeBufferPointer { unsafe OwnToken.appears(in: $0) }
     }
 
     @Test(
@@ -14,7 +14,7 @@ import Testing
             "Bearer mat_x,",
             "Digest a=b,c=mat_x", "x mat_",
         ])
-    func `is found wherever a word begins with it`(value: String) {
+    func `is found wherever a word begins with its prefix`(value: String) {
         #expect(isHeld(value))
     }
 

@@ -5,36 +5,36 @@ import Testing
 @Suite struct RevocationSweepTests {
     private let start: Int64 = 1_000_000_000
 
-    @Test func `is due at once, and then after a while, with all that came`() {
+    @Test func `is due immediately, then after the interval, with everything added meanwhile`() {
         var sweep = RevocationSweep()
-        #expect(sweep.take(at: start)?.numbers == nil && sweep.isEmpty)
+        #expect(sweep.dequeue(at: start)?.revocationIDs == nil && sweep.isEmpty)
         sweep.add([1, 2], nil)
         #expect(!sweep.isEmpty)
-        #expect(sweep.take(at: start)?.numbers == [1, 2])
-        #expect(sweep.isEmpty && sweep.take(at: start + RevocationSweep.interval)?.numbers == nil)
+        #expect(sweep.dequeue(at: start)?.revocationIDs == [1, 2])
+        #expect(sweep.isEmpty && sweep.dequeue(at: start + RevocationSweep.interval)?.revocationIDs == nil)
         sweep.add([3], nil)
         sweep.add([4, 3], nil)
-        #expect(sweep.take(at: start + RevocationSweep.interval - 1)?.numbers == nil)
-        #expect(sweep.take(at: start + RevocationSweep.interval)?.numbers == [3, 4])
+        #expect(sweep.dequeue(at: start + RevocationSweep.interval - 1)?.revocationIDs == nil)
+        #expect(sweep.dequeue(at: start + RevocationSweep.interval)?.revocationIDs == [3, 4])
     }
 
-    @Test func `gives back who waits, once`() async {
+    @Test func `returns each acknowledgement once`() async {
         var sweep = RevocationSweep()
         let waiting = LoopAcknowledgement(loops: 1)
         sweep.add([1], waiting)
-        let due = sweep.take(at: start)
+        let due = sweep.dequeue(at: start)
         #expect(due?.acknowledgements.count == 1)
         for acknowledgement in due?.acknowledgements ?? [] { acknowledgement.acknowledge() }
         #expect(await waiting.wait(within: .seconds(10)))
         sweep.add([1], nil)
-        #expect(sweep.take(at: start * 2)?.acknowledgements.isEmpty == true)
+        #expect(sweep.dequeue(at: start * 2)?.acknowledgements.isEmpty == true)
     }
 
-    @Test func `lets nobody wait for nothing`() async {
+    @Test func `acknowledges immediately when there is nothing to remove`() async {
         var sweep = RevocationSweep()
         let waiting = LoopAcknowledgement(loops: 1)
         sweep.add([], waiting)
-        #expect(sweep.isEmpty && sweep.take(at: start)?.numbers == nil)
+        #expect(sweep.isEmpty && sweep.dequeue(at: start)?.revocationIDs == nil)
         #expect(await waiting.wait(within: .seconds(10)))
     }
 }
@@ -47,7 +47,7 @@ import Testing
         #expect(await acknowledgement.wait(within: .seconds(10)))
     }
 
-    @Test func `waits no longer than it is told to`() async {
+    @Test func `waits no longer than its timeout`() async {
         let acknowledgement = LoopAcknowledgement(loops: 2)
         acknowledgement.acknowledge()
         #expect(await !acknowledgement.wait(within: .milliseconds(20)))
@@ -57,7 +57,7 @@ import Testing
         #expect(await LoopAcknowledgement(loops: 0).wait(within: .seconds(10)))
     }
 
-    @Test func `is given for a loop that has ended, before and after`() async throws {
+    @Test func `is given for a loop that has ended, for messages before and after`() async throws {
         let mailbox = try Mailbox()
         let (before, after) = (LoopAcknowledgement(loops: 1), LoopAcknowledgement(loops: 1))
         mailbox.revoked([1], before)

@@ -23,7 +23,7 @@ import Testing
         unsafe with(token) { bytes in unsafe table.find(bytes, scope: scope, now: now).flatMap { table.payload($0) } }
     }
 
-    @Test func `finds just the token, the scope and the time`() {
+    @Test func `finds an entry by token, scope and time only`() {
         var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
         insert(&table, "one", 1)
         #expect(find(&table, "one") == 1)
@@ -41,7 +41,7 @@ import Testing
         #expect(table.count == 1)
     }
 
-    @Test func `attachments come back whole`() throws {
+    @Test func `attachments are returned completely`() throws {
         var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
         let found = unsafe with("token") { token in
             _ = unsafe with("attached") { bytes in
@@ -52,7 +52,7 @@ import Testing
         #expect(unsafe Array(table.attachment(try #require(found))) == Array("attached".utf8))
     }
 
-    @Test func `a token is read at its place as long as that is its own`() {
+    @Test func `a token is returned as long as its index is still its own`() {
         var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
         let empty = unsafe UnsafeBufferPointer<UInt8>(start: nil, count: 0)
         let place = unsafe with("token") {
@@ -66,7 +66,7 @@ import Testing
         #expect(unsafe table.token(place, if: { _ in true }) == nil)
     }
 
-    @Test func `stays within its bytes and keeps what is used`() {
+    @Test func `stays within its byte limit and keeps recently used entries`() {
         var table = TokenTable<Int>(byteLimit: 8 * 1024, key: (3, 4))
         for number in 0..<5000 {
             insert(&table, "token-\(number)", number)
@@ -77,7 +77,7 @@ import Testing
         #expect(survivors == table.count)
     }
 
-    @Test func `counts what payloads take`() {
+    @Test func `counts the weight of payloads`() {
         var table = TokenTable<Int>(byteLimit: 8 * 1024, key: (3, 4))
         for number in 0..<100 { insert(&table, "token-\(number)", weight: 1000, number) }
         #expect(table.count == 8)
@@ -86,7 +86,7 @@ import Testing
         #expect(table.count == 100)
     }
 
-    @Test func `does not keep what has ended`() {
+    @Test func `does not keep expired entries`() {
         var table = TokenTable<Int>(byteLimit: 1 << 20, key: (5, 6))
         for number in 0..<10_000 {
             insert(&table, "token-\(number)", expires: Int64(number) + 10, now: Int64(number), number)
@@ -95,7 +95,7 @@ import Testing
         #expect(table.count <= 128)
     }
 
-    @Test func `forgets everything at once`() {
+    @Test func `removes everything`() {
         var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
         for number in 0..<1000 { insert(&table, "t\(number)", number) }
         table.removeAll()
@@ -103,7 +103,7 @@ import Testing
         #expect((0..<1000).allSatisfy { find(&table, "t\($0)") == nil })
     }
 
-    @Test func `forgets what it is told to and finds the rest`() {
+    @Test func `removes matching entries and finds the rest`() {
         var table = TokenTable<Int>(byteLimit: 1 << 20, key: (1, 2))
         for number in 0..<1000 { insert(&table, "t\(number)", number) }
         table.removeAll { $0 % 3 == 0 }
@@ -111,7 +111,7 @@ import Testing
         #expect(table.count == 666)
     }
 
-    @Test func `holds just what a plain dictionary would, whatever comes and goes`() {
+    @Test func `behaves like a dictionary under random insertions and removals`() {
         var table = TokenTable<Int>(byteLimit: 1 << 24, key: (7, 8))
         var model: [String: Int] = [:]
         var state: UInt64 = 1

@@ -6,14 +6,14 @@ import Testing
 @Suite struct WaitingLimitsTests {
     private static let keys = WaitingKind.keys(provider: "apple")
 
-    /// How many more there is room for.
+    /// How many more may enter.
     private static func room(for kind: WaitingKind, in limits: inout WaitingLimits) -> Int {
         var count = 0
         while limits.enter(kind) { count += 1 }
         return count
     }
 
-    @Test func `each kind is bounded by itself`() {
+    @Test func `each kind has its own limit`() {
         var limits = WaitingLimits()
         for kind in [
             Self.keys, .sessions, .accounts, .keys(provider: "other"), .provider("apple"), .thread(provider: "apple"),
@@ -24,7 +24,7 @@ import Testing
     }
 
     @Test(arguments: [keys, .provider("apple"), .thread(provider: "apple")])
-    func `one network leaves room for the others`(kind: WaitingKind) {
+    func `one network leaves capacity for the others`(kind: WaitingKind) {
         var limits = WaitingLimits()
         let (first, second) = (WorkOwner(group: 1, member: 1), WorkOwner(group: 1, member: 2))
         var count = 0
@@ -37,7 +37,7 @@ import Testing
         #expect(others && !more && again)
     }
 
-    @Test func `whoever leaves makes room for one`() {
+    @Test func `leaving frees capacity for one`() {
         var limits = WaitingLimits()
         _ = Self.room(for: Self.keys, in: &limits)
         limits.leave(Self.keys)

@@ -3,19 +3,19 @@ import Testing
 
 @testable import MartletRedis
 
-/// Feeds the bytes in pieces of the given size and collects what comes out.
+/// Feeds the bytes in chunks of the given size and collects the replies.
 private func read(
-    _ text: String, piece: Int, limits: RESPReader.Limits = RESPReader.Limits()
+    _ text: String, chunkSize: Int, limits: RESPReader.Limits = RESPReader.Limits()
 ) throws(StoreError) -> [RedisReply] {
     var reader = try RESPReader(limits: limits)
     var replies: [RedisReply] = []
     let bytes = Array(text.utf8)
     var start = 0
     while start < bytes.count {
-        let part = Array(bytes[start..<min(start + piece, bytes.count)])
+        let part = Array(bytes[start..<min(start + chunkSize, bytes.count)])
         try unsafe part.withUnsafeBufferPointer { part throws(StoreError) in try unsafe reader.feed(part) }
         while let reply = try reader.next() { replies.append(reply) }
-        start += piece
+        start += chunkSize
     }
     return replies
 }
@@ -32,11 +32,13 @@ private func read(
         .array([.array([.nothing, .integer(1)]), .nothing, .array([.array([.nothing])])]),
     ]
 
-    @Test func `reads the same replies from any pieces`() throws {
-        for piece in 1...Self.stream.utf8.count { #expect(try read(Self.stream, piece: piece) == Self.replies) }
+    @Test func `parses the same replies from chunks of any size`() throws {
+        for chunkSize in 1...Self.stream.utf8.count {
+            #expect(try read(Self.stream, chunkSize: chunkSize) == Self.replies)
+        }
     }
 
-    @Test func `reads the same replies when cut in two at each byte`() throws {
+    @Test func `parses the same replies when split at each byte`() throws {
         let bytes = Array(Self.stream.utf8)
         for cut in 0...bytes.count {
             var reader = try RESPReader(limits: RESPReader.Limits())
@@ -54,29 +56,29 @@ private func read(
         "$99999999999999999999\r\n", "*-2\r\n", "*2147483648\r\n", "*2147483647\r\n", "*65537\r\n",
         "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n", "%1\r\n", "_\r\n", "#t\r\n", ">1\r\n",
     ])
-    func `refuses what is not RESP2 or beyond its bounds`(text: String) {
-        for piece in [1, 2, 1000] {
-            let error = #expect(throws: StoreError.self) { try read(text, piece: piece) }
+    func `rejects what is not RESP2 or exceeds the limits`(text: String) {
+        for chunkSize in [1, 2, 1000] {
+            let error = #expect(throws: StoreError.self) { try read(text, chunkSize: chunkSize) }
             #expect(error?.code == .redisReplyMalformed)
         }
     }
 
     @Test(arguments: ["$100\r\n", "+", "*10\r\n$20\r\n12345678901234567890\r\n$600\r\n"])
-    func `refuses a reply of too many bytes before it is complete`(start: String) {
+    func `rejects a reply that is too large before it is complete`(start: String) {
         var limits = RESPReader.Limits()
         limits.bytes = 64
         let text = start + String(repeating: "x", count: 65)
-        for piece in [1, 7, 1000] {
-            let error = #expect(throws: StoreError.self) { try read(text, piece: piece, limits: limits) }
+        for chunkSize in [1, 7, 1000] {
+            let error = #expect(throws: StoreError.self) { try read(text, chunkSize: chunkSize, limits: limits) }
             #expect(error?.code == .redisReplyTooLarge)
         }
     }
 
-    @Test func `counts the bytes of each reply by themselves`() throws {
+    @Test func `counts the bytes of each reply separately`() throws {
         var limits = RESPReader.Limits()
         limits.bytes = 64
         let text = String(repeating: "$40\r\n" + String(repeating: "x", count: 40) + "\r\n", count: 50)
-        for piece in [1, 13, 50, 1000] { #expect(try read(text, piece: piece, limits: limits).count == 50) }
+        for chunkSize in [1, 13, 50, 1000] { #expect(try read(text, chunkSize: chunkSize, limits: limits).count == 50) }
     }
 
     @Test func `writes commands as arrays of bulk strings`() throws {
@@ -85,7 +87,7 @@ private func read(
         #expect(output.array == Array("*3\r\n$3\r\nSET\r\n$0\r\n\r\n$3\r\n\0\r\n\r\n".utf8))
     }
 
-    @Test func `writes no command that is empty or beyond its bounds`() {
+    @Test func `rejects commands that are empty or exceed the limits`() {
         let beyond: [[[UInt8]]] = [
             [], [[UInt8](repeating: 0, count: RESPCommand.maximumBytes + 1)],
             [[UInt8]](repeating: [1], count: RESPCommand.maximumArguments + 1),

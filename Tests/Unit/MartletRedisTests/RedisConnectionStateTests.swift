@@ -4,30 +4,30 @@ import Testing
 @testable import MartletRedis
 
 @Suite struct RedisConnectionStateTests {
-    @Test func `greets in one go with what the settings ask for`() throws {
+    @Test func `pipelines the handshake that the settings require`() throws {
         var settings = RedisConnectionState.Settings()
         settings.user = "ann"
         settings.password = Secret("pw")
         settings.database = 3
-        var wire = try Wire(settings, greeted: false)
+        var connection = try TestConnection(settings, ready: false)
         #expect(
-            wire.sent()
+            connection.sent()
                 == "*3\r\n$4\r\nAUTH\r\n$3\r\nann\r\n$2\r\npw\r\n*2\r\n$6\r\nSELECT\r\n$1\r\n3\r\n"
                 + "*3\r\n$6\r\nCLIENT\r\n$7\r\nSETNAME\r\n$7\r\nmartlet\r\n*1\r\n$4\r\nPING\r\n")
-        wire.receive("+OK\r\n+OK\r\n+OK\r\n")
-        #expect(wire.log == [])
-        wire.receive("+PONG\r\n")
-        #expect(wire.log == ["ready"])
-        let (isReady, next) = (wire.isReady, wire.nextDeadline)
+        connection.receive("+OK\r\n+OK\r\n+OK\r\n")
+        #expect(connection.log == [])
+        connection.receive("+PONG\r\n")
+        #expect(connection.log == ["ready"])
+        let (isReady, next) = (connection.isReady, connection.nextDeadline)
         #expect(isReady && next == nil)
     }
 
-    @Test func `leaves out what is not asked for, and a password goes without a user`() throws {
-        var wire = try Wire(greeted: false)
-        #expect(wire.sent().hasPrefix("*3\r\n$6\r\nCLIENT\r\n"))
+    @Test func `omits unneeded handshake steps, and authenticates with a password alone`() throws {
+        var connection = try TestConnection(ready: false)
+        #expect(connection.sent().hasPrefix("*3\r\n$6\r\nCLIENT\r\n"))
         var settings = RedisConnectionState.Settings()
         settings.password = Secret("pw")
-        var second = try Wire(settings, greeted: false)
+        var second = try TestConnection(settings, ready: false)
         #expect(second.sent().hasPrefix("*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n*3\r\n"))
     }
 
@@ -39,11 +39,11 @@ import Testing
         ("-ERR max number of clients reached\r\n", ["close redis.too_many_clients"]),
         ("-DENIED x\r\n", ["close redis.protected_mode"]), ("HTTP/1.1 400\r\n", ["close redis.reply_malformed"]),
     ])
-    func `is let in or not, whatever the pieces`(replies: String, log: [String]) throws {
-        for pieces in 1...replies.utf8.count {
-            var wire = try Wire(greeted: false)
-            wire.receive(replies, pieces: pieces)
-            #expect(wire.log == log)
+    func `completes or fails the handshake with chunks of any size`(replies: String, log: [String]) throws {
+        for chunkSize in 1...replies.utf8.count {
+            var connection = try TestConnection(ready: false)
+            connection.receive(replies, chunkSize: chunkSize)
+            #expect(connection.log == log)
         }
     }
 
@@ -53,48 +53,48 @@ import Testing
         ("-ERR Client sent AUTH, but no password is set\r\n+OK\r\n+OK\r\n+PONG\r\n", "close redis.auth_refused"),
         ("+OK\r\n-ERR DB index is out of range\r\n+OK\r\n+PONG\r\n", "close redis.database_refused"),
     ])
-    func `the first refused step is the reason`(replies: String, reason: String) throws {
+    func `the first failed handshake step is the reason`(replies: String, reason: String) throws {
         var settings = RedisConnectionState.Settings()
         settings.password = Secret("pw")
         settings.database = 3
-        var wire = try Wire(settings, greeted: false)
-        wire.receive(replies, pieces: 1)
-        #expect(wire.log == [reason])
-        var cut = try Wire(settings, greeted: false)
+        var connection = try TestConnection(settings, ready: false)
+        connection.receive(replies, chunkSize: 1)
+        #expect(connection.log == [reason])
+        var cut = try TestConnection(settings, ready: false)
         cut.receive(String(replies.prefix { $0 != "\r\n" }) + "\r\n")
         cut.lose()
         let isFirst = replies.hasPrefix("-")
         #expect(cut.log == [isFirst ? reason : "close io.closed_by_peer"])
     }
 
-    @Test func `gives up a greeting that does not come`() throws {
-        var wire = try Wire(greeted: false)
-        wire.expire(soon)
-        #expect(wire.log == [])
-        wire.expire(deadline)
-        #expect(wire.log == ["close redis.connect_timeout"])
+    @Test func `times out the handshake`() throws {
+        var connection = try TestConnection(ready: false)
+        connection.expire(soon)
+        #expect(connection.log == [])
+        connection.expire(deadline)
+        #expect(connection.log == ["close redis.connect_timeout"])
     }
 
-    @Test func `takes no command before the greeting and none after the end`() throws {
-        var wire = try Wire(greeted: false)
-        #expect(throws: StoreError.self) { try wire.ask(1) }
-        var ended = try Wire()
+    @Test func `rejects commands before the handshake and after the end`() throws {
+        var connection = try TestConnection(ready: false)
+        #expect(throws: StoreError.self) { try connection.submit(1) }
+        var ended = try TestConnection()
         ended.lose()
         ended.lose()
         #expect(ended.log == ["close io.closed_by_peer"])
-        #expect(throws: StoreError.self) { try ended.ask(1) }
+        #expect(throws: StoreError.self) { try ended.submit(1) }
         ended.receive("+OK\r\n")
         #expect(ended.log == ["close io.closed_by_peer"])
     }
 
-    @Test func `gives each command its reply, whatever the pieces`() throws {
+    @Test func `matches replies to commands with chunks of any size`() throws {
         let replies = "+OK\r\n$2\r\nab\r\n$-1\r\n:5\r\n-ERR x\r\n-OOM x\r\n*1\r\n:1\r\n"
-        for pieces in 1...replies.utf8.count {
-            var wire = try Wire()
-            for ticket in 1...7 { try wire.ask(UInt64(ticket)) }
-            wire.receive(replies, pieces: pieces)
+        for chunkSize in 1...replies.utf8.count {
+            var connection = try TestConnection()
+            for ticket in 1...7 { try connection.submit(UInt64(ticket)) }
+            connection.receive(replies, chunkSize: chunkSize)
             #expect(
-                wire.log == [
+                connection.log == [
                     "1: status(\"OK\")", "2: bytes([97, 98])", "3: nothing", "4: integer(5)",
                     "5: error(kind: \"ERR\")", "6! redis.out_of_memory",
                     "7: array([MartletRedis.RedisReply.integer(1)])",
@@ -102,41 +102,41 @@ import Testing
         }
     }
 
-    @Test func `a deadline that passes ends the whole connection`() throws {
-        var wire = try Wire()
-        try wire.ask(1, by: soon)
-        try wire.ask(2)
-        try wire.ask(3)
-        wire.expire(soon)
+    @Test func `an expired deadline closes the connection`() throws {
+        var connection = try TestConnection()
+        try connection.submit(1, by: soon)
+        try connection.submit(2)
+        try connection.submit(3)
+        connection.expire(soon)
         #expect(
-            wire.log == [
+            connection.log == [
                 "1! redis.timeout", "2! redis.connection_lost", "3! redis.connection_lost", "close redis.timeout",
             ])
-        wire.receive("+late\r\n")
-        #expect(wire.log.count == 4)
+        connection.receive("+late\r\n")
+        #expect(connection.log.count == 4)
     }
 
-    @Test func `answers everyone when the transport is lost`() throws {
-        var wire = try Wire()
-        try wire.ask(1)
-        try wire.ask(2)
-        wire.receive("+OK\r\n$5\r\nab")
-        wire.lose()
-        #expect(wire.log == ["1: status(\"OK\")", "2! redis.connection_lost", "close io.closed_by_peer"])
-        #expect(wire.sent() == "")
+    @Test func `fails all pending commands when the transport is lost`() throws {
+        var connection = try TestConnection()
+        try connection.submit(1)
+        try connection.submit(2)
+        connection.receive("+OK\r\n$5\r\nab")
+        connection.lose()
+        #expect(connection.log == ["1: status(\"OK\")", "2! redis.connection_lost", "close io.closed_by_peer"])
+        #expect(connection.sent() == "")
     }
 
     @Test(arguments: [
         (RedisExpectation.value, ":1\r\n"), (.value, "+OK\r\n"), (.value, "*0\r\n"), (.acknowledgement, "$-1\r\n"),
         (.acknowledgement, "+QUEUED\r\n"), (.acknowledgementOrNothing, "$2\r\nOK\r\n"), (.integer, "$1\r\n1\r\n"),
     ])
-    func `a reply the command cannot have ends the connection`(expectation: RedisExpectation, reply: String) throws {
-        var wire = try Wire()
-        try wire.ask(1, expectation)
-        try wire.ask(2)
-        wire.receive(reply)
+    func `a reply of the wrong type closes the connection`(expectation: RedisExpectation, reply: String) throws {
+        var connection = try TestConnection()
+        try connection.submit(1, expectation)
+        try connection.submit(2)
+        connection.receive(reply)
         #expect(
-            wire.log
+            connection.log
                 == ["1! redis.reply_unexpected", "2! redis.connection_lost", "close redis.reply_unexpected"])
     }
 
@@ -145,95 +145,97 @@ import Testing
         (.acknowledgementOrNothing, "+OK\r\n"), (.acknowledgementOrNothing, "$-1\r\n"), (.integer, ":0\r\n"),
         (.value, "-WRONGTYPE x\r\n"), (.integer, "-NOSCRIPT x\r\n"), (.value, "-LOADING x\r\n"),
     ])
-    func `a reply the command can have does not`(expectation: RedisExpectation, reply: String) throws {
-        var wire = try Wire()
-        try wire.ask(1, expectation)
-        try wire.ask(2)
-        wire.receive(reply + "+OK\r\n")
-        #expect(wire.log.count == 2 && wire.log.last == "2: status(\"OK\")")
-        let isReady = wire.isReady
+    func `a reply of a valid type does not close the connection`(expectation: RedisExpectation, reply: String) throws {
+        var connection = try TestConnection()
+        try connection.submit(1, expectation)
+        try connection.submit(2)
+        connection.receive(reply + "+OK\r\n")
+        #expect(connection.log.count == 2 && connection.log.last == "2: status(\"OK\")")
+        let isReady = connection.isReady
         #expect(isReady)
     }
 
-    @Test func `a reply that nobody waits for ends the connection`() throws {
-        var wire = try Wire()
-        wire.receive("+OK\r\n")
-        #expect(wire.log == ["close redis.reply_unexpected"])
+    @Test func `an unsolicited reply closes the connection`() throws {
+        var connection = try TestConnection()
+        connection.receive("+OK\r\n")
+        #expect(connection.log == ["close redis.reply_unexpected"])
     }
 
-    @Test func `losing the login ends the connection`() throws {
-        var wire = try Wire()
-        try wire.ask(1)
-        try wire.ask(2)
-        wire.receive("-NOAUTH x\r\n")
-        #expect(wire.log == ["1! redis.auth_required", "2! redis.connection_lost", "close redis.auth_required"])
+    @Test func `losing the authentication closes the connection`() throws {
+        var connection = try TestConnection()
+        try connection.submit(1)
+        try connection.submit(2)
+        connection.receive("-NOAUTH x\r\n")
+        #expect(connection.log == ["1! redis.auth_required", "2! redis.connection_lost", "close redis.auth_required"])
     }
 
-    @Test func `leaves a server that became a replica, after what is under way`() throws {
-        for pieces in 1...30 {
-            var wire = try Wire()
-            for ticket in 1...3 { try wire.ask(UInt64(ticket)) }
-            wire.receive("-READONLY x\r\n", pieces: pieces)
-            #expect(wire.log == ["1! redis.read_only"])
-            let isReady = wire.isReady
+    @Test func `drains and closes the connection to a server that became a replica`() throws {
+        for chunkSize in 1...30 {
+            var connection = try TestConnection()
+            for ticket in 1...3 { try connection.submit(UInt64(ticket)) }
+            connection.receive("-READONLY x\r\n", chunkSize: chunkSize)
+            #expect(connection.log == ["1! redis.read_only"])
+            let isReady = connection.isReady
             #expect(!isReady)
-            let refusal = #expect(throws: StoreError.self) { try wire.ask(4) }
-            #expect(refusal?.code == .redisNotConnected)
-            wire.receive("$1\r\na\r\n-READONLY x\r\n+more\r\n", pieces: pieces)
+            let rejection = #expect(throws: StoreError.self) { try connection.submit(4) }
+            #expect(rejection?.code == .redisNotConnected)
+            connection.receive("$1\r\na\r\n-READONLY x\r\n+more\r\n", chunkSize: chunkSize)
             #expect(
-                wire.log == ["1! redis.read_only", "2: bytes([97])", "3! redis.read_only", "close redis.read_only"])
+                connection.log == [
+                    "1! redis.read_only", "2: bytes([97])", "3! redis.read_only", "close redis.read_only",
+                ])
         }
-        var late = try Wire()
-        try late.ask(1)
-        try late.ask(2)
+        var late = try TestConnection()
+        try late.submit(1)
+        try late.submit(2)
         late.receive("-READONLY x\r\n")
         late.expire(deadline)
         #expect(late.log == ["1! redis.read_only", "2! redis.timeout", "close redis.read_only"])
-        var alone = try Wire()
-        try alone.ask(1)
+        var alone = try TestConnection()
+        try alone.submit(1)
         alone.receive("-READONLY x\r\n")
         #expect(alone.log == ["1! redis.read_only", "close redis.read_only"])
     }
 
-    @Test func `bounds what waits and what is not sent`() throws {
+    @Test func `limits the commands in flight and the unsent bytes`() throws {
         var settings = RedisConnectionState.Settings()
         settings.maximumInFlight = 2
-        var wire = try Wire(settings)
-        try wire.ask(1)
-        try wire.ask(2)
-        let error = #expect(throws: StoreError.self) { try wire.ask(3) }
+        var connection = try TestConnection(settings)
+        try connection.submit(1)
+        try connection.submit(2)
+        let error = #expect(throws: StoreError.self) { try connection.submit(3) }
         #expect(error?.code == .redisOverloaded)
-        wire.receive("+OK\r\n")
-        try wire.ask(3)
+        connection.receive("+OK\r\n")
+        try connection.submit(3)
         settings.maximumInFlight = 100
         settings.maximumUnsent = 20
-        var full = try Wire(settings)
-        try full.ask(1)
-        try full.ask(2)
-        let second = #expect(throws: StoreError.self) { try full.ask(3) }
+        var full = try TestConnection(settings)
+        try full.submit(1)
+        try full.submit(2)
+        let second = #expect(throws: StoreError.self) { try full.submit(3) }
         #expect(second?.code == .redisOverloaded)
         _ = full.sent()
-        try full.ask(3)
+        try full.submit(3)
     }
 
-    @Test func `a heartbeat goes out only when nothing else is under way`() throws {
-        var wire = try Wire()
-        try wire.ask(1)
-        _ = wire.sent()
-        try wire.state.heartbeat(at: soon, deadline: deadline)
-        #expect(wire.sent() == "")
-        wire.receive("+OK\r\n")
-        try wire.state.heartbeat(at: soon, deadline: deadline)
-        #expect(wire.sent() == "*1\r\n$4\r\nPING\r\n")
-        wire.receive("-LOADING x\r\n")
-        let isReady = wire.isReady
-        #expect(isReady && wire.log.count == 1)
-        try wire.state.heartbeat(at: soon, deadline: deadline)
-        wire.expire(deadline)
-        #expect(wire.log.last == "close redis.timeout")
+    @Test func `a heartbeat is sent only when no command is pending`() throws {
+        var connection = try TestConnection()
+        try connection.submit(1)
+        _ = connection.sent()
+        try connection.state.heartbeat(at: soon, deadline: deadline)
+        #expect(connection.sent() == "")
+        connection.receive("+OK\r\n")
+        try connection.state.heartbeat(at: soon, deadline: deadline)
+        #expect(connection.sent() == "*1\r\n$4\r\nPING\r\n")
+        connection.receive("-LOADING x\r\n")
+        let isReady = connection.isReady
+        #expect(isReady && connection.log.count == 1)
+        try connection.state.heartbeat(at: soon, deadline: deadline)
+        connection.expire(deadline)
+        #expect(connection.log.last == "close redis.timeout")
     }
 
-    @Test func `pauses between attempts double, jitter and stay under two seconds`() {
+    @Test func `delays between attempts double with jitter and stay under two seconds`() {
         var generator = SystemRandomNumberGenerator()
         for _ in 0..<200 {
             var backoff = Backoff()
@@ -246,25 +248,5 @@ import Testing
             backoff.reset()
             #expect(backoff.next(using: &generator) <= .milliseconds(50))
         }
-    }
-
-    @Test func `a queue keeps its order through many turns`() {
-        var queue = FirstInFirstOut<Int>()
-        var next = 0
-        var expected = 0
-        for round in 0..<300 {
-            for _ in 0..<(round % 17) {
-                queue.append(next)
-                next += 1
-            }
-            for _ in 0..<(round % 13) where queue.count > 0 {
-                #expect(queue.first == expected)
-                #expect(queue.popFirst() == expected)
-                expected += 1
-            }
-            #expect(queue.count == next - expected)
-        }
-        while queue.popFirst() != nil { expected += 1 }
-        #expect(expected == next && queue.popFirst() == nil && queue.first == nil)
     }
 }

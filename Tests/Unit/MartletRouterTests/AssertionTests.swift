@@ -15,26 +15,26 @@ import Testing
     static let other = Result { try SigningKey("other", .p256) }
     static let now = UnixTime(seconds: 2_000)
 
-    static func place(_ column: Int) -> MartletConfig.SourceLocation {
+    static func location(_ column: Int) -> MartletConfig.SourceLocation {
         .init(file: "config.yaml", line: 7, column: column)
     }
 
-    /// A block as the decoder hands it over.
+    /// A decoded `assertion:` block.
     static func configuration(
         header: String = "X-Auth-Assertion", ttl: Int64 = 60, audience: String? = nil, pem: String? = nil,
         others: [String] = []
     ) throws -> AssertionConfiguration {
         AssertionConfiguration(
-            header: Located(header, at: place(1)), issuer: "https://gw.example.com", ttl: .seconds(ttl),
-            audience: audience, key: Located(Secret(try pem ?? key.get().privatePEM()), at: place(2)),
-            otherKeys: others.enumerated().map { Located(Secret($1), at: place(3 + $0)) })
+            header: Located(header, at: location(1)), issuer: "https://gw.example.com", ttl: .seconds(ttl),
+            audience: audience, key: Located(Secret(try pem ?? key.get().privatePEM()), at: location(2)),
+            otherKeys: others.enumerated().map { Located(Secret($1), at: location(3 + $0)) })
     }
 
     static func injection(_ headers: [HeaderConfiguration]? = nil) -> HeaderInjection {
         HeaderInjection(id: 0, headers: headers, route: "orders")
     }
 
-    /// What a signer writes, as text.
+    /// The header line of a signer, and the reason if it is omitted.
     static func line(
         _ signer: AssertionSigner, _ principal: Principal, _ injection: HeaderInjection = injection(),
         now: UnixTime = now
@@ -46,7 +46,7 @@ import Testing
         return (String(decoding: unsafe Array(buffer.bytes).dropFirst(6), as: UTF8.self), dropped?.reason)
     }
 
-    /// The claims of a line, once an upstream has checked it by the key set alone.
+    /// The claims of a line, verified as by an upstream with the published key set.
     static func claims(_ line: String, _ signer: AssertionSigner) throws -> JSONObject {
         let prefix = "\(signer.headerName): "
         try #require(line.hasPrefix(prefix) && line.hasSuffix("\r\n"))
@@ -61,7 +61,7 @@ import Testing
         return jws.payload
     }
 
-    @Test func `say who is calling, to whom, and for how long`() throws {
+    @Test func `have issuer, audience, subject and lifetime`() throws {
         let signer = try AssertionSigner(Self.configuration())
         let caller = Principal(identity: identity([:]), provider: "apple", subject: "usr_1", sessionID: "s1")
         let (line, dropped) = Self.line(signer, caller)
@@ -74,7 +74,7 @@ import Testing
         #expect(signer.lifetime == .seconds(30))
     }
 
-    @Test func `have the audience of the configuration, and no session where there is none`() throws {
+    @Test func `have the configured audience, and no session ID without a session`() throws {
         let signer = try AssertionSigner(Self.configuration(header: "X-Statement", ttl: 1, audience: "everyone"))
         let claims = try Self.claims(Self.line(signer, principal()).text, signer)
         #expect(claims["aud"] == "everyone" && claims["sid"] == nil && claims["exp"] == 2_001)
@@ -82,7 +82,7 @@ import Testing
         #expect(signer.lifetime == .seconds(1) && signer.headerName == "X-Statement")
     }
 
-    @Test func `carry the claims of the route's headers under their own names`() throws {
+    @Test func `include the claims of the route's headers under their own names`() throws {
         let signer = try AssertionSigner(Self.configuration())
         let caller = principal([
             "name": "王小明\r\nX-Auth-Subject: root", "roles": ["a", "b"], "age": 17, "vip": true, "none": nil,
@@ -97,12 +97,12 @@ import Testing
         let claims = try Self.claims(Self.line(signer, caller, injection).text, signer)
         #expect(
             claims.members.dropFirst(6).map(\.name) == ["name", "roles", "age", "vip", "address"],
-            "null, absent and uninjected claims stay out")
+            "null, absent and uninjected claims are omitted")
         #expect(claims["name"] == "王小明\r\nX-Auth-Subject: root" && claims["roles"] == ["a", "b"])
         #expect(claims["age"] == 17 && claims["vip"] == true && claims["address"] == ["city": "Bern"])
     }
 
-    @Test func `never let a claim take a registered name`() throws {
+    @Test func `omit claims with registered names`() throws {
         let signer = try AssertionSigner(Self.configuration())
         let names = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti", "provider", "sid"]
         let caller = principal(JSONObject(names.map { ($0, "forged") } + [("tier", "gold")]))
@@ -115,7 +115,7 @@ import Testing
     }
 
     @Test(arguments: [(JSONValue.bool(true), true), (.bool(false), false), ("true", false), (.null, false)])
-    func `carry the e-mail by default, if it is verified`(verified: JSONValue, isThere: Bool) throws {
+    func `include the e-mail by default, if it is verified`(verified: JSONValue, isThere: Bool) throws {
         let signer = try AssertionSigner(Self.configuration())
         let caller = principal(["email": "a@example.com", "email_verified": verified])
         let claims = try Self.claims(Self.line(signer, caller).text, signer)
@@ -123,7 +123,7 @@ import Testing
         #expect(claims.count == (isThere ? 7 : 6))
     }
 
-    @Test func `end with the proof behind them`() throws {
+    @Test func `expire with the credential`() throws {
         let signer = try AssertionSigner(Self.configuration())
         let late = UnixTime(seconds: 4_990)
         #expect(try Self.claims(Self.line(signer, principal(), now: late).text, signer)["exp"] == 5_000)
@@ -131,7 +131,7 @@ import Testing
         #expect(over.text.isEmpty && over.dropped == "header.expired")
     }
 
-    @Test func `are left out rather than too long for a header`() throws {
+    @Test func `are omitted if too long for a header`() throws {
         let signer = try AssertionSigner(Self.configuration())
         let injection = Self.injection([header("X-Name", .claim("name"))])
         for (length, isThere) in [(5_000, true), (7_000, false)] {
@@ -146,7 +146,7 @@ import Testing
 // MARK: - Keys
 
 extension Assertions {
-    @Test func `are verified across a change of keys`() throws {
+    @Test func `are verified across a key rotation`() throws {
         let (key, other) = (try Self.key.get(), try Self.other.get())
         let before = try AssertionSigner(Self.configuration(others: [try other.privatePEM()]))
         let after = try AssertionSigner(
@@ -166,16 +166,16 @@ extension Assertions {
     }
 
     @Test func `need P-256 keys`() throws {
-        let (rsa, good) = (try SigningKey("rsa").privatePEM(), try Self.key.get().privatePEM())
+        let (rsa, valid) = (try SigningKey("rsa").privatePEM(), try Self.key.get().privatePEM())
         let publicHalf = String(decoding: try Self.key.get().publicPEM(), as: UTF8.self)
         for (pem, others, column) in [
-            (rsa, [], 2), ("no key", [], 2), (publicHalf, [], 2), (good, [rsa], 3), (good, [good, "no key"], 4),
+            (rsa, [], 2), ("no key", [], 2), (publicHalf, [], 2), (valid, [rsa], 3), (valid, [valid, "no key"], 4),
         ] {
             #expect {
                 try AssertionSigner(Self.configuration(pem: pem, others: others))
             } throws: { error in
                 let found = (error as? ConfigurationError)?.diagnostics ?? []
-                return found.map(\.code) == ["config.bad_value"] && found.map(\.location) == [Self.place(column)]
+                return found.map(\.code) == ["config.bad_value"] && found.map(\.location) == [Self.location(column)]
             }
         }
     }
@@ -188,11 +188,11 @@ extension Assertions {
         var diagnostics = Diagnostics()
         let table = RouteTable.compile(
             routes, mounts: [], upstreams: ["api"], providers: ["apple"], paths: PathOptions(), limits: Limits(),
-            assertionHeader: Located(header, at: Self.place(1)), into: &diagnostics)
+            assertionHeader: Located(header, at: Self.location(1)), into: &diagnostics)
         return (table, diagnostics.all)
     }
 
-    @Test func `have a header that no client can send`() throws {
+    @Test func `reserve their header on every route`() throws {
         let table = try #require(compile("X-Gateway.Statement", [route()]).0)
         for name in ["X-Gateway-Statement", "x_gateway_statement", "X-GATEWAY.STATEMENT"] {
             #expect(table.reservedNames.contains(name), "\(name)")
@@ -201,12 +201,12 @@ extension Assertions {
     }
 
     @Test(arguments: ["Authorization", "X-Auth-Subject", "x_auth_email", "Cookie", "Content-Length", "a b"])
-    func `have a header of their own`(name: String) {
+    func `reject an unusable header name`(name: String) {
         let (table, found) = compile(name, [route()])
-        #expect(table == nil && found.map(\.code) == ["config.bad_header"] && found[0].location == Self.place(1))
+        #expect(table == nil && found.map(\.code) == ["config.bad_header"] && found[0].location == Self.location(1))
     }
 
-    @Test func `have a header that no route sets or removes`() {
+    @Test func `reject routes that set or remove their header`() {
         let setting = compile("X-Statement", [route(set: [header("x_statement", .attribute(.subject))])])
         let removing = compile("X-Statement", [route(remove: ["x-statement"])])
         #expect(setting.0 == nil && setting.1.map(\.code) == ["config.bad_header"])

@@ -3,7 +3,7 @@ import Testing
 @testable import MartletRouter
 
 @Suite struct ByteWords {
-    @Test func `hold the bytes from any place on and zeros behind the end`() {
+    @Test func `contain the bytes at any offset, and zeros after the end`() {
         for count in 0...24 {
             let bytes = (0..<count).map { UInt8($0 + 1) }
             for offset in 0...26 {
@@ -14,14 +14,14 @@ import Testing
         }
     }
 
-    @Test func `find and change every byte on its own`() {
+    @Test func `match and lowercase every byte independently`() {
         for byte in UInt8.min...UInt8.max {
-            for place in 0..<8 {
+            for index in 0..<8 {
                 for other: UInt64 in [0, 0x2F2F_2F2F_2F2F_2F2F, 0xFFFF_FFFF_FFFF_FFFF, 0x2E30_2E30_2E30_2E30] {
-                    let shift = UInt64(place * 8)
+                    let shift = UInt64(index * 8)
                     let word = other & ~(0xFF << shift) | UInt64(byte) << shift
                     for wanted in [UInt8(ascii: "/"), 0x2E, 0, 0xFF, 0x80] {
-                        let found = ByteWord.places(of: wanted, in: word)
+                        let found = ByteWord.matches(of: wanted, in: word)
                         #expect((found >> shift & 0xFF == 0x80) == (byte == wanted))
                         #expect(found & ~0x8080_8080_8080_8080 == 0)
                     }

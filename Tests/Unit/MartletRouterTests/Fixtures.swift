@@ -5,12 +5,12 @@ import MartletProvider
 @testable import MartletConfig
 @testable import MartletRouter
 
-/// A place for everything that a test writes "into the file".
+/// The position of everything in the simulated file.
 let somewhere = SourceLocation(file: "config.yaml", line: 1, column: 1)
 
 func located(_ text: String) -> Located<String> { Located(text, at: somewhere) }
 
-/// A route as the decoder hands it over; tests name only what they are about.
+/// A decoded route; tests set only what they need.
 func route(
     _ name: String = "r", hosts: [String] = [], path: RouteConfiguration.PathPattern = .any, methods: [String] = [],
     auth: RouteConfiguration.Authentication = .required(providers: ["apple"]),
@@ -36,7 +36,7 @@ func header(
     HeaderConfiguration(name: located(name), value: value, encoding: encoding, join: join, fallback: fallback)
 }
 
-/// What a compilation came to.
+/// The result of a compilation.
 struct Compilation {
     let table: RouteTable?
     let diagnostics: Diagnostics
@@ -53,14 +53,14 @@ struct Compilation {
     var codes: [ErrorCode] { diagnostics.all.map(\.code) }
 }
 
-/// A table that must compile.
+/// A table whose compilation must succeed.
 func compiled(_ routes: [RouteConfiguration], paths: PathOptions = PathOptions()) throws -> RouteTable {
     let compilation = Compilation(routes, paths: paths)
-    guard let table = compilation.table else { throw CompilationFailed(text: compilation.diagnostics.description) }
+    guard let table = compilation.table else { throw CompilationError(text: compilation.diagnostics.description) }
     return table
 }
 
-struct CompilationFailed: Error {
+struct CompilationError: Error {
     let text: String
 }
 

@@ -119,7 +119,7 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         return (String(decoding: text.utf8.dropFirst(8), as: UTF8.self), dropped)
     }
 
-    @Test(arguments: cases) func `carry a claim in printable ASCII or not at all`(_ item: EncodingCase) throws {
+    @Test(arguments: cases) func `encode a claim in printable ASCII or are omitted`(_ item: EncodingCase) throws {
         let claims: JSONObject = item.claim.map { JSONObject([("c", $0)]) } ?? [:]
         let set = [
             header("X-One", .claim("c"), item.encoding, join: item.join, fallback: item.fallback),
@@ -131,7 +131,7 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
     }
 
     @Test(arguments: HeaderConfiguration.Encoding.allCases)
-    func `never hold a byte that could end them, whatever a claim holds`(
+    func `never contain a line break, whatever the claim`(
         _ encoding: HeaderConfiguration.Encoding
     ) throws {
         var random = SeededGenerator(seed: 7)
@@ -155,7 +155,7 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `come by default from subject, provider and a verified e-mail`() throws {
+    @Test func `default to subject, provider and a verified e-mail`() throws {
         #expect(try render(nil, principal()).0 == "X-Auth-Subject: apple:001.abc\r\nX-Auth-Provider: apple\r\n")
         let base = "X-Auth-Subject: apple:001.abc\r\nX-Auth-Provider: apple\r\n"
         #expect(
@@ -172,7 +172,7 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         #expect(try render(nil, nil).0.isEmpty)
     }
 
-    @Test func `come from attributes`() throws {
+    @Test func `are set from attributes`() throws {
         let set = PrincipalAttribute.allCases.map {
             header("X-\($0.rawValue.replacing("_", with: "-"))", .attribute($0))
         }
@@ -187,7 +187,7 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         #expect(try !render(set, principal()).0.contains("X-session-id"))
     }
 
-    @Test func `without a principal are defaults and the route's name`() throws {
+    @Test func `without a principal have defaults and the route's name only`() throws {
         let set = [
             header("X-A", .attribute(.subject)), header("X-B", .claim("b"), fallback: "anonymous"),
             header("X-C", .attribute(.route)), header("X-D", .attribute(.subject), fallback: ""),
@@ -195,7 +195,7 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         #expect(try render(set, nil).0 == "X-B: anonymous\r\nX-C: r\r\nX-D: \r\n")
     }
 
-    @Test func `are shared by routes that write the same`() throws {
+    @Test func `are shared by routes with equal headers`() throws {
         let same = [header("X-A", .claim("a"), join: ",")]
         let table = try compiled([
             route("a", path: glob("/a")), route("b", path: glob("/b")), route("c", path: glob("/c"), set: same),
@@ -231,7 +231,7 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         "Authorization",
         "Cookie", "X-Forwarded-For", "X-Request-Id",
     ])
-    func `are refused under names that they must not have`(_ name: String) {
+    func `are rejected under reserved names`(_ name: String) {
         #expect(Compilation([route(set: [header(name, .claim("a"))])]).codes == [.configBadHeader])
     }
 
@@ -249,7 +249,7 @@ struct EncodingCase: Sendable, CustomTestStringConvertible {
         [header("X-A", .claim("a"), .ascii, fallback: "a\r\nb")],
         [header("X-A", .claim("a"), fallback: String(repeating: "a", count: 9_000))],
     ])
-    func `are refused where upstreams could misread them`(_ set: [HeaderConfiguration]) {
+    func `are rejected if upstreams could misread them`(_ set: [HeaderConfiguration]) {
         #expect(Compilation([route(set: set)]).codes == [.configBadHeader])
     }
 }

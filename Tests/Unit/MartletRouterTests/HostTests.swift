@@ -14,7 +14,7 @@ struct HostCase: Sendable, CustomTestStringConvertible {
         self.matches = matches
     }
 
-    var testDescription: String { "\(pattern) \(matches ? "takes" : "does not take") '\(host)'" }
+    var testDescription: String { "\(pattern) \(matches ? "matches" : "does not match") '\(host)'" }
 }
 
 @Suite struct Hosts {
@@ -46,8 +46,8 @@ struct HostCase: Sendable, CustomTestStringConvertible {
         .init("[::1]", "[" + String(repeating: "0", count: 200) + "]", false),
     ]
 
-    @Test(arguments: cases) func `match in any case, without port and final dot`(_ item: HostCase) throws {
-        // Once alone, once among others that the index must tell apart.
+    @Test(arguments: cases) func `match in any case, with or without port and trailing dot`(_ item: HostCase) throws {
+        // Once alone, and once among others that the index must distinguish.
         let others = (0..<50).map { route("o\($0)", hosts: ["o\($0).test", "*.o\($0).test"]) }
         for routes in [[route(hosts: [item.pattern])], others + [route(hosts: ["other.test", item.pattern])]] {
             let table = try compiled(routes)
@@ -66,11 +66,11 @@ struct HostCase: Sendable, CustomTestStringConvertible {
         "a@b", "a*.com", "*a.com", String(repeating: "a", count: 64) + ".com",
         String(repeating: "ab.", count: 90) + "com",
     ])
-    func `refuse what is no host pattern`(_ pattern: String) {
+    func `reject an invalid host pattern`(_ pattern: String) {
         #expect(Compilation([route(hosts: [pattern])]).codes == [.configBadPattern])
     }
 
-    @Test func `go by file order, not by how special a pattern is`() throws {
+    @Test func `match in file order, not by specificity`() throws {
         let table = try compiled([
             route("wild", hosts: ["*.example.com"], path: glob("/a/**")),
             route("exact", hosts: ["api.example.com"]), route("deep", hosts: ["*.api.example.com"]), route("any"),

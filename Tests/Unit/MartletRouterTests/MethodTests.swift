@@ -13,13 +13,13 @@ import Testing
         (["PROPFIND"], "PROPFIND", true), (["GET"], "\0GET", false), (["GET"], "GET\0", false),
         (["GET"], "VERSION-CONTROL", false),
     ])
-    func `match byte by byte, and GET brings HEAD`(_ listed: [String], _ asked: String, _ matches: Bool) throws {
+    func `match byte by byte, and GET includes HEAD`(_ listed: [String], _ method: String, _ matches: Bool) throws {
         let table = try compiled([route(methods: listed)])
-        let match = table.match(asked, "/")
+        let match = table.match(method, "/")
         if matches { #expect(match == .route(0)) } else { #expect(match != .route(0) && match != .none) }
     }
 
-    @Test func `are listed together when none of a path's routes takes the request's`() throws {
+    @Test func `are listed together if no route of a path matches the method`() throws {
         let table = try compiled([
             route("a", path: glob("/x/**"), methods: ["DELETE", "GET"]),
             route("b", path: glob("/x/y"), methods: ["BREW"]),
@@ -41,7 +41,7 @@ import Testing
         #expect(table.match("PUT", "/x/y") != .none)
     }
 
-    @Test func `do not stop the search: a later route may take the request`() throws {
+    @Test func `do not stop the search: a later route may match`() throws {
         let table = try compiled([route("a", path: glob("/x"), methods: ["GET"]), route("b", path: glob("/**"))])
         #expect(table.match("POST", "/x") == .route(1))
         let (post, path) = (Array("POST".utf8), Array("/x".utf8))
@@ -50,7 +50,7 @@ import Testing
                 == [RouteMiss(route: 0, reason: .method)])
     }
 
-    @Test func `are refused when they are no tokens or too many`() {
+    @Test func `are rejected if not tokens or too many`() {
         #expect(Compilation([route(methods: ["GET POST"])]).codes == [.configBadValue])
         #expect(Compilation([route(methods: [""])]).codes == [.configBadValue])
         let many = (0..<57).map { "M\($0)" }

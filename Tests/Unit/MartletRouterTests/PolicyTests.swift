@@ -6,7 +6,7 @@ import Testing
 
 @testable import MartletRouter
 
-/// One test of one claim, as it is and inverted.
+/// One test of one claim, plain and inverted.
 struct ConditionCase: Sendable, CustomTestStringConvertible {
     let test: ConditionConfiguration.Test
     let claim: JSONValue?
@@ -24,7 +24,7 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
         ConditionCase(test: test, claim: claim, failure: .policyClaimMismatch, invertedFailure: nil)
     }
 
-    /// Undecided: it fails either way.
+    /// Undecided: it fails both ways.
     static func undecided(
         _ test: ConditionConfiguration.Test, _ claim: JSONValue?, _ code: ErrorCode = .policyClaimType
     ) -> ConditionCase {
@@ -37,7 +37,7 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
 
 @Suite struct Policies {
     private static let now = UnixTime(seconds: 2_000)
-    private static let forever = PolicyVerdict.allowed(until: UnixTime(seconds: .max))
+    private static let forever = PolicyDecision.allowed(until: UnixTime(seconds: .max))
 
     private static func number(_ text: String) -> JSONValue {
         (try? JSON.parse(Array(text.utf8), limits: JSONLimits(maximumDepth: 2, maximumBytes: 100))) ?? .null
@@ -120,13 +120,13 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
             .undecided(.greaterThan(0), number("1e999")),
         ]
 
-    @Test(arguments: cases) func `decide by type and value, and fail where they cannot`(_ item: ConditionCase) throws {
+    @Test(arguments: cases) func `decide by type and value, and fail if undecided`(_ item: ConditionCase) throws {
         let claims: JSONObject = item.claim.map { JSONObject([("other", true), ("c", $0)]) } ?? ["other": true]
         for (inverted, failure) in [(false, item.failure), (true, item.invertedFailure)] {
             let condition = ConditionConfiguration.claim(name: "c", test: item.test, inverted: inverted)
             let policy = try policy([condition])
-            let expected = failure.map { PolicyVerdict.denied($0) } ?? Self.forever
-            #expect(policy.judge(principal(claims), now: Self.now) == expected)
+            let expected = failure.map { PolicyDecision.denied($0) } ?? Self.forever
+            #expect(policy.evaluate(principal(claims), now: Self.now) == expected)
             let checks = policy.explain(principal(claims), now: Self.now)
             #expect(checks.map(\.failure) == [failure])
         }
@@ -142,9 +142,9 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
 
     @Test func `hold when all conditions hold`() throws {
         let policy = try policy([Self.claim("a", .equals(.bool(true))), Self.claim("b", .exists(true))])
-        #expect(policy.judge(principal(["a": true, "b": 1]), now: Self.now) == Self.forever)
-        #expect(policy.judge(principal(["a": true]), now: Self.now) == .denied(.policyClaimMismatch))
-        #expect(policy.judge(principal(["b": 1]), now: Self.now) == .denied(.policyClaimMissing))
+        #expect(policy.evaluate(principal(["a": true, "b": 1]), now: Self.now) == Self.forever)
+        #expect(policy.evaluate(principal(["a": true]), now: Self.now) == .denied(.policyClaimMismatch))
+        #expect(policy.evaluate(principal(["b": 1]), now: Self.now) == .denied(.policyClaimMissing))
     }
 
     @Test func `hold with any of a nested list`() throws {
@@ -154,33 +154,33 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
                 .any([Self.claim("b", .equals(.number(1))), Self.claim("c", .exists(true))]),
             ])
         ])
-        #expect(policy.judge(principal(["a": true]), now: Self.now) == Self.forever)
-        #expect(policy.judge(principal(["b": 1]), now: Self.now) == Self.forever)
-        #expect(policy.judge(principal(["c": false]), now: Self.now) == Self.forever)
-        #expect(policy.judge(principal(["a": "true", "b": 2]), now: Self.now) == .denied(.policyClaimMismatch))
+        #expect(policy.evaluate(principal(["a": true]), now: Self.now) == Self.forever)
+        #expect(policy.evaluate(principal(["b": 1]), now: Self.now) == Self.forever)
+        #expect(policy.evaluate(principal(["c": false]), now: Self.now) == Self.forever)
+        #expect(policy.evaluate(principal(["a": "true", "b": 2]), now: Self.now) == .denied(.policyClaimMismatch))
     }
 
     @Test(arguments: [
-        (1_000, 2_599, PolicyVerdict.allowed(until: UnixTime(seconds: 2_600))), (1_000, 2_600, .denied(.policyTooOld)),
+        (1_000, 2_599, PolicyDecision.allowed(until: UnixTime(seconds: 2_600))), (1_000, 2_600, .denied(.policyTooOld)),
         (1_000, 9_000, .denied(.policyTooOld)), (3_000, 2_000, .allowed(until: UnixTime(seconds: 4_600))),
         (.max, 2_000, .allowed(until: UnixTime(seconds: .max))), (.min, 2_000, .denied(.policyTooOld)),
     ])
-    func `bound the age of the proof`(_ issuedAt: Int64, _ now: Int64, _ verdict: PolicyVerdict) throws {
+    func `bound the age of the credential`(_ issuedAt: Int64, _ now: Int64, _ decision: PolicyDecision) throws {
         let policy = try policy([], maximumAge: .seconds(1_600))
-        #expect(policy.judge(principal(issuedAt: issuedAt), now: UnixTime(seconds: now)) == verdict)
+        #expect(policy.evaluate(principal(issuedAt: issuedAt), now: UnixTime(seconds: now)) == decision)
     }
 
-    @Test func `demand somebody as soon as they demand anything`() throws {
-        #expect(try policy([]).judge(nil, now: Self.now) == Self.forever)
+    @Test func `require a principal unless they are empty`() throws {
+        #expect(try policy([]).evaluate(nil, now: Self.now) == Self.forever)
         #expect(try policy([]).isEmpty)
-        #expect(try policy([], maximumAge: .seconds(1)).judge(nil, now: Self.now) == .denied(.policyNoPrincipal))
+        #expect(try policy([], maximumAge: .seconds(1)).evaluate(nil, now: Self.now) == .denied(.policyNoPrincipal))
         let absence = try policy([Self.claim("banned", .exists(false))])
-        #expect(absence.judge(nil, now: Self.now) == .denied(.policyNoPrincipal))
+        #expect(absence.evaluate(nil, now: Self.now) == .denied(.policyNoPrincipal))
         #expect(absence.explain(nil, now: Self.now).map(\.failure) == [.policyNoPrincipal])
         #expect(try policy([]).explain(nil, now: Self.now).isEmpty)
     }
 
-    @Test func `explain themselves in words`() throws {
+    @Test func `describe their conditions`() throws {
         let policy = try policy(
             [
                 Self.claim("email_verified", .equals(.bool(true))),
@@ -207,11 +207,11 @@ struct ConditionCase: Sendable, CustomTestStringConvertible {
         [claim("a", .greaterThan(.infinity))], [claim("a", .lessThan(.nan))], [claim("a", .isIn([.number(-1e300)]))],
         [(0..<20).reduce(claim("a", .exists(true))) { inner, _ in .any([inner]) }],
     ])
-    func `are refused where they could never mean anything`(_ conditions: [ConditionConfiguration]) {
+    func `are rejected if they can never match`(_ conditions: [ConditionConfiguration]) {
         #expect(Compilation([route(authorize: conditions)]).codes == [.configBadValue])
     }
 
-    @Test func `are refused on routes that ask nobody`() {
+    @Test func `are rejected on routes without authentication`() {
         let conditions = [Self.claim("a", .exists(true))]
         #expect(Compilation([route(auth: .none, authorize: conditions)]).codes == [.configBadValue])
         #expect(Compilation([route(auth: .none, maximumAge: .seconds(1))]).codes == [.configBadValue])

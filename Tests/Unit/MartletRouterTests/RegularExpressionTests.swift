@@ -23,25 +23,25 @@ import Testing
     }
 
     @Test(arguments: ["(", "[", "a{2", "(?<x", "*a", "\\", "(*UTF)/.", "\\C", "(?P<n>a)(?P<n>b)", "(?<=a+)b"])
-    func `are checked when the table is made`(_ pattern: String) {
+    func `are validated when the table is compiled`(_ pattern: String) {
         // `a{2` is plain text to PCRE2.
         let codes = Compilation([route(path: regex(pattern))]).codes
         #expect(codes == (pattern == "a{2" ? [] : [.configBadPattern]))
     }
 
     @Test(arguments: ["/(a+)+b", "/(a|aa)+b", "/(.*)*(.*)*(.*)*x"])
-    func `that need too many steps refuse the request instead of passing it on`(_ pattern: String) throws {
+    func `that exceed the match limit reject the request`(_ pattern: String) throws {
         let table = try compiled([
             route("before", path: glob("/ok")), route("slow", path: regex(pattern)), route("public", auth: .none),
         ])
-        // The last letter the pattern needs is there, but not at the end: PCRE2 cannot see at once that nothing matches.
+        // The last required letter is present, but not at the end, so that PCRE2 cannot fail early.
         let path = "/" + String(repeating: "a", count: 4_000) + "bxy"
         #expect(table.match("GET", path) == .failed(1))
         #expect(table.match("GET", "/ok") == .route(0))
         #expect(table.match("GET", "/b/c") == .route(2))
     }
 
-    @Test func `that give up on a method of no interest do not matter`() throws {
+    @Test func `that exceed the match limit are ignored for other methods`() throws {
         let table = try compiled([
             route("slow", path: regex("/(a+)+b"), methods: ["POST"]),
             route("other", path: glob("/**"), methods: ["GET"]),
@@ -61,15 +61,15 @@ import Testing
         #expect(RegularExpression.literalPrefix(of: pattern) == Array(prefix.utf8))
     }
 
-    @Test func `may be asked by many threads at once`() async throws {
+    @Test func `may be used by many threads concurrently`() async throws {
         let table = try compiled([route(path: regex("/users/([a-z]+)/[0-9]{1,6}"))])
         let wrong = await withTaskGroup(of: Int.self) { group in
             for worker in 0..<8 {
                 group.addTask {
                     (0..<500).count { round in
-                        let good = (round + worker).isMultiple(of: 2)
-                        let path = "/users/name/" + (good ? "\(round)" : "\(round)x")
-                        return (table.match("GET", path) == .route(0)) != good
+                        let valid = (round + worker).isMultiple(of: 2)
+                        let path = "/users/name/" + (valid ? "\(round)" : "\(round)x")
+                        return (table.match("GET", path) == .route(0)) != valid
                     }
                 }
             }

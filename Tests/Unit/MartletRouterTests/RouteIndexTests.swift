@@ -4,8 +4,7 @@ import Testing
 
 @testable import MartletRouter
 
-/// What `Configuration.md` says of matching, in the most obvious way: recursive globs over arrays of segments, route by
-/// route.
+/// A straightforward reference implementation of matching: recursive globs over arrays of segments, route by route.
 struct ReferenceTable {
     struct Entry {
         let hosts: [String]
@@ -19,8 +18,8 @@ struct ReferenceTable {
         let segments = split(path)
         var allowed: Set<String> = []
         for (index, entry) in entries.enumerated() {
-            guard entry.hosts.isEmpty || entry.hosts.contains(where: { takes($0, host) }) else { continue }
-            guard takes(entry.segments[...], segments[...]) else { continue }
+            guard entry.hosts.isEmpty || entry.hosts.contains(where: { matches($0, host) }) else { continue }
+            guard matches(entry.segments[...], segments[...]) else { continue }
             if entry.methods.isEmpty || entry.methods.contains(method) { return (index, []) }
             if method == "HEAD", entry.methods.contains("GET") { return (index, []) }
             allowed.formUnion(entry.methods)
@@ -33,30 +32,30 @@ struct ReferenceTable {
         path.dropFirst().split(separator: "/", omittingEmptySubsequences: false).map(String.init)
     }
 
-    private func takes(_ pattern: String, _ host: String) -> Bool {
+    private func matches(_ pattern: String, _ host: String) -> Bool {
         guard pattern.hasPrefix("*.") else { return host == pattern }
         return host.hasSuffix(pattern.dropFirst(1)) && host.count > pattern.count - 1
     }
 
-    private func takes(_ pattern: ArraySlice<String>, _ path: ArraySlice<String>) -> Bool {
+    private func matches(_ pattern: ArraySlice<String>, _ path: ArraySlice<String>) -> Bool {
         guard let first = pattern.first else { return path.isEmpty }
         if first == "**" {
-            return (0...path.count).contains { takes(pattern.dropFirst(), path.dropFirst($0)) }
+            return (0...path.count).contains { matches(pattern.dropFirst(), path.dropFirst($0)) }
         }
         guard let segment = path.first else { return false }
-        let fits = first == "*" ? !segment.isEmpty : takes(Array(first)[...], Array(segment)[...])
-        return fits && takes(pattern.dropFirst(), path.dropFirst())
+        let fits = first == "*" ? !segment.isEmpty : matches(Array(first)[...], Array(segment)[...])
+        return fits && matches(pattern.dropFirst(), path.dropFirst())
     }
 
-    private func takes(_ pattern: ArraySlice<Character>, _ text: ArraySlice<Character>) -> Bool {
+    private func matches(_ pattern: ArraySlice<Character>, _ text: ArraySlice<Character>) -> Bool {
         guard let first = pattern.first else { return text.isEmpty }
-        if first == "*" { return (0...text.count).contains { takes(pattern.dropFirst(), text.dropFirst($0)) } }
-        return text.first == first && takes(pattern.dropFirst(), text.dropFirst())
+        if first == "*" { return (0...text.count).contains { matches(pattern.dropFirst(), text.dropFirst($0)) } }
+        return text.first == first && matches(pattern.dropFirst(), text.dropFirst())
     }
 }
 
 @Suite struct RouteIndexes {
-    /// Few words, so that random routes and paths meet often.
+    /// Few words, so that random paths often match random routes.
     private static let words = ["a", "b", "ab", "ba", "aab", "v1", "v2", "users", "orders", ""]
     private static let globs = ["a", "b", "ab", "v1", "users", "orders", "*", "*", "**", "a*", "*b", "a*b", "u*s"]
     private static let hosts = ["x.test", "a.x.test", "b.a.x.test", "y.test", "a.y.test", "z"]
@@ -67,7 +66,7 @@ struct ReferenceTable {
         var segments = (0..<Int.random(in: 0...5, using: &random)).map { _ in
             Self.globs[Int.random(in: 0..<Self.globs.count, using: &random)]
         }
-        // Most routes of a large table have a word of their own.
+        // Most routes of a large table have a unique word.
         if index % 3 != 0 { segments.insert("r\(index % 997)", at: Int.random(in: 0...segments.count, using: &random)) }
         if Int.random(in: 0..<6, using: &random) == 0 || segments.isEmpty { segments.append("") }
         return "/" + segments.joined(separator: "/")
@@ -99,7 +98,7 @@ struct ReferenceTable {
     }
 
     @Test(arguments: [(UInt64(1), 40, 4_000), (2, 300, 2_000), (3, 10_000, 400)])
-    func `find the same route as asking each in turn`(_ seed: UInt64, _ count: Int, _ rounds: Int) throws {
+    func `find the same route as testing each in turn`(_ seed: UInt64, _ count: Int, _ rounds: Int) throws {
         var random = SeededGenerator(seed: seed)
         var patterns: [String] = []
         var sources: [RouteConfiguration] = []
@@ -137,7 +136,7 @@ struct ReferenceTable {
         #expect(routed > rounds / 10)
     }
 
-    @Test func `stay correct below the depth at which they stop`() throws {
+    @Test func `are correct below their maximum depth`() throws {
         let deep = "/" + (0..<40).map { "s\($0)" }.joined(separator: "/")
         let table = try compiled([
             route("a", path: glob(deep + "/x")), route("b", path: glob(deep)), route("c", path: glob("/s0/**")),

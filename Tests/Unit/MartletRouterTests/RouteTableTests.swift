@@ -6,7 +6,7 @@ import Testing
 @testable import MartletRouter
 
 @Suite struct RouteTables {
-    @Test func `resolve what routes inherit and name`() throws {
+    @Test func `resolve defaults and names of routes`() throws {
         let table = try compiled([
             route("a", auth: .none, body: .unlimited, upstream: "web"),
             route("b", auth: .required(providers: ["wechat"]), body: .bytes(7)),
@@ -20,7 +20,7 @@ import Testing
         #expect(routes.map(\.providers) == [[], [1], [0, 1]])
     }
 
-    @Test func `report every mistake at once and are not made then`() {
+    @Test func `report all errors together and do not compile`() {
         let compilation = Compilation([
             route("a", hosts: ["*"], path: glob("x"), upstream: "nowhere"),
             route("b", auth: .required(providers: ["appel"])),
@@ -35,20 +35,20 @@ import Testing
         #expect(compilation.diagnostics.all[3].text == "route 'b' names provider 'appel', which is not defined")
     }
 
-    @Test func `know whether methods matter for a host and path`() throws {
-        func asks(_ table: RouteTable, _ path: String, _ host: String = "a") -> Bool {
-            table.judgesMethods(authority: Array(host.utf8).span, path: Array(path.utf8).span)
+    @Test func `report whether methods matter for a host and path`() throws {
+        func restricts(_ table: RouteTable, _ path: String, _ host: String = "a") -> Bool {
+            table.restrictsMethods(authority: Array(host.utf8).span, path: Array(path.utf8).span)
         }
         let table = try compiled([
             route("first", path: glob("/**")), route("a", path: glob("/a/**"), methods: ["POST"]),
             route("b", hosts: ["b.test"], path: regex("/b/[0-9]+"), methods: ["GET"]),
         ])
-        #expect(table.judgesMethods && asks(table, "/a/x") && asks(table, "/b/1", "b.test"))
-        #expect(!asks(table, "/b/1") && !asks(table, "/b/x", "b.test") && !asks(table, "/c"))
-        #expect(try !compiled([route("a", path: glob("/**"))]).judgesMethods)
+        #expect(table.restrictsMethods && restricts(table, "/a/x") && restricts(table, "/b/1", "b.test"))
+        #expect(!restricts(table, "/b/1") && !restricts(table, "/b/x", "b.test") && !restricts(table, "/c"))
+        #expect(try !compiled([route("a", path: glob("/**"))]).restrictsMethods)
     }
 
-    @Test func `know a method of theirs in another letter case`() throws {
+    @Test func `recognize a method in another letter case`() throws {
         let table = try compiled([route("a", methods: ["PURGE", "Mixed"])])
         func isOther(_ method: String) -> Bool { table.hasMethodInOtherCase(Array(method.utf8).span) }
         #expect(isOther("purge") && isOther("MIXED") && isOther("get"))
@@ -75,16 +75,16 @@ import Testing
     }
 
     @Test(arguments: ["v1", "/v1/*", "/a//b", "/..", "/v1?x", "/%2e"])
-    func `refuse a prefix that is none`(_ prefix: String) {
+    func `reject an invalid prefix`(_ prefix: String) {
         #expect(Compilation([route(strip: prefix)]).codes == [.configBadPattern])
     }
 
     @Test(arguments: [
-        // What a client may write, and what the pattern beside it is for.
+        // A path as a client may send it, and the pattern that must match it.
         ("/caf%c3%a9", "/caf\u{e9}"), ("/%61dmin/%7e", "/admin/~"), ("/a%20b", "/a b"), ("/a;v=1", "/a;v=1"),
         ("/a%2ab", "/a%2Ab"), ("/a@b:c", "/a@b:c"), ("/%E4%BD%A0", "/\u{4f60}"), ("/a%7bb", "/a%7Bb"),
     ])
-    func `agree with the normal form of paths`(_ sent: String, _ pattern: String) throws {
+    func `match the normal form of paths`(_ sent: String, _ pattern: String) throws {
         let table = try compiled([route(path: glob(pattern))])
         var normal = ByteBuffer()
         let outcome = PathNormalizer.normalize(

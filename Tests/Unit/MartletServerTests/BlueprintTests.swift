@@ -9,7 +9,7 @@ import Testing
 
 @testable import MartletServer
 
-/// A provider that takes `Authorization: Basic` and believes nobody.
+/// A provider that accepts `Authorization: Basic` and rejects every credential.
 private struct PasswordStub: Authenticating {
     struct Configuration: ConfigurationDecodable {
         init(from reader: inout ConfigurationReader) throws(ConfigurationError) {}
@@ -27,7 +27,7 @@ private struct PasswordStub: Authenticating {
 }
 
 @Suite struct `A blueprint` {
-    /// What `check` says of a file.
+    /// The diagnostics of a configuration.
     private func read(_ text: String, named file: String = "gw.yaml") -> (Blueprint?, [String]) {
         var registry = ProviderRegistry()
         registry.register(PasswordStub.self)
@@ -36,7 +36,7 @@ private struct PasswordStub: Authenticating {
         return (blueprint, diagnostics.sorted.map(\.description))
     }
 
-    @Test func `tells the mistakes of every block together`() throws {
+    @Test func `reports the errors of all blocks together`() throws {
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)
         let text = """
@@ -64,7 +64,7 @@ private struct PasswordStub: Authenticating {
         #expect(lines.count { $0.contains("'UNSET'") || $0.contains("app_secret") } == 1, "\(lines)")
     }
 
-    @Test func `still compiles the routes where a provider is wrong`() {
+    @Test func `compiles the routes although a provider has errors`() {
         let (_, lines) = read(
             """
             version: 1
@@ -91,14 +91,14 @@ private struct PasswordStub: Authenticating {
         ("{}", true), ("{ credentials: [direct] }", true), ("{ credentials: [session, direct] }", true),
         ("{ credentials: [session] }", false), ("{ providers: [staff] }", false),
     ])
-    func `refuses two providers of one direct credential where it is taken`(auth: String, refuses: Bool) {
+    func `rejects two providers that accept the same direct credential`(auth: String, rejects: Bool) {
         let (blueprint, lines) = read(
             configuration(auth: auth).replacing(
                 "{ staff: { kind: stub } }", with: "{ staff: { kind: stub }, guests: { kind: stub } }"))
         let error =
-            "gw.yaml:5:18: error: route 'all' is judged by 'staff' and 'guests', which claim the same tokens "
+            "gw.yaml:5:18: error: route 'all': providers 'staff' and 'guests' accept the same tokens "
             + "[config.ambiguous_providers]"
-        #expect((blueprint == nil) == refuses && lines.contains(error) == refuses)
+        #expect((blueprint == nil) == rejects && lines.contains(error) == rejects)
     }
 
     @Test(arguments: [
@@ -110,8 +110,8 @@ private struct PasswordStub: Authenticating {
         let (blueprint, lines) = read(configuration(address: address, auth: auth))
         #expect(blueprint != nil)
         let expected =
-            "gw.yaml:2:31: warning: passwords for provider 'staff' (Authorization: Basic) may come in clear text here, "
-            + "from other machines [config.insecure]"
+            "gw.yaml:2:31: warning: passwords for provider 'staff' (Authorization: Basic) may be sent in clear text to "
+            + "this listener from other machines [config.insecure]"
         #expect(lines == (warns ? [expected] : []))
     }
 
@@ -119,24 +119,24 @@ private struct PasswordStub: Authenticating {
         "postgresql://u:planted@db.test/m?bad=1", "postgresql://u:planted@db.test:0/m", "postgresql:///m",
         "postgresql://u:plan%zted@db.test/m",
     ])
-    func `has accounts whose URL can be used`(url: String) {
+    func `rejects an invalid URL of the account store`(url: String) {
         #expect(read(configuration(more: "accounts: { url: 'postgresql://u:planted@db.test/m' }")).1 == [])
         let (blueprint, lines) = read(configuration(more: "accounts: { url: '\(url)' }"))
         #expect(blueprint == nil && lines.count == 1)
-        #expect(lines.first?.hasPrefix("gw.yaml:6:18: error: the account store's URL is not usable: ") == true)
+        #expect(lines.first?.hasPrefix("gw.yaml:6:18: error: invalid account store URL: ") == true)
         #expect(lines.first?.hasSuffix("[accounts.bad_url]") == true)
         #expect(!lines.joined().contains("plan"))
     }
 
     @Test(arguments: [("owner", "user"), ("group", "group")])
-    func `knows who is to own a socket`(key: String, kind: String) {
+    func `rejects unknown owners of a socket`(key: String, kind: String) {
         let (blueprint, lines) = read(configuration(address: "unix:/tmp/x.sock\", \(key): \"nobody-at-all"))
         #expect(blueprint == nil)
         #expect(lines.contains { $0.hasPrefix("gw.yaml:2:") && $0.hasSuffix(" [server.unknown_\(kind)]") }, "\(lines)")
         #expect(read(configuration(address: "unix:/tmp/x.sock\", \(key): \"root")).0 != nil)
     }
 
-    @Test func `has a signer where assertions are wanted`() throws {
+    @Test func `has a signer if assertions are configured`() throws {
         let folder = try TemporaryFolder()
         try folder.write(try SigningKey("k", .p256).privatePEM(), to: "good.pem")
         try folder.write(try SigningKey("k").privatePEM(), to: "rsa.pem")

@@ -44,7 +44,7 @@ public struct PartnerProvider: LocallyVerifying {
     /// Decides with the keys in memory, or leaves it to `authenticate`.
     public func verify(
         _ credential: Credential, in context: AuthenticationContext
-    ) throws(AuthenticationError) -> LocalVerdict {
+    ) throws(AuthenticationError) -> LocalVerification {
         let (token, id) = try read(credential)
         let key = keys.lookup(id)
         if case .undecided = key { return .undecided }
@@ -56,7 +56,7 @@ public struct PartnerProvider: LocallyVerifying {
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
         let (token, id) = try read(credential)
-        return try judge(token, by: await keys.settle(id), at: context.now)
+        return try judge(token, by: await keys.resolve(id), at: context.now)
     }
 
     /// Takes the token apart; nothing that it says is believed yet.
@@ -127,12 +127,12 @@ extension PartnerProvider: Reporting {
 }
 
 extension PartnerProvider: Explaining {
-    public func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckVerdict] {
+    public func explain(_ credential: Credential, in context: AuthenticationContext) async -> [CheckOutcome] {
         do throws(AuthenticationError) {
             let identity = try await authenticate(credential, in: context)
-            return [CheckVerdict(check: "token", failure: nil, detail: "good until \(identity.expiresAt)")]
+            return [CheckOutcome(check: "token", failure: nil, detail: "good until \(identity.expiresAt)")]
         } catch {
-            return [CheckVerdict(check: "token", failure: error.code, detail: "")]
+            return [CheckOutcome(check: "token", failure: error.code, detail: "")]
         }
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MartletServer
 
-/// What the guides show of providers is true.
+/// The examples of the guides.
 @Suite struct `The guide` {
     private static let here = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
@@ -37,7 +37,7 @@ import Testing
         #expect(blueprint != nil && diagnostics.isEmpty, "\(diagnostics)")
     }
 
-    @Test func `to writing a provider shows the mistake as it is told`() throws {
+    @Test func `to writing a provider shows the error as it is reported`() throws {
         let text = try #require(try Self.blocks("yaml").first).replacing("keys_url: https:", with: "keys_url: http:")
         let line = try #require(try Self.blocks("").first { $0.contains("keys_url") })
         #expect(Self.blueprint(text).1 == [line.trimmingCharacters(in: .newlines)])

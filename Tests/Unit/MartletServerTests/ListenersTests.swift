@@ -26,26 +26,26 @@ private func sockets(_ count: Int) throws -> [Int32] {
 }
 
 @Suite struct `The listeners` {
-    /// What every loop got: numbers of listeners, and whether the descriptors are among those handed over.
+    /// The sockets of every loop.
     private func open(
         _ listeners: inout Listeners, _ configurations: [ListenerConfiguration], loops: Int,
-        _ inheritance: Inheritance = Inheritance()
-    ) throws -> [[Lane]] {
-        var inheritance = inheritance
+        _ inherited: InheritedSockets = InheritedSockets()
+    ) throws -> [[LoopSocket]] {
+        var inherited = inherited
         let opened = try listeners.open(
-            configurations, loops: loops, role: .gateway, inheritance: &inheritance)
-        inheritance.closeRest()
-        return opened.map { loop in loop.map { Lane(id: $0.id, fd: $0.fd, isShared: $0.isShared) } }
+            configurations, loops: loops, role: .gateway, inherited: &inherited)
+        inherited.closeUnused()
+        return opened.map { loop in loop.map { LoopSocket(id: $0.id, fd: $0.fd, isShared: $0.isShared) } }
     }
 
-    private struct Lane {
+    private struct LoopSocket {
         let id: Int32
         let fd: Int32
         let isShared: Bool
     }
 
-    private func close(_ lanes: [[Lane]]) {
-        for lane in lanes.joined() where lane.fd >= 0 { _ = Glibc.close(lane.fd) }
+    private func close(_ opened: [[LoopSocket]]) {
+        for socket in opened.joined() where socket.fd >= 0 { _ = Glibc.close(socket.fd) }
     }
 
     @Test(arguments: [(1, 3), (2, 3), (3, 3), (4, 3), (7, 3), (5, 1)])
@@ -53,28 +53,28 @@ private func sockets(_ count: Int) throws -> [Int32] {
         let descriptors = try sockets(handed)
         let port = try #require(Socket.localAddress(descriptors[0])).port
         var listeners = Listeners()
-        let group = Inheritance.Group(side: .public, address: "127.0.0.1:0", descriptors: descriptors)
-        let lanes = try open(&listeners, [listener(anyPort)], loops: loops, Inheritance(groups: [group]))
-        defer { close(lanes) }
-        #expect(lanes.count == loops && lanes.allSatisfy { !$0.isEmpty })
-        #expect(lanes.joined().count == max(handed, loops))
-        #expect(Set(lanes.joined().map(\.fd)).isSuperset(of: descriptors))
-        for lane in lanes.joined() { #expect(Socket.localAddress(lane.fd)?.port == port) }
+        let group = InheritedSockets.Group(side: .public, address: "127.0.0.1:0", descriptors: descriptors)
+        let opened = try open(&listeners, [listener(anyPort)], loops: loops, InheritedSockets(groups: [group]))
+        defer { close(opened) }
+        #expect(opened.count == loops && opened.allSatisfy { !$0.isEmpty })
+        #expect(opened.joined().count == max(handed, loops))
+        #expect(Set(opened.joined().map(\.fd)).isSuperset(of: descriptors))
+        for socket in opened.joined() { #expect(Socket.localAddress(socket.fd)?.port == port) }
         // A loop finds a listener by its number.
-        for loop in lanes { #expect(Set(loop.map(\.id)).count == loop.count) }
-        #expect(Set(listeners.handedOver(.public).flatMap(\.descriptors)) == Set(lanes.joined().map(\.fd)))
+        for loop in opened { #expect(Set(loop.map(\.id)).count == loop.count) }
+        #expect(Set(listeners.socketsForSuccessor(.public).flatMap(\.descriptors)) == Set(opened.joined().map(\.fd)))
         // A reload keeps every one of them.
         let kept = try open(&listeners, [listener(anyPort)], loops: loops)
-        #expect(kept.map { $0.map(\.id) } == lanes.map { $0.map(\.id) })
+        #expect(kept.map { $0.map(\.id) } == opened.map { $0.map(\.id) })
         #expect(kept.joined().allSatisfy { $0.fd == -1 })
     }
 
-    @Test func `close what a predecessor had and the configuration has not`() throws {
+    @Test func `close a predecessor's sockets that the configuration does not use`() throws {
         let descriptors = try sockets(2)
-        let group = Inheritance.Group(side: .admin, address: "127.0.0.1:0", descriptors: descriptors)
+        let group = InheritedSockets.Group(side: .admin, address: "127.0.0.1:0", descriptors: descriptors)
         var listeners = Listeners()
-        let lanes = try open(&listeners, [listener(anyPort)], loops: 1, Inheritance(groups: [group]))
-        defer { close(lanes) }
+        let opened = try open(&listeners, [listener(anyPort)], loops: 1, InheritedSockets(groups: [group]))
+        defer { close(opened) }
         for descriptor in descriptors { #expect(Socket.adopt(descriptor) == nil) }
     }
 
@@ -82,15 +82,15 @@ private func sockets(_ count: Int) throws -> [Int32] {
         let descriptor = try sockets(1)[0]
         defer { _ = Glibc.close(descriptor) }
         var listeners = Listeners()
-        let inheritance = Inheritance(groups: [], activated: [descriptor])
-        let lanes = try open(&listeners, [listener(.descriptor(descriptor))], loops: 2, inheritance)
-        defer { close(lanes) }
-        #expect(lanes.joined().count == 2 && lanes.joined().allSatisfy { $0.isShared && $0.fd != descriptor })
+        let inherited = InheritedSockets(groups: [], activated: [descriptor])
+        let opened = try open(&listeners, [listener(.descriptor(descriptor))], loops: 2, inherited)
+        defer { close(opened) }
+        #expect(opened.joined().count == 2 && opened.joined().allSatisfy { $0.isShared && $0.fd != descriptor })
         #expect(listeners.addresses == [try #require(Socket.localAddress(descriptor))])
-        #expect(listeners.handedOver(.public).isEmpty)
+        #expect(listeners.socketsForSuccessor(.public).isEmpty)
     }
 
-    @Test func `tell with its place what cannot be listened on`() throws {
+    @Test func `report an address that cannot be bound with its position`() throws {
         let taken = try sockets(1)[0]
         defer { _ = Glibc.close(taken) }
         let port = try #require(Socket.localAddress(taken)).port
@@ -114,14 +114,14 @@ private func sockets(_ count: Int) throws -> [Int32] {
         let folder = try TemporaryFolder()
         var configuration = listener(.unix(path: folder.file("m.sock")))
         var listeners = Listeners()
-        var lanes: [[Lane]] = []
-        defer { close(lanes) }
+        var opened: [[LoopSocket]] = []
+        defer { close(opened) }
         for mode: UInt16 in [0o600, 0o666, 0o770] {
             var permissions = SocketFilePermissions()
             permissions.mode = mode
             (permissions.owner, permissions.group) = ("\(getuid())", "\(getgid())")
             configuration.socketFile = permissions
-            lanes += try open(&listeners, [configuration], loops: 1)
+            opened += try open(&listeners, [configuration], loops: 1)
             var status = stat()
             #expect(unsafe lstat(folder.file("m.sock"), &status) == 0)
             #expect(status.st_mode & 0o7777 == UInt32(mode) && status.st_mode & UInt32(S_IFMT) == UInt32(S_IFSOCK))
@@ -134,13 +134,13 @@ private func sockets(_ count: Int) throws -> [Int32] {
     }
 }
 
-@Suite struct `What a predecessor hands over` {
+@Suite struct `Inherited sockets of one address` {
     @Test(arguments: [
         ("public 127.0.0.1:0=8,9", "127.0.0.1:0", [8, 9]), ("admin unix:/a b=c.sock=10", "unix:/a b=c.sock", [10]),
         ("public [::1]:8443=2147483647", "[::1]:8443", [2_147_483_647]),
     ])
-    func `is read as it is written`(_ line: String, _ address: String, _ descriptors: [Int32]) throws {
-        let group = try #require(Inheritance.Group(line: line[...]))
+    func `are read as they are written`(_ line: String, _ address: String, _ descriptors: [Int32]) throws {
+        let group = try #require(InheritedSockets.Group(line: line[...]))
         #expect(group.address == address && group.descriptors == descriptors && group.line == line)
     }
 
@@ -148,7 +148,7 @@ private func sockets(_ count: Int) throws -> [Int32] {
         "", "public", "public 127.0.0.1:0", "public 127.0.0.1:0=", "public 127.0.0.1:0=2", "public 127.0.0.1:0=8,",
         "public 127.0.0.1:0=-8", "other 127.0.0.1:0=8", "=8", "public=8", "public 127.0.0.1:0=2147483648",
     ])
-    func `is nothing else`(_ line: String) {
-        #expect(Inheritance.Group(line: line[...]) == nil)
+    func `are not read from a malformed line`(_ line: String) {
+        #expect(InheritedSockets.Group(line: line[...]) == nil)
     }
 }

@@ -3,19 +3,19 @@ import Testing
 @testable import MartletServer
 
 @Suite struct `Missed messages` {
-    @Test func `make copies go when the store can be asked, not before`() {
+    @Test func `invalidate caches when the store is available, not before`() {
         var missed = MissedMessages()
-        #expect(missed.noticed() == .ask)
-        #expect(missed.asked(canAnswer: false) == .askLater)
-        #expect(missed.asked(canAnswer: false) == .askLater)
-        #expect(missed.asked(canAnswer: true) == .forget)
-        #expect(missed.noticed() == .ask)
+        #expect(missed.gapDetected() == .probe)
+        #expect(missed.probed(isAvailable: false) == .probeLater)
+        #expect(missed.probed(isAvailable: false) == .probeLater)
+        #expect(missed.probed(isAvailable: true) == .invalidate)
+        #expect(missed.gapDetected() == .probe)
     }
 
-    @Test func `one question is enough for several gaps`() {
+    @Test func `one probe is enough for several gaps`() {
         var missed = MissedMessages()
-        #expect(missed.noticed() == .ask)
-        #expect(missed.noticed() == nil)
-        #expect(missed.asked(canAnswer: true) == .forget)
+        #expect(missed.gapDetected() == .probe)
+        #expect(missed.gapDetected() == nil)
+        #expect(missed.probed(isAvailable: true) == .invalidate)
     }
 }

@@ -8,7 +8,7 @@ import Testing
     private var store: ReadOnlyStore { ReadOnlyStore(base, clock: .system) }
 
     private func value(_ key: String, in store: any SharedStoring) async -> [UInt8]? {
-        if case .answer(let value) = await store.value(for: key) { value } else { nil }
+        if case .found(let value) = await store.value(for: key) { value } else { nil }
     }
 
     @Test func `sees what is there and its own changes, which nobody else sees`() async throws {
@@ -28,7 +28,7 @@ import Testing
     @Test func `takes and removes for itself alone`() async throws {
         let store = store
         for key in ["a", "b", "c"] { try await base.set([1], for: key, lifetime: .seconds(60)) }
-        if case .answer(let taken) = await store.take("a") { #expect(taken == [1]) } else { Issue.record("nothing") }
+        if case .found(let taken) = await store.take("a") { #expect(taken == [1]) } else { Issue.record("nothing") }
         if case .miss = await store.take("a") {} else { Issue.record("taken twice") }
         try await store.remove("b")
         try await store.remove("c", ifEqualTo: [2])

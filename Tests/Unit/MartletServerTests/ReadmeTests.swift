@@ -8,7 +8,7 @@ import Testing
 
 @testable import MartletServer
 
-/// What the README shows is true.
+/// The examples of the README.
 @Suite struct `Readme` {
     private static let text = Result {
         let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("../../..")
@@ -44,7 +44,7 @@ import Testing
         #expect(try Self.blocks("swift").first == String(contentsOf: file, encoding: .utf8))
     }
 
-    @Test func `its provider lets in who knows the word`() async throws {
+    @Test func `its provider accepts the right word only`() async throws {
         let text = """
             version: 1
             providers: { door: { kind: door, word: sesame } }
@@ -56,16 +56,17 @@ import Testing
         let services = try Services(sink: LogSink(.text, descriptor: 2), level: .error)
         defer { services.shutdown() }
         let graph = try Graph.build(
-            made, services, previous: nil, keys: KeyShelf(), forgetting: ForgetSwitch(logger: services.logger))
+            made, services, previous: nil, keys: IssuerKeysRegistry(),
+            invalidator: CacheInvalidator(logger: services.logger))
         func explain(_ token: String) async -> RequestExplanation {
             await RequestExplainer(graph.snapshot, clock: .system)
-                .explain(AskedRequest(method: "GET", target: "/a", host: "a.test", token: Secret(token)))
+                .explain(ExplainedRequest(method: "GET", target: "/a", host: "a.test", token: Secret(token)))
         }
         let good = await explain("door_sesame")
         #expect(good.principal?.subject == "door:guest" && good.headers.contains("X-Auth-Subject: door:guest"))
         let bad = await explain("door_open")
-        guard case .refused(let answer) = bad.outcome else { throw TestFailure() }
-        #expect(answer.status == 401 && answer.reason == "door.wrong_word" && bad.headers.isEmpty)
+        guard case .refused(let response) = bad.outcome else { throw TestFailure() }
+        #expect(response.status == 401 && response.reason == "door.wrong_word" && bad.headers.isEmpty)
     }
 
     private struct TestFailure: Error {}

@@ -7,7 +7,7 @@ import Testing
 
 @testable import MartletServer
 
-/// A program that finds the channel to its predecessor, and does as the test says.
+/// A program that finds the channel to its predecessor and runs a script.
 private func python(_ script: String) throws -> [String] {
     let start = """
         import os, signal, socket, sys, time
@@ -23,10 +23,10 @@ private func python(_ script: String) throws -> [String] {
 @Suite struct `A successor` {
     private let clock = Clock.system
 
-    @Test func `is ready when it says so, and hears that everything is its own`() async throws {
+    @Test func `is ready when it says so, and gets the confirmation`() async throws {
         let successor = try Successor.start(
             python("channel.send(b'R'); sys.exit(0 if channel.recv(1) == b'C' else 1)"), groups: [], others: [])
-        #expect(await successor.readiness(within: .seconds(20), clock: clock) == .ready)
+        #expect(await successor.waitUntilReady(timeout: .seconds(20), clock: clock) == .ready)
         successor.confirm()
         #expect(exitStatus(successor.pid) == 0)
     }
@@ -35,11 +35,11 @@ private func python(_ script: String) throws -> [String] {
         let any = try #require(SocketEndpoint(literal: "127.0.0.1", port: 0))
         let handed = try Socket.listen(on: any, sharesPort: true, backlog: 1)
         let kept = try Socket.listen(on: any, sharesPort: true, backlog: 1)
-        // A library's, that nobody has marked.
+        // A library's descriptor without close-on-exec.
         let stray = dup(kept)
         defer { for descriptor in [handed, kept, stray] { close(descriptor) } }
         let port = try #require(Socket.localAddress(handed)).port
-        let group = Inheritance.Group(side: .public, address: "127.0.0.1:0", descriptors: [handed])
+        let group = InheritedSockets.Group(side: .public, address: "127.0.0.1:0", descriptors: [handed])
         let script = """
             assert lines[1:] == ["public 127.0.0.1:0=\(handed)"], lines
             assert socket.socket(fileno=\(handed)).getsockname()[1] == \(port)
@@ -48,24 +48,24 @@ private func python(_ script: String) throws -> [String] {
             channel.send(b"R")
             """
         let successor = try Successor.start(python(script), groups: [group], others: [])
-        #expect(await successor.readiness(within: .seconds(20), clock: clock) == .ready)
+        #expect(await successor.waitUntilReady(timeout: .seconds(20), clock: clock) == .ready)
         #expect(exitStatus(successor.pid) == 0)
-        // What it has is still ours.
+        // The inherited socket is still open here.
         #expect(Socket.localAddress(handed)?.port == port)
     }
 
     @Test(arguments: [("sys.exit(78)", "status 78"), ("os.kill(os.getpid(), signal.SIGKILL)", "signal 9")])
     func `that ends is not waited for`(_ script: String, _ how: String) async throws {
         let successor = try Successor.start(python(script), groups: [], others: [])
-        #expect(await successor.readiness(within: .seconds(20), clock: clock) == .ended(how))
+        #expect(await successor.waitUntilReady(timeout: .seconds(20), clock: clock) == .ended(how))
     }
 
-    @Test func `that says something else is no successor`() async throws {
+    @Test func `that sends an unknown message is killed`() async throws {
         let successor = try Successor.start(python("channel.send(b'x'); time.sleep(60)"), groups: [], others: [])
-        #expect(await successor.readiness(within: .seconds(20), clock: clock) == .ended("signal 9"))
+        #expect(await successor.waitUntilReady(timeout: .seconds(20), clock: clock) == .ended("signal 9"))
     }
 
-    @Test func `that is late is told so and ended`() async throws {
+    @Test func `that is not ready in time is notified and terminated`() async throws {
         let folder = try TemporaryFolder()
         let script = """
             def end(number, frame):
@@ -77,21 +77,21 @@ private func python(_ script: String) throws -> [String] {
             """
         let successor = try Successor.start(python(script), groups: [], others: [])
         try waitUntil("it has begun") { unsafe access(folder.file("begun"), F_OK) == 0 }
-        #expect(await successor.readiness(within: .zero, clock: clock) == .late)
-        await successor.giveUp(clock: clock)
+        #expect(await successor.waitUntilReady(timeout: .zero, clock: clock) == .timedOut)
+        await successor.abort(clock: clock)
         #expect(kill(successor.pid, 0) != 0)
         #expect(try String(contentsOfFile: folder.file("word"), encoding: .utf8) == "N")
     }
 
-    @Test func `that nobody wants any more is not waited for`() async throws {
+    @Test func `that was cancelled is not waited for`() async throws {
         let successor = try Successor.start(python("time.sleep(60)"), groups: [], others: [])
         successor.cancel()
-        #expect(await successor.readiness(within: .seconds(20), clock: clock) == .cancelled)
-        await successor.giveUp(clock: clock)
+        #expect(await successor.waitUntilReady(timeout: .seconds(20), clock: clock) == .cancelled)
+        await successor.abort(clock: clock)
         #expect(kill(successor.pid, 0) != 0)
     }
 
-    @Test func `cannot be a program that is not there`() {
+    @Test func `cannot be a program that does not exist`() {
         let error = #expect(throws: IOError.self) {
             try Successor.start(["/nowhere/martlet", "run"], groups: [], others: [])
         }

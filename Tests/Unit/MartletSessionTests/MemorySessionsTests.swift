@@ -5,7 +5,7 @@ import MartletTesting
 import Testing
 
 @Suite struct MemorySessionsTests {
-    @Test func `refuses logins when it is full, and takes them when sessions have ended`() async throws {
+    @Test func `rejects logins when it is full, and accepts them when sessions have ended`() async throws {
         let backend = MemorySessions(maximumSessions: 20)
         let bench = SessionBench(backend: backend) { policy in
             policy.maximumPerSubject = 2
@@ -30,7 +30,7 @@ import Testing
         #expect(error?.code == .sessionStoreFull)
     }
 
-    @Test func `200 refreshes of one token at once make one pair`() async throws {
+    @Test func `200 concurrent refreshes of one token return one pair`() async throws {
         let bench = SessionBench()
         let tokens = try await bench.login()
         let pairs = await withTaskGroup(of: [UInt8]?.self) { group in

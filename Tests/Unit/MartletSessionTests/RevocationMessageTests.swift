@@ -2,7 +2,7 @@ import MartletSession
 import Testing
 
 @Suite struct RevocationMessageTests {
-    @Test func `reads the numbers of ended sessions`() {
+    @Test func `decodes the IDs of ended sessions`() {
         let message = Array("00000000000000010123456789abcdefffffffffffffffff".utf8)
         #expect(RevocationMessage.numbers(in: message) == [1, 0x0123_4567_89AB_CDEF, .max])
         #expect(RevocationMessage.channel(prefix: "martlet:") == "martlet:revoked")
@@ -18,11 +18,11 @@ import Testing
         "", "0", "000000000000001", "00000000000000010", "000000000000000g", "000000000000000A", "-000000000000001",
         "0x00000000000001", " 00000000000001 ",
     ])
-    func `reads nothing else`(text: String) {
+    func `rejects malformed messages`(text: String) {
         #expect(RevocationMessage.numbers(in: Array(text.utf8)) == nil)
     }
 
-    @Test func `reads no message without end`() {
+    @Test func `rejects messages over the size limit`() {
         let digit: UInt8 = 0x30
         #expect(RevocationMessage.numbers(in: Array(repeating: digit, count: 16 * 1024))?.count == 1024)
         #expect(RevocationMessage.numbers(in: Array(repeating: digit, count: 16 * 1025)) == nil)

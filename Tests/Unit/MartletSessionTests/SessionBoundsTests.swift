@@ -7,15 +7,15 @@ import Testing
 
 @testable import MartletSession
 
-/// Records that somebody who can write into the store has made: rightly sealed, with instants that no gateway writes.
+/// Records forged by an attacker who can write to the store: correctly sealed, with timestamps that no gateway writes.
 @Suite struct SessionBoundsTests {
     private static let now: Int64 = 1_800_000_000_000
     private static let strange: [Int64] = [.min, .min + now, -1, now + 3_661 * 86_400_000, .max]
 
     private let backend = MemorySessions()
-    private let moment = SessionMoment(now: now, idle: 1_000_000, slack: 1)
-    private let lookup = SubjectPlace("usr_ann").tag + [UInt8](repeating: 1, count: 16)
-    private var place: SessionPlace { SessionPlace(lookup: lookup) }
+    private let time = SessionTime(now: now, idle: 1_000_000, slack: 1)
+    private let lookup = SubjectKey("usr_ann").tag + [UInt8](repeating: 1, count: 16)
+    private var sessionKey: SessionKey { SessionKey(lookup: lookup) }
     private let verifier = [UInt8](repeating: 8, count: 32)
     private let key = [UInt8](repeating: 2, count: 32)
 
@@ -32,26 +32,26 @@ import Testing
         return try #require(SessionRecord(JSON.write(object)))
     }
 
-    /// Files a session as a gateway would.
+    /// Inserts a session as a gateway would.
     private func insert(_ record: SessionRecord, _ tokens: TokenPair) async throws {
-        let seal = SessionSeal(place)
+        let seal = SessionSeal(sessionKey)
         let ends = Self.now + 1_000_000
         let listing = SessionListing(
             provider: "apple", created: record.created, addressKey: seal.addressKey(lookup), client: SessionClient())
         let session = NewSession(
-            subject: SubjectPlace("usr_ann"), place: place, created: Self.now, ends: ends,
+            subject: SubjectKey("usr_ann"), sessionKey: sessionKey, created: Self.now, ends: ends,
             record: try seal.seal(record, with: Secret(key)), listing: try seal.seal(listing, of: "usr_ann"),
-            providerMark: SessionSeal.providerMark("apple", of: "usr_ann"), verifier: verifier,
+            providerHash: SessionSeal.providerHash("apple", of: "usr_ann"), verifier: verifier,
             refreshWrap: try seal.wrap(Secret(key), for: tokens.refresh, expiry: ends),
             access: AccessWrap(
-                mark: tokens.access.mark, expiry: ends,
-                sealed: try seal.wrap(Secret(key), for: tokens.access, expiry: ends)), note: [],
+                tokenHash: tokens.access.tokenHash, expiry: ends,
+                sealed: try seal.wrap(Secret(key), for: tokens.access, expiry: ends)), lastAddress: [],
             limit: 10)
-        _ = try await backend.insert(session, at: moment)
+        _ = try await backend.insert(session, at: time)
     }
 
     @Test(arguments: ["created", "ends", "auth_time"], strange)
-    func `a record with an instant that none can have is not valid`(member: String, value: Int64) async throws {
+    func `a record with an implausible timestamp is rejected`(member: String, value: Int64) async throws {
         let tokens = try pair()
         try await insert(try record(member, value), tokens)
         let bench = SessionBench(backend: backend, startingAt: Self.now)
@@ -63,50 +63,50 @@ import Testing
     }
 
     @Test(arguments: [true, false], strange)
-    func `a repeated pair with an instant that none can have is not valid`(isExpiry: Bool, value: Int64) async throws {
+    func `a reissued pair with an implausible timestamp is rejected`(isExpiry: Bool, value: Int64) async throws {
         let (tokens, next) = (try pair(), try pair())
-        let (ends, seal) = (Self.now + 1_000_000, SessionSeal(place))
+        let (ends, seal) = (Self.now + 1_000_000, SessionSeal(sessionKey))
         try await insert(try record(), tokens)
-        let given = SessionPair(
+        let issued = SessionPair(
             access: next.access.secret, accessExpiry: isExpiry ? value : ends, refresh: next.refresh.secret,
             key: Secret(key), graceEnd: isExpiry || value < Self.now ? ends : value)
         let rotation = SessionRotation(
             generation: 0, refreshWrap: try seal.wrap(Secret(key), for: next.refresh, expiry: ends),
             access: AccessWrap(
-                mark: next.access.mark, expiry: ends,
+                tokenHash: next.access.tokenHash, expiry: ends,
                 sealed: try seal.wrap(Secret(key), for: next.access, expiry: ends)),
             grace: SessionRotation.Grace(
-                mark: tokens.refresh.mark, end: ends, sealed: try seal.seal(given, under: tokens.refresh)),
-            note: [])
-        #expect(try await backend.rotate(place, rotation, at: moment) == .done)
+                tokenHash: tokens.refresh.tokenHash, end: ends, sealed: try seal.seal(issued, under: tokens.refresh)),
+            lastAddress: [])
+        #expect(try await backend.rotate(sessionKey, rotation, at: time) == .done)
         let bench = SessionBench(backend: backend, startingAt: Self.now)
         let refusal = await bench.refusal(ofRefreshing: tokens.refresh.text)
         #expect(refusal?.code == (isExpiry || value > Self.now ? .sessionRecordUnreadable : nil))
         #expect(await bench.refusal(of: next.access.text) == nil)
     }
 
-    @Test func `a session whose sealed end is over is not repeated either`() async throws {
+    @Test func `a session whose sealed expiry has passed is not reissued`() async throws {
         let (tokens, next) = (try pair(), try pair())
-        let (ends, seal) = (Self.now + 1_000_000, SessionSeal(place))
+        let (ends, seal) = (Self.now + 1_000_000, SessionSeal(sessionKey))
         try await insert(try record("ends", Self.now - 1), tokens)
-        let given = SessionPair(
+        let issued = SessionPair(
             access: next.access.secret, accessExpiry: ends, refresh: next.refresh.secret, key: Secret(key),
             graceEnd: ends)
         let rotation = SessionRotation(
             generation: 0, refreshWrap: try seal.wrap(Secret(key), for: next.refresh, expiry: ends),
             access: AccessWrap(
-                mark: next.access.mark, expiry: ends,
+                tokenHash: next.access.tokenHash, expiry: ends,
                 sealed: try seal.wrap(Secret(key), for: next.access, expiry: ends)),
             grace: SessionRotation.Grace(
-                mark: tokens.refresh.mark, end: ends, sealed: try seal.seal(given, under: tokens.refresh)),
-            note: [])
-        #expect(try await backend.rotate(place, rotation, at: moment) == .done)
+                tokenHash: tokens.refresh.tokenHash, end: ends, sealed: try seal.seal(issued, under: tokens.refresh)),
+            lastAddress: [])
+        #expect(try await backend.rotate(sessionKey, rotation, at: time) == .done)
         let bench = SessionBench(backend: backend, startingAt: Self.now)
         #expect(await bench.refusal(ofRefreshing: tokens.refresh.text)?.code == .sessionUnknown)
     }
 
-    @Test(arguments: strange) func `a provider's strange instant does not spoil its session`(value: Int64) async throws
-    {
+    @Test(arguments: strange)
+    func `a provider's implausible timestamp does not break its session`(value: Int64) async throws {
         let bench = SessionBench(backend: backend, startingAt: Self.now)
         let identity = Identity(
             providerSubject: "1", issuer: "i", claims: [:], authTime: UnixTime(seconds: value),

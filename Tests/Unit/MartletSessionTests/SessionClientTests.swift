@@ -4,7 +4,7 @@ import MartletSession
 import MartletSessionTesting
 import Testing
 
-/// What a session notes of who made it and of where it is used.
+/// The client and the last address of a session.
 @Suite struct SessionClientTests {
     private let home = [UInt8](repeating: 0, count: 10) + [255, 255, 192, 0, 2, 1]
     private let away = [0x20, 0x01, 0x0D, 0xB8] + [UInt8](repeating: 0, count: 11) + [7]
@@ -22,7 +22,7 @@ import Testing
         #expect(listed.map(\.lastAddress) == [[], home])
     }
 
-    @Test func `follows the address of either token, whenever it is another one`() async throws {
+    @Test func `tracks the last address of either token`() async throws {
         let bench = SessionBench()
         let tokens = try await bench.login(client: client(home))
         func last() async throws -> [UInt8]? { try await bench.store.list(subject: "usr_ann").first?.lastAddress }
@@ -34,7 +34,7 @@ import Testing
         #expect(try await last() == away)
         let next = try await bench.store.refresh(tokens.refreshToken, from: home)
         #expect(try await last() == home)
-        // The same pair again, from elsewhere: a use too, once a use is worth a note.
+        // A repeated refresh from another address counts as a use when the last use is stale.
         bench.advance(.seconds(29))
         _ = try await bench.store.refresh(tokens.refreshToken, from: away)
         _ = try await bench.judge(next.accessToken, from: away)
@@ -42,7 +42,7 @@ import Testing
         #expect(try await bench.store.list(subject: "usr_ann").first?.client == client(home))
     }
 
-    @Test func `is not moved by who has no token of the session`() async throws {
+    @Test func `is not changed by an expired token`() async throws {
         let bench = SessionBench()
         let tokens = try await bench.login(client: client(home))
         bench.advance(.seconds(900))

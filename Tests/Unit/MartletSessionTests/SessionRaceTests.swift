@@ -5,52 +5,54 @@ import MartletSessionTesting
 import MartletTesting
 import Testing
 
-/// Sessions between whose reading and changing something else happens, once.
+/// A backend that runs an interruption, once, between a read and the following rotation.
 private struct InterruptedSessions: SessionBackend {
     let sessions = MemorySessions()
     let interruption = Box<(@Sendable () async -> Void)?>(nil)
-    /// Happens at every look-up of an access token.
+    /// Runs at every lookup of an access token.
     let lookup = Box<(@Sendable () async -> Void)?>(nil)
 
     func rotate(
-        _ place: SessionPlace, _ rotation: SessionRotation, at moment: SessionMoment
+        _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome {
-        let happening = interruption.withLock { interruption in
+        let action = interruption.withLock { interruption in
             defer { interruption = nil }
             return interruption
         }
-        await happening?()
-        return try await sessions.rotate(place, rotation, at: moment)
+        await action?()
+        return try await sessions.rotate(sessionKey, rotation, at: time)
     }
 
-    func insert(_ session: NewSession, at moment: SessionMoment) async throws(StoreError) -> [UInt64] {
-        try await sessions.insert(session, at: moment)
+    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64] {
+        try await sessions.insert(session, at: time)
     }
 
-    func use(
-        _ place: SessionPlace, mark: [UInt8], note: [UInt8], at moment: SessionMoment
-    ) async throws(StoreError) -> AccessReading {
+    func lookUpAndTouch(
+        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime
+    ) async throws(StoreError) -> AccessLookup {
         await lookup.value?()
-        return try await sessions.use(place, mark: mark, note: note, at: moment)
+        return try await sessions.lookUpAndTouch(sessionKey, tokenHash: tokenHash, lastAddress: lastAddress, at: time)
     }
 
     func read(
-        _ place: SessionPlace, mark: [UInt8], at moment: SessionMoment
-    ) async throws(StoreError) -> RefreshReading? { try await sessions.read(place, mark: mark, at: moment) }
-
-    func touch(_ place: SessionPlace, note: [UInt8], at moment: SessionMoment) async throws(StoreError) {
-        try await sessions.touch(place, note: note, at: moment)
+        _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
+    ) async throws(StoreError) -> RefreshLookup? {
+        try await sessions.read(sessionKey, tokenHash: tokenHash, at: time)
     }
 
-    func end(_ place: SessionPlace) async throws(StoreError) -> Bool { try await sessions.end(place) }
+    func touch(_ sessionKey: SessionKey, lastAddress: [UInt8], at time: SessionTime) async throws(StoreError) {
+        try await sessions.touch(sessionKey, lastAddress: lastAddress, at: time)
+    }
 
-    func list(_ subject: SubjectPlace, at moment: SessionMoment) async throws(StoreError) -> [ListedSession] {
-        try await sessions.list(subject, at: moment)
+    func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool { try await sessions.end(sessionKey) }
+
+    func list(_ subject: SubjectKey, at time: SessionTime) async throws(StoreError) -> [ListedSession] {
+        try await sessions.list(subject, at: time)
     }
 
     func end(
-        _ selection: SessionSelection, of subject: SubjectPlace, at moment: SessionMoment
-    ) async throws(StoreError) -> [UInt64] { try await sessions.end(selection, of: subject, at: moment) }
+        _ selection: SessionSelection, of subject: SubjectKey, at time: SessionTime
+    ) async throws(StoreError) -> [UInt64] { try await sessions.end(selection, of: subject, at: time) }
 }
 
 @Suite struct SessionLookupTests {
@@ -58,7 +60,7 @@ private struct InterruptedSessions: SessionBackend {
         ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 192, 0, 2, last])
     }
 
-    @Test func `leave the store room for other questions, and one network's leave others theirs`() async throws {
+    @Test func `are limited in total and per network`() async throws {
         let backend = InterruptedSessions()
         let bench = SessionBench(backend: backend)
         let token = try await bench.login().accessToken
@@ -74,7 +76,7 @@ private struct InterruptedSessions: SessionBackend {
                 underWay.withLock { $0 -= 1 }
             }
         }
-        func ask(from network: ClientNetwork?) async -> ErrorCode? {
+        func lookUp(from network: ClientNetwork?) async -> ErrorCode? {
             do {
                 _ = try await bench.store.judge(
                     Credential(bearer: token.withBytes { $0 }),
@@ -84,44 +86,44 @@ private struct InterruptedSessions: SessionBackend {
                 return error.code
             }
         }
-        let refused = Box(0)
+        let rejected = Box(0)
         await withTaskGroup(of: Void.self) { group in
             for _ in 0..<1600 {
                 group.addTask {
-                    if await ask(from: Self.network(1)) == "session.lookups_full" { refused.withLock { $0 += 1 } }
+                    if await lookUp(from: Self.network(1)) == "session.lookups_full" { rejected.withLock { $0 += 1 } }
                 }
             }
-            while refused.value < 1600 - 512 - 512 { try? await Task.sleep(for: .milliseconds(5)) }
-            group.addTask { #expect(await ask(from: Self.network(2)) == nil) }
+            while rejected.value < 1600 - 512 - 512 { try? await Task.sleep(for: .milliseconds(5)) }
+            group.addTask { #expect(await lookUp(from: Self.network(2)) == nil) }
             try? await Task.sleep(for: .milliseconds(50))
             isOpen.withLock { $0 = true }
         }
-        #expect(refused.value == 1600 - 512 - 512 && most.value == 512)
-        #expect(await ask(from: Self.network(1)) == nil)
+        #expect(rejected.value == 1600 - 512 - 512 && most.value == 512)
+        #expect(await lookUp(from: Self.network(1)) == nil)
     }
 }
 
 @Suite struct SessionRaceTests {
     private let backend = InterruptedSessions()
 
-    @Test func `whoever is slower gets the pair of whoever was faster`() async throws {
+    @Test func `the loser of a race gets the winner's pair`() async throws {
         let bench = SessionBench(backend: backend)
         let tokens = try await bench.login()
-        let faster = Box<IssuedTokens?>(nil)
+        let winner = Box<IssuedTokens?>(nil)
         backend.interruption.withLock { interruption in
             interruption = {
                 let pair = try? await bench.store.refresh(tokens.refreshToken)
-                faster.withLock { $0 = pair }
+                winner.withLock { $0 = pair }
             }
         }
-        let slower = try await bench.store.refresh(tokens.refreshToken)
-        #expect(faster.value?.refreshToken.copy == slower.refreshToken.copy)
-        #expect(faster.value?.accessToken.copy == slower.accessToken.copy)
-        #expect(await bench.refusal(of: slower.accessToken) == nil)
-        #expect(await bench.refusal(ofRefreshing: slower.refreshToken) == nil)
+        let loser = try await bench.store.refresh(tokens.refreshToken)
+        #expect(winner.value?.refreshToken.copy == loser.refreshToken.copy)
+        #expect(winner.value?.accessToken.copy == loser.accessToken.copy)
+        #expect(await bench.refusal(of: loser.accessToken) == nil)
+        #expect(await bench.refusal(ofRefreshing: loser.refreshToken) == nil)
     }
 
-    @Test func `a session that ends meanwhile is not brought back`() async throws {
+    @Test func `a session that ends during a refresh is not restored`() async throws {
         let bench = SessionBench(backend: backend)
         let tokens = try await bench.login()
         backend.interruption.withLock { interruption in
@@ -131,7 +133,7 @@ private struct InterruptedSessions: SessionBackend {
         #expect(backend.sessions.count == 0)
     }
 
-    @Test func `without a grace the slower one shows a spent token`() async throws {
+    @Test func `without a grace period the loser of a race reuses the token`() async throws {
         let bench = SessionBench(backend: backend) { $0.refreshReuseGrace = .zero }
         let tokens = try await bench.login()
         backend.interruption.withLock { interruption in

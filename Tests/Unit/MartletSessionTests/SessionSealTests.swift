@@ -8,19 +8,19 @@ import Testing
 @testable import MartletSession
 
 @Suite struct SessionSealTests {
-    private let place = SessionPlace(lookup: [UInt8](repeating: 1, count: 24))
+    private let sessionKey = SessionKey(lookup: [UInt8](repeating: 1, count: 24))
     private let key = Secret([UInt8](repeating: 2, count: 32))
     private let record = SessionRecord(
         subject: "usr_ann", provider: "apple", identity: .ann, created: 1_800_000_000_123, ends: 1_805_184_000_123)
 
-    private var seal: SessionSeal { SessionSeal(place) }
-    /// The seals of the same session elsewhere: another hash, or another subject's tag.
+    private var seal: SessionSeal { SessionSeal(sessionKey) }
+    /// Seals of other sessions: one with another hash, one with another subject's tag.
     private var elsewhere: [SessionSeal] {
-        var moved = place.filing
+        var moved = sessionKey.keyHash
         moved[63] = moved[63] == 0x30 ? 0x31 : 0x30
         return [
-            SessionSeal(SessionPlace(tagDigits: place.tagDigits, filing: moved)),
-            SessionSeal(SessionPlace(tagDigits: Array(repeating: 0x30, count: 16), filing: place.filing)),
+            SessionSeal(SessionKey(tagDigits: sessionKey.tagDigits, keyHash: moved)),
+            SessionSeal(SessionKey(tagDigits: Array(repeating: 0x30, count: 16), keyHash: sessionKey.keyHash)),
         ]
     }
 
@@ -29,7 +29,7 @@ import Testing
             kind, lookup: [UInt8](repeating: 1, count: 24), secret: Secret([UInt8](repeating: byte, count: 32)))
     }
 
-    @Test func `opens a wrap for its token, kind, end and place alone`() throws {
+    @Test func `opens a wrapped key only with its token, kind, expiry and session`() throws {
         let sealed = try seal.wrap(key, for: token(.access), expiry: 7)
         #expect(seal.unwrap(sealed, for: token(.access), expiry: 7)?.copy == key.copy)
         #expect(seal.unwrap(sealed, for: token(.refresh), expiry: 7) == nil)
@@ -39,7 +39,7 @@ import Testing
         for other in elsewhere { #expect(other.unwrap(sealed, for: token(.access), expiry: 7) == nil) }
     }
 
-    @Test func `opens a record with its key in its place alone`() throws {
+    @Test func `opens a record only with its key and session`() throws {
         let sealed = try seal.seal(record, with: key)
         let opened = try #require(seal.open(sealed, with: key))
         #expect(opened.bytes == record.bytes && opened.claims == Identity.ann.claims)
@@ -52,7 +52,7 @@ import Testing
         }
     }
 
-    @Test func `opens a pair for the spent token alone`() throws {
+    @Test func `opens a pair only with the used token`() throws {
         let pair = SessionPair(
             access: Secret([UInt8](repeating: 6, count: 32)), accessExpiry: -1,
             refresh: Secret([UInt8](repeating: 7, count: 32)), key: key, graceEnd: 1_800_000_030_000)
@@ -69,14 +69,14 @@ import Testing
         deviceName: "Anna’s iPhone", userAgent: "App/1",
         address: [UInt8](repeating: 0, count: 10) + [255, 255, 192, 0, 2, 1])
 
-    @Test func `opens a listing for its subject alone`() throws {
+    @Test func `opens a listing only for its subject`() throws {
         let listing = SessionListing(
             provider: "苹果", created: 1_800_000_000_123, addressKey: seal.addressKey(lookup), client: client)
         let sealed = try seal.seal(listing, of: "usr_ann")
         let opened = try #require(seal.open(sealed, of: "usr_ann"))
         #expect(opened.provider == "苹果" && opened.created == 1_800_000_000_123)
         #expect(opened.client == client && opened.addressKey == seal.addressKey(lookup))
-        // With it a reader could make tokens that look spent.
+        // With the lookup half, a reader could forge tokens that look used.
         let bytes = listing.bytes
         #expect(!bytes.indices.contains { bytes[$0...].starts(with: lookup[8...]) })
         #expect(seal.open(sealed, of: "usr_bob") == nil)
@@ -85,43 +85,43 @@ import Testing
         for length in listing.bytes.indices { #expect(SessionListing(Array(listing.bytes.prefix(length))) == nil) }
     }
 
-    @Test func `reads a listing of before there were clients`() throws {
+    @Test func `decodes a listing of the original format`() throws {
         let old = [0, 0, 0x01, 0xA3, 0x18, 0x5C, 0x50, 0x7B] + Array("apple".utf8)
         let listing = try #require(SessionListing(old))
         #expect(listing.provider == "apple" && listing.created == 1_800_000_000_123)
         #expect(listing.client == SessionClient() && listing.addressKey.isEmpty)
     }
 
-    @Test func `opens a note with its session's key in its place alone`() throws {
+    @Test func `opens a sealed address only with its session's key`() throws {
         let six = (0..<16).map { UInt8($0) }
         for address in [client.address, six] {
-            let note = try seal.note(address, lookup: lookup).bytes
-            #expect(seal.open(note: note, key: seal.addressKey(lookup)) == address)
-            #expect(seal.open(note: note, key: seal.addressKey([UInt8](repeating: 2, count: 24))) == nil)
-            #expect(seal.open(note: note, key: []) == nil)
-            for other in elsewhere { #expect(other.open(note: note, key: seal.addressKey(lookup)) == nil) }
-            let mark = try seal.note(address, lookup: lookup, isLogin: true).bytes
-            #expect(mark == Array(note.prefix(8)) && seal.open(note: mark, key: seal.addressKey(lookup)) == nil)
-            #expect(try elsewhere[0].note(address, lookup: lookup, isLogin: true).bytes != mark)
+            let sealed = try seal.sealedAddress(address, lookup: lookup).bytes
+            #expect(seal.open(address: sealed, key: seal.addressKey(lookup)) == address)
+            #expect(seal.open(address: sealed, key: seal.addressKey([UInt8](repeating: 2, count: 24))) == nil)
+            #expect(seal.open(address: sealed, key: []) == nil)
+            for other in elsewhere { #expect(other.open(address: sealed, key: seal.addressKey(lookup)) == nil) }
+            let hash = try seal.sealedAddress(address, lookup: lookup, isLogin: true).bytes
+            #expect(hash == Array(sealed.prefix(8)) && seal.open(address: hash, key: seal.addressKey(lookup)) == nil)
+            #expect(try elsewhere[0].sealedAddress(address, lookup: lookup, isLogin: true).bytes != hash)
         }
-        #expect(
-            try seal.note([], lookup: lookup).bytes.isEmpty && seal.open(note: [], key: seal.addressKey(lookup)) == nil)
+        #expect(try seal.sealedAddress([], lookup: lookup).bytes.isEmpty)
+        #expect(seal.open(address: [], key: seal.addressKey(lookup)) == nil)
     }
 
-    @Test func `marks a provider by subject`() {
-        let marks = ["usr_ann", "usr_bob"].flatMap { subject in
-            ["apple", "wechat"].map { SessionSeal.providerMark($0, of: subject) }
+    @Test func `hashes a provider per subject`() {
+        let hashes = ["usr_ann", "usr_bob"].flatMap { subject in
+            ["apple", "wechat"].map { SessionSeal.providerHash($0, of: subject) }
         }
-        #expect(Set(marks).count == 4 && marks.allSatisfy { $0.count == 16 })
-        #expect(marks[0] == SessionSeal.providerMark("apple", of: "usr_ann"))
+        #expect(Set(hashes).count == 4 && hashes.allSatisfy { $0.count == 16 })
+        #expect(hashes[0] == SessionSeal.providerHash("apple", of: "usr_ann"))
     }
 
     @Test(arguments: ["", "{}", "[]", "null", "{\"v\":1}", "\u{FEFF}{}", "{\"v\":2"])
-    func `reads no record that is none`(text: String) {
+    func `rejects malformed records`(text: String) {
         #expect(SessionRecord(Array(text.utf8)) == nil)
     }
 
-    @Test func `reads no record that lacks a member, has one of another type, or is of another version`() throws {
+    @Test func `rejects records with a missing member, a wrong type or another version`() throws {
         let whole = try #require(JSON.parse(record.bytes, limits: .init(maximumDepth: 8, maximumBytes: 9999)).object)
         for member in whole.members {
             for value: JSONValue? in [nil, .null, .array([]), .bool(true), member.value.string == nil ? "1" : 1] {
@@ -135,7 +135,7 @@ import Testing
         #expect(SessionRecord(JSON.write(later)) == nil)
     }
 
-    @Test func `does not seal what it could not read back`() {
+    @Test func `does not seal a record that it could not decode`() {
         var deep = JSONValue.array([])
         for _ in 0..<63 { deep = .array([deep]) }
         let identity = Identity(

@@ -7,7 +7,7 @@ import MartletTesting
 import Testing
 
 @Suite struct SessionStoreTests {
-    @Test func `gives out tokens that prove the login`() async throws {
+    @Test func `issues tokens that authenticate the login`() async throws {
         let bench = SessionBench()
         let tokens = try await bench.login()
         #expect(tokens.accessLifetime == .seconds(900) && tokens.refreshLifetime == .seconds(60 * 86_400))
@@ -23,11 +23,11 @@ import Testing
         #expect(principal.identity.authTime == Identity.ann.authTime)
         #expect(principal.identity.issuedAt.seconds == 1_800_000_000)
         #expect(principal.identity.expiresAt.seconds == 1_800_000_900)
-        #expect(proven.copyLifetime == .seconds(5))
+        #expect(proven.cacheLifetime == .seconds(5))
         #expect(tokens.session.id.dropFirst(4).hasPrefix(String(proven.number, radix: 16)) || proven.number >> 60 == 0)
     }
 
-    @Test func `gives out tokens as the contract has them`() async throws {
+    @Test func `issues tokens in the documented format`() async throws {
         let bench = SessionBench()
         let tokens = try await bench.login()
         let other = try await bench.login()
@@ -39,19 +39,19 @@ import Testing
         #expect("\(tokens.accessToken) \(tokens)".contains("mat_") == false)
     }
 
-    @Test func `ends an access token in time, to the millisecond`() async throws {
+    @Test func `expires an access token to the millisecond`() async throws {
         let bench = SessionBench(startingAt: 1_800_000_000_700) { $0.accessTTL = .seconds(2) }
         let tokens = try await bench.login()
         bench.advance(.milliseconds(1999))
         let proven = try await bench.judge(tokens.accessToken)
-        #expect(proven.copyLifetime == .milliseconds(1))
+        #expect(proven.cacheLifetime == .milliseconds(1))
         #expect(proven.principal.identity.expiresAt.seconds == 1_800_000_003)
         bench.advance(.milliseconds(1))
         #expect(await bench.refusal(of: tokens.accessToken) == .sessionTokenExpired)
         #expect(await bench.refusal(ofRefreshing: tokens.refreshToken) == nil)
     }
 
-    @Test func `ends the session after idling, counted from the last use of either token`() async throws {
+    @Test func `ends the session at the idle timeout after the last use of either token`() async throws {
         let bench = SessionBench { policy in
             policy.idleTimeout = .seconds(100)
             policy.accessTTL = .seconds(3600)
@@ -62,7 +62,7 @@ import Testing
         bench.advance(.seconds(90))
         let second = try await bench.store.refresh(tokens.refreshToken)
         bench.advance(.seconds(99))
-        #expect(try await bench.judge(second.accessToken).copyLifetime == .seconds(5))
+        #expect(try await bench.judge(second.accessToken).cacheLifetime == .seconds(5))
         bench.advance(.seconds(100))
         #expect(await bench.refusal(of: second.accessToken) == .sessionUnknown)
         #expect(await bench.refusal(ofRefreshing: second.refreshToken)?.code == .sessionUnknown)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `ends the session at its absolute end, whatever is refreshed`() async throws {
+    @Test func `ends the session at its absolute expiry despite refreshes`() async throws {
         let bench = SessionBench { policy in
             policy.refreshTTL = .seconds(1000)
             policy.idleTimeout = .seconds(300)
@@ -108,7 +108,7 @@ import Testing
         #expect(await bench.refusal(ofRefreshing: tokens.refreshToken)?.code == .sessionUnknown)
     }
 
-    @Test func `gives the same new pair within the grace and ends the session after it`() async throws {
+    @Test func `returns the same new pair during the grace period and ends the session after it`() async throws {
         let bench = SessionBench()
         let first = try await bench.login()
         let second = try await bench.store.refresh(first.refreshToken)
@@ -132,7 +132,7 @@ import Testing
         #expect(bench.revoked.value.count == 1)
     }
 
-    @Test func `keeps each token's pair while several graces run`() async throws {
+    @Test func `keeps each token's pair during concurrent grace periods`() async throws {
         let bench = SessionBench()
         var tokens = [try await bench.login()]
         for _ in 0..<5 {
@@ -147,7 +147,7 @@ import Testing
         #expect(bench.revoked.value.isEmpty)
     }
 
-    @Test func `has no grace where there is none`() async throws {
+    @Test func `ends the session at reuse without a grace period`() async throws {
         let bench = SessionBench { $0.refreshReuseGrace = .zero }
         let first = try await bench.login()
         _ = try await bench.store.refresh(first.refreshToken)
@@ -182,7 +182,7 @@ import Testing
         {
             #expect(await bench.refusal(of: Secret(text)) != nil)
         }
-        // The secret of the access token, with whatever check behind it.
+        // The secret of the access token, followed by an arbitrary MAC.
         let forged = [
             "mrt_\(access)", "mat_\(access)", "mrt_\(access)AAAAAAAAAAA", "mrt_\(access.dropLast())AAAAAAAAAAAA", "",
         ]
@@ -252,7 +252,7 @@ import Testing
         #expect(try await bench.store.list(subject: "usr_eve").isEmpty)
     }
 
-    @Test func `notes the last use lazily`() async throws {
+    @Test func `updates the last use lazily`() async throws {
         let bench = SessionBench()
         let tokens = try await bench.login()
         for (step, seen) in [(60, 0), (1, 61), (60, 61), (1, 122)] {
@@ -263,7 +263,7 @@ import Testing
         }
     }
 
-    @Test func `ends one session of the subject, and nobody else's`() async throws {
+    @Test func `ends one session of the subject and no other`() async throws {
         let bench = SessionBench()
         let (first, second) = (try await bench.login(), try await bench.login())
         let number = try await bench.judge(first.accessToken).number
@@ -318,7 +318,7 @@ import Testing
         #expect(await strict.refusal(of: tokens.accessToken) == .sessionUnknown)
     }
 
-    @Test func `refuses claims that a record cannot hold`() async throws {
+    @Test func `rejects claims that exceed the record size`() async throws {
         let bench = SessionBench()
         let huge = Identity(
             providerSubject: "1", issuer: "i", claims: ["c": .string(String(repeating: "x", count: 70_000))],

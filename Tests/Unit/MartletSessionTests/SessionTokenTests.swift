@@ -24,11 +24,11 @@ import Testing
     }
 
     @Test(arguments: SessionToken.Kind.allCases)
-    func `reads one spelling alone`(kind: SessionToken.Kind) {
+    func `accepts exactly one encoding`(kind: SessionToken.Kind) {
         let text = Self.text(kind)
         for length in 0..<text.count { #expect(SessionToken(Array(text[..<length]), kind: kind) == nil) }
         for behind in ["A", "=", "==", "\n", " "] { #expect(SessionToken(text + behind.utf8, kind: kind) == nil) }
-        // Every byte in every place but the alphabet's; and spare bits at the end that are not zero.
+        // Every byte at every index except the alphabet's, and nonzero padding bits at the end.
         let alphabet = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         for index in text.indices {
             for byte in UInt8.min...UInt8.max where byte != text[index] {
@@ -42,14 +42,14 @@ import Testing
         }
     }
 
-    @Test func `reads no token of the other kind`() {
+    @Test func `rejects tokens of the other kind`() {
         #expect(SessionToken(Self.text(.access), kind: .refresh) == nil)
         #expect(SessionToken(Self.text(.refresh), kind: .access) == nil)
         #expect(SessionToken(Array("mat_".utf8) + Self.text(.refresh)[4...], kind: .access) == nil)
         #expect(SessionToken(Array("mrt_".utf8) + Self.text(.access)[4...], kind: .refresh) == nil)
     }
 
-    @Test func `knows tokens of its session from forged ones`() throws {
+    @Test func `distinguishes tokens of its session from forged ones`() throws {
         let verifier = try RandomBytes.make(32)
         let secret = Secret(try RandomBytes.make(32))
         let check = SessionToken.check(of: secret, verifier: verifier)
@@ -64,18 +64,19 @@ import Testing
         #expect(!SessionToken(.refresh, lookup: [], secret: secret, check: []).isGenuine(verifier: verifier))
     }
 
-    @Test func `files all sessions of a subject under one tag and each under its own hash`() throws {
-        let subject = SubjectPlace("usr_ann")
+    @Test func `stores all sessions of a subject under one tag and each under its own hash`() throws {
+        let subject = SubjectKey("usr_ann")
         let lookups = try (0..<50).map { _ in subject.tag + (try RandomBytes.make(16)) }
-        let places = lookups.map { SessionPlace(lookup: $0) }
-        #expect(places.allSatisfy { $0.tagDigits == subject.tagDigits && $0.tagDigits.count == 16 })
-        #expect(Set(places.map(\.id)).count == 50 && Set(places.map(\.number)).count == 50)
-        #expect(SubjectPlace("usr_bob").tag != subject.tag && SubjectPlace("usr_bob").name != subject.name)
-        for (place, lookup) in zip(places, lookups) {
-            #expect(place.filing == Hexadecimal.encode(SHA256.digest(lookup)))
-            #expect(place.id == "ses_" + String(decoding: place.filing.prefix(32), as: UTF8.self))
-            #expect(place.number == UInt64(String(decoding: place.filing.prefix(16), as: UTF8.self), radix: 16))
-            #expect(SessionPlace.digits(of: place.id) == Array(place.filing.prefix(32)))
+        let sessionKeys = lookups.map { SessionKey(lookup: $0) }
+        #expect(sessionKeys.allSatisfy { $0.tagDigits == subject.tagDigits && $0.tagDigits.count == 16 })
+        #expect(Set(sessionKeys.map(\.id)).count == 50 && Set(sessionKeys.map(\.revocationID)).count == 50)
+        #expect(SubjectKey("usr_bob").tag != subject.tag && SubjectKey("usr_bob").name != subject.name)
+        for (sessionKey, lookup) in zip(sessionKeys, lookups) {
+            #expect(sessionKey.keyHash == Hexadecimal.encode(SHA256.digest(lookup)))
+            #expect(sessionKey.id == "ses_" + String(decoding: sessionKey.keyHash.prefix(32), as: UTF8.self))
+            let digits = String(decoding: sessionKey.keyHash.prefix(16), as: UTF8.self)
+            #expect(sessionKey.revocationID == UInt64(digits, radix: 16))
+            #expect(SessionKey.digits(of: sessionKey.id) == Array(sessionKey.keyHash.prefix(32)))
         }
     }
 }

@@ -11,9 +11,9 @@ import Testing
 @testable import MartletSignIn
 
 @Suite struct `A link` {
-    @Test func `joins a second identity to the caller's account, and again`() async throws {
+    @Test func `adds a second identity to the caller's account, idempotently`() async throws {
         let stand = Stand()
-        stand.password.script.withLock { $0.keptClaims = ["name": "Anna"] }
+        stand.password.script.withLock { $0.storedClaims = ["name": "Anna"] }
         let token = try await stand.login("apple", "anna")
         for _ in 0..<2 {
             let reply = await stand.post("/auth/link/password", bearer: token, #"{"proof":"a82"}"#)
@@ -24,7 +24,7 @@ import Testing
         #expect(stand.sessions.entries.map(\.provider) == ["apple", "password"])
     }
 
-    @Test func `is refused where the identity, or the place, is taken`() async throws {
+    @Test func `is rejected if the identity or the provider is already linked`() async throws {
         let stand = Stand()
         _ = try await stand.login("password", "b82")
         let token = try await stand.login("apple", "anna")
@@ -34,7 +34,7 @@ import Testing
         #expect(second.summary == "409 provider_already_linked accounts.provider_taken")
     }
 
-    @Test func `needs the second proof`() async throws {
+    @Test func `needs a second login`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         #expect(await stand.post("/auth/link/password", bearer: token, "{}").summary.hasPrefix("400"))
@@ -43,7 +43,7 @@ import Testing
         #expect(reply.summary == "401 credential_invalid test.reason")
     }
 
-    @Test func `needs a session that is live when the proof is there`() async throws {
+    @Test func `needs a session that is still live after the login`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         let sessions = stand.sessions
@@ -56,7 +56,7 @@ import Testing
         #expect(await stand.post("/auth/login/password", #"{"proof":"a82"}"#)["subject"] == "usr_2")
     }
 
-    @Test func `is asked of a provider that takes logins, where accounts are kept`() async throws {
+    @Test func `needs accounts and a provider that accepts logins`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         for name in ["bearer", "nobody"] {
@@ -72,20 +72,20 @@ import Testing
         }
     }
 
-    @Test func `is 503 while accounts are away`() async throws {
+    @Test func `gets 503 while accounts are unavailable`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         stand.accounts.callsLeft = 0
         let link = await stand.post("/auth/link/password", bearer: token, #"{"proof":"x"}"#)
-        #expect(link.summary == "503 auth_unavailable accounts.away")
+        #expect(link.summary == "503 auth_unavailable accounts.unavailable")
         let unlink = await stand.send("DELETE", "/auth/link/apple", bearer: token)
-        #expect(unlink.summary == "503 auth_unavailable accounts.away")
+        #expect(unlink.summary == "503 auth_unavailable accounts.unavailable")
         #expect(await stand.send("GET", "/auth/session", bearer: token).status == 200)
     }
 }
 
 @Suite struct `An unlinking` {
-    /// A stand with one person who has both identities, and a session of each.
+    /// A stand with one user who has both identities, and a session of each.
     private func pair() async throws -> (stand: Stand, apple: String, password: String) {
         let stand = Stand()
         let apple = try await stand.login("apple", "anna")
@@ -93,18 +93,18 @@ import Testing
         return (stand, apple, try await stand.login("password", "a82"))
     }
 
-    @Test func `ends the identity and the sessions that it made`() async throws {
+    @Test func `removes the identity and ends the sessions that it created`() async throws {
         let (stand, apple, password) = try await pair()
         let reply = await stand.send("DELETE", "/auth/link/password", bearer: apple)
         #expect(reply.status == 204 && reply.response.body.isEmpty)
         #expect(await stand.send("GET", "/auth/session", bearer: password).status == 401)
         #expect(await stand.send("GET", "/auth/session", bearer: apple).status == 200)
         #expect(stand.password.script.value.unlinked == ["a82"])
-        #expect(stand.forgotten.value == 1)
+        #expect(stand.invalidations.value == 1)
         #expect(await stand.post("/auth/login/password", #"{"proof":"a82"}"#)["subject"] == "usr_2")
     }
 
-    @Test func `may end the very session that asks`() async throws {
+    @Test func `may end the caller's own session`() async throws {
         let (stand, apple, password) = try await pair()
         #expect(await stand.send("DELETE", "/auth/link/apple", bearer: apple).status == 204)
         #expect(await stand.send("GET", "/auth/session", bearer: apple).status == 401)
@@ -117,10 +117,10 @@ import Testing
         let reply = await stand.send("DELETE", "/auth/link/apple", bearer: token)
         #expect(reply.summary == "409 last_identity accounts.last_identity")
         #expect(await stand.send("GET", "/auth/session", bearer: token).status == 200)
-        #expect(stand.apple.script.value.unlinked.isEmpty && stand.forgotten.value == 0)
+        #expect(stand.apple.script.value.unlinked.isEmpty && stand.invalidations.value == 0)
     }
 
-    @Test func `leaves one of two that are unlinked at once`() async throws {
+    @Test func `leaves one of two that are unlinked concurrently`() async throws {
         let (stand, apple, _) = try await pair()
         async let first = stand.send("DELETE", "/auth/link/apple", bearer: apple)
         async let second = stand.send("DELETE", "/auth/link/password", bearer: apple)
@@ -129,7 +129,7 @@ import Testing
         #expect(try await stand.accounts.identities(of: "usr_1").count == 1)
     }
 
-    @Test func `of what is not linked is 404`() async throws {
+    @Test func `of an identity that is not linked gets 404`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         let known = await stand.send("DELETE", "/auth/link/password", bearer: token)
@@ -147,44 +147,44 @@ import Testing
         #expect(await stand.send("DELETE", "/auth/link/gone", bearer: token).status == 204)
     }
 
-    @Test func `that could not end sessions does so when asked again`() async throws {
+    @Test func `that could not end sessions does so on a retry`() async throws {
         let (stand, apple, password) = try await pair()
         stand.sessions.callsLeft = 1
         let reply = await stand.send("DELETE", "/auth/link/password", bearer: apple)
-        #expect(reply.summary == "503 auth_unavailable session.away")
+        #expect(reply.summary == "503 auth_unavailable session.unavailable")
         stand.sessions.callsLeft = .max
         let again = await stand.send("DELETE", "/auth/link/password", bearer: apple)
         #expect(again.summary == "404 not_found accounts.not_linked")
         #expect(await stand.send("GET", "/auth/session", bearer: password).status == 401)
     }
 
-    @Test func `that the provider cannot follow is taken back`() async throws {
+    @Test func `that fails at the provider is reverted`() async throws {
         let (stand, apple, password) = try await pair()
-        stand.password.script.withLock { $0.unlinkError = .unavailable("test.away") }
+        stand.password.script.withLock { $0.unlinkError = .unavailable("test.unavailable") }
         let reply = await stand.send("DELETE", "/auth/link/password", bearer: apple)
-        #expect(reply.summary == "503 auth_unavailable test.away")
+        #expect(reply.summary == "503 auth_unavailable test.unavailable")
         #expect(await stand.send("GET", "/auth/session", bearer: password).status == 200)
         stand.password.script.withLock { $0.unlinkError = nil }
         #expect(await stand.send("DELETE", "/auth/link/password", bearer: apple).status == 204)
     }
 
-    @Test func `that can neither be followed nor taken back is told to operators`() async throws {
+    @Test func `that fails and cannot be reverted is logged`() async throws {
         let (stand, apple, _) = try await pair()
-        stand.password.script.withLock { $0.unlinkError = .unavailable("test.away") }
+        stand.password.script.withLock { $0.unlinkError = .unavailable("test.unavailable") }
         stand.accounts.callsLeft = 1
         let reply = await stand.send("DELETE", "/auth/link/password", bearer: apple)
-        #expect(reply.summary == "503 auth_unavailable test.away")
-        #expect(stand.lines.text.contains("warning an identity is unlinked, but its provider still knows it"))
+        #expect(reply.summary == "503 auth_unavailable test.unavailable")
+        #expect(stand.lines.text.contains("warning identity unlinked, but not deleted by its provider"))
     }
 
-    @Test func `goes on where the mark cannot be left`() async throws {
+    @Test func `succeeds if the mark cannot be stored`() async throws {
         let (stand, apple, _) = try await pair()
-        stand.store.isAway = true
+        stand.store.isUnavailable = true
         #expect(await stand.send("DELETE", "/auth/link/password", bearer: apple).status == 204)
-        #expect(stand.lines.text.contains("warning a change could not be marked"))
+        #expect(stand.lines.text.contains("warning storing a change mark failed"))
     }
 
-    @Test func `overtakes a login that is on its way`() async throws {
+    @Test func `overtakes a login in progress`() async throws {
         let (stand, apple, _) = try await pair()
         let other = stand
         stand.password.script.withLock { script in
@@ -193,7 +193,7 @@ import Testing
                 #expect(await other.send("DELETE", "/auth/link/password", bearer: apple).status == 204)
             }
         }
-        // The account store files the late login as a new person, who is not the one that unlinked.
+        // The account store creates a new account for the late login.
         let late = await stand.post("/auth/login/password", #"{"proof":"a82"}"#)
         #expect(late["subject"] == "usr_2")
         #expect(stand.sessions.entries.allSatisfy { $0.reference.subject != "usr_1" || $0.provider == "apple" })
@@ -219,7 +219,7 @@ import Testing
         #expect(reply.status == 204 && reply.response.body.isEmpty)
         #expect(stand.sessions.entries.map(\.access) == [token, stranger])
         #expect(stand.password.script.value.passwords == ["a82": "new-secret"])
-        #expect(stand.forgotten.value == 1)
+        #expect(stand.invalidations.value == 1)
     }
 
     @Test func `works from a session of another identity of the account`() async throws {
@@ -239,7 +239,7 @@ import Testing
         #expect(await stand.post("/auth/password", bearer: token, Self.body).status == 204)
     }
 
-    static let refusals: [(String, String)] = [
+    static let rejections: [(String, String)] = [
         (#"{"current_password":"wrong","new_password":"new-secret"}"#, "401 credential_invalid test.wrong_password"),
         (#"{"current_password":"old-secret","new_password":"short"}"#, "400 request_invalid test.too_short"),
         (#"{"current_password":"old-secret"}"#, "400 request_invalid signin.missing_member"),
@@ -247,12 +247,12 @@ import Testing
         (#"{"current_password":1,"new_password":"new-secret"}"#, "400 request_invalid signin.bad_member"),
     ]
 
-    @Test(arguments: refusals)
-    func `that is refused ends nothing`(body: String, expected: String) async throws {
+    @Test(arguments: rejections)
+    func `that is rejected ends no sessions`(body: String, expected: String) async throws {
         let (stand, token) = try await stand()
         _ = try await stand.login("password", "a82")
         #expect(await stand.post("/auth/password", bearer: token, body).summary == expected)
-        #expect(stand.sessions.entries.count == 2 && stand.forgotten.value == 0)
+        #expect(stand.sessions.entries.count == 2 && stand.invalidations.value == 0)
     }
 
     @Test func `is throttled as a login is`() async throws {
@@ -273,19 +273,19 @@ import Testing
         #expect(identity.summary == "404 not_found signin.no_password")
     }
 
-    @Test func `tells when sessions outlive it`() async throws {
+    @Test func `logs when sessions could not be ended`() async throws {
         let (stand, token) = try await stand()
         stand.sessions.callsLeft = 1
         let reply = await stand.post("/auth/password", bearer: token, Self.body)
-        #expect(reply.summary == "503 auth_unavailable session.away")
-        #expect(stand.lines.text.contains("warning sessions outlive a changed password"))
+        #expect(reply.summary == "503 auth_unavailable session.unavailable")
+        #expect(stand.lines.text.contains("warning sessions not ended after password change"))
     }
 
-    @Test func `is 503 while accounts are away`() async throws {
+    @Test func `gets 503 while accounts are unavailable`() async throws {
         let (stand, token) = try await stand()
         stand.accounts.callsLeft = 0
         let reply = await stand.post("/auth/password", bearer: token, Self.body)
-        #expect(reply.summary == "503 auth_unavailable accounts.away")
+        #expect(reply.summary == "503 auth_unavailable accounts.unavailable")
     }
 
     @Test func `overtakes a login with the old password`() async throws {
@@ -303,7 +303,7 @@ import Testing
         #expect(await stand.post("/auth/login/password", #"{"proof":"a82"}"#).status == 200)
     }
 
-    @Test func `says nothing of passwords in the log`() async throws {
+    @Test func `logs no passwords`() async throws {
         let (stand, token) = try await stand()
         _ = await stand.post("/auth/password", bearer: token, Self.body)
         #expect(stand.lines.text.contains("info password changed provider=password request_id=r1"))
@@ -333,7 +333,7 @@ import Testing
         #expect(try await subjects.subject(of: identity("anna"), provider: "apple") == "apple:anna")
     }
 
-    @Test func `cannot be told while accounts are away`() async {
+    @Test func `are unavailable while accounts are`() async {
         let accounts = ScriptedAccounts()
         accounts.callsLeft = 0
         let subjects = AccountSubjects(accounts: accounts, clock: ManualTime().clock)
@@ -341,7 +341,7 @@ import Testing
             try await subjects.subject(of: self.identity("anna"), provider: "apple")
         } throws: { error in
             let error = error as? AuthenticationError
-            return error?.disposition == .unavailable && error?.code == "accounts.away"
+            return error?.disposition == .unavailable && error?.code == "accounts.unavailable"
         }
     }
 }

@@ -24,7 +24,7 @@ import Testing
         AttemptBudget(FailureLimit(attempts: attempts, window: .seconds(100)))
     }
 
-    /// How many attempts fail until one is refused.
+    /// How many attempts fail until one is rejected.
     private static func failures(
         of budget: AttemptBudget, from network: ClientNetwork?, at now: MonotonicTime = start, most: Int = 10_000
     ) -> Int {
@@ -36,7 +36,7 @@ import Testing
     }
 
     private static func wait(_ budget: AttemptBudget, _ network: ClientNetwork?, at now: MonotonicTime) -> Duration? {
-        do throws(BudgetExceeded) {
+        do throws(BudgetExceededError) {
             budget.end(try budget.begin(from: network, at: now), failed: false, at: now)
             return nil
         } catch {
@@ -44,7 +44,7 @@ import Testing
         }
     }
 
-    @Test func `lets so many fail, and then one after the other as time passes`() {
+    @Test func `allows a burst of failures, and then more as time passes`() {
         let (budget, home) = (Self.budget(), Self.four(192, 0, 2, 1))
         #expect(Self.failures(of: budget, from: home) == 10)
         #expect(Self.wait(budget, home, at: Self.start) == .seconds(10))
@@ -54,7 +54,7 @@ import Testing
         #expect(Self.failures(of: budget, from: home, at: Self.start + .seconds(1000)) == 10)
     }
 
-    @Test func `takes nothing for what succeeds`() throws {
+    @Test func `does not charge successes`() throws {
         let (budget, home) = (Self.budget(), Self.four(192, 0, 2, 1))
         for _ in 0..<100_000 {
             budget.end(try budget.begin(from: home, at: Self.start), failed: false, at: Self.start)
@@ -62,7 +62,7 @@ import Testing
         #expect(Self.failures(of: budget, from: home) == 10)
     }
 
-    @Test func `counts what is under way as failed`() throws {
+    @Test func `counts attempts in flight as failed`() throws {
         let (budget, home) = (Self.budget(), Self.four(192, 0, 2, 1))
         let attempts = try (0..<10).map { _ in try budget.begin(from: home, at: Self.start) }
         #expect(Self.wait(budget, home, at: Self.start) == .seconds(1))
@@ -76,7 +76,7 @@ import Testing
         let failures = (1...6).map { Self.failures(of: budget, from: Self.four(192, 0, 2, $0)) }
         #expect(failures == [10, 10, 10, 10, 0, 0])
         #expect(Self.failures(of: budget, from: Self.four(192, 0, 3, 1)) == 10)
-        // A refusal at the block has taken nothing from the address: when the block has drained, it has all of it.
+        // A rejection by the block is not charged to the address: when the block has drained, its full limit is left.
         #expect(Self.failures(of: budget, from: Self.four(192, 0, 2, 6), at: Self.start + .seconds(100)) == 10)
     }
 
@@ -91,32 +91,32 @@ import Testing
         #expect(Self.failures(of: budget, from: Self.four(192, 0, 2, 1)) == 10)
     }
 
-    @Test func `counts all whose address is not known as one, with more room`() {
+    @Test func `counts all unknown addresses as one network with a higher limit`() {
         let budget = Self.budget()
         #expect(Self.failures(of: budget, from: nil) == 160)
         #expect(Self.failures(of: budget, from: Self.four(192, 0, 2, 1)) == 10)
     }
 
-    @Test func `knows who has failed, however many others fail`() {
-        let (budget, culprit) = (Self.budget(), Self.four(192, 0, 2, 1))
-        #expect(Self.failures(of: budget, from: culprit) == 10)
+    @Test func `remembers failures, however many others fail`() {
+        let (budget, offender) = (Self.budget(), Self.four(192, 0, 2, 1))
+        #expect(Self.failures(of: budget, from: offender) == 10)
         for site in 0..<3000 { _ = Self.failures(of: budget, from: Self.six(UInt16(site), 0)) }
         for block in 0..<3000 {
             _ = Self.failures(of: budget, from: Self.four(10, UInt8(block >> 8), UInt8(block & 0xFF), 1), most: 2)
         }
-        #expect(Self.wait(budget, culprit, at: Self.start) != nil)
+        #expect(Self.wait(budget, offender, at: Self.start) != nil)
         let honest = (0..<200).count { Self.wait(budget, Self.four(172, 16, UInt8($0), 9), at: Self.start) == nil }
         #expect(honest > 190)
     }
 
-    @Test func `keeps to its limit whatever the numbers are`() {
+    @Test func `handles extreme limits`() {
         let wide = AttemptBudget(FailureLimit(attempts: .max, window: .seconds(1)))
         #expect(Self.failures(of: wide, from: nil, most: 100) == 100)
         let none = AttemptBudget(FailureLimit(attempts: 0, window: .zero))
         #expect(Self.failures(of: none, from: Self.four(192, 0, 2, 1)) == 1)
     }
 
-    @Test func `lets no burst through at once`() async {
+    @Test func `limits concurrent attempts`() async {
         let (budget, home) = (Self.budget(100), Self.four(192, 0, 2, 1))
         let admitted = await withTaskGroup(of: Bool.self) { group in
             for _ in 0..<1000 {

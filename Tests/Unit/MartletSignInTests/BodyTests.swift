@@ -25,12 +25,12 @@ import Testing
     ]
 
     @Test(arguments: types)
-    func `says what it is`(type: String, expected: String) async {
+    func `declares its media type`(type: String, expected: String) async {
         let reply = await Stand().send("POST", "/auth/login/apple", type: type, Array(#"{"proof":"anna"}"#.utf8))
         #expect(reply.summary == expected)
     }
 
-    @Test func `is not read compressed, untyped, twice typed or not at all`() async {
+    @Test func `is rejected if compressed, untyped, typed twice or missing`() async {
         let stand = Stand()
         let body = Array(#"{"proof":"anna"}"#.utf8)
         let untyped = await stand.send("POST", "/auth/login/apple", body)
@@ -66,11 +66,11 @@ import Testing
         #expect(stand.apple.script.value.logins == 1)
     }
 
-    @Test func `that was cut on the way is not believed`() async {
+    @Test func `that was truncated is rejected`() async {
         let request = LocalRequest(
             method: "POST", path: "/auth/login/apple", query: "", fields: [("Content-Type", Stand.json)],
             body: Array(#"{"proof":"anna"}"#.utf8), bodyBytes: 40_000, client: "", requestID: "r")
-        let reply = Stand.Reply(response: await Stand().endpoints.answer(request))
+        let reply = Stand.Reply(response: await Stand().endpoints.handle(request))
         #expect(reply.summary == "413 request_too_large signin.body_too_large")
     }
 
@@ -136,7 +136,7 @@ import Testing
         #expect(reply.summary == expected)
     }
 
-    @Test func `gives texts as they were written`() throws {
+    @Test func `returns strings as they were written`() throws {
         func text(_ form: SignInForm) throws -> String? { try form.text("a") }
         let samples = ["", "x", "a b+c&d=e%f", "ä€😀", "\"\\/\u{8}\u{C}\n\r\t\u{1}", "\u{212A}"]
         for sample in samples {
@@ -154,8 +154,8 @@ import Testing
         #expect(try text(pair) == "😀" && !pair.isForm)
     }
 
-    @Test func `keeps names apart that only look alike`() throws {
-        // K and the Kelvin sign are one text to a dictionary.
+    @Test func `distinguishes names that only look alike`() throws {
+        // K and the Kelvin sign are equal strings.
         let json = try SignInBody.json(Array(#"{"K":"a","\u212A":"b"}"#.utf8))
         #expect(try json.text("K") == "a")
         let form = try SignInBody.form(Array("%E2%84%AA=b&K=a".utf8))

@@ -6,11 +6,11 @@ import Testing
 @testable import MartletProxy
 @testable import MartletSignIn
 
-/// What the endpoints let a network fail at, which needs no proof.
+/// The endpoints' budgets for unauthenticated requests.
 @Suite struct `A network's budget` {
     static let here = ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 192, 0, 2, 1])
     static let elsewhere = ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF, 198, 51, 100, 7])
-    private static let refusal = "429 throttled signin.budget_exceeded"
+    private static let rejection = "429 throttled signin.budget_exceeded"
     private static let most = 3000
 
     private static func post(
@@ -20,11 +20,11 @@ import Testing
     }
 
     /// Posts until the budget is used up.
-    /// - Returns: how many were answered before.
+    /// - Returns: how many requests were processed before.
     private static func exhaust(_ stand: Stand, _ target: String, _ body: String, bearer: String? = nil) async -> Int {
         for count in 0..<most {
             let reply = await post(stand, target, body, bearer: bearer)
-            if reply.summary == refusal {
+            if reply.summary == rejection {
                 #expect(reply.response.failure?.retryAfter == 1)
                 return count
             }
@@ -32,7 +32,7 @@ import Testing
         return most
     }
 
-    /// What each kind of request is answered with.
+    /// The result of each kind of request.
     private static func all(_ stand: Stand, from network: ClientNetwork? = here) async -> [String] {
         let wrong = #"{"proof":"anna"}"#
         return [
@@ -48,7 +48,7 @@ import Testing
         ("/auth/login/password", #"{"proof":"anna"}"#, 600, 2),
         ("/auth/refresh", #"{"refresh_token":"mrt_x"}"#, 600, 3),
     ])
-    func `bounds one kind for one network alone`(target: String, body: String, most: Int, kind: Int) async {
+    func `limits only one kind for one network`(target: String, body: String, most: Int, kind: Int) async {
         let stand = Stand()
         stand.password.script.withLock { $0.error = .rejected("test.reason") }
         stand.apple.script.withLock { $0.error = .denied("test.reason") }
@@ -58,24 +58,24 @@ import Testing
         ]
         #expect(await Self.exhaust(stand, target, body) == most)
         #expect(await Self.all(stand, from: Self.elsewhere) == expected)
-        expected[kind] = Self.refusal
+        expected[kind] = Self.rejection
         #expect(await Self.all(stand) == expected)
         stand.time.advance(seconds: 60)
         expected[kind] = kind == 0 ? "200" : await Self.all(stand, from: Self.elsewhere)[kind]
-        #expect(await Self.all(stand) == expected, "half of it has come back")
+        #expect(await Self.all(stand) == expected, "half of the budget has drained")
     }
 
-    @Test func `is used up before anybody is asked`() async {
+    @Test func `is checked before the provider is called`() async {
         let stand = Stand()
         stand.apple.script.withLock { $0.error = .rejected("test.reason") }
         #expect(await Self.exhaust(stand, "/auth/login/apple", #"{"proof":"anna"}"#) == 600)
         #expect(stand.apple.script.value.logins == 600)
-        stand.store.isAway = true
-        #expect(await Self.post(stand, "/auth/login/apple", #"{"proof":"anna"}"#).summary == Self.refusal)
+        stand.store.isUnavailable = true
+        #expect(await Self.post(stand, "/auth/login/apple", #"{"proof":"anna"}"#).summary == Self.rejection)
         #expect(stand.apple.script.value.logins == 600)
     }
 
-    @Test func `is not touched by what succeeds, by an outage, or by what cannot be read`() async throws {
+    @Test func `is not charged for successes, outages or invalid bodies`() async throws {
         let stand = Stand()
         for _ in 0..<700 {
             #expect(await Self.post(stand, "/auth/login/apple", #"{"proof":"anna"}"#).status == 200)
@@ -94,24 +94,24 @@ import Testing
         #expect(await Self.exhaust(stand, "/auth/login/apple", #"{"proof":"anna"}"#) == 600)
     }
 
-    @Test func `of nonces is not touched by those that an outage kept back`() async {
+    @Test func `of nonces is not charged for outages`() async {
         let stand = Stand()
-        stand.store.isAway = true
+        stand.store.isUnavailable = true
         for _ in 0..<2100 { #expect(await Self.post(stand, "/auth/nonce", "").status == 503) }
-        stand.store.isAway = false
+        stand.store.isUnavailable = false
         #expect(await Self.exhaust(stand, "/auth/nonce", "") == 2000)
     }
 
-    @Test func `of logins holds for links too`() async throws {
+    @Test func `of logins applies to links too`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         stand.password.script.withLock { $0.error = .rejected("test.reason") }
         #expect(await Self.exhaust(stand, "/auth/link/password", #"{"proof":"x"}"#, bearer: token) == 600)
-        #expect(await Self.post(stand, "/auth/login/password", #"{"proof":"x"}"#).summary == Self.refusal)
+        #expect(await Self.post(stand, "/auth/login/password", #"{"proof":"x"}"#).summary == Self.rejection)
         #expect(await stand.send("GET", "/auth/session", bearer: token, from: Self.here).status == 200)
     }
 
-    @Test func `counts logins under way`() async {
+    @Test func `counts logins in flight`() async {
         let stand = Stand()
         let gate = Box(false)
         let held = Box(0)
@@ -126,7 +126,7 @@ import Testing
                 group.addTask { _ = await Self.post(stand, "/auth/login/apple", #"{"proof":"anna"}"#) }
             }
             while held.value < 600 { await Task.yield() }
-            #expect(await Self.post(stand, "/auth/login/apple", #"{"proof":"bert"}"#).summary == Self.refusal)
+            #expect(await Self.post(stand, "/auth/login/apple", #"{"proof":"bert"}"#).summary == Self.rejection)
             gate.withLock { $0 = true }
         }
         #expect(await Self.post(stand, "/auth/login/apple", #"{"proof":"bert"}"#).status == 200)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import MartletSignIn
 
-/// The description of the endpoints; every answer of this room's other tests is held to it as well.
+/// The description of the endpoints; the responses in this module's other tests are checked against it too.
 @Suite struct `The description` {
     private static let file = URL(filePath: #filePath).deletingLastPathComponent()
         .appending(path: "../../../Sources/MartletServer/Documentation.docc/openapi.json").standardized
@@ -42,7 +42,7 @@ import Testing
         #expect(Set(described.map(\.path)).count == `Paths and methods`.methods.count)
     }
 
-    @Test func `refers to nothing that is not there`() {
+    @Test func `has no dangling references`() {
         let document = OpenAPI.document(path: "/auth")
         let schema = JSONSchema(document: document)
         var references = 0
@@ -59,7 +59,7 @@ import Testing
         #expect(references > 90)
     }
 
-    @Test func `finds what it does not describe`() {
+    @Test func `detects undescribed responses`() {
         let described = APIDescription(OpenAPI.document(path: "/auth"))
         func findings(_ status: Int, _ body: String) -> [String] {
             let fields = [(name: "Content-Type", value: "application/json"), ("Cache-Control", "no-store")]
@@ -74,7 +74,7 @@ import Testing
         #expect(findings(418, "{}").count == 1)
     }
 
-    @Test func `leaves no reason out of the guide`() throws {
+    @Test func `has all of its codes in the guide`() throws {
         let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../..").standardized
         func text(_ path: String) throws -> String {
             try String(contentsOf: root.appending(path: "Sources/\(path)"), encoding: .utf8)
@@ -88,7 +88,7 @@ import Testing
         #expect(rows == codes)
     }
 
-    /// The document as people read it.
+    /// The document, indented.
     private static func text(_ value: JSONValue, indented margin: String) -> String {
         let inner = margin + "  "
         func lines(_ parts: [String], _ open: String, _ close: String) -> String {

@@ -14,7 +14,7 @@ import Testing
         return reply.object["identities"]?.array?.compactMap(\.object) ?? []
     }
 
-    @Test func `are those of the account, with claims of the session's own alone`() async throws {
+    @Test func `are those of the account, with claims only of the session's own`() async throws {
         let stand = Stand()
         stand.apple.script.withLock { $0.claims = ["name": "Anna", "email": "anna@example.com", "sub": "x"] }
         let token = try await stand.login("apple", "anna")
@@ -28,12 +28,12 @@ import Testing
         #expect(both.map { $0["email"]?.string } == ["anna@example.com", nil])
         let now = stand.endpoints.setup.clock.unixTime.seconds
         #expect(both.map { $0["linked_at"]?.int64 } == [1, 1])
-        // Nobody has logged in with the second one yet.
+        // There was no login with the second one yet.
         #expect(both.map { $0["last_login_at"]?.int64 } == [now, 1])
         #expect(both.allSatisfy { $0["sub"] == nil && $0["subject"] == nil })
     }
 
-    @Test func `are the session's own where there are no accounts`() async throws {
+    @Test func `are the session's own without accounts`() async throws {
         let stand = Stand(hasAccounts: false)
         let only = await entries(stand, try await stand.login("apple", "anna"))
         #expect(only.count == 1 && only.first?["provider"]?.string == "apple")
@@ -47,14 +47,14 @@ import Testing
         let token = try await stand.login("apple", "anna")
         stand.accounts.callsLeft = 0
         let reply = await stand.send("GET", "/auth/identities", bearer: token)
-        #expect(reply.summary == "503 auth_unavailable accounts.away")
+        #expect(reply.summary == "503 auth_unavailable accounts.unavailable")
     }
 
-    @Test func `do without a login that could not be noted`() async throws {
+    @Test func `ignore a login that could not be recorded`() async throws {
         let stand = Stand()
-        stand.accounts.cannotNote.withLock { $0 = true }
+        stand.accounts.cannotRecord.withLock { $0 = true }
         let token = try await stand.login("apple", "anna")
         #expect(await entries(stand, token).map { $0["last_login_at"]?.int64 } == [1])
-        #expect(stand.lines.text.contains("a login could not be noted provider=apple reason=accounts.busy"))
+        #expect(stand.lines.text.contains("recording a login failed provider=apple reason=accounts.busy"))
     }
 }

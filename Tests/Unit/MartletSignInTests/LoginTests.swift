@@ -11,7 +11,7 @@ import Testing
 @testable import MartletSignIn
 
 @Suite struct `A login` {
-    @Test func `answers tokens as the contract names them`() async throws {
+    @Test func `returns tokens with the documented members`() async throws {
         let stand = Stand()
         let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
         #expect(reply.status == 200)
@@ -29,13 +29,13 @@ import Testing
         #expect(again["session_id"] == "ses_2")
     }
 
-    @Test func `names the provider's own subject where there are no accounts`() async {
+    @Test func `returns the provider's own subject without accounts`() async {
         let stand = Stand(hasAccounts: false)
         let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
         #expect(reply["subject"] == "apple:anna" && reply.object["new_account"] == nil)
     }
 
-    @Test func `tells the provider where it comes from`() async {
+    @Test func `passes its network to the provider`() async {
         let stand = Stand()
         _ = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
         #expect(stand.apple.script.value.clients.map { $0?.description } == ["0:0:0:0::/64"])
@@ -48,7 +48,7 @@ import Testing
     ]
 
     @Test(arguments: dispositions)
-    func `is refused as its provider says`(disposition: AuthenticationError.Disposition, expected: String) async {
+    func `is rejected with the provider's error`(disposition: AuthenticationError.Disposition, expected: String) async {
         let stand = Stand()
         stand.apple.script.withLock {
             $0.error = AuthenticationError("test.reason", disposition, retryAfter: .milliseconds(2500))
@@ -59,14 +59,14 @@ import Testing
         #expect(stand.sessions.entries.isEmpty)
     }
 
-    @Test func `keeps the name that came once`() async throws {
+    @Test func `stores a name that was sent once`() async throws {
         let stand = Stand()
         stand.apple.script.withLock {
             $0.claims = ["email": "a@example.com"]
-            $0.keptClaims = ["name": "Anna", "other": "x"]
+            $0.storedClaims = ["name": "Anna", "other": "x"]
         }
         _ = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
-        stand.apple.script.withLock { $0.keptClaims = [:] }
+        stand.apple.script.withLock { $0.storedClaims = [:] }
         let later = try await stand.login("apple", "anna")
         let claims = await stand.send("GET", "/auth/session", bearer: later).object["claims"]?.object
         #expect(claims == ["email": "a@example.com", "name": "Anna"])
@@ -74,7 +74,7 @@ import Testing
 
     @Test func `prefers the identity's own name`() async throws {
         let stand = Stand()
-        stand.apple.script.withLock { $0.keptClaims = ["name": "Anna"] }
+        stand.apple.script.withLock { $0.storedClaims = ["name": "Anna"] }
         let token = try await stand.login("apple", "anna")
         stand.password.script.withLock { $0.claims = ["name": "anna82"] }
         #expect(await stand.post("/auth/link/password", bearer: token, #"{"proof":"anna"}"#).status == 204)
@@ -87,7 +87,7 @@ import Testing
         #expect(kept == ["name": "Anna"])
     }
 
-    @Test func `mixes in nothing of another identity of the account`() async throws {
+    @Test func `has no claims of another identity of the account`() async throws {
         let stand = Stand()
         stand.apple.script.withLock { $0.claims = ["email": "a@example.com", "email_verified": true] }
         let token = try await stand.login("apple", "anna")
@@ -97,15 +97,15 @@ import Testing
         #expect(session["subject"] == "usr_1" && session.object["claims"]?.object == [:])
     }
 
-    @Test func `keeps what came with it where there are no accounts`() async throws {
+    @Test func `has the claims that came with it without accounts`() async throws {
         let stand = Stand(hasAccounts: false)
-        stand.apple.script.withLock { $0.keptClaims = ["name": "Anna"] }
+        stand.apple.script.withLock { $0.storedClaims = ["name": "Anna"] }
         let token = try await stand.login("apple", "anna")
         let claims = await stand.send("GET", "/auth/session", bearer: token).object["claims"]?.object
         #expect(claims == ["name": "Anna"])
     }
 
-    @Test func `finds a person under any name the provider knows`() async throws {
+    @Test func `finds an account by any alias`() async throws {
         let stand = Stand()
         _ = try await stand.login("apple", "openid")
         stand.apple.script.withLock { $0.aliases = ["openid"] }
@@ -113,7 +113,7 @@ import Testing
         #expect(reply["subject"] == "usr_1" && reply.object["new_account"]?.bool == false)
     }
 
-    @Test func `goes to a provider that takes logins`() async {
+    @Test func `needs a provider that accepts logins`() async {
         let stand = Stand()
         for path in ["bearer", "nobody", "Apple", "apple/", "apple/x", "", "%C3%A9"] {
             let reply = await stand.post("/auth/login/\(path)", #"{"proof":"anna"}"#)
@@ -121,44 +121,44 @@ import Testing
         }
     }
 
-    // What is down
+    // Outages
 
-    @Test func `is 503 while the store is away, before a proof is used up`() async {
+    @Test func `gets 503 while the store is unavailable, before a credential is consumed`() async {
         let stand = Stand()
-        stand.store.isAway = true
+        stand.store.isUnavailable = true
         let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
-        #expect(reply.summary == "503 auth_unavailable store.away")
+        #expect(reply.summary == "503 auth_unavailable store.unavailable")
         #expect(stand.apple.script.value.logins == 0)
     }
 
-    @Test func `is 503 while accounts are away, and leaves no session`() async {
+    @Test func `gets 503 while accounts are unavailable, and leaves no session`() async {
         let stand = Stand()
         stand.accounts.callsLeft = 0
         let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
-        #expect(reply.summary == "503 auth_unavailable accounts.away")
+        #expect(reply.summary == "503 auth_unavailable accounts.unavailable")
         #expect(stand.sessions.entries.isEmpty)
     }
 
-    @Test func `is 503 while sessions are away, and finds its account later`() async {
+    @Test func `gets 503 while sessions are unavailable, and finds its account later`() async {
         let stand = Stand()
         stand.sessions.callsLeft = 0
         let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
-        #expect(reply.summary == "503 auth_unavailable session.away")
+        #expect(reply.summary == "503 auth_unavailable session.unavailable")
         stand.sessions.callsLeft = .max
         #expect(await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)["subject"] == "usr_1")
     }
 
-    @Test func `that the store leaves half way ends its session`() async {
+    @Test func `ends its session if the store fails halfway`() async {
         let stand = Stand()
-        stand.apple.script.withLock { $0.interruption = { [store = stand.store] in store.isAway = true } }
+        stand.apple.script.withLock { $0.interruption = { [store = stand.store] in store.isUnavailable = true } }
         let reply = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
-        #expect(reply.summary == "503 auth_unavailable store.away")
+        #expect(reply.summary == "503 auth_unavailable store.unavailable")
         #expect(stand.sessions.entries.isEmpty)
     }
 
     // Nonce and refresh
 
-    @Test func `may take a nonce along that works once`() async throws {
+    @Test func `may use a nonce once`() async throws {
         let stand = Stand()
         let reply = await stand.send("POST", "/auth/nonce")
         #expect(reply.status == 200 && reply.object["expires_in"]?.int64 == 300 && reply.object.count == 2)
@@ -168,9 +168,10 @@ import Testing
             "apple",
             services: .init(
                 clock: stand.time.clock, http: Unreachable(), store: stand.store,
-                hashing: WorkPool(name: "test", threads: 1, queue: 1, niceness: 0, clock: stand.time.clock), users: nil)
+                hashing: ThreadPool(name: "test", threads: 1, queue: 1, niceness: 0, clock: stand.time.clock),
+                users: nil)
         )
-        guard case .answer = await context.consumeNonce(nonce) else {
+        guard case .found = await context.consumeNonce(nonce) else {
             Issue.record("not found")
             return
         }
@@ -186,16 +187,16 @@ import Testing
             return
         }
         #expect(nonce.utf8.count <= 128)
-        stand.store.isAway = true
+        stand.store.isUnavailable = true
         #expect(await stand.send("POST", "/auth/nonce").status == 200, "that takes no store")
         let fresh = Stand()
-        fresh.store.isAway = true
-        #expect(await fresh.send("POST", "/auth/nonce").summary == "503 auth_unavailable store.away")
-        fresh.store.isAway = false
+        fresh.store.isUnavailable = true
+        #expect(await fresh.send("POST", "/auth/nonce").summary == "503 auth_unavailable store.unavailable")
+        fresh.store.isUnavailable = false
         #expect(await fresh.send("POST", "/auth/nonce").status == 200)
     }
 
-    @Test func `is prolonged by a refresh`() async throws {
+    @Test func `is extended by a refresh`() async throws {
         let stand = Stand()
         _ = try await stand.login("apple", "anna")
         let reply = await stand.post("/auth/refresh", #"{"refresh_token":"mrt_r1"}"#)
@@ -210,7 +211,7 @@ import Testing
         #expect(without.status == 200 && without.object["new_account"] == nil)
     }
 
-    @Test func `is not prolonged by anything else`() async throws {
+    @Test func `is not extended by anything else`() async throws {
         let stand = Stand()
         let access = try await stand.login("apple", "anna")
         let expected = [
@@ -226,14 +227,14 @@ import Testing
         #expect(throttled.summary == "429 throttled session.throttled")
         #expect(throttled.response.failure?.retryAfter == 1)
         stand.sessions.callsLeft = 0
-        let away = await stand.post("/auth/refresh", #"{"refresh_token":"mrt_r1"}"#)
-        #expect(away.summary == "503 auth_unavailable session.away")
+        let unavailable = await stand.post("/auth/refresh", #"{"refresh_token":"mrt_r1"}"#)
+        #expect(unavailable.summary == "503 auth_unavailable session.unavailable")
     }
 }
 
-/// Calls nobody.
+/// Fails every call.
 private struct Unreachable: HTTPCalling {
-    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
         throw HTTPCallError(code: "test.unreachable", message: "")
     }
 }

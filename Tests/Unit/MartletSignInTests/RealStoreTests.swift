@@ -9,7 +9,7 @@ import Testing
 @testable import MartletSession
 @testable import MartletSignIn
 
-/// The endpoints over the stores that they run with: sessions in memory, accounts in SQLite.
+/// The endpoints with real stores: sessions in memory, accounts in SQLite.
 @Suite struct `Over real stores` {
     /// Runs a test with an account store in a folder of its own.
     private func withStand(
@@ -32,9 +32,9 @@ import Testing
         try result.get()
     }
 
-    @Test func `one person has one subject by every way`() async throws {
+    @Test func `a user has one subject by every provider`() async throws {
         try await withStand { stand, accounts in
-            stand.apple.script.withLock { $0.keptClaims = ["name": "Anna"] }
+            stand.apple.script.withLock { $0.storedClaims = ["name": "Anna"] }
             let apple = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
             let subject = try #require(apple["subject"])
             let token = try #require(apple["access_token"])
@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func `a refresh token gives one new pair for a moment, and ends the session later`() async throws {
+    @Test func `a refresh token returns one new pair for a short time, and ends the session later`() async throws {
         try await withStand { stand, _ in
             let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
             let body = #"{"refresh_token":"\#(first["refresh_token"] ?? "")"}"#
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    /// Whatever happens at once: no session is left that was made by an identity which its subject does not have.
+    /// Under concurrent operations no session remains whose identity its subject does not have.
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func `no session outlives its identity`(seed: UInt64) async throws {
         try await withStand { stand, accounts in
@@ -117,7 +117,7 @@ import Testing
         }
     }
 
-    /// One thing that one of two people does.
+    /// One operation of one of two users.
     private struct Step: Sendable {
         private let kind: Int
         private let provider: String
@@ -131,7 +131,7 @@ import Testing
             token = tokens.suffix(6).randomElement(using: &generator)
         }
 
-        /// - Returns: the access token of a session that came of it.
+        /// - Returns: the access token of a resulting session.
         func run(on stand: Stand) async -> String? {
             switch kind {
             case 0...2: return await stand.post("/auth/login/\(provider)", #"{"proof":"\#(person)"}"#)["access_token"]

@@ -19,7 +19,7 @@ import Testing
     ]
 
     @Test(arguments: unknown)
-    func `that are unknown are 404`(path: String) async {
+    func `that are unknown get 404`(path: String) async {
         for method in ["GET", "POST", "OPTIONS"] {
             let reply = await Stand().send(method, path)
             #expect(reply.summary == "404 no_route signin.unknown_endpoint")
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: methods)
-    func `that do not fit are 405`(path: String, allow: String) async {
+    func `that do not match get 405`(path: String, allow: String) async {
         let allowed = allow.split(separator: ", ").map(String.init)
         for method in ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "get", "PROPFIND"]
         where !allowed.contains(method) {
@@ -72,7 +72,7 @@ import Testing
         #expect(more.paths == ["/.well-known/jwks.json", "/.well-known/change-password"])
     }
 
-    @Test func `lead to the well-known documents`() async {
+    @Test func `include the well-known documents`() async {
         let stand = Self.stand()
         let keys = await stand.send("GET", "/.well-known/jwks.json")
         #expect(keys.status == 200 && keys.object == ["keys": []])
@@ -84,7 +84,7 @@ import Testing
         for reply in [keys, apps, redirect] { #expect(reply.field("Cache-Control") == "no-store") }
     }
 
-    @Test func `answer HEAD as GET`() async throws {
+    @Test func `treat HEAD as GET`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         let get = await stand.send("GET", "/auth/session", bearer: token)
@@ -110,7 +110,7 @@ import Testing
         return await stand.send(method, path, fields: fields)
     }
 
-    @Test func `of a configured origin may ask first`() async {
+    @Test func `of a configured origin may send a preflight`() async {
         let stand = stand()
         let reply = await ask(stand, "OPTIONS", "/auth/link/apple", origin: Self.origin, for: "POST")
         #expect(reply.status == 204 && reply.response.body.isEmpty)
@@ -124,7 +124,7 @@ import Testing
         "https://app.example.com.evil.example", "https://APP.example.com", "http://app.example.com", "null", "",
         "https://app.example.com:443", "https://app.example.com/", "*",
     ])
-    func `of another origin are not answered`(origin: String) async {
+    func `of another origin are not allowed`(origin: String) async {
         let stand = stand()
         let preflight = await ask(stand, "OPTIONS", "/auth/nonce", origin: origin, for: "POST")
         #expect(preflight.summary == "405 method_not_allowed router.method_not_allowed")
@@ -135,18 +135,18 @@ import Testing
         #expect(reply.field("Vary") == "Origin")
     }
 
-    @Test func `may read answers and refusals`() async {
+    @Test func `may read responses and failures`() async {
         let stand = stand()
         let reply = await ask(stand, "POST", "/auth/nonce", origin: Self.origin, for: nil)
         #expect(reply.status == 200 && reply.field("Access-Control-Allow-Origin") == Self.origin)
         #expect(reply.field("Vary") == "Origin")
-        let refusal = await ask(stand, "GET", "/auth/session", origin: Self.origin, for: nil)
-        #expect(refusal.status == 401 && refusal.response.failure?.readableBy == Self.origin)
+        let failure = await ask(stand, "GET", "/auth/session", origin: Self.origin, for: nil)
+        #expect(failure.status == 401 && failure.response.failure?.readableBy == Self.origin)
         let unknown = await ask(stand, "GET", "/auth/x", origin: Self.origin, for: nil)
         #expect(unknown.status == 404 && unknown.response.failure?.readableBy == Self.origin)
     }
 
-    @Test func `are not answered where none are configured`() async {
+    @Test func `are not allowed if none are configured`() async {
         let stand = Stand()
         let preflight = await ask(stand, "OPTIONS", "/auth/nonce", origin: Self.origin, for: "POST")
         #expect(preflight.status == 405 && preflight.response.failure?.variesByOrigin == false)
@@ -154,7 +154,7 @@ import Testing
         #expect(reply.field("Vary") == nil && reply.field("Access-Control-Allow-Origin") == nil)
     }
 
-    @Test func `that ask without a question, or with two origins, are not answered`() async {
+    @Test func `with a preflight without a method, or with two origins, are not allowed`() async {
         let stand = stand()
         #expect(await ask(stand, "OPTIONS", "/auth/nonce", origin: Self.origin, for: nil).status == 405)
         let twice = await stand.send(

@@ -7,7 +7,7 @@ import Testing
 @testable import MartletProxy
 @testable import MartletSignIn
 
-/// What a login tells about the device, and what the list of sessions says of it.
+/// The client data of a login, and its form in the list of sessions.
 @Suite struct `A session's client` {
     private func login(
         _ stand: Stand, _ name: JSONValue?, agent: String? = nil
@@ -45,7 +45,7 @@ import Testing
             (.string("\u{0}"), .invalid),
             (.string("a\u{202E}b"), .invalid), (.string("\u{85}"), .invalid), (.integer(7), .unknownType),
         ] as [(JSONValue, BodyError.Code)])
-    func `is refused with a name that a list could not show`(name: JSONValue, code: BodyError.Code) async {
+    func `is rejected with a name that is not displayable`(name: JSONValue, code: BodyError.Code) async {
         let stand = Stand()
         let reply = await login(stand, name)
         #expect(reply.status == 400 && reply.code == "request_invalid")
@@ -53,11 +53,11 @@ import Testing
         #expect(reply.response.failure?.bodyErrors.map(\.code) == [code])
         let reason: ErrorCode = code == .unknownType ? "signin.bad_member" : "signin.bad_device_name"
         #expect(reply.response.failure?.reason == reason)
-        // Before anything that works once is used up.
+        // Before a single-use credential is consumed.
         #expect(stand.apple.script.value.logins == 0)
     }
 
-    @Test func `has an agent that is cut off and plain`() async {
+    @Test func `has a truncated ASCII agent`() async {
         let stand = Stand()
         let entry = await entry(
             stand, await login(stand, nil, agent: "\u{E9}\u{7F}" + String(repeating: "x", count: 400)))

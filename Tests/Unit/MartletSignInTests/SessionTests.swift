@@ -19,7 +19,7 @@ import Testing
     ]
 
     @Test(arguments: endpoints)
-    func `are asked for a session`(method: String, target: String) async throws {
+    func `need a session`(method: String, target: String) async throws {
         let stand = Stand()
         _ = try await stand.login("apple", "anna")
         func summary(_ authorization: String?) async -> String {
@@ -39,10 +39,10 @@ import Testing
         }
         #expect(await summary("Bearer mat_unknown") == "401 credential_invalid session.unknown")
         stand.sessions.callsLeft = 0
-        #expect(await summary("Bearer mat_a1") == "503 auth_unavailable session.away")
+        #expect(await summary("Bearer mat_a1") == "503 auth_unavailable session.unavailable")
     }
 
-    @Test func `are refused with two credentials`() async throws {
+    @Test func `are rejected with two credentials`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         let reply = await stand.send(
@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test(arguments: ["all", "all=", "all=1", "all=TRUE", "all=true&all=true", "all=false&all=true"])
-    func `are asked what they mean`(query: String) async throws {
+    func `are rejected with an ambiguous query`(query: String) async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         let reply = await stand.send("POST", "/auth/logout?\(query)", bearer: token)
@@ -120,7 +120,7 @@ import Testing
         #expect(stand.sessions.entries.count == 1)
     }
 
-    @Test func `are not told that something ended which did not`() async throws {
+    @Test func `get 503 if nothing was ended`() async throws {
         let stand = Stand()
         let token = try await stand.login("apple", "anna")
         for (method, target) in [
@@ -129,7 +129,7 @@ import Testing
         ] {
             stand.sessions.callsLeft = 1
             let reply = await stand.send(method, target, bearer: token)
-            #expect(reply.summary == "503 auth_unavailable session.away")
+            #expect(reply.summary == "503 auth_unavailable session.unavailable")
         }
     }
 }

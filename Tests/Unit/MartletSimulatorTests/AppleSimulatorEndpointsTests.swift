@@ -16,18 +16,18 @@ import Testing
             method: method, path: path, query: "",
             fields: [("Host", "127.0.0.1:4000")] + (type.map { [("Content-Type", $0)] } ?? []), body: bytes,
             bodyBytes: bytes.count, client: "127.0.0.1", requestID: "r1")
-        let response = await AppleSimulatorEndpoints(try simulator.get()).answer(request)
+        let response = await AppleSimulatorEndpoints(try simulator.get()).handle(request)
         let limits = JSONLimits(maximumDepth: 8, maximumBytes: 64 * 1024)
         return (response, try JSON.parse(response.body, limits: limits).object ?? [:])
     }
 
-    private static func mint(_ order: String) async throws -> CompactJWS {
-        let (response, object) = try await ask("POST", "/simulator/token", order)
-        #expect(response.status == 200, "\(order)")
+    private static func mint(_ body: String) async throws -> CompactJWS {
+        let (response, object) = try await ask("POST", "/simulator/token", body)
+        #expect(response.status == 200, "\(body)")
         return try CompactJWS(Array(try #require(object["identity_token"]?.string).utf8))
     }
 
-    /// Whether the signature is that of a published key under the token's `kid`.
+    /// Whether the token is signed with the published key of its `kid`.
     private static func isGenuine(_ token: CompactJWS) async throws -> Bool {
         let document = try await ask("GET", "/auth/keys").response.body
         let keys = try KeySet(document: document, allowing: [.rs256, .es256])
@@ -47,11 +47,11 @@ import Testing
         let token = try await Self.mint(#"{"audience": "com.example.app", "subject": "me", "lifetime": 60}"#)
         #expect(try await Self.isGenuine(token))
         #expect(token.payload["aud"] == "com.example.app" && token.payload["sub"] == "me")
-        let life = (token.payload["exp"]?.int64 ?? 0) - (token.payload["iat"]?.int64 ?? 0)
-        #expect(life == 60)
+        let lifetime = (token.payload["exp"]?.int64 ?? 0) - (token.payload["iat"]?.int64 ?? 0)
+        #expect(lifetime == 60)
     }
 
-    @Test func `signs with the key that is asked for`() async throws {
+    @Test func `signs with the requested key`() async throws {
         for key in try Self.simulator.get().keys {
             let token = try await Self.mint(#"{"audience": "a", "kid": "\#(key.id)"}"#)
             #expect(try token.keyID() == key.id)
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `a negative lifetime makes a token that has ended`() async throws {
+    @Test func `a negative lifetime makes an expired token`() async throws {
         let token = try await Self.mint(#"{"audience": "a", "lifetime": -60}"#)
         let (start, end) = (token.payload["iat"]?.int64 ?? 0, token.payload["exp"]?.int64 ?? 0)
         #expect(start < end && end < Clock.system.unixTime.seconds)
@@ -70,21 +70,21 @@ import Testing
         let token = try await Self.mint(#"{"audience": "a", "forged": true}"#)
         #expect(try token.keyID() == Self.simulator.get().keys[0].id)
         #expect(try await !Self.isGenuine(token))
-        let nobody = try await Self.mint(#"{"audience": "a", "forged": true, "kid": "nobody"}"#)
-        #expect(try nobody.keyID().text == "nobody")
+        let unknown = try await Self.mint(#"{"audience": "a", "forged": true, "kid": "nobody"}"#)
+        #expect(try unknown.keyID().text == "nobody")
     }
 
-    @Test func `claims are put over all others`() async throws {
-        let order =
+    @Test func `claims override all others`() async throws {
+        let body =
             #"{"audience": "a", "email": "ada@example.com", "nonce": "n", "claims": {"roles": ["a"], "iss": "i"}}"#
-        let payload = try await Self.mint(order).payload
+        let payload = try await Self.mint(body).payload
         #expect(payload["email"] == "ada@example.com" && payload["is_private_email"] == "false")
         #expect(payload["nonce"] == "n" && payload["roles"] == ["a"] && payload["iss"] == "i")
         let bare = try await Self.mint(#"{"audience": "a", "email": null}"#).payload
         #expect(bare["email"] == nil && bare["email_verified"] == nil)
     }
 
-    static let mistakes = [
+    static let invalid = [
         "", "[]", "null", #"{"audience": ""}"#, #"{"subject": "me"}"#, #"{"audience": 1}"#,
         #"{"audience": "a", "audience": "b"}"#, #"{"audience": "a", "extra": 1}"#,
         #"{"audience": "a", "lifetime": 1.5}"#,
@@ -94,14 +94,14 @@ import Testing
         #"{"audience": "a"} x"#,
     ]
 
-    @Test(arguments: mistakes) func `refuses what is not an order`(_ order: String) async throws {
-        let (response, object) = try await Self.ask("POST", "/simulator/token", order)
+    @Test(arguments: invalid) func `rejects an invalid request`(_ body: String) async throws {
+        let (response, object) = try await Self.ask("POST", "/simulator/token", body)
         #expect(response.status == 400 && object["code"] == "request_invalid")
         #expect(object["detail"]?.string?.isEmpty == false && object["request_id"] == "r1")
         #expect(response.fields.first?.value == "application/problem+json")
     }
 
-    @Test func `other paths, methods and media types are refused`() async throws {
+    @Test func `other paths, methods and media types are rejected`() async throws {
         let rows = [
             ("GET", "/", nil, 404), ("POST", "/auth/keys", nil, 405), ("GET", "/simulator/token", nil, 405),
             ("DELETE", "/.well-known/openid-configuration", nil, 405),
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    @Test func `discovery names the endpoints where it was asked`() async throws {
+    @Test func `discovery names the endpoints at the requested host`() async throws {
         let object = try await Self.ask("GET", "/.well-known/openid-configuration").object
         #expect(object["issuer"] == "https://appleid.apple.com")
         #expect(object["jwks_uri"] == "http://127.0.0.1:4000/auth/keys")

@@ -17,55 +17,56 @@ import Testing
     // MARK: Codes
 
     @Test(arguments: 1...3)
-    func `a code of an app or a page gives a token once`(app: Int) async throws {
+    func `a code of an app or a page is exchanged for a token once`(app: Int) async throws {
         let stage = WeChatStage()
-        let order = try await stage.order(app, #", "person": "ada""#)
-        let code = try #require(order["code"]?.string)
-        let answer = try await stage.object("GET", WeChatStage.exchange(app, code))
-        #expect(answer["openid"] == order["openid"])
-        #expect(answer["unionid"] == order["unionid"])
-        #expect(answer["expires_in"] == 7200)
-        #expect(answer["scope"] == (app == 2 ? "snsapi_login" : "snsapi_userinfo"))
-        #expect(answer["access_token"]?.string?.isEmpty == false && answer["refresh_token"]?.string?.isEmpty == false)
-        #expect(answer["errcode"] == nil && answer["is_snapshotuser"] == nil && answer["session_key"] == nil)
+        let issued = try await stage.requestCode(app, #", "person": "ada""#)
+        let code = try #require(issued["code"]?.string)
+        let response = try await stage.object("GET", WeChatStage.exchange(app, code))
+        #expect(response["openid"] == issued["openid"])
+        #expect(response["unionid"] == issued["unionid"])
+        #expect(response["expires_in"] == 7200)
+        #expect(response["scope"] == (app == 2 ? "snsapi_login" : "snsapi_userinfo"))
+        #expect(
+            response["access_token"]?.string?.isEmpty == false && response["refresh_token"]?.string?.isEmpty == false)
+        #expect(response["errcode"] == nil && response["is_snapshotuser"] == nil && response["session_key"] == nil)
         #expect(try await Self.errcode(stage, WeChatStage.exchange(app, code)) == 40163)
     }
 
-    @Test func `a mini-program's code gives a session once`() async throws {
+    @Test func `a mini-program's code is exchanged for a session once`() async throws {
         let stage = WeChatStage()
-        let order = try await stage.order(4)
-        let code = try #require(order["code"]?.string)
-        #expect(order["session_key"] == nil)
-        let answer = try await stage.object("GET", WeChatStage.exchange(4, code))
-        #expect(answer["openid"] == order["openid"])
-        let key = Array(try #require(answer["session_key"]?.string).utf8)
+        let issued = try await stage.requestCode(4)
+        let code = try #require(issued["code"]?.string)
+        #expect(issued["session_key"] == nil)
+        let response = try await stage.object("GET", WeChatStage.exchange(4, code))
+        #expect(response["openid"] == issued["openid"])
+        let key = Array(try #require(response["session_key"]?.string).utf8)
         #expect(Base64.decode(key[...], padding: .required)?.count == 16)
-        #expect(answer["access_token"] == nil)
+        #expect(response["access_token"] == nil)
         #expect(try await Self.errcode(stage, WeChatStage.exchange(4, code)) == 40163)
     }
 
-    @Test func `one person is one unionid and another openid in each app`() async throws {
+    @Test func `a user has one unionid and another openid in each app`() async throws {
         let stage = WeChatStage()
-        var orders: [JSONObject] = []
-        for app in 1...4 { orders.append(try await stage.order(app, #", "person": "ada""#)) }
-        #expect(Set(orders.compactMap { $0["unionid"]?.string }).count == 1)
-        let openIDs = Set(orders.compactMap { $0["openid"]?.string })
+        var issued: [JSONObject] = []
+        for app in 1...4 { issued.append(try await stage.requestCode(app, #", "person": "ada""#)) }
+        #expect(Set(issued.compactMap { $0["unionid"]?.string }).count == 1)
+        let openIDs = Set(issued.compactMap { $0["openid"]?.string })
         #expect(openIDs.count == 4 && openIDs.allSatisfy { $0.utf8.count == 28 && $0.hasPrefix("o") })
-        let other = try await stage.order(1, #", "person": "bob""#)
-        #expect(other["unionid"] != orders[0]["unionid"])
+        let other = try await stage.requestCode(1, #", "person": "bob""#)
+        #expect(other["unionid"] != issued[0]["unionid"])
     }
 
     @Test(arguments: [(1, 600), (2, 600), (3, 300), (4, 300)])
-    func `a code lives as long as WeChat's`(app: Int, life: Int64) async throws {
+    func `a code has the lifetime of WeChat's`(app: Int, lifetime: Int64) async throws {
         let stage = WeChatStage()
         let (early, late) = (try await stage.code(app), try await stage.code(app))
-        stage.advance(life - 1)
+        stage.advance(lifetime - 1)
         #expect(try await Self.errcode(stage, WeChatStage.exchange(app, early)) == nil)
         stage.advance(1)
         #expect(try await Self.errcode(stage, WeChatStage.exchange(app, late)) == 40029)
     }
 
-    @Test func `a code is of one app`() async throws {
+    @Test func `a code is bound to one app`() async throws {
         let stage = WeChatStage()
         let (mobile, mini) = (try await stage.code(1), try await stage.code(4))
         for target in [
@@ -85,7 +86,7 @@ import Testing
             ("grant_type=authorization_code", "", 40002), ("authorization_code", "client_credentials", 40002),
             ("wx0000000000000001", "wx00000000000000ff", 40013), ("secret=s1", "secret=s2", 40125),
         ] as [(String, String, Int64)])
-    func `a call that is not made well has WeChat's error`(part: String, change: String, errcode: Int64) async throws {
+    func `an invalid call gets WeChat's error`(part: String, change: String, errcode: Int64) async throws {
         let stage = WeChatStage()
         let code = try await stage.code(1)
         let target = WeChatStage.exchange(1, code)
@@ -96,10 +97,10 @@ import Testing
 
     // MARK: Tokens
 
-    @Test func `a token tells a profile, is checked, ends and is renewed`() async throws {
+    @Test func `a token returns a profile, is checked, expires and is refreshed`() async throws {
         let stage = WeChatStage()
-        let order = #", "person": "ada", "nickname": "Ada", "headimgurl": "https://x.example/a""#
-        let tokens = try await stage.object("GET", WeChatStage.exchange(1, try await stage.code(1, order)))
+        let extra = #", "person": "ada", "nickname": "Ada", "headimgurl": "https://x.example/a""#
+        let tokens = try await stage.object("GET", WeChatStage.exchange(1, try await stage.code(1, extra)))
         let token = try #require(tokens["access_token"]?.string)
         let openID = try #require(tokens["openid"]?.string)
         let query = "?access_token=\(token)&openid=\(openID)"
@@ -126,7 +127,7 @@ import Testing
         #expect(try await Self.errcode(stage, renewal) == 42002)
     }
 
-    @Test func `the base scope tells no profile`() async throws {
+    @Test func `the base scope returns no profile`() async throws {
         let stage = WeChatStage()
         let code = try await stage.code(3, #", "scope": "snsapi_base""#)
         let tokens = try await stage.object("GET", WeChatStage.exchange(3, code))
@@ -134,7 +135,7 @@ import Testing
         #expect(try await Self.errcode(stage, "/sns/userinfo?\(query)") == 48001)
     }
 
-    // MARK: Orders
+    // MARK: Simulator endpoints
 
     @Test(arguments: [
         ("POST", "/simulator/code", "{}", 400), ("POST", "/simulator/code", "[]", 400),
@@ -149,18 +150,20 @@ import Testing
         ("POST", "/simulator/app", #"{"app_id": "a", "secret": "s", "variant": "phone"}"#, 400),
         ("GET", "/sns", "", 404), ("GET", "/cgi-bin/token", "", 404),
     ])
-    func `a bad order is a problem`(method: String, path: String, body: String, status: Int) async throws {
+    func `an invalid request gets a problem document`(
+        method: String, path: String, body: String, status: Int
+    ) async throws {
         let response = await WeChatStage().ask(method, path, body)
         #expect(response.status == status)
         #expect(response.fields.first { $0.name == "Content-Type" }?.value == "application/problem+json")
     }
 
-    @Test func `an order is JSON`() async throws {
+    @Test func `a request must be JSON`() async throws {
         let response = await WeChatStage().ask("POST", "/simulator/code", "{}", type: "text/plain")
         #expect(response.status == 415)
     }
 
-    @Test func `troubles come in their order and are counted`() async throws {
+    @Test func `faults are injected in order and counted`() async throws {
         let stage = WeChatStage()
         let target = WeChatStage.exchange(1, try await stage.code(1))
         _ = try await stage.object(
@@ -170,7 +173,7 @@ import Testing
         for _ in 0..<2 { #expect(try await Self.errcode(stage, target) == 45011) }
         let broken = await stage.ask("GET", target)
         #expect(broken.status == 502 && String(decoding: broken.body, as: UTF8.self) == "<html>")
-        // The first of them has used the code up.
+        // The first call has consumed the code.
         #expect(try await Self.errcode(stage, target) == 40163)
         #expect(try await stage.object("GET", "/simulator/calls") == ["/sns/oauth2/access_token": 4])
     }
@@ -187,26 +190,26 @@ import Testing
     private static let names = ["", "ios", "web", "page", "mini"]
 
     @Test(arguments: 1...4)
-    func `sign somebody in with every variant`(app: Int) async throws {
+    func `sign a user in with every variant`(app: Int) async throws {
         let stage = WeChatStage()
-        let order = try await stage.order(app, #", "person": "Ada""#)
-        let signIn = try await stage.provider()(Self.names[app], ["code": order["code"]?.string ?? ""])
-        #expect(signIn.identity.providerSubject == "u:\(order["unionid"]?.string ?? "")")
-        #expect(signIn.identity.claims["openid"] == order["openid"])
+        let issued = try await stage.requestCode(app, #", "person": "Ada""#)
+        let signIn = try await stage.provider()(Self.names[app], ["code": issued["code"]?.string ?? ""])
+        #expect(signIn.identity.providerSubject == "u:\(issued["unionid"]?.string ?? "")")
+        #expect(signIn.identity.claims["openid"] == issued["openid"])
         #expect(signIn.identity.claims["nickname"] == (app == 4 ? nil : "Ada"))
     }
 
     @Test(arguments: ["decrypt: true", "decrypt: false"])
     func `agree on a mini-program's data`(lines: String) async throws {
         let stage = WeChatStage()
-        let order = try await stage.order(4, #", "person": "Ada""#)
+        let issued = try await stage.requestCode(4, #", "person": "Ada""#)
         var form: [String: String] = [:]
-        for name in ["code", "raw_data", "signature", "encrypted_data", "iv"] { form[name] = order[name]?.string }
+        for name in ["code", "raw_data", "signature", "encrypted_data", "iv"] { form[name] = issued[name]?.string }
         let signIn = try await stage.provider(lines)("mini", form)
         #expect(signIn.identity.claims["nickname"] == "Ada")
-        let stale = try await stage.order(4, #", "data": {"watermark": {"timestamp": 1, "appid": "wx0"}}"#)
+        let stale = try await stage.requestCode(4, #", "data": {"watermark": {"timestamp": 1, "appid": "wx0"}}"#)
         for name in ["code", "raw_data", "signature", "encrypted_data", "iv"] { form[name] = stale[name]?.string }
-        let error = await Self.refusal { try await stage.provider(lines)("mini", form) }
+        let error = await Self.failure { try await stage.provider(lines)("mini", form) }
         #expect(error?.code == (lines.hasSuffix("true") ? "wechat.bad_data" : nil))
     }
 
@@ -221,34 +224,34 @@ import Testing
             (#", "status": 503"#, "wechat.upstream_bad_status", .unavailable),
             (#", "profile_body": "{\"openid\": \"o-other\"}""#, "wechat.identity_mismatch", .rejected),
         ] as [(String, ErrorCode, AuthenticationError.Disposition)])
-    func `agree on what goes wrong`(
-        order: String, code: ErrorCode, disposition: AuthenticationError.Disposition
+    func `agree on errors`(
+        extra: String, code: ErrorCode, disposition: AuthenticationError.Disposition
     ) async throws {
         let stage = WeChatStage()
-        let (form, provider) = (["code": try await stage.code(3, order)], try stage.provider())
+        let (form, provider) = (["code": try await stage.code(3, extra)], try stage.provider())
         for _ in 0..<2 {
-            let error = await Self.refusal { try await provider("page", form) }
+            let error = await Self.failure { try await provider("page", form) }
             #expect(error?.code == code)
             #expect(error?.disposition == disposition)
         }
         #expect(try await stage.object("GET", "/simulator/calls")["/sns/oauth2/access_token"] == 1)
     }
 
-    @Test func `a busy profile does not keep anybody out`() async throws {
+    @Test func `a busy profile call does not prevent a login`() async throws {
         let stage = WeChatStage()
         let code = try await stage.code(1, #", "profile_errcode": -1"#)
         #expect(try await stage.provider()("ios", ["code": code]).identity.claims["nickname"] == nil)
     }
 
-    @Test func `codes of other apps and of nobody are refused`() async throws {
+    @Test func `codes of other apps and unknown codes are rejected`() async throws {
         let stage = WeChatStage()
         let provider = try stage.provider()
         for (name, code) in [("web", try await stage.code(1)), ("mini", try await stage.code(1)), ("ios", "nobody-s")] {
-            #expect(await Self.refusal { try await provider(name, ["code": code]) }?.code == "wechat.upstream_bad_code")
+            #expect(await Self.failure { try await provider(name, ["code": code]) }?.code == "wechat.upstream_bad_code")
         }
     }
 
-    private static func refusal(_ body: () async throws -> SignIn) async -> AuthenticationError? {
+    private static func failure(_ body: () async throws -> SignIn) async -> AuthenticationError? {
         do { _ = try await body() } catch { return error as? AuthenticationError }
         return nil
     }

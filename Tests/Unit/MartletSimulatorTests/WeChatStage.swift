@@ -8,7 +8,7 @@ import MartletTesting
 import Testing
 import WeChatProvider
 
-/// The pretended WeChat with an application of each variant, and a clock that is turned by hand.
+/// The simulated WeChat with an application of each variant, and a manual clock.
 struct WeChatStage {
     static let apps: [WeChatSimulator.App] = [
         .init(id: "wx0000000000000001", secret: "s1", variant: .mobile),
@@ -42,7 +42,7 @@ struct WeChatStage {
     ) async -> LocalResponse {
         let parts = target.split(separator: "?", maxSplits: 1).map(String.init)
         let bytes = Array(body.utf8)
-        return await endpoints.answer(
+        return await endpoints.handle(
             LocalRequest(
                 method: method, path: parts[0], query: parts.count > 1 ? parts[1] : "",
                 fields: type.map { [("Content-Type", $0)] } ?? [], body: bytes, bodyBytes: bytes.count,
@@ -57,16 +57,16 @@ struct WeChatStage {
         try JSON.parse(body, limits: JSONLimits(maximumDepth: 8, maximumBytes: 64 * 1024)).object ?? [:]
     }
 
-    /// A code, and what else there is for whoever ordered it.
-    func order(_ app: Int, _ more: String = "") async throws -> JSONObject {
-        let order = #"{"app_id": "wx000000000000000\#(app)"\#(more)}"#
-        let response = await ask("POST", "/simulator/code", order)
+    /// Requests a code; returns the whole response.
+    func requestCode(_ app: Int, _ more: String = "") async throws -> JSONObject {
+        let body = #"{"app_id": "wx000000000000000\#(app)"\#(more)}"#
+        let response = await ask("POST", "/simulator/code", body)
         #expect(response.status == 200, "\(String(decoding: response.body, as: UTF8.self))")
         return try Self.object(response.body)
     }
 
     func code(_ app: Int, _ more: String = "") async throws -> String {
-        try #require(try await order(app, more)["code"]?.string)
+        try #require(try await requestCode(app, more)["code"]?.string)
     }
 
     static func exchange(_ app: Int, _ code: String, secret: String? = nil) -> String {
@@ -77,7 +77,7 @@ struct WeChatStage {
             """
     }
 
-    // MARK: - In front of it
+    // MARK: - Provider
 
     /// A provider that calls this WeChat.
     func provider(_ lines: String = "") throws -> @Sendable (String, [String: String]) async throws -> SignIn {
@@ -110,17 +110,17 @@ struct WeChatStage {
         }
     }
 
-    /// Hands calls over as they would arrive.
+    /// Passes calls to the simulator without a network.
     private struct Caller: HTTPCalling {
         let endpoints: WeChatSimulatorEndpoints
 
-        func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
+        func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
             let target = call.url.dropFirst("http://127.0.0.1:1".count).split(separator: "?", maxSplits: 1)
             let request = LocalRequest(
                 method: "GET", path: String(target[0]), query: String(target[1]), fields: [], body: [], bodyBytes: 0,
                 client: "127.0.0.1", requestID: "r1")
-            let response = await endpoints.answer(request)
-            return HTTPAnswer(status: response.status, body: response.body)
+            let response = await endpoints.handle(request)
+            return HTTPCallResponse(status: response.status, body: response.body)
         }
     }
 }

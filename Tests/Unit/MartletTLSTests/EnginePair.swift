@@ -3,7 +3,7 @@ import MartletTesting
 
 @testable import MartletTLS
 
-/// One end of a connection in memory, with what it has heard.
+/// One end of a connection in memory, with the plaintext it has received.
 struct EnginePeer: ~Copyable {
     var engine: TLSEngine
     var plaintext = ByteBuffer()
@@ -11,12 +11,12 @@ struct EnginePeer: ~Copyable {
     init(_ engine: consuming TLSEngine) { self.engine = engine }
 
     mutating func output() -> [UInt8] {
-        var wire = ByteBuffer()
-        engine.takeCiphertext(into: &wire)
-        return wire.array
+        var ciphertext = ByteBuffer()
+        engine.dequeueCiphertext(into: &ciphertext)
+        return ciphertext.array
     }
 
-    mutating func take(_ bytes: [UInt8], pieces: Int = .max) throws(TLSError) {
+    mutating func receive(_ bytes: [UInt8], pieces: Int = .max) throws(TLSError) {
         var rest = bytes[...]
         while !rest.isEmpty {
             let piece = Array(rest.prefix(pieces))
@@ -27,18 +27,18 @@ struct EnginePeer: ~Copyable {
         }
     }
 
-    mutating func say(_ bytes: [UInt8]) throws(TLSError) {
+    mutating func send(_ bytes: [UInt8]) throws(TLSError) {
         try unsafe bytes.withUnsafeBufferPointer { bytes throws(TLSError) in try unsafe engine.send(bytes) }
     }
 }
 
-/// A client and a server of ours that talk to each other in memory.
+/// A client and a server engine that are connected in memory.
 struct EnginePair: ~Copyable {
     var client: EnginePeer
     var server: EnginePeer
-    /// How many bytes either side gets at once.
+    /// The maximum number of bytes passed per call.
     var pieces = Int.max
-    /// What each side refused.
+    /// The error of each side.
     private(set) var clientFailure: TLSError?
     private(set) var serverFailure: TLSError?
 
@@ -48,18 +48,18 @@ struct EnginePair: ~Copyable {
         try self.client.engine.start()
     }
 
-    /// Passes bytes to and fro until neither side has more to say; failures are kept, and their alerts delivered.
-    mutating func talk() {
+    /// Passes bytes in both directions until neither side has output; errors are recorded, and their alerts delivered.
+    mutating func exchange() {
         while true {
             let sent = client.output()
             if !sent.isEmpty, serverFailure == nil {
-                do throws(TLSError) { try server.take(sent, pieces: pieces) } catch { serverFailure = error }
+                do throws(TLSError) { try server.receive(sent, pieces: pieces) } catch { serverFailure = error }
             }
-            let answer = server.output()
-            if !answer.isEmpty, clientFailure == nil {
-                do throws(TLSError) { try client.take(answer, pieces: pieces) } catch { clientFailure = error }
+            let response = server.output()
+            if !response.isEmpty, clientFailure == nil {
+                do throws(TLSError) { try client.receive(response, pieces: pieces) } catch { clientFailure = error }
             }
-            if sent.isEmpty, answer.isEmpty { return }
+            if sent.isEmpty, response.isEmpty { return }
         }
     }
 

@@ -4,16 +4,16 @@ import MartletTesting
 
 @testable import MartletTLS
 
-/// OpenSSL's client in memory, for what our own client never does.
+/// OpenSSL's client in memory, for behavior that our own client does not have.
 @safe final class PlainClient {
     private let context: OpaquePointer
     private let ssl: OpaquePointer
 
-    /// What the client says of itself.
+    /// The options of the client.
     struct Options {
         var name: String?
         var versions = TLS1_2_VERSION...TLS1_3_VERSION
-        /// ALPN's list as it goes on the wire.
+        /// The encoded ALPN list.
         var protocols: [UInt8] = []
         var ciphers: String?
         var suites: String?
@@ -62,7 +62,7 @@ import MartletTesting
     var version: String { unsafe String(cString: SSL_get_version(ssl)) }
     var cipher: String { unsafe String(cString: SSL_CIPHER_get_name(SSL_get_current_cipher(ssl))) }
 
-    /// The common name of the certificate that the server has shown.
+    /// The common name of the server's certificate.
     var peer: String? {
         guard let certificate = unsafe SSL_get0_peer_certificate(ssl) else { return nil }
         var text = [CChar](repeating: 0, count: 64)
@@ -71,21 +71,21 @@ import MartletTesting
         return count < 0 ? nil : String(decoding: text.prefix(Int(count)).map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// What kind of key the server's certificate is for.
+    /// The key type of the server's certificate.
     var peerKey: Int32 {
         guard let certificate = unsafe SSL_get0_peer_certificate(ssl) else { return 0 }
         return unsafe EVP_PKEY_get_base_id(X509_get0_pubkey(certificate))
     }
 
-    /// Goes on with the handshake, or reads; what goes back is taken with `output`.
-    func take(_ ciphertext: [UInt8]) {
+    /// Continues the handshake, or reads; the ciphertext to send is read with `output`.
+    func receive(_ ciphertext: [UInt8]) {
         if !ciphertext.isEmpty { _ = unsafe BIO_write(SSL_get_rbio(ssl), ciphertext, Int32(ciphertext.count)) }
         var byte: UInt8 = 0
         _ = unsafe SSL_read(ssl, &byte, 1)
         ERR_clear_error()
     }
 
-    /// Asks for a new handshake within the connection.
+    /// Requests a renegotiation.
     func renegotiate() {
         _ = unsafe SSL_renegotiate(ssl)
         _ = unsafe SSL_do_handshake(ssl)
@@ -102,18 +102,18 @@ import MartletTesting
         }
     }
 
-    /// Passes bytes to and fro until neither side has more to say.
-    /// - Returns: why the server gave up.
+    /// Passes bytes in both directions until neither side has output.
+    /// - Returns: the server's error.
     func talk(to server: inout EnginePeer) -> TLSError? {
         var failure: TLSError?
-        take([])
+        receive([])
         while true {
             let sent = output()
             if !sent.isEmpty, failure == nil {
-                do throws(TLSError) { try server.take(sent, pieces: .max) } catch { failure = error }
+                do throws(TLSError) { try server.receive(sent, pieces: .max) } catch { failure = error }
             }
             let answer = server.output()
-            if !answer.isEmpty { take(answer) }
+            if !answer.isEmpty { receive(answer) }
             if sent.isEmpty, answer.isEmpty { return failure }
         }
     }

@@ -4,7 +4,7 @@ import MartletTesting
 
 @testable import MartletTLS
 
-/// Authorities and certificates for all tests: making them takes longer than using them.
+/// Authorities and certificates shared by all tests, because their generation is slow.
 struct ServerCertificates: Sendable {
     let authority: CertificateAuthority
     let stranger: CertificateAuthority
@@ -12,7 +12,7 @@ struct ServerCertificates: Sendable {
     let first: TLSIdentityFiles
     /// For b.example.com and *.wild.example.com.
     let second: TLSIdentityFiles
-    /// For exact.wild.example.com, which the second would do for, too.
+    /// For exact.wild.example.com, which the second one matches, too.
     let third: TLSIdentityFiles
     /// For the names of the first, with an RSA key.
     let rsa: TLSIdentityFiles
@@ -41,7 +41,7 @@ struct ServerCertificates: Sendable {
         TLSIdentityFiles(certificateFile: issued.certificateFile, keyFile: issued.keyFile)
     }
 
-    /// A client of ours that believes the authority.
+    /// A client that trusts the authority.
     func context(
         _ identity: TLSIdentityFiles? = nil, _ protocols: [TLSApplicationProtocol] = []
     ) throws -> TLSClientContext {

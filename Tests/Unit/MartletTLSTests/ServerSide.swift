@@ -2,11 +2,11 @@ import COpenSSL
 import MartletCore
 import MartletTesting
 
-/// The other end of a handshake, in memory: OpenSSL's server with the least around it.
+/// A minimal OpenSSL server in memory.
 @safe final class ServerSide {
     private let context: OpaquePointer
     private let ssl: OpaquePointer
-    /// What the client sent, decrypted.
+    /// The decrypted bytes from the client.
     private(set) var received: [UInt8] = []
 
     init(
@@ -41,8 +41,8 @@ import MartletTesting
     }
     var clientHasCertificate: Bool { unsafe SSL_get0_peer_certificate(ssl) != nil }
 
-    /// Takes ciphertext; what goes back is taken with `output`.
-    func take(_ ciphertext: [UInt8]) {
+    /// Receives ciphertext; the ciphertext to send is read with `output`.
+    func receive(_ ciphertext: [UInt8]) {
         if !ciphertext.isEmpty { _ = unsafe BIO_write(SSL_get_rbio(ssl), ciphertext, Int32(ciphertext.count)) }
         var chunk = [UInt8](repeating: 0, count: 4096)
         while true {
@@ -53,9 +53,9 @@ import MartletTesting
         ERR_clear_error()
     }
 
-    func say(_ plaintext: [UInt8]) { _ = unsafe SSL_write(ssl, plaintext, Int32(plaintext.count)) }
+    func send(_ plaintext: [UInt8]) { _ = unsafe SSL_write(ssl, plaintext, Int32(plaintext.count)) }
 
-    func sayGoodbye() { _ = unsafe SSL_shutdown(ssl) }
+    func sendCloseNotify() { _ = unsafe SSL_shutdown(ssl) }
 
     func output() -> [UInt8] {
         var all: [UInt8] = []

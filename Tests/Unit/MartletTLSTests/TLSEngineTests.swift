@@ -6,21 +6,21 @@ import Testing
 @testable import MartletTLS
 
 extension EnginePeer {
-    /// The side of a client, which has begun its handshake.
+    /// A client that has begun its handshake.
     fileprivate init(client engine: consuming TLSEngine) throws(TLSError) {
         var engine = engine
         try engine.start()
         self.init(engine)
     }
 
-    /// Passes bytes to and fro until neither side has more to say.
+    /// Passes bytes in both directions until neither side has output.
     fileprivate mutating func talk(with server: ServerSide, pieces: Int = .max) throws(TLSError) {
         while true {
             let sent = output()
-            server.take(sent)
+            server.receive(sent)
             let answer = server.output()
             if sent.isEmpty, answer.isEmpty { return }
-            try take(answer, pieces: pieces)
+            try receive(answer, pieces: pieces)
         }
     }
 
@@ -28,7 +28,7 @@ extension EnginePeer {
     fileprivate var isPeerClosed: Bool { engine.isPeerClosed }
 }
 
-/// One authority and its certificates for all tests: making them takes longer than using them.
+/// One authority and its certificates, shared by all tests, because their generation is slow.
 private struct Certificates: Sendable {
     let authority: CertificateAuthority
     let stranger: CertificateAuthority
@@ -56,20 +56,20 @@ private struct Certificates: Sendable {
     init() throws { certificates = try Certificates.shared.get() }
 
     @Test(arguments: [1, 7, 500, Int.max], [TLS1_2_VERSION, TLS1_3_VERSION])
-    func `shakes hands and speaks both ways, whatever the pieces`(pieces: Int, version: Int32) throws {
+    func `completes the handshake and transfers data, however it is split`(pieces: Int, version: Int32) throws {
         let server = try ServerSide(certificates.good, maximumVersion: version)
         var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: "redis.example.com"))
-        try client.say(Array("before ".utf8))
+        try client.send(Array("before ".utf8))
         try client.talk(with: server, pieces: pieces)
         let isEstablished = client.isEstablished
         #expect(isEstablished && server.isEstablished && server.serverName == "redis.example.com")
         let long = [UInt8](repeating: 65, count: 100_000)
-        try client.say(long)
-        server.say(long)
+        try client.send(long)
+        server.send(long)
         try client.talk(with: server, pieces: pieces)
         #expect(server.received == Array("before ".utf8) + long)
         #expect(client.plaintext.array == long)
-        server.sayGoodbye()
+        server.sendCloseNotify()
         try client.talk(with: server, pieces: pieces)
         let isClosed = client.isPeerClosed
         #expect(isClosed)
@@ -91,19 +91,19 @@ private struct Certificates: Sendable {
         "example.com", "other.example.com", "a.b.wild.example.com", "wild.example.com", "127.0.0.2", "::2",
         "good", "redis.example.com.evil.org",
     ])
-    func `refuses a certificate for another name`(name: String) throws {
+    func `rejects a certificate for another name`(name: String) throws {
         let server = try ServerSide(certificates.good)
         var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: name))
         #expect(code { () throws(TLSError) in try client.talk(with: server) } == .tlsNameMismatch)
-        // The alert that says why is still to be taken, and nothing else works any more.
+        // The alert can still be dequeued; the engine cannot be used otherwise.
         let alert = client.output()
         #expect(!alert.isEmpty)
-        #expect(code { () throws(TLSError) in try client.say([1]) } == .tlsProtocolError)
+        #expect(code { () throws(TLSError) in try client.send([1]) } == .tlsProtocolError)
         let isEstablished = client.isEstablished
         #expect(!isEstablished)
     }
 
-    @Test func `refuses strangers, expired certificates and old versions`() throws {
+    @Test func `rejects untrusted certificates, expired certificates and old versions`() throws {
         let names = ["DNS:redis.example.com"]
         let cases: [(ServerSide, ErrorCode)] = [
             (try ServerSide(try certificates.stranger.issue("s", names)), .tlsCertificateUntrusted),
@@ -116,20 +116,21 @@ private struct Certificates: Sendable {
         }
     }
 
-    @Test func `trusts nobody but the system's authorities when told so, or anyone when told so`() throws {
+    @Test func `trusts only the system's authorities, or any certificate, if configured`() throws {
         let server = try ServerSide(certificates.good)
         var client = try EnginePeer(
             client: try TLSClientContext(TLSClientOptions(trust: .system)).makeEngine(serverName: "redis.example.com"))
         #expect(code { () throws(TLSError) in try client.talk(with: server) } == .tlsCertificateUntrusted)
         let second = try ServerSide(certificates.good)
         var blind = try EnginePeer(
-            client: try TLSClientContext(TLSClientOptions(trust: .anyone)).makeEngine(serverName: "nobody.example.com"))
+            client: try TLSClientContext(TLSClientOptions(trust: .anyCertificate))
+                .makeEngine(serverName: "nobody.example.com"))
         try blind.talk(with: second)
         let isEstablished = blind.isEstablished
         #expect(isEstablished)
     }
 
-    @Test func `shows its own certificate to a server that asks`() throws {
+    @Test func `sends its own certificate to a server that requests it`() throws {
         let identity = TLSClientOptions.Identity(
             certificateFile: certificates.client.certificateFile, keyFile: certificates.client.keyFile)
         let server = try ServerSide(certificates.good, clientAuthority: certificates.authority.certificateFile)
@@ -142,24 +143,24 @@ private struct Certificates: Sendable {
     @Test(arguments: [
         "+OK\r\n", "HTTP/1.1 400 Bad Request\r\n\r\n", "\u{16}\u{3}\u{3}\u{7F}\u{7F}", "\u{0}\u{0}\u{0}\u{0}\u{0}",
     ])
-    func `refuses what is not TLS`(text: String) throws {
+    func `rejects bytes that are not TLS`(text: String) throws {
         var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: "redis.example.com"))
         _ = client.output()
-        #expect(code { () throws(TLSError) in try client.take(Array(text.utf8)) } == .tlsNotSpoken)
+        #expect(code { () throws(TLSError) in try client.receive(Array(text.utf8)) } == .tlsNotTLS)
     }
 
-    @Test func `a record that was changed ends the connection`() throws {
+    @Test func `a modified record ends the connection`() throws {
         let server = try ServerSide(certificates.good)
         var client = try EnginePeer(client: try certificates.context().makeEngine(serverName: "redis.example.com"))
         try client.talk(with: server)
-        server.say(Array("hello".utf8))
+        server.send(Array("hello".utf8))
         var record = server.output()
         record[record.count - 1] ^= 1
-        #expect(code { () throws(TLSError) in try client.take(record) } == .tlsProtocolError)
+        #expect(code { () throws(TLSError) in try client.receive(record) } == .tlsProtocolError)
         #expect(client.plaintext.array == [])
     }
 
-    @Test func `names the file that is not as it should be`() throws {
+    @Test func `errors name the invalid file`() throws {
         let folder = try TemporaryFolder()
         let empty = try folder.write("nothing", to: "empty.pem")
         let good = certificates.good
@@ -182,7 +183,7 @@ private struct Certificates: Sendable {
     }
 
     @Test(arguments: ["", "a\u{0}b", String(repeating: "a", count: 300)])
-    func `refuses names that no server can have`(name: String) throws {
+    func `rejects invalid server names`(name: String) throws {
         let context = try certificates.context()
         #expect(code { () throws(TLSError) in _ = try context.makeEngine(serverName: name) } == .tlsServerNameInvalid)
     }

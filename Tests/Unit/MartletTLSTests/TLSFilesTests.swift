@@ -27,7 +27,7 @@ import Testing
 
     private func text(_ file: String) throws -> String { try String(contentsOfFile: file, encoding: .utf8) }
 
-    @Test func `each have their own mistakes`() throws {
+    @Test func `have specific errors`() throws {
         let (first, weak) = (certificates.first, certificates.weak)
         let empty = try folder.write("", to: "empty")
         let prose = try folder.write("not a certificate\n", to: "prose")
@@ -42,7 +42,7 @@ import Testing
             try Executable.named("openssl"),
             ["pkcs8", "-topk8", "-in", first.keyFile, "-out", locked, "-passout", "pass:secret"])
         #expect(result.ending == .exited(0))
-        let cases: [(String, String, ErrorCode, TLSError.Place)] = [
+        let cases: [(String, String, ErrorCode, TLSError.Setting)] = [
             ("/nowhere", first.keyFile, .tlsCertificateUnreadable, .certificate(1)),
             ("/tmp", first.keyFile, .tlsCertificateUnreadable, .certificate(1)),
             ("/dev/zero", first.keyFile, .tlsCertificateUnreadable, .certificate(1)),
@@ -60,15 +60,17 @@ import Testing
             (first.certificateFile, certificates.second.keyFile, .tlsKeyMismatch, .key(1)),
             (weak.certificateFile, weak.keyFile, .tlsKeyWeak, .key(1)),
         ]
-        for (certificate, key, code, place) in cases {
+        for (certificate, key, code, setting) in cases {
             let files = TLSIdentityFiles(certificateFile: certificate, keyFile: key)
             let error = try error { $0.identities.append(files) }
-            #expect(error?.code == code && error?.place == place, "\(certificate) \(key): \(String(describing: error))")
+            #expect(
+                error?.code == code && error?.setting == setting,
+                "\(certificate) \(key): \(String(describing: error))")
             #expect(error?.message.contains("secret") == false)
         }
     }
 
-    @Test func `may hold certificate, chain and key together, with comments between them`() throws {
+    @Test func `may contain certificate, chain and key together, with comments between them`() throws {
         let first = certificates.first
         let all = try folder.write(
             "# mine\n\(try text(first.keyFile))\nthe leaf\n\(try text(first.certificateFile))\n"
@@ -77,7 +79,7 @@ import Testing
         #expect(try error { $0.identities = [files] } == nil)
     }
 
-    @Test func `of authorities each have their own mistakes`() throws {
+    @Test func `of authorities have specific errors`() throws {
         let broken = try folder.write(
             (try text(certificates.authority.certificateFile))
                 + "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", to: "broken.pem")
@@ -90,12 +92,12 @@ import Testing
                 $0.clientAuthorityFile = file
                 $0.clientAuthentication = .required
             }
-            #expect(error?.code == code && error?.place == .clientAuthorities)
+            #expect(error?.code == code && error?.setting == .clientAuthorities)
             guard let file else { continue }
             let failure = #expect(throws: TLSError.self) {
                 try TLSClientContext(TLSClientOptions(trust: .file(file)))
             }
-            #expect(failure?.code == code && failure?.place == .authorities)
+            #expect(failure?.code == code && failure?.setting == .authorities)
         }
     }
 
@@ -105,14 +107,14 @@ import Testing
         "TLS_NO_SUCH_THING", "ECDHE-RSA-AES128-GCM-SHA256,@SECLEVEL=0", "ECDHE-RSA-AES128-GCM-SHA256 @SECLEVEL=0",
         "ECDHE-RSA-AES128-GCM-SHA256;!ALL", "3DES",
     ])
-    func `have no lists of ciphers that are not one`(list: String) throws {
+    func `reject invalid lists of ciphers`(list: String) throws {
         let error = try error { $0.ciphers = list }
-        #expect(error?.code == .tlsCipherUnknown && error?.place == .ciphers)
+        #expect(error?.code == .tlsCipherUnknown && error?.setting == .ciphers)
     }
 
     @Test(arguments: ["NONSENSE", "", "TLS_AES_128_GCM_SHA256:", "TLS_AES_128_GCM_SHA256:X", "AES128-SHA"])
-    func `have no lists of cipher suites that are not one`(list: String) throws {
+    func `reject invalid lists of cipher suites`(list: String) throws {
         let error = try error { $0.cipherSuites = list }
-        #expect(error?.code == .tlsCipherUnknown && error?.place == .cipherSuites)
+        #expect(error?.code == .tlsCipherUnknown && error?.setting == .cipherSuites)
     }
 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MartletTLS
 
-/// A clock that a test moves.
+/// A clock that a test advances.
 private final class Hands: Sendable {
     private let seconds = Mutex<Int64>(1_000_000)
 
@@ -38,19 +38,19 @@ private final class Hands: Sendable {
         return try TLSServerContext(options, tickets: tickets ?? self.tickets)
     }
 
-    /// Whether a connection of a client to a server goes on from an earlier one.
+    /// Whether a connection of the client to the server is resumed.
     private func resumes(
         _ client: TLSClientContext, _ server: TLSServerContext, name: String = "a.example.com"
     ) throws -> Bool {
         var pair = try EnginePair(client.makeEngine(serverName: name), server.makeEngine())
-        pair.talk()
+        pair.exchange()
         let isSame = pair.server.engine.isResumed == pair.client.engine.isResumed
         let isEstablished = pair.areEstablished
         #expect(isEstablished && isSame)
         return pair.server.engine.isResumed
     }
 
-    @Test func `is offered by a client for the name that it spoke to, and for no other`() throws {
+    @Test func `is offered by a client for the same server name only`() throws {
         let (client, server) = (try certificates.context(), try server())
         #expect(try !resumes(client, server))
         #expect(try resumes(client, server))
@@ -71,18 +71,18 @@ private final class Hands: Sendable {
         #expect(again.isResumed && next.engine.isResumed && again.version == first.version)
     }
 
-    @Test func `goes on at another context with the same names, as after a reload`() throws {
+    @Test func `works with another context with the same names, as after a reload`() throws {
         let client = try certificates.context()
         #expect(try !resumes(client, server()))
         #expect(try resumes(client, server()))
-        // The certificate is another one; what it is for is the same.
+        // Another certificate for the same names.
         #expect(try resumes(client, server([certificates.rsa])))
-        // Not where other names are served, nor in another process.
+        // Not with other names, nor in another process.
         #expect(try !resumes(client, server([certificates.first, certificates.second])))
         #expect(try !resumes(client, server(tickets: TLSTicketKeys(clock: .system))))
     }
 
-    @Test func `outlives the key that seals, until the last ticket is past its life`() throws {
+    @Test func `works after a key rotation, until the last ticket has expired`() throws {
         let (client, server) = (try certificates.context(), try server())
         #expect(try !resumes(client, server))
         let first = tickets.current()?.bytes
@@ -91,14 +91,14 @@ private final class Hands: Sendable {
         hands.move(by: .seconds(1))
         #expect(tickets.current()?.bytes !== first)
         #expect(try resumes(client, server))
-        // The old key is gone when its last ticket is; the ticket of the last connection is of the second key.
+        // The old key is removed when its last ticket has expired; the last connection's ticket is of the second key.
         hands.move(by: .seconds(3600 * 5 - 1))
         #expect(try resumes(client, server))
         hands.move(by: .seconds(3600 * 5))
         #expect(try !resumes(client, server))
     }
 
-    @Test func `gives a client of TLS 1.2 a fresh ticket when its key no longer seals`() throws {
+    @Test func `renews the ticket of a TLS 1.2 client after a key rotation`() throws {
         let context = try server()
         let first = try PlainClient(.init(versions: TLS1_2_VERSION...TLS1_2_VERSION))
         var peer = try EnginePeer(context.makeEngine())
@@ -115,8 +115,8 @@ private final class Hands: Sendable {
         }
     }
 
-    @Test func `keeps a bounded number of servers`() throws {
-        let client = try TLSClientContext(TLSClientOptions(trust: .anyone))
+    @Test func `caches a bounded number of servers`() throws {
+        let client = try TLSClientContext(TLSClientOptions(trust: .anyCertificate))
         let server = try server()
         for number in 0..<(ClientSessions.maximumNames + 20) {
             _ = try resumes(client, server, name: "n\(number).test")
@@ -124,7 +124,7 @@ private final class Hands: Sendable {
         #expect(client.sessions.count == ClientSessions.maximumNames)
     }
 
-    @Test func `keys have names and bytes of their own`() throws {
+    @Test func `keys have unique names and bytes`() throws {
         let first = try #require(tickets.current())
         hands.move(by: .seconds(3600))
         let second = try #require(tickets.current())
@@ -132,19 +132,19 @@ private final class Hands: Sendable {
         #expect("\(first.bytes)" == "<redacted>")
     }
 
-    // MARK: Clients' certificates
+    // MARK: Client certificates
 
     private func demand(_ options: inout TLSServerOptions, _ mode: TLSServerOptions.ClientAuthentication) {
         options.clientAuthorityFile = certificates.authority.certificateFile
         options.clientAuthentication = mode
     }
 
-    @Test func `of clients with certificates stays where they are believed`() throws {
+    @Test func `of clients with certificates requires the same client authentication`() throws {
         let client = try certificates.context(certificates.client)
         let required = try server { demand(&$0, .required) }
         #expect(try !resumes(client, required))
         #expect(try resumes(client, required))
-        // Other rules, other authorities, nobody asked: a full handshake each.
+        // Other rules, other authorities, or no client certificates: a full handshake each.
         #expect(try !resumes(client, server { demand(&$0, .optional) }))
         #expect(try !resumes(client, server()))
         #expect(try !resumes(client, required))
@@ -153,7 +153,7 @@ private final class Hands: Sendable {
             $0.clientAuthentication = .required
         }
         var pair = try EnginePair(client.makeEngine(serverName: "a.example.com"), other.makeEngine())
-        pair.talk()
+        pair.exchange()
         #expect(pair.serverFailure?.code == .tlsCertificateUntrusted)
     }
 }
@@ -176,7 +176,7 @@ private final class Hands: Sendable {
     }
 
     @Test(arguments: [TLS1_2_VERSION, TLS1_3_VERSION])
-    func `are judged as the listener asks`(version: Int32) throws {
+    func `are verified as the listener requires`(version: Int32) throws {
         let (good, strange, expired) = (certificates.client, certificates.strange, certificates.expired)
         let cases: [(TLSIdentityFiles?, TLSServerOptions.ClientAuthentication, ErrorCode?)] = [
             (good, .required, nil), (nil, .required, .tlsClientCertificateMissing),

@@ -20,40 +20,40 @@ import Testing
     }
 
     @Test(arguments: [1, 7, 500, Int.max], [TLSVersion.tls12, .tls13])
-    func `shakes hands and speaks both ways, whatever the pieces`(pieces: Int, version: TLSVersion) throws {
+    func `completes the handshake and transfers data, however it is split`(pieces: Int, version: TLSVersion) throws {
         var options = TLSServerOptions(identities: [certificates.first])
         options.minimumVersion = version
         let server = try TLSServerContext(options, tickets: tickets)
         var pair = try EnginePair(
             certificates.context(nil, [.http2, .http1]).makeEngine(serverName: "a.example.com"), server.makeEngine())
         pair.pieces = pieces
-        try pair.client.say(Array("before ".utf8))
-        pair.talk()
+        try pair.client.send(Array("before ".utf8))
+        pair.exchange()
         let isEstablished = pair.areEstablished
         #expect(isEstablished)
         #expect(pair.server.engine.serverName == "a.example.com")
         #expect(pair.server.engine.applicationProtocol == .http2 && pair.client.engine.applicationProtocol == .http2)
         #expect(pair.server.engine.version == "TLSv1.3" && pair.server.engine.cipher == "TLS_AES_128_GCM_SHA256")
         let long = (0..<100_000).map { UInt8(truncatingIfNeeded: $0) }
-        try pair.client.say(long)
-        try pair.server.say(long)
-        pair.talk()
+        try pair.client.send(long)
+        try pair.server.send(long)
+        pair.exchange()
         #expect(pair.server.plaintext.array == Array("before ".utf8) + long)
         #expect(pair.client.plaintext.array == long)
         pair.server.engine.close()
-        pair.talk()
+        pair.exchange()
         let isClosed = pair.client.engine.isPeerClosed
         #expect(isClosed)
     }
 
-    @Test func `takes a hello that comes byte by byte, and nothing happens before it is whole`() throws {
+    @Test func `buffers a hello that arrives byte by byte until it is complete`() throws {
         var client = try EnginePeer(certificates.context().makeEngine(serverName: "a.example.com"))
         try client.engine.start()
         let hello = client.output()
         var engine = try server().makeEngine()
         var plaintext = ByteBuffer()
         for byte in hello.dropLast() {
-            let kept = unsafe [byte].withUnsafeBufferPointer { unsafe engine.keep($0) }
+            let kept = unsafe [byte].withUnsafeBufferPointer { unsafe engine.bufferClientHello($0) }
             #expect(kept)
         }
         let isSilent = !engine.hasCiphertext
@@ -61,8 +61,8 @@ import Testing
         try unsafe hello.suffix(1).withUnsafeBufferPointer { last throws(TLSError) in
             try unsafe engine.receive(last, plaintext: &plaintext)
         }
-        let hasAnswer = engine.hasCiphertext
-        #expect(hasAnswer)
+        let hasResponse = engine.hasCiphertext
+        #expect(hasResponse)
     }
 
     @Test(arguments: [
@@ -71,7 +71,7 @@ import Testing
         ("x.y.wild.example.com", "first"), ("wild.example.com", "first"), (".wild.example.com", "first"),
         ("nobody.test", "first"), ("second", "first"), ("b.example.com.", "first"),
     ])
-    func `shows the certificate for the name that is asked for`(name: String?, expected: String) throws {
+    func `selects the certificate by the requested name`(name: String?, expected: String) throws {
         let context = try server([certificates.first, certificates.second, certificates.third])
         for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
             let client = try PlainClient(.init(name: name, versions: version...version))
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func `knows the names of its certificates`() throws {
+    @Test func `reports the names of its certificates`() throws {
         let context = try server([certificates.first, certificates.second])
         #expect(
             context.certificates.map(\.names) == [
@@ -95,7 +95,7 @@ import Testing
     }
 
     @Test(arguments: [("ECDSA+SHA256", EVP_PKEY_EC), ("RSA-PSS+SHA256", EVP_PKEY_RSA)], [true, false])
-    func `has a certificate for each kind of key`(case: (signatures: String, key: Int32), isNamed: Bool) throws {
+    func `has a certificate for each key type`(case: (signatures: String, key: Int32), isNamed: Bool) throws {
         let context = try server([certificates.rsa, certificates.first, certificates.second])
         for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
             let client = try PlainClient(
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func `speaks no old version, and no TLS 1.2 where 1.3 is asked for`() throws {
+    @Test func `rejects old versions, and TLS 1.2 if 1.3 is required`() throws {
         for (versions, minimum) in [
             (TLS1_VERSION...TLS1_VERSION, TLSVersion.tls12), (TLS1_1_VERSION...TLS1_1_VERSION, .tls12),
             (TLS1_2_VERSION...TLS1_2_VERSION, .tls13),
@@ -122,11 +122,11 @@ import Testing
         ("AES256-SHA", nil), ("AES128-GCM-SHA256", nil), ("ECDHE-ECDSA-AES128-SHA", nil), ("aNULL", nil),
         ("ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
         ("ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"),
-        // Who puts ChaCha first has no hardware for AES.
+        // A client that prefers ChaCha has no hardware for AES.
         ("ECDHE-ECDSA-CHACHA20-POLY1305:ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"),
         ("ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-ECDSA-AES128-GCM-SHA256"),
     ])
-    func `takes ciphers with forward secrecy and authentication only`(offer: String, chosen: String?) throws {
+    func `accepts only ciphers with forward secrecy and authentication`(offer: String, chosen: String?) throws {
         let client = try PlainClient(.init(versions: TLS1_2_VERSION...TLS1_2_VERSION, ciphers: offer))
         var peer = try EnginePeer(server().makeEngine())
         let failure = client.talk(to: &peer)
@@ -134,7 +134,7 @@ import Testing
         if let chosen { #expect(client.cipher == chosen && peer.engine.cipher == chosen) }
     }
 
-    @Test func `uses the ciphers it is told to`() throws {
+    @Test func `uses the configured ciphers`() throws {
         let context = try server {
             $0.ciphers = "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384"
             $0.cipherSuites = "TLS_CHACHA20_POLY1305_SHA256"
@@ -153,7 +153,7 @@ import Testing
         ("\u{8}http/1.1\u{2}h2", true, .http2), ("\u{8}http/1.1", true, .http1), ("\u{2}h2", true, .http2),
         ("\u{2}h2\u{8}http/1.1", false, .http1), ("", true, nil), ("\u{3}foo\u{8}http/1.1", true, .http1),
     ])
-    func `agrees on a protocol, its own favourite first`(
+    func `negotiates a protocol by its own preference`(
         offer: String, offersHTTP2: Bool, chosen: TLSApplicationProtocol?
     ) throws {
         for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
@@ -165,7 +165,7 @@ import Testing
     }
 
     @Test(arguments: [("\u{3}foo", true), ("\u{2}h2", false), ("\u{2}H2", true), ("\u{8}http/1.0", true)])
-    func `refuses clients that speak nothing it speaks`(offer: String, offersHTTP2: Bool) throws {
+    func `rejects clients without a common protocol`(offer: String, offersHTTP2: Bool) throws {
         for version in [TLS1_2_VERSION, TLS1_3_VERSION] {
             let client = try PlainClient(.init(versions: version...version, protocols: Array(offer.utf8)))
             var peer = try EnginePeer(server { $0.offersHTTP2 = offersHTTP2 }.makeEngine())
@@ -173,15 +173,15 @@ import Testing
         }
     }
 
-    @Test func `does not shake hands again`() throws {
+    @Test func `does not renegotiate`() throws {
         let client = try PlainClient(.init(versions: TLS1_2_VERSION...TLS1_2_VERSION))
         var peer = try EnginePeer(server().makeEngine())
         #expect(client.talk(to: &peer) == nil)
         client.renegotiate()
         let asked = client.output()
         #expect(!asked.isEmpty)
-        try peer.take(asked, pieces: .max)
-        // A warning (RFC 5246 §7.2.2: no_renegotiation) and nothing else; the connection goes on.
+        try peer.receive(asked, pieces: .max)
+        // Only a warning (RFC 5246 §7.2.2: no_renegotiation); the connection continues.
         #expect(peer.output().first == 21)
         let isEstablished = peer.engine.isEstablished
         #expect(isEstablished)
@@ -189,19 +189,19 @@ import Testing
 
     @Test(arguments: [
         ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", ErrorCode.tlsHTTPRequest), ("POST /x HTTP/1.1\r\n", .tlsHTTPRequest),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", .tlsNotSpoken), ("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\n", .tlsNotSpoken),
-        ("\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}", .tlsNotSpoken),
-        ("\u{16}\u{3}\u{1}\u{7F}\u{7F}" + String(repeating: "x", count: 16_384), .tlsNotSpoken),
+        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", .tlsNotTLS), ("PROXY TCP4 1.2.3.4 1.2.3.4 1 2\r\n", .tlsNotTLS),
+        ("\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}\u{0}", .tlsNotTLS),
+        ("\u{16}\u{3}\u{1}\u{7F}\u{7F}" + String(repeating: "x", count: 16_384), .tlsNotTLS),
     ])
-    func `refuses what is not TLS`(text: String, code: ErrorCode) throws {
+    func `rejects bytes that are not TLS`(text: String, code: ErrorCode) throws {
         for pieces in [1, Int.max] {
             var peer = try EnginePeer(server().makeEngine())
-            let error = #expect(throws: TLSError.self) { try peer.take(Array(text.utf8), pieces: pieces) }
+            let error = #expect(throws: TLSError.self) { try peer.receive(Array(text.utf8), pieces: pieces) }
             #expect(error?.code == code)
         }
     }
 
-    @Test func `bounds what a client says before the handshake is through`() throws {
+    @Test func `limits the bytes of a client's handshake`() throws {
         // A hello that claims to have 100 000 bytes, in records of 4 000.
         var hello: [UInt8] = [1, 1, 0x86, 0xA0, 3, 3]
         hello += [UInt8](repeating: 0, count: 100_000)
@@ -211,7 +211,7 @@ import Testing
             while sent < hello.count {
                 let piece = hello[sent..<min(sent + 4000, hello.count)]
                 sent += piece.count
-                try peer.take([22, 3, 1, UInt8(piece.count >> 8), UInt8(piece.count & 255)] + piece, pieces: .max)
+                try peer.receive([22, 3, 1, UInt8(piece.count >> 8), UInt8(piece.count & 255)] + piece, pieces: .max)
             }
         }
         #expect(error?.code == .tlsHandshakeTooLarge)

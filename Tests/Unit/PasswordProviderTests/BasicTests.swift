@@ -28,7 +28,7 @@ import Testing
         "alice:x",
         "YWxpY2U6/w==", "YWxpY2U6AA==", "YQo6eA==", "YTp4fw==", "YTrChQ==", "YTrAgA==",
     ])
-    func `refuses every other spelling as a wrong credential`(token: String) async throws {
+    func `rejects every other spelling as a wrong credential`(token: String) async throws {
         #expect(BasicCredential(Array(token.utf8)) == nil)
         let bench = try Bench()
         let error = try #require(await bench.basic(token).failure)
@@ -36,14 +36,14 @@ import Testing
         #expect(bench.store.increments.value.isEmpty)
     }
 
-    @Test func `refuses a token that is longer than any name and password`() {
+    @Test func `rejects a token that is longer than any name and password`() {
         let token = Base64.encode([0x3A] + [UInt8](repeating: 0x61, count: 6200), padding: .required)
         #expect(BasicCredential(Array(token.utf8)) == nil)
     }
 
     private static func token(_ text: String) -> String { Base64.encode(Array(text.utf8), padding: .required) }
 
-    @Test func `lets a user in for a short while`() async throws {
+    @Test func `authenticates a user for a short time`() async throws {
         let bench = try Bench()
         let identity = try await bench.basic(Self.token("Alice:\(Bench.alice)")).get()
         #expect(identity.providerSubject == "alice")
@@ -56,7 +56,7 @@ import Testing
             ("alice:", "password.unusable_password"), (":", "password.unknown_user"), (":x", "password.unknown_user"),
             ("alice:wrong", "password.wrong_password"), ("bob:x", "password.unknown_user"),
         ] as [(String, ErrorCode)])
-    func `refuses a wrong pair as a login`(pair: String, code: ErrorCode) async throws {
+    func `rejects a wrong pair as a login`(pair: String, code: ErrorCode) async throws {
         let bench = try Bench()
         let error = try #require(await bench.basic(Self.token(pair)).failure)
         #expect(error.code == code && error.disposition == .rejected)
@@ -70,7 +70,7 @@ import Testing
         #expect(await bench.logIn("alice", Bench.alice)?.disposition == .throttled)
     }
 
-    @Test func `takes no bearer token`() async throws {
+    @Test func `rejects a bearer token`() async throws {
         let bench = try Bench()
         let credential = Credential(bearer: Array(Self.token("alice:\(Bench.alice)").utf8))
         await #expect(throws: AuthenticationError.self) {
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    @Test func `counts the requests of a client that comes with many at once as few attempts`() async throws {
+    @Test func `counts many concurrent requests of a client as few attempts`() async throws {
         let bench = try Bench()
         let token = Self.token("alice:\(Bench.alice)")
         let outcomes = await withTaskGroup(of: Bool.self) { group in
@@ -90,24 +90,25 @@ import Testing
         #expect(outcomes.count == 200 && outcomes.allSatisfy { $0 })
     }
 
-    @Test func `shares no answer with those who come after a change`() async throws {
-        let flights = Flights<Int>()
-        let answer = try await flights.join([1]) { () async throws(AuthenticationError) -> Int in
-            flights.closeDoors()
-            return try await flights.join([1]) { 2 } * 10
+    @Test func `shares no result with callers after a change`() async throws {
+        let singleFlight = SingleFlight<Int>()
+        let result = try await singleFlight.join([1]) { () async throws(AuthenticationError) -> Int in
+            singleFlight.startNewEpoch()
+            return try await singleFlight.join([1]) { 2 } * 10
         }
-        #expect(answer == 20)
+        #expect(result == 20)
     }
 
-    @Test func `shares an answer only while it is being found`() async throws {
-        let flights = Flights<Int>()
-        let first = try await flights.join([1]) { 1 }
-        let second = try await flights.join([1]) { 2 }
+    @Test func `shares a result only while it is being computed`() async throws {
+        let singleFlight = SingleFlight<Int>()
+        let first = try await singleFlight.join([1]) { 1 }
+        let second = try await singleFlight.join([1]) { 2 }
         #expect(first == 1 && second == 2)
         await #expect(throws: AuthenticationError.self) {
-            _ = try await flights.join([1]) { () async throws(AuthenticationError) -> Int in throw .rejected("test.no")
+            _ = try await singleFlight.join([1]) { () async throws(AuthenticationError) -> Int in
+                throw .rejected("test.no")
             }
         }
-        #expect(try await flights.join([1]) { 3 } == 3)
+        #expect(try await singleFlight.join([1]) { 3 } == 3)
     }
 }

@@ -7,10 +7,10 @@ import MartletTesting
 
 @testable import PasswordProvider
 
-/// A password provider over users and a store in memory, at a time that a test sets.
+/// A password provider with users and a store in memory, and a clock that a test sets.
 struct Bench: Sendable {
     static let alice = "correct horse"
-    /// What tests hash with: as little as there is.
+    /// The cheapest hash parameters.
     static let hash = "hash: { memory: 64KiB, iterations: 1 }"
     static let home = ClientNetwork(address: mapped([192, 0, 2, 1]))
     static let elsewhere = ClientNetwork(address: mapped([198, 51, 100, 7]))
@@ -18,51 +18,51 @@ struct Bench: Sendable {
     let time = TestTime()
     let store: StoreInMemory
     let users: UsersInMemory
-    let pool: WorkPool
+    let pool: ThreadPool
     let provider: PasswordProvider
     let log = LogInMemory()
-    /// How often cached verdicts were dropped.
-    let forgotten = Box(0)
+    /// How often cached results were invalidated.
+    let invalidations = Box(0)
 
     /// - Parameters:
     ///   - yaml: the provider's block, a line each.
-    ///   - file: where the block is said to stand.
-    ///   - queue: how many hashes may wait.
-    ///   - perNetwork: how many of one network.
+    ///   - file: the path of the configuration file.
+    ///   - queue: how many hashes may be queued.
+    ///   - perNetwork: how many of them for one network.
     init(_ yaml: [String] = [], file: String = "config.yaml", queue: Int = 256, perNetwork: Int? = nil) throws {
         store = StoreInMemory(clock: time.clock)
         users = UsersInMemory()
-        pool = WorkPool(
+        pool = ThreadPool(
             name: "test-hash", threads: 2, queue: queue, perMember: perNetwork, niceness: 0, clock: time.clock)
         let services = ProviderContext.Services(
             clock: time.clock, http: ProviderContext.detached("x", clock: time.clock, hasUsers: false).http,
             store: store, hashing: pool, users: users)
-        provider = try Self.provider(yaml, file: file, context: Self.makeContext(services, log, forgotten)).get()
+        provider = try Self.provider(yaml, file: file, context: Self.makeContext(services, log, invalidations)).get()
         let hash = try PasswordHash.make(Secret(Self.alice), with: provider.parameters)
         users.add(UserRecord(name: "Alice", key: "alice", hash: hash.encoded, isDisabled: false))
     }
 
-    /// A provider of a block, or what is wrong with it.
+    /// The provider of a block, or the errors in it.
     static func provider(
         _ yaml: [String], file: String, context: ProviderContext
-    ) -> Result<PasswordProvider, Refused> {
+    ) -> Result<PasswordProvider, ConfigurationRejected> {
         var diagnostics = Diagnostics()
         let text = (yaml.contains { $0.hasPrefix("hash") } ? yaml : yaml + [hash]).joined(separator: "\n")
         let node = ConfigurationNode.parse(Array(text.utf8), file: file, environment: { _ in nil }, into: &diagnostics)
         let configuration = node?.decode(
             PasswordConfiguration.self, title: "provider 'password'", into: &diagnostics)
-        guard let configuration else { return .failure(Refused(diagnostics)) }
+        guard let configuration else { return .failure(ConfigurationRejected(diagnostics)) }
         PasswordProvider.validate(configuration, into: &diagnostics)
-        guard !diagnostics.hasErrors else { return .failure(Refused(diagnostics)) }
+        guard !diagnostics.hasErrors else { return .failure(ConfigurationRejected(diagnostics)) }
         do {
             return .success(try PasswordProvider(configuration, context: context))
         } catch {
             diagnostics.add(error)
-            return .failure(Refused(diagnostics))
+            return .failure(ConfigurationRejected(diagnostics))
         }
     }
 
-    /// What is wrong, or doubtful, with a block.
+    /// The errors and warnings of a block.
     static func diagnostics(_ yaml: [String], file: String = "config.yaml") -> Diagnostics {
         var diagnostics = Diagnostics()
         let text = yaml.joined(separator: "\n")
@@ -73,8 +73,8 @@ struct Bench: Sendable {
         return diagnostics
     }
 
-    /// A block that was refused.
-    struct Refused: Error {
+    /// The errors of an invalid block.
+    struct ConfigurationRejected: Error {
         let diagnostics: Diagnostics
         init(_ diagnostics: Diagnostics) { self.diagnostics = diagnostics }
     }
@@ -85,7 +85,7 @@ struct Bench: Sendable {
         AuthenticationContext(now: time.clock.unixTime, deadline: .never, client: client)
     }
 
-    /// Logs in by a form; answers the error, `nil` when it went well.
+    /// Logs in by a form; returns the error, or `nil` on success.
     @discardableResult
     func logIn(
         _ name: String, _ password: String, from client: ClientNetwork? = home
@@ -142,9 +142,9 @@ extension Result {
     }
 }
 
-// MARK: - What the provider stands on
+// MARK: - Services of the provider
 
-/// A clock that a test moves.
+/// A clock that a test advances.
 struct TestTime: Sendable {
     private let nanoseconds = Box<Int64>(1_000_000_000)
 
@@ -157,63 +157,63 @@ struct TestTime: Sendable {
     func advance(by span: Duration) { nanoseconds.withLock { $0 += span.wholeNanoseconds } }
 }
 
-/// A shared store in memory that can be broken and remembers what it was asked.
+/// A shared store in memory that can fail and records the requests.
 final class StoreInMemory: SharedStoring {
     private let memory: MemoryStore
     let isBroken = Box(false)
-    /// Keys of counters, as they were incremented.
+    /// The keys of incremented counters, in order.
     let increments = Box<[String]>([])
     let keys = Box<Set<String>>([])
-    /// Happens whenever a counter is read.
+    /// Runs whenever a counter is read.
     let hold = Box<(@Sendable () async -> Void)?>(nil)
 
     init(clock: Clock) { memory = MemoryStore(clock: clock) }
 
-    private func look(_ key: String) throws(StoreError) {
+    private func access(_ key: String) throws(StoreError) {
         keys.withLock { _ = $0.insert(key) }
         if isBroken.value { throw StoreError(code: "store.unavailable", message: "the store is broken") }
     }
 
-    func value(for key: String) async -> StoreAnswer<[UInt8]> {
-        do { try look(key) } catch { return .unavailable(error) }
+    func value(for key: String) async -> StoreReply<[UInt8]> {
+        do { try access(key) } catch { return .unavailable(error) }
         return await memory.value(for: key)
     }
 
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
-        try look(key)
+        try access(key)
         try await memory.set(value, for: key, lifetime: lifetime)
     }
 
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
-        try look(key)
+        try access(key)
         return try await memory.setIfAbsent(value, for: key, lifetime: lifetime)
     }
 
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
-        try look(key)
+        try access(key)
         try await memory.remove(key, ifEqualTo: value)
     }
 
     func remove(_ key: String) async throws(StoreError) {
-        try look(key)
+        try access(key)
         try await memory.remove(key)
     }
 
-    func take(_ key: String) async -> StoreAnswer<[UInt8]> { await memory.take(key) }
+    func take(_ key: String) async -> StoreReply<[UInt8]> { await memory.take(key) }
 
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
-        try look(key)
+        try access(key)
         increments.withLock { $0.append(key) }
         return try await memory.increment(key, lifetime: lifetime)
     }
 
     func decrement(_ key: String) async throws(StoreError) {
-        try look(key)
+        try access(key)
         try await memory.decrement(key)
     }
 
     func counter(_ key: String) async throws(StoreError) -> CounterReading {
-        try look(key)
+        try access(key)
         await hold.value?()
         return try await memory.counter(key)
     }
@@ -223,9 +223,9 @@ final class StoreInMemory: SharedStoring {
 final class UsersInMemory: UserRecordStoring {
     private let records = Box<[String: UserRecord]>([:])
     let isBroken = Box(false)
-    /// Fails writes alone.
+    /// Fails writes only.
     let isReadOnly = Box(false)
-    /// What happens right before the next hash is replaced, as another instance's doing.
+    /// Runs right before the next hash is replaced, as a concurrent change by another instance.
     let interference = Box<(@Sendable (UsersInMemory) -> Void)?>(nil)
 
     func add(_ record: UserRecord) { records.withLock { $0[record.key] = record } }
@@ -236,7 +236,7 @@ final class UsersInMemory: UserRecordStoring {
         add(UserRecord(name: key, key: key, hash: hash, isDisabled: isDisabled))
     }
 
-    private static let outage = StoreError(code: "accounts.unavailable", message: "the users are away")
+    private static let outage = StoreError(code: "accounts.unavailable", message: "the users are unavailable")
 
     func record(for key: String) async throws(StoreError) -> UserRecord? {
         if isBroken.value { throw Self.outage }
@@ -263,7 +263,7 @@ final class UsersInMemory: UserRecordStoring {
     }
 }
 
-/// The lines that were logged.
+/// The logged lines.
 final class LogInMemory: LogWriting {
     let lines = Box<[String]>([])
 
@@ -275,12 +275,12 @@ final class LogInMemory: LogWriting {
 
 extension Bench {
     static func makeContext(
-        _ services: ProviderContext.Services, _ log: LogInMemory, _ forgotten: Box<Int>
+        _ services: ProviderContext.Services, _ log: LogInMemory, _ invalidations: Box<Int>
     ) -> ProviderContext {
         let keys = ProviderContext.detached("x", services: services)
         return ProviderContext(
             name: "password", services: services, logger: Logger(log, minimum: .debug), storeKeyPrefix: "test:",
             makeIssuerKeys: { url, algorithms, _ in keys.issuerKeys(at: url, allowing: algorithms) },
-            forget: { forgotten.withLock { $0 += 1 } })
+            forget: { invalidations.withLock { $0 += 1 } })
     }
 }

@@ -14,7 +14,7 @@ import Testing
         #expect(await bench.logIn("alice", "battery staple") == nil)
     }
 
-    @Test func `refuses a wrong current password, and throttles as a login`() async throws {
+    @Test func `rejects a wrong current password, and throttles as a login`() async throws {
         let bench = try Bench()
         for _ in 0..<5 {
             let error = await bench.change("alice", from: "wrong", to: "battery staple")
@@ -22,7 +22,7 @@ import Testing
         }
         #expect(await bench.change("alice", from: Bench.alice, to: "battery staple")?.disposition == .throttled)
         #expect(await bench.logIn("alice", Bench.alice)?.disposition == .throttled)
-        #expect(bench.forgotten.value == 0)
+        #expect(bench.invalidations.value == 0)
     }
 
     @Test(
@@ -33,7 +33,7 @@ import Testing
             (String(repeating: "a", count: 1025), "password.too_long"), ("12345678\0", "password.bad_characters"),
             ("1234567\n", "password.bad_characters"), ("12345678\u{378}", "password.bad_characters"),
         ] as [(String, ErrorCode)])
-    func `refuses a new password that the rules refuse`(password: String, code: ErrorCode) async throws {
+    func `rejects a new password that is against the rules`(password: String, code: ErrorCode) async throws {
         let bench = try Bench()
         let error = try #require(await bench.change("alice", from: Bench.alice, to: password))
         #expect(error.code == code && error.disposition == .malformed)
@@ -52,13 +52,13 @@ import Testing
         String(repeating: "a", count: 1024),
         "        ",
     ])
-    func `takes any other new password`(password: String) async throws {
+    func `accepts any other new password`(password: String) async throws {
         let bench = try Bench()
         #expect(await bench.change("alice", from: Bench.alice, to: password) == nil)
         #expect(await bench.logIn("alice", password) == nil)
     }
 
-    @Test func `says when there is nothing to change`() async throws {
+    @Test func `fails for a user without a record`() async throws {
         let bench = try Bench()
         let error = try #require(await bench.change("nobody", from: Bench.alice, to: "battery staple"))
         #expect(error.code == "password.no_record" && error.disposition == .notFound)
@@ -78,21 +78,21 @@ import Testing
         bench.users.interference.withLock { $0 = { $0.setHash(of: "alice", better) } }
         #expect(await bench.change("alice", from: Bench.alice, to: "battery staple") == nil)
         #expect(await bench.logIn("alice", "battery staple") == nil)
-        // Another change that was faster wins.
+        // A concurrent change wins.
         let other = try PasswordHash.make(Secret("other words"), with: bench.provider.parameters).encoded
         bench.users.interference.withLock { $0 = { $0.setHash(of: "alice", other) } }
         #expect(await bench.change("alice", from: "battery staple", to: "third words")?.disposition == .rejected)
         #expect(bench.users["alice"]?.hash == other)
     }
 
-    @Test func `says that it cannot tell while the users are away`() async throws {
+    @Test func `is unavailable while the users are`() async throws {
         let bench = try Bench()
         bench.users.isReadOnly.withLock { $0 = true }
         let error = await bench.change("alice", from: Bench.alice, to: "battery staple")
         #expect(error?.code == "password.users_unavailable" && error?.disposition == .unavailable)
     }
 
-    @Test func `gives a record up when its identity is unlinked`() async throws {
+    @Test func `deletes a record when its identity is unlinked`() async throws {
         let bench = try Bench()
         try await bench.provider.unlink("alice")
         #expect(bench.users["alice"] == nil)

@@ -10,8 +10,8 @@ import Testing
 @testable import PasswordProvider
 
 @Suite struct ConfigurationTests {
-    /// A wrong block, the reason, and the line and column it is told at.
-    static let bad: [(yaml: [String], code: ErrorCode, place: String)] = [
+    /// An invalid block, the code, and the reported line and column.
+    static let bad: [(yaml: [String], code: ErrorCode, position: String)] = [
         (["users: \"htpasswd:\""], "config.bad_value", "1:8"), (["users: file:x"], "config.bad_value", "1:8"),
         (["users: Accounts"], "config.bad_value", "1:8"), (["users: [accounts]"], "config.wrong_type", "1:8"),
         (["users: htpasswd:/nonexistent/users"], "config.file_unreadable", "1:8"),
@@ -38,17 +38,17 @@ import Testing
     ]
 
     @Test(arguments: bad)
-    func `refuses a block that is not understood`(yaml: [String], code: ErrorCode, place: String) throws {
+    func `rejects a block that is not understood`(yaml: [String], code: ErrorCode, position: String) throws {
         let errors = Bench.diagnostics(yaml).errors
         let first = try #require(errors.first)
         #expect(errors.count == 1 && first.code == code, "\(errors)")
-        #expect("\(first.location.line):\(first.location.column)" == place)
+        #expect("\(first.location.line):\(first.location.column)" == position)
     }
 
     @Test(arguments: [
         ["hash: { memory: 16MiB }"], ["hash: { iterations: 1 }"], ["min_length: 7"], ["throttle: { attempts: 101 }"],
     ])
-    func `warns of what protects less than it should`(yaml: [String]) {
+    func `warns about weak settings`(yaml: [String]) {
         let found = Bench.diagnostics(yaml)
         #expect(!found.hasErrors && found.warnings.map(\.code) == ["config.insecure"])
     }
@@ -59,7 +59,7 @@ import Testing
         ["min_length: 15"],
         ["hash: { memory: 256MiB, iterations: 16, parallelism: 16 }"],
     ])
-    func `takes what is written in the guide`(yaml: [String]) {
+    func `accepts what is written in the guide`(yaml: [String]) {
         #expect(Bench.diagnostics(yaml).isEmpty)
     }
 
@@ -75,34 +75,35 @@ import Testing
         #expect(diagnostics.isEmpty)
     }
 
-    @Test func `wants accounts where the users are there`() {
+    @Test func `requires accounts if the users are there`() {
         let context = ProviderContext.detached("password", clock: .system, hasUsers: false)
         for (yaml, column) in [(["users: accounts"], 8), (["min_length: 9"], 1)] {
-            guard case .failure(let refused) = Bench.provider(yaml, file: "config.yaml", context: context) else {
+            guard case .failure(let rejected) = Bench.provider(yaml, file: "config.yaml", context: context) else {
                 Issue.record("built without accounts")
                 continue
             }
-            #expect(refused.diagnostics.errors.map(\.code) == ["config.missing_key"])
-            #expect(refused.diagnostics.errors.first?.location.column == column)
+            #expect(rejected.diagnostics.errors.map(\.code) == ["config.missing_key"])
+            #expect(rejected.diagnostics.errors.first?.location.column == column)
         }
     }
 
-    @Test func `finds a file of users beside the configuration, and tells its lines`() throws {
+    @Test func `finds a users file beside the configuration, and reports its lines`() throws {
         let folder = try TemporaryFolder()
         try folder.write("alice:\(HtpasswdTests.bcrypt)\nbob:\(HtpasswdTests.bcrypt)\n", to: "users")
         let yaml = ["users: htpasswd:users"]
         let found = Bench.diagnostics(yaml, file: folder.file("config.yaml"))
         #expect(!found.hasErrors)
-        #expect(found.warnings.first?.text.contains("2 bcrypt hashes of a cost below 10, the first in line 1") == true)
+        #expect(
+            found.warnings.first?.text.contains("2 bcrypt hashes with a cost below 10, the first in line 1") == true)
         try folder.write("alice:x\n\nbob\n", to: "users")
         let errors = Bench.diagnostics(yaml, file: folder.file("config.yaml")).errors
         #expect(errors.map(\.code) == ["config.bad_value", "config.bad_value"])
         #expect(errors.first?.text.contains("line 1: ") == true && errors.last?.text.contains("line 3: ") == true)
     }
 
-    // MARK: - A provider over a file
+    // MARK: - A provider with a file
 
-    @Test func `lets users of a file in by their exact names`() async throws {
+    @Test func `authenticates users in a file by their exact names`() async throws {
         let folder = try TemporaryFolder()
         let text = "Alice:\(HtpasswdTests.bcrypt)\nbob:\(HtpasswdTests.bcrypt)\n"
         let path = try folder.write(text, to: "users")
@@ -113,7 +114,7 @@ import Testing
         for name in ["alice", "ALICE", "nobody"] {
             #expect(await bench.logIn(name, "correct horse")?.code == "password.unknown_user")
         }
-        // Two of these had the canonical name of a user who does exist.
+        // Two of these have the canonical name of an existing user.
         #expect(await bench.logIn("aLICE", "x")?.disposition == .rejected)
         #expect(await bench.logIn("alicE", "x")?.disposition == .rejected)
         #expect(await bench.logIn("AlicE", "x")?.disposition == .rejected)
@@ -128,7 +129,7 @@ import Testing
         #expect(try String(contentsOfFile: path, encoding: .utf8) == text)
     }
 
-    @Test func `tells how the file is`() throws {
+    @Test func `reports the state of the file`() throws {
         let folder = try TemporaryFolder()
         try folder.write("alice:\(HtpasswdTests.bcrypt)\n", to: "users")
         let bench = try Bench(["users: htpasswd:users"], file: folder.file("config.yaml"))
@@ -137,7 +138,7 @@ import Testing
         guard case .file(let file) = bench.provider.source else { throw TestFailure("no file") }
         _ = file.refresh(now: bench.time.clock.unixTime)
         #expect(bench.provider.health.state == .degraded)
-        #expect(bench.provider.health.detail.contains("line 1: no colon"))
+        #expect(bench.provider.health.detail.contains("line 1: missing colon"))
         #expect(try Bench().provider.health.state == .ready)
     }
 }

@@ -20,7 +20,7 @@ import Testing
         }
     }
 
-    @Test func `to passwords has every reason, and no other`() throws {
+    @Test func `to passwords has every code, and no other`() throws {
         let page = try String(contentsOf: Self.pages.appendingPathComponent("Password.md"), encoding: .utf8)
         let sources = try #require(
             FileManager.default.enumerator(
@@ -31,7 +31,7 @@ import Testing
             text += try String(contentsOf: file, encoding: .utf8)
         }
         let written = Set(text.matches(of: /"(password\.[a-z_]+)"/).map { String($0.1) })
-        let told = Set(page.matches(of: /`(password\.[a-z_]+)`/).map { String($0.1) })
-        #expect(!written.isEmpty && written == told, "\(written.symmetricDifference(told))")
+        let documented = Set(page.matches(of: /`(password\.[a-z_]+)`/).map { String($0.1) })
+        #expect(!written.isEmpty && written == documented, "\(written.symmetricDifference(documented))")
     }
 }

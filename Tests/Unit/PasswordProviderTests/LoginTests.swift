@@ -9,7 +9,7 @@ import Testing
 
 @Suite struct LoginTests {
     @Test(arguments: ["alice", "Alice", "ALICE", "\u{FF21}lice"])
-    func `lets a user in under every spelling of the name`(name: String) async throws {
+    func `authenticates a user under every spelling of the name`(name: String) async throws {
         let bench = try Bench()
         let identity = try await bench.outcome(name, Bench.alice).get()
         #expect(identity.providerSubject == "alice")
@@ -19,8 +19,8 @@ import Testing
         #expect(identity.expiresAt == identity.issuedAt.advanced(bySeconds: 10))
     }
 
-    /// One refusal from outside, whatever is behind it.
-    static let refusals: [(name: String, password: String, code: ErrorCode)] = [
+    /// The same rejection for clients, whatever the cause.
+    static let rejections: [(name: String, password: String, code: ErrorCode)] = [
         ("alice", "wrong horse", "password.wrong_password"), ("alice", "Correct horse", "password.wrong_password"),
         ("alice", " correct horse", "password.wrong_password"), ("alice", "correct horse ", "password.wrong_password"),
         ("alice", "", "password.unusable_password"), ("alice", "correct horse\0", "password.unusable_password"),
@@ -50,8 +50,8 @@ import Testing
         ] { bench.users.setHash(of: name, hash) }
     }
 
-    @Test(arguments: refusals)
-    func `refuses everything else in one way`(name: String, password: String, code: ErrorCode) async throws {
+    @Test(arguments: rejections)
+    func `rejects everything else in the same way`(name: String, password: String, code: ErrorCode) async throws {
         let bench = try Bench()
         try Self.addOddUsers(to: bench)
         let error = try #require(await bench.logIn(name, password))
@@ -63,7 +63,7 @@ import Testing
         #expect(!log.contains("horse"))
     }
 
-    @Test func `refuses bytes that are no text`() async throws {
+    @Test func `rejects bytes that are not UTF-8`() async throws {
         let bench = try Bench()
         for (name, password) in [([0xFF], Array(Bench.alice.utf8)), (Array("alice".utf8), [0xFF])]
             as [([UInt8], [UInt8])]
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func `asks for both members, as texts`() async throws {
+    @Test func `requires both members, as strings`() async throws {
         let bench = try Bench()
         let (name, password) = (Secret("alice"), Secret(Bench.alice))
         let forms: [(SignInForm, ErrorCode)] = [
@@ -112,7 +112,7 @@ import Testing
         #expect(bench.store.increments.value.isEmpty)
     }
 
-    @Test func `takes a password as other keyboards compose it`() async throws {
+    @Test func `accepts a password as other keyboards compose it`() async throws {
         let bench = try Bench()
         let record = try await bench.provider.makeRecord(name: "jos\u{E9}", password: Secret("contrase\u{F1}a mia"))
         bench.users.add(record)
@@ -122,18 +122,18 @@ import Testing
         #expect(await bench.logIn("jos\u{E9}", "contrase\u{F1}\u{FF41} mia")?.code == "password.wrong_password")
     }
 
-    @Test func `takes a hash made of other bytes than the composed ones, and makes it anew of those`() async throws {
+    @Test func `accepts a hash of a password that was not composed, and rehashes it`() async throws {
         let bench = try Bench()
-        // bcrypt of "pa", U+0308, "ssword", as a tool makes it that does not compose.
+        // bcrypt of "pa", U+0308, "ssword", made by a tool that does not compose.
         bench.users.setHash(of: "old", "$2y$05$abcdefghijklmnopqrstuuJe2Br3m6bB0ywR3Dbt4pGV38yRP866S")
         #expect(await bench.logIn("old", "p\u{E4}ssword")?.code == "password.wrong_password")
         #expect(await bench.logIn("old", "pa\u{308}ssword") == nil)
         #expect(await bench.logIn("old", "p\u{E4}ssword") == nil)
     }
 
-    // MARK: - Better hashes
+    // MARK: - Rehashing
 
-    @Test func `puts a better hash in place of an old one at login`() async throws {
+    @Test func `replaces an old hash at login`() async throws {
         let bench = try Bench()
         let old = "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2"
         bench.users.setHash(of: "old", old)
@@ -146,7 +146,7 @@ import Testing
         #expect(bench.users["old"]?.hash == new)
     }
 
-    @Test func `leaves a hash that is good enough`() async throws {
+    @Test func `keeps a hash that is strong enough`() async throws {
         let bench = try Bench()
         let better = try Argon2Parameters(memory: 128, iterations: 2, parallelism: 1)
         let hash = try PasswordHash.make(Secret("correct horse"), with: better).encoded
@@ -155,7 +155,7 @@ import Testing
         #expect(bench.users["old"]?.hash == hash)
     }
 
-    @Test func `lets a change of password win over a better hash`() async throws {
+    @Test func `lets a change of password win over a rehash`() async throws {
         let bench = try Bench()
         bench.users.setHash(of: "old", "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2")
         bench.users.interference.withLock { $0 = { $0.setHash(of: "old", "changed") } }
@@ -163,15 +163,15 @@ import Testing
         #expect(bench.users["old"]?.hash == "changed")
     }
 
-    @Test func `lets a user in whose hash cannot be replaced`() async throws {
+    @Test func `authenticates a user whose hash cannot be replaced`() async throws {
         let bench = try Bench()
         bench.users.setHash(of: "old", "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2")
         bench.users.isReadOnly.withLock { $0 = true }
         #expect(await bench.logIn("old", "correct horse") == nil)
-        #expect(bench.log.lines.value.contains { $0.contains("could not be replaced") })
+        #expect(bench.log.lines.value.contains { $0.contains("rehashing a password failed") })
     }
 
-    @Test func `never lets a user in by what bcrypt cuts off`() async throws {
+    @Test func `never accepts a password that bcrypt would truncate`() async throws {
         let bench = try Bench()
         bench.users.setHash(of: "old", "$2y$05$abcdefghijklmnopqrstuuGUnCqbfgs3htOkLrFduUjAyLBw1Rq/u")
         #expect(await bench.logIn("old", String(repeating: "a", count: 73))?.code == "password.wrong_password")
@@ -180,7 +180,7 @@ import Testing
 
     // MARK: - Outages
 
-    @Test func `says that it cannot tell while the store is away`() async throws {
+    @Test func `is unavailable while the store is`() async throws {
         let bench = try Bench()
         bench.store.isBroken.withLock { $0 = true }
         for password in [Bench.alice, "wrong"] {
@@ -189,46 +189,46 @@ import Testing
         }
     }
 
-    @Test func `says that it cannot tell while the users are away`() async throws {
+    @Test func `is unavailable while the users are`() async throws {
         let bench = try Bench()
         bench.users.isBroken.withLock { $0 = true }
         let error = try #require(await bench.logIn("alice", Bench.alice))
         #expect(error.code == "password.users_unavailable" && error.disposition == .unavailable)
     }
 
-    @Test func `says that it cannot tell when there are more hashes than threads`() async throws {
+    @Test func `is unavailable when the hashing queue is full`() async throws {
         let bench = try Bench(queue: 0)
         let error = try #require(await bench.logIn("alice", Bench.alice))
         #expect(error.code == "password.overloaded" && error.disposition == .unavailable)
         #expect(error.retryAfter == .seconds(1))
-        #expect(bench.store.keys.value.isEmpty, "the store was not asked")
+        #expect(bench.store.keys.value.isEmpty, "the store was not queried")
     }
 
-    @Test func `leaves the store to others, whatever one network sends at once`() async throws {
+    @Test func `leaves the store to others, whatever one network sends`() async throws {
         let bench = try Bench(queue: 4096, perNetwork: 4096)
-        let (isOpen, underWay, most) = (Box(false), Box(0), Box(0))
+        let (isOpen, inFlight, most) = (Box(false), Box(0), Box(0))
         bench.store.hold.withLock {
             $0 = {
-                let now = underWay.withLock { underWay in
-                    underWay += 1
-                    return underWay
+                let now = inFlight.withLock { inFlight in
+                    inFlight += 1
+                    return inFlight
                 }
                 most.withLock { $0 = max($0, now) }
                 while !isOpen.value { try? await Task.sleep(for: .milliseconds(5)) }
-                underWay.withLock { $0 -= 1 }
+                inFlight.withLock { $0 -= 1 }
             }
         }
-        let (refused, others) = (Box(0), Box(0))
+        let (rejected, others) = (Box(0), Box(0))
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<1000 {
                 group.addTask {
                     let error = await bench.basic(Base64.encode(Array("nobody\(number):x".utf8), padding: .required))
                         .failure
-                    if error?.code == "password.overloaded" { refused.withLock { $0 += 1 } }
+                    if error?.code == "password.overloaded" { rejected.withLock { $0 += 1 } }
                 }
             }
             // A quarter of those that wait are of one address.
-            while refused.value < 1000 - 256 - 512 { try? await Task.sleep(for: .milliseconds(5)) }
+            while rejected.value < 1000 - 256 - 512 { try? await Task.sleep(for: .milliseconds(5)) }
             group.addTask {
                 let error = await bench.logIn("alice", Bench.alice, from: Bench.elsewhere)
                 others.withLock { $0 = error == nil ? 1 : -1 }
@@ -236,10 +236,10 @@ import Testing
             try? await Task.sleep(for: .milliseconds(50))
             isOpen.withLock { $0 = true }
         }
-        #expect(most.value == 256 && refused.value == 1000 - 256 - 512 && others.value == 1)
+        #expect(most.value == 256 && rejected.value == 1000 - 256 - 512 && others.value == 1)
     }
 
-    @Test func `leaves places for a hash to other networks`() async throws {
+    @Test func `leaves capacity for hashing to other networks`() async throws {
         let bench = try Bench(queue: 4, perNetwork: 2)
         let isOpen = Box(false)
         let held = Box(0)
@@ -250,23 +250,23 @@ import Testing
             }
             while bench.pool.waiting > 0 { await Task.yield() }
         }
-        let refused = Box(0)
+        let rejected = Box(0)
         await withTaskGroup(of: Void.self) { group in
             for number in 0..<6 {
                 group.addTask {
                     let code = await bench.logIn("nobody \(number)", "wrong", from: Bench.home)?.code
-                    if code == "password.overloaded" { refused.withLock { $0 += 1 } }
+                    if code == "password.overloaded" { rejected.withLock { $0 += 1 } }
                 }
             }
-            while refused.value < 4 || bench.pool.waiting < 2 { await Task.yield() }
+            while rejected.value < 4 || bench.pool.waiting < 2 { await Task.yield() }
             group.addTask { #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil) }
             while bench.pool.waiting < 3 { await Task.yield() }
             isOpen.withLock { $0 = true }
         }
-        #expect(refused.value == 4)
+        #expect(rejected.value == 4)
     }
 
-    @Test func `does not begin a hash that nobody waits for any more`() async throws {
+    @Test func `does not start a hash after its deadline`() async throws {
         let bench = try Bench()
         let form = SignInForm(texts: ["username": Secret("alice"), "password": Secret("x")], others: [:], isForm: true)
         let late = AuthenticationContext(now: UnixTime(seconds: 0), deadline: MonotonicTime(nanoseconds: 0))

@@ -16,7 +16,7 @@ import Testing
     }
 
     @Test(arguments: ["alice", "nobody"])
-    func `refuses a user after the failures that are let through`(name: String) async throws {
+    func `rejects a user after the allowed failures`(name: String) async throws {
         let bench = try Bench()
         await fail(5, bench, name)
         for password in [Bench.alice, "wrong", "", "\0"] {
@@ -30,10 +30,10 @@ import Testing
         #expect(await bench.logIn(name, "wrong")?.disposition == .rejected)
     }
 
-    @Test func `lets the right password in when the ban is over`() async throws {
+    @Test func `accepts the right password when the ban is over`() async throws {
         let bench = try Bench()
         await fail(5, bench)
-        // Trying all the time makes no ban longer.
+        // Further attempts do not extend the ban.
         for _ in 0..<60 {
             bench.time.advance(by: .seconds(5))
             if await bench.logIn("alice", "wrong")?.disposition == .rejected { break }
@@ -47,7 +47,7 @@ import Testing
         #expect(await bench.logIn("alicE", Bench.alice)?.disposition == .throttled)
     }
 
-    @Test func `begins anew after a login`() async throws {
+    @Test func `resets the count after a login`() async throws {
         let bench = try Bench()
         for _ in 0..<3 {
             await fail(4, bench)
@@ -64,7 +64,7 @@ import Testing
         #expect(await bench.logIn("alice", Bench.alice) == nil)
     }
 
-    @Test func `takes its numbers from the configuration`() async throws {
+    @Test func `takes its limits from the configuration`() async throws {
         let bench = try Bench([
             "throttle: { attempts: 2, window: 10s, ban: 1h, per_address: { attempts: 3, window: 1m } }"
         ])
@@ -76,28 +76,28 @@ import Testing
         #expect(error.retryAfter == .seconds(60))
     }
 
-    // MARK: - Places
+    // MARK: - Networks
 
-    @Test func `cannot lock out a user at a place of an earlier login`() async throws {
+    @Test func `cannot lock out a user at a network of an earlier login`() async throws {
         let bench = try Bench()
         #expect(await bench.logIn("alice", Bench.alice, from: Bench.home) == nil)
         for _ in 0..<20 { await bench.logIn("alice", "wrong", from: Bench.elsewhere) }
         #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere)?.disposition == .throttled)
         #expect(await bench.logIn("alice", Bench.alice, from: Bench.home) == nil)
-        // The login at home opens nothing elsewhere.
+        // The login at home lifts no ban elsewhere.
         #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere)?.disposition == .throttled)
     }
 
-    @Test func `throttles at a known place too`() async throws {
+    @Test func `throttles at a known network too`() async throws {
         let bench = try Bench()
         #expect(await bench.logIn("alice", Bench.alice) == nil)
         await fail(5, bench)
         #expect(await bench.logIn("alice", Bench.alice)?.disposition == .throttled)
-        // Another place has its own count, which is still empty.
+        // Another network has its own count, which is still empty.
         #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil)
     }
 
-    @Test func `remembers a place for thirty days after its last login`() async throws {
+    @Test func `knows a network for thirty days after its last login`() async throws {
         let bench = try Bench()
         #expect(await bench.logIn("alice", Bench.alice) == nil)
         bench.time.advance(by: .seconds(20 * 86_400))
@@ -110,14 +110,14 @@ import Testing
         #expect(await bench.logIn("alice", Bench.alice)?.disposition == .throttled)
     }
 
-    @Test func `knows a place for one user only`() async throws {
+    @Test func `knows a network for one user only`() async throws {
         let bench = try Bench()
         #expect(await bench.logIn("alice", Bench.alice) == nil)
         await fail(5, bench, "bob", from: Bench.elsewhere)
         #expect(await bench.logIn("bob", "wrong")?.disposition == .throttled)
     }
 
-    @Test func `refuses a place that fails too often, whoever the user`() async throws {
+    @Test func `rejects a network with too many failures, whoever the user`() async throws {
         let bench = try Bench()
         for index in 0..<100 { await fail(1, bench, "user\(index)", from: Bench.elsewhere) }
         let error = try #require(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere))
@@ -127,7 +127,7 @@ import Testing
         #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil)
     }
 
-    @Test func `counts no successes against a place`() async throws {
+    @Test func `counts no successes against a network`() async throws {
         let bench = try Bench(["throttle: { per_address: { attempts: 3 } }"])
         for _ in 0..<10 { #expect(await bench.logIn("alice", Bench.alice) == nil) }
     }
@@ -140,7 +140,7 @@ import Testing
 
     // MARK: - The store
 
-    @Test func `has no name, place or password in a key or a line of the log`() async throws {
+    @Test func `has no name, address or password in a key or a line of the log`() async throws {
         let bench = try Bench()
         let planted = "PlantedName*\r\n{x}"
         for _ in 0..<6 { await bench.logIn(planted, "PlantedPassword") }
@@ -156,7 +156,7 @@ import Testing
         #expect(!keys.contains { $0.contains("192.0.2") })
     }
 
-    @Test func `lets no more through at once than one after the other`() async throws {
+    @Test func `admits no more concurrent attempts than sequential ones`() async throws {
         let bench = try Bench()
         let outcomes = await withTaskGroup(of: AuthenticationError?.self) { group in
             for index in 0..<40 { group.addTask { await bench.logIn("alice", "guess \(index)") } }
@@ -169,7 +169,7 @@ import Testing
         #expect(await bench.logIn("alice", Bench.alice)?.retryAfter == .seconds(300))
     }
 
-    @Test func `counts nothing that nobody could judge`() async throws {
+    @Test func `counts no attempt that could not be verified`() async throws {
         let bench = try Bench()
         bench.users.isBroken.withLock { $0 = true }
         for _ in 0..<10 { #expect(await bench.logIn("alice", "wrong")?.disposition == .unavailable) }
@@ -185,7 +185,7 @@ import Testing
         #expect(await bench.logIn("alice", "a new password") == nil)
     }
 
-    @Test func `goes on counting attempts while failures cannot be counted`() async throws {
+    @Test func `counts attempts while failures cannot be counted`() async throws {
         let bench = try Bench()
         for _ in 0..<5 { await bench.logIn("alice", "wrong", from: nil) }
         bench.store.isBroken.withLock { $0 = true }

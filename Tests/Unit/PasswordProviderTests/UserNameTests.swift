@@ -16,7 +16,7 @@ import Testing
         ("\u{AB70}", "\u{13A0}"), ("\u{13A0}", "\u{13A0}"), ("\u{1100}\u{1161}", "\u{AC00}"),
         ("\u{627}\u{644}", "\u{627}\u{644}"),
     ])
-    func `folds case, width and what is the same letter`(name: String, expected: String) throws {
+    func `folds case, width and equivalent letters`(name: String, expected: String) throws {
         let key = try #require(UserName.canonical(name))
         #expect(key.utf8.elementsEqual(expected.utf8))
     }
@@ -29,7 +29,7 @@ import Testing
         "\u{1F600}", "\u{2014}", "\u{FF1A}", "\u{FF76}", "\u{2163}", "\u{301}a", "\u{3164}", "\u{115F}", "\u{34F}",
         "\u{1F3F}\u{E0001}", "\u{1FB3}", "\u{3B1}\u{345}",
     ])
-    func `refuses what could be taken for another name or is none`(name: String) {
+    func `rejects confusable and invalid names`(name: String) {
         #expect(UserName.canonical(name) == nil)
     }
 
@@ -69,7 +69,7 @@ import Testing
             let name = String(scalars)
             guard let key = UserName.canonical(name) else { continue }
             for other in [key, key.uppercased(), name.lowercased(), name.uppercased(), name.composed] {
-                // Upper case may lead out of what names may have, never to another name.
+                // Upper case may make a name invalid, but never another name.
                 guard let found = UserName.canonical(other) else { continue }
                 #expect(
                     found.utf8.elementsEqual(key.utf8), "\(name.unicodeScalars.map { String($0.value, radix: 16) })")

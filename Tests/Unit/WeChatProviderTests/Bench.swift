@@ -7,7 +7,7 @@ import Testing
 
 @testable import WeChatProvider
 
-/// A provider in front of a scripted WeChat, with a clock that stands still until somebody waits.
+/// A provider with a scripted WeChat and a clock that advances only when code sleeps.
 struct Bench {
     static let now: Int64 = 1_700_000_000
     static let secret = "planted-app-secret"
@@ -31,9 +31,9 @@ struct Bench {
     let log = LogLines()
 
     /// - Parameters:
-    ///   - lines: more of the provider's block.
-    ///   - store: what another instance shares, if there is one.
-    ///   - name: of the provider.
+    ///   - lines: further lines of the provider's block.
+    ///   - store: the store shared with another instance, if there is one.
+    ///   - name: the provider's name.
     init(
         _ lines: String = "", apps: String = allApps, weChat: ScriptedWeChat = ScriptedWeChat(), time: Time = Time(),
         store: (any SharedStoring)? = nil, name: String = "wechat"
@@ -49,7 +49,7 @@ struct Bench {
             makeIssuerKeys: { url, algorithms, _ in
                 ProviderContext.detached("wechat", services: services).issuerKeys(at: url, allowing: algorithms)
             }, forget: {})
-        provider = WeChatProvider(configuration, context: context, pause: time.pause)
+        provider = WeChatProvider(configuration, context: context, sleep: time.sleep)
         (self.weChat, self.time, self.store) = (weChat, time, store)
     }
 
@@ -60,11 +60,11 @@ struct Bench {
             Array(block.utf8), file: "config.yaml", environment: { _ in nil }, into: &diagnostics)
         let decoded = node?.decode(WeChatConfiguration.self, title: "provider 'wechat'", into: &diagnostics)
         if let decoded { WeChatProvider.validate(decoded, into: &diagnostics) }
-        guard let decoded, !diagnostics.hasErrors else { throw Refused(diagnostics: diagnostics) }
+        guard let decoded, !diagnostics.hasErrors else { throw ConfigurationRejected(diagnostics: diagnostics) }
         return decoded
     }
 
-    struct Refused: Error, CustomStringConvertible {
+    struct ConfigurationRejected: Error, CustomStringConvertible {
         let diagnostics: Diagnostics
 
         var description: String { diagnostics.description }
@@ -99,14 +99,14 @@ struct Bench {
         try await provider.signIn(with: form, in: login)
     }
 
-    /// Why a login failed; `nil` when it did not.
-    func refusal(_ app: String, _ code: String, _ more: [String: String] = [:]) async -> AuthenticationError? {
+    /// The error of a login; `nil` when it succeeds.
+    func failure(_ app: String, _ code: String, _ more: [String: String] = [:]) async -> AuthenticationError? {
         do { _ = try await signIn(app, code, more) } catch { return error }
         return nil
     }
 }
 
-/// Answers as it is told, and remembers what it was asked.
+/// Responds as scripted and records the calls.
 final class ScriptedWeChat: HTTPCalling {
     enum Reply: Sendable {
         case json(String)
@@ -115,17 +115,17 @@ final class ScriptedWeChat: HTTPCalling {
     }
 
     private let replies = Box<[String: Reply]>([:])
-    private let asked = Box<[HTTPCall]>([])
+    private let recorded = Box<[HTTPCall]>([])
     private let gate = Box<(@Sendable () async -> Void)?>(nil)
     private let full = Box(false)
 
-    /// What a path answers from now on.
-    func answer(_ path: String, _ reply: Reply) { replies.withLock { $0[path] = reply } }
+    /// Sets the response of a path.
+    func respond(_ path: String, _ reply: Reply) { replies.withLock { $0[path] = reply } }
 
-    /// What happens before the next answers.
+    /// Sets what runs before each further response.
     func hold(_ body: @escaping @Sendable () async -> Void) { gate.withLock { $0 = body } }
 
-    /// Whether nothing more may be sent.
+    /// Whether there is no capacity for calls.
     var isFull: Bool {
         get { full.value }
         set { full.withLock { $0 = newValue } }
@@ -136,16 +136,16 @@ final class ScriptedWeChat: HTTPCalling {
         return self
     }
 
-    var calls: [HTTPCall] { asked.value }
-    /// The paths in the order in which they were asked for.
+    var calls: [HTTPCall] { recorded.value }
+    /// The requested paths, in order.
     var paths: [String] { calls.map { Self.path(of: $0.url) } }
 
-    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPAnswer {
-        asked.withLock { $0.append(call) }
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
+        recorded.withLock { $0.append(call) }
         await gate.value?()
         switch replies.value[Self.path(of: call.url)] {
-        case .json(let text): return HTTPAnswer(status: 200, body: Array(text.utf8))
-        case .raw(let status, let body): return HTTPAnswer(status: status, body: body)
+        case .json(let text): return HTTPCallResponse(status: 200, body: Array(text.utf8))
+        case .raw(let status, let body): return HTTPCallResponse(status: status, body: body)
         case .failure(let code): throw HTTPCallError(code: code, message: "scripted")
         case nil: throw HTTPCallError(code: "fetch.unreachable", message: "nothing is scripted")
         }
@@ -164,7 +164,7 @@ final class ScriptedWeChat: HTTPCalling {
     }
 }
 
-/// Time that passes only when somebody waits.
+/// A clock that advances only when code sleeps or a test advances it.
 final class Time: Sendable {
     private let passed = Box<Int64>(1)
 
@@ -176,13 +176,13 @@ final class Time: Sendable {
 
     func advance(_ span: Duration) { passed.withLock { $0 += span.wholeNanoseconds } }
 
-    @Sendable func pause(_ span: Duration) async {
+    @Sendable func sleep(_ span: Duration) async {
         advance(span)
         await Task.yield()
     }
 }
 
-/// Keeps log lines as one text.
+/// Records log lines as one string.
 final class LogLines: LogWriting {
     private let lines = Box<[String]>([])
 
@@ -194,18 +194,18 @@ final class LogLines: LogWriting {
     }
 }
 
-/// A store of which nothing can be had.
+/// A store that is unavailable.
 struct BrokenStore: SharedStoring {
     static let outage = StoreError(code: "store.down", message: "down")
 
-    func value(for key: String) async -> StoreAnswer<[UInt8]> { .unavailable(Self.outage) }
+    func value(for key: String) async -> StoreReply<[UInt8]> { .unavailable(Self.outage) }
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) { throw Self.outage }
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
         throw Self.outage
     }
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) { throw Self.outage }
     func remove(_ key: String) async throws(StoreError) { throw Self.outage }
-    func take(_ key: String) async -> StoreAnswer<[UInt8]> { .unavailable(Self.outage) }
+    func take(_ key: String) async -> StoreReply<[UInt8]> { .unavailable(Self.outage) }
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
         throw Self.outage
     }

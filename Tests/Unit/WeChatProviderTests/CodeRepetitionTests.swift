@@ -5,8 +5,8 @@ import Testing
 
 @testable import WeChatProvider
 
-/// Who gets the answer of a code once more, and who has come with a used code.
-@Suite struct `WeChat codes that come again` {
+/// Which requests get the result of a code once more, and for which the code counts as used.
+@Suite struct `Repeated WeChat codes` {
     private static func network(_ bytes: UInt8...) -> ClientNetwork? {
         ClientNetwork(address: bytes + [UInt8](repeating: 0, count: 16 - bytes.count))
     }
@@ -20,12 +20,12 @@ import Testing
         -> Bench
     {
         let bench = try Bench("profile: false", time: time, store: store, name: name)
-        bench.weChat.answer(`WeChat exchange`.token, .json(`WeChat exchange`.grant()))
+        bench.weChat.respond(`WeChat exchange`.token, .json(`WeChat exchange`.tokenResponse()))
         return bench
     }
 
-    /// `ok` or the code of the refusal.
-    private static func post(
+    /// `ok` or the error code.
+    private static func signIn(
         _ bench: Bench, _ purpose: AuthenticationContext.Purpose, from network: ClientNetwork?, code: String = "c1"
     ) async -> String {
         do {
@@ -40,38 +40,38 @@ import Testing
 
     @Test func `from another network are used codes, and that is in the log`() async throws {
         let bench = try Self.bench()
-        #expect(await Self.post(bench, .login, from: Self.first) == "ok")
-        #expect(await Self.post(bench, .login, from: Self.second) == "wechat.code_reused")
+        #expect(await Self.signIn(bench, .login, from: Self.first) == "ok")
+        #expect(await Self.signIn(bench, .login, from: Self.second) == "wechat.code_reused")
         #expect(bench.log.text.contains("code=wechat.code_reused"))
-        #expect(await Self.post(bench, .login, from: nil) == "wechat.code_reused")
-        #expect(await Self.post(bench, .login, from: Self.first) == "ok")
+        #expect(await Self.signIn(bench, .login, from: nil) == "wechat.code_reused")
+        #expect(await Self.signIn(bench, .login, from: Self.first) == "ok")
         #expect(bench.weChat.calls.count == 1)
     }
 
-    @Test func `from another network are used codes also where the answer was bad`() async throws {
+    @Test func `from another network are used codes also after an error`() async throws {
         let bench = try Self.bench()
-        bench.weChat.answer(`WeChat exchange`.token, .json(#"{"errcode":40029}"#))
-        #expect(await Self.post(bench, .login, from: Self.first) == "wechat.upstream_bad_code")
-        #expect(await Self.post(bench, .login, from: Self.second) == "wechat.code_reused")
-        #expect(await Self.post(bench, .login, from: Self.first) == "wechat.upstream_bad_code")
+        bench.weChat.respond(`WeChat exchange`.token, .json(#"{"errcode":40029}"#))
+        #expect(await Self.signIn(bench, .login, from: Self.first) == "wechat.upstream_bad_code")
+        #expect(await Self.signIn(bench, .login, from: Self.second) == "wechat.code_reused")
+        #expect(await Self.signIn(bench, .login, from: Self.first) == "wechat.upstream_bad_code")
     }
 
-    @Test func `from a network that nobody knows are used codes`() async throws {
+    @Test func `from an unknown network are used codes`() async throws {
         let bench = try Self.bench()
-        #expect(await Self.post(bench, .login, from: nil) == "ok")
-        #expect(await Self.post(bench, .login, from: nil) == "wechat.code_reused")
-        #expect(await Self.post(bench, .login, from: Self.first) == "wechat.code_reused")
+        #expect(await Self.signIn(bench, .login, from: nil) == "ok")
+        #expect(await Self.signIn(bench, .login, from: nil) == "wechat.code_reused")
+        #expect(await Self.signIn(bench, .login, from: Self.first) == "wechat.code_reused")
     }
 
     @Test func `at another endpoint or in another session are used codes`() async throws {
         let bench = try Self.bench()
         let link = AuthenticationContext.Purpose.link(sessionID: "ses_1")
-        #expect(await Self.post(bench, link, from: Self.first) == "ok")
-        #expect(await Self.post(bench, .login, from: Self.first) == "wechat.code_reused")
-        #expect(await Self.post(bench, .link(sessionID: "ses_2"), from: Self.first) == "wechat.code_reused")
-        #expect(await Self.post(bench, link, from: Self.second) == "ok")
-        #expect(await Self.post(bench, .login, from: Self.first, code: "c2") == "ok")
-        #expect(await Self.post(bench, link, from: Self.first, code: "c2") == "wechat.code_reused")
+        #expect(await Self.signIn(bench, link, from: Self.first) == "ok")
+        #expect(await Self.signIn(bench, .login, from: Self.first) == "wechat.code_reused")
+        #expect(await Self.signIn(bench, .link(sessionID: "ses_2"), from: Self.first) == "wechat.code_reused")
+        #expect(await Self.signIn(bench, link, from: Self.second) == "ok")
+        #expect(await Self.signIn(bench, .login, from: Self.first, code: "c2") == "ok")
+        #expect(await Self.signIn(bench, link, from: Self.first, code: "c2") == "wechat.code_reused")
         #expect(bench.weChat.calls.count == 2)
     }
 
@@ -79,19 +79,19 @@ import Testing
         let time = Time()
         let store = MemoryStore(clock: time.clock)
         let (one, other) = (try Self.bench(time, store: store), try Self.bench(time, store: store, name: "other"))
-        #expect(await Self.post(one, .login, from: Self.first) == "ok")
-        #expect(await Self.post(other, .login, from: Self.first) == "wechat.code_reused")
+        #expect(await Self.signIn(one, .login, from: Self.first) == "ok")
+        #expect(await Self.signIn(other, .login, from: Self.first) == "wechat.code_reused")
         #expect(other.weChat.calls.isEmpty)
     }
 
-    @Test func `while the first is under way are told apart at once`() async throws {
+    @Test func `are rejected immediately while the first is in flight`() async throws {
         let bench = try Self.bench()
         let found = Box("")
         bench.weChat.hold {
-            let answer = await Self.post(bench, .login, from: Self.second)
-            found.withLock { $0 = answer }
+            let result = await Self.signIn(bench, .login, from: Self.second)
+            found.withLock { $0 = result }
         }
-        #expect(await Self.post(bench, .login, from: Self.first) == "ok")
+        #expect(await Self.signIn(bench, .login, from: Self.first) == "ok")
         #expect(found.value == "wechat.code_reused")
     }
 }

@@ -11,16 +11,16 @@ import Testing
     private static func bench(
         _ weChat: ScriptedWeChat = ScriptedWeChat(), time: Time = Time(), store: (any SharedStoring)? = nil
     ) throws -> Bench {
-        weChat.answer(token, .json(`WeChat exchange`.grant(#","unionid":"U_1""#)))
+        weChat.respond(token, .json(`WeChat exchange`.tokenResponse(#","unionid":"U_1""#)))
         return try Bench("profile: false", weChat: weChat, time: time, store: store)
     }
 
     @Test(arguments: [
         "", "a b", "a&b=c", "a%26", "a#", "a/b", "a.b", "a+b", "é", "a\n", "a\0", String(repeating: "a", count: 129),
     ])
-    func `what is not written as a code is refused and not sent`(code: String) async throws {
+    func `what is not written as a code is rejected and not sent`(code: String) async throws {
         let bench = try Self.bench()
-        let error = try #require(await bench.refusal("ios", code))
+        let error = try #require(await bench.failure("ios", code))
         #expect(error.code == "wechat.bad_code")
         #expect(error.disposition == .rejected)
         #expect(bench.weChat.calls.isEmpty)
@@ -31,7 +31,7 @@ import Testing
         #expect(try await Self.bench().signIn("ios", code).identity.providerSubject == "u:U_1")
     }
 
-    @Test func `the same post gets the same answer for ten seconds, and is refused from then on`() async throws {
+    @Test func `the same request gets the same result for ten seconds, and is rejected from then on`() async throws {
         let bench = try Self.bench()
         let first = try await bench.signIn("ios", "c1")
         bench.time.advance(.milliseconds(9_900))
@@ -42,7 +42,7 @@ import Testing
         #expect(second.aliases == first.aliases)
         for wait in [Duration.milliseconds(100), .seconds(600), .seconds(280)] {
             bench.time.advance(wait)
-            let error = try #require(await bench.refusal("ios", "c1"))
+            let error = try #require(await bench.failure("ios", "c1"))
             #expect(error.code == "wechat.code_reused")
             #expect(error.disposition == .rejected)
         }
@@ -56,22 +56,24 @@ import Testing
             (.json(#"{"errcode":45011}"#), "wechat.upstream_rate"),
             (.failure("fetch.timeout"), "wechat.upstream_unreachable"),
         ] as [(ScriptedWeChat.Reply, ErrorCode)])
-    func `a bad answer is given again, and the code is not`(reply: ScriptedWeChat.Reply, code: ErrorCode) async throws {
+    func `an error is repeated, and the code is not sent again`(
+        reply: ScriptedWeChat.Reply, code: ErrorCode
+    ) async throws {
         let bench = try Self.bench()
-        bench.weChat.answer(Self.token, reply)
-        let first = try #require(await bench.refusal("ios", "c1"))
-        bench.weChat.answer(Self.token, .json(`WeChat exchange`.grant()))
-        let second = try #require(await bench.refusal("ios", "c1"))
+        bench.weChat.respond(Self.token, reply)
+        let first = try #require(await bench.failure("ios", "c1"))
+        bench.weChat.respond(Self.token, .json(`WeChat exchange`.tokenResponse()))
+        let second = try #require(await bench.failure("ios", "c1"))
         #expect(first.code == code)
         #expect(second.code == code)
         #expect(second.disposition == first.disposition)
         #expect(second.retryAfter == first.retryAfter)
         bench.time.advance(.seconds(11))
-        #expect(await bench.refusal("ios", "c1")?.code == "wechat.code_reused")
+        #expect(await bench.failure("ios", "c1")?.code == "wechat.code_reused")
         #expect(bench.weChat.calls.count == 1)
     }
 
-    @Test func `another instance gives the same answer`() async throws {
+    @Test func `another instance returns the same result`() async throws {
         let (time, weChat) = (Time(), ScriptedWeChat())
         let store = MemoryStore(clock: time.clock)
         let benches = try (0..<2).map { _ in try Self.bench(weChat, time: time, store: store) }
@@ -83,16 +85,16 @@ import Testing
     @Test func `one code of two apps is two codes`() async throws {
         let bench = try Self.bench()
         _ = try await bench.signIn("ios", "c1")
-        #expect(await bench.refusal("web", "c1")?.code == "wechat.scope_missing")
+        #expect(await bench.failure("web", "c1")?.code == "wechat.scope_missing")
         #expect(bench.weChat.calls.count == 2)
     }
 
-    @Test func `posts at once send the code once and get one answer`() async throws {
+    @Test func `concurrent requests send the code once and get one result`() async throws {
         let bench = try Self.bench()
         let arrived = Box(0)
         bench.weChat.hold {
             arrived.withLock { $0 += 1 }
-            // The first answers when the others have looked for its outcome a few times.
+            // The first completes when the others have polled for its outcome a few times.
             for _ in 0..<200 { await Task.yield() }
         }
         let subjects = await withTaskGroup(of: String?.self) { group in
@@ -104,27 +106,27 @@ import Testing
         #expect(subjects.count == 20)
         #expect(arrived.value == 1)
         #expect(bench.weChat.calls.count == 1)
-        // Time passes only by waiting here: who ran out of it knows nothing, and nobody was refused.
+        // Time passes only by sleeping here: a request that ran out of it has no result, but none was rejected.
         #expect(subjects.contains("u:U_1"))
     }
 
-    @Test func `another post of a code under way is refused at once`() async throws {
+    @Test func `a different request for a code in flight is rejected immediately`() async throws {
         let bench = try Self.bench()
-        bench.weChat.answer("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
-        let refusal = Box<ErrorCode?>(nil)
+        bench.weChat.respond("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
+        let failure = Box<ErrorCode?>(nil)
         bench.weChat.hold {
-            let error = await bench.refusal("mini", "c1", ["raw_data": "{}", "signature": "00"])
-            refusal.withLock { $0 = error?.code }
+            let error = await bench.failure("mini", "c1", ["raw_data": "{}", "signature": "00"])
+            failure.withLock { $0 = error?.code }
         }
         _ = try await bench.signIn("mini", "c1")
-        #expect(refusal.value == "wechat.code_reused")
+        #expect(failure.value == "wechat.code_reused")
     }
 
-    @Test func `a duplicate waits no longer than it may, and learns that nobody knows`() async throws {
+    @Test func `a duplicate waits until its deadline, and then fails with an unknown outcome`() async throws {
         let bench = try Self.bench()
         let duplicate = Box<AuthenticationError?>(nil)
         bench.weChat.hold {
-            let error = await bench.refusal("ios", "c1")
+            let error = await bench.failure("ios", "c1")
             duplicate.withLock { $0 = error }
         }
         _ = try await bench.signIn("ios", "c1")
@@ -133,7 +135,7 @@ import Testing
         #expect(bench.weChat.calls.count == 1)
     }
 
-    @Test func `a client that leaves and comes back finds its answer`() async throws {
+    @Test func `a client that disconnects and retries gets its result`() async throws {
         let bench = try Self.bench()
         let task = Box<Task<Void, Never>?>(nil)
         bench.weChat.hold { task.value?.cancel() }
@@ -147,11 +149,11 @@ import Testing
     @Test func `a code is sent by a call that is never repeated, a profile by one that may be`() async throws {
         let weChat = ScriptedWeChat()
         let bench = try Bench(weChat: weChat)
-        weChat.answer(Self.token, .json(`WeChat exchange`.grant()))
-        weChat.answer("/sns/userinfo", .json(#"{"openid":"o-1"}"#))
-        weChat.answer("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
-        for app in ["ios", "page", "mini"] { _ = await bench.refusal(app, "c1") }
-        _ = await bench.refusal("web", "c1")
+        weChat.respond(Self.token, .json(`WeChat exchange`.tokenResponse()))
+        weChat.respond("/sns/userinfo", .json(#"{"openid":"o-1"}"#))
+        weChat.respond("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
+        for app in ["ios", "page", "mini"] { _ = await bench.failure(app, "c1") }
+        _ = await bench.failure("web", "c1")
         let sent = Set(weChat.calls.map { "\($0.isRepeatable) \(ScriptedWeChat.path(of: $0.url))" })
         #expect(sent == ["false \(Self.token)", "false /sns/jscode2session", "true /sns/userinfo"])
     }
@@ -159,28 +161,28 @@ import Testing
     @Test func `a code that cannot be sent yet stays good`() async throws {
         let bench = try Self.bench()
         bench.weChat.isFull = true
-        let error = try #require(await bench.refusal("ios", "c1"))
+        let error = try #require(await bench.failure("ios", "c1"))
         #expect(error.code == "wechat.overloaded" && error.disposition == .unavailable)
         #expect(bench.weChat.calls.isEmpty)
         bench.weChat.isFull = false
         let first = try await bench.signIn("ios", "c1")
-        // The same post needs no call.
+        // An identical request needs no call.
         bench.weChat.isFull = true
         #expect(try await bench.signIn("ios", "c1").identity.claims == first.identity.claims)
     }
 
-    @Test func `a flood for one application leaves room for another`() async throws {
+    @Test func `a flood for one application leaves capacity for another`() async throws {
         let weChat = ScriptedWeChat()
         let bench = try Self.bench(weChat)
-        weChat.answer("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
+        weChat.respond("/sns/jscode2session", .json(#"{"openid":"o","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
         let isOver = Box(false)
         weChat.hold { while !isOver.value { try? await Task.sleep(for: .milliseconds(5)) } }
         let flood = (0..<ExchangeLimit.perApp).map { number in
-            Task { await bench.refusal("ios", "flood\(number)")?.code }
+            Task { await bench.failure("ios", "flood\(number)")?.code }
         }
         while weChat.calls.count < ExchangeLimit.perApp { try await Task.sleep(for: .milliseconds(5)) }
         weChat.hold {}
-        #expect(await bench.refusal("ios", "one-more")?.code == "wechat.overloaded")
+        #expect(await bench.failure("ios", "one-more")?.code == "wechat.overloaded")
         _ = try await bench.signIn("mini", "c1")
         isOver.withLock { $0 = true }
         for task in flood { #expect(await task.value == nil) }
@@ -189,7 +191,7 @@ import Testing
 
     @Test func `without the store nothing is sent`() async throws {
         let bench = try Self.bench(store: BrokenStore())
-        let error = try #require(await bench.refusal("ios", "c1"))
+        let error = try #require(await bench.failure("ios", "c1"))
         #expect(error.code == "wechat.store_unavailable")
         #expect(error.disposition == .unavailable)
         #expect(bench.weChat.calls.isEmpty)
@@ -205,11 +207,11 @@ import Testing
         _ = try await bench.signIn("ios", "c1")
     }
 
-    @Test func `whoever reads the store learns no code, no token and no person`() async throws {
+    @Test func `the store reveals no code, no token and no user`() async throws {
         let time = Time()
         let store = RecordingStore(MemoryStore(clock: time.clock))
         let bench = try Self.bench(time: time, store: store)
-        bench.weChat.answer(
+        bench.weChat.respond(
             "/sns/jscode2session", .json(#"{"openid":"o-planted","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
         _ = try await bench.signIn("ios", "planted_code_1")
         _ = try await bench.signIn("mini", "planted_code_2")
@@ -224,44 +226,44 @@ import Testing
         let bench = try Self.bench()
         _ = try await bench.signIn("ios", "planted_code_1")
         bench.time.advance(.seconds(11))
-        _ = await bench.refusal("ios", "planted_code_1")
+        _ = await bench.failure("ios", "planted_code_1")
         for (index, row) in `WeChat exchange`.rows.enumerated() {
-            bench.weChat.answer(Self.token, .json(#"{"errcode":\#(row.errcode),"errmsg":"planted"}"#))
-            _ = await bench.refusal("ios", "planted_code_\(index + 2)")
+            bench.weChat.respond(Self.token, .json(#"{"errcode":\#(row.errcode),"errmsg":"planted"}"#))
+            _ = await bench.failure("ios", "planted_code_\(index + 2)")
         }
-        bench.weChat.answer(Self.token, .failure("fetch.timeout"))
-        _ = await bench.refusal("ios", "planted_code_x")
+        bench.weChat.respond(Self.token, .failure("fetch.timeout"))
+        _ = await bench.failure("ios", "planted_code_x")
         #expect(bench.log.text.count > 500)
         for word in ["planted", "o-1", "U_1", "http"] { #expect(!bench.log.text.contains(word), "the log has \(word)") }
     }
 }
 
-/// Passes on to a store and keeps all that was ever written.
+/// Forwards to a store and records everything that is written.
 final class RecordingStore: SharedStoring {
     private let store: MemoryStore
     private let written = Box<[UInt8]>([])
 
     init(_ store: MemoryStore) { self.store = store }
 
-    /// Bytes that are no text come out as replacement characters.
+    /// Bytes that are not UTF-8 become replacement characters.
     var everything: String { String(decoding: written.value, as: UTF8.self) }
 
-    private func note(_ key: String, _ value: [UInt8]) { written.withLock { $0 += Array(key.utf8) + value } }
+    private func record(_ key: String, _ value: [UInt8]) { written.withLock { $0 += Array(key.utf8) + value } }
 
-    func value(for key: String) async -> StoreAnswer<[UInt8]> { await store.value(for: key) }
+    func value(for key: String) async -> StoreReply<[UInt8]> { await store.value(for: key) }
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
-        note(key, value)
+        record(key, value)
         try await store.set(value, for: key, lifetime: lifetime)
     }
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
-        note(key, value)
+        record(key, value)
         return try await store.setIfAbsent(value, for: key, lifetime: lifetime)
     }
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
         try await store.remove(key, ifEqualTo: value)
     }
     func remove(_ key: String) async throws(StoreError) { try await store.remove(key) }
-    func take(_ key: String) async -> StoreAnswer<[UInt8]> { await store.take(key) }
+    func take(_ key: String) async -> StoreReply<[UInt8]> { await store.take(key) }
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
         try await store.increment(key, lifetime: lifetime)
     }

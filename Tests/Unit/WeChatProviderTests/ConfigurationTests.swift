@@ -16,10 +16,10 @@ import Testing
         #expect(configuration.timeout == .seconds(5))
         #expect(configuration.accountKey == .unionIDPreferred)
         #expect(configuration.language == .simplifiedChinese)
-        #expect(configuration.asksForProfile && !configuration.allowsBaseScope && !configuration.decrypts)
+        #expect(configuration.fetchesProfile && !configuration.allowsBaseScope && !configuration.decrypts)
     }
 
-    @Test func `every key has its place`() throws {
+    @Test func `every key is read`() throws {
         let configuration = try Bench.configuration(
             """
             apps: { a: \(Self.one) }
@@ -34,7 +34,7 @@ import Testing
         #expect(configuration.timeout == .seconds(2))
         #expect(configuration.accountKey == .unionIDRequired)
         #expect(configuration.language == .english)
-        #expect(!configuration.asksForProfile && configuration.allowsBaseScope && configuration.decrypts)
+        #expect(!configuration.fetchesProfile && configuration.allowsBaseScope && configuration.decrypts)
     }
 
     static let bad: [(String, ErrorCode, Int)] = [
@@ -73,21 +73,21 @@ import Testing
     ]
 
     @Test(arguments: bad)
-    func `a mistake is shown where it stands`(block: String, code: ErrorCode, line: Int) {
+    func `an error is reported at its position`(block: String, code: ErrorCode, line: Int) {
         #expect {
             try Bench.configuration(block)
         } throws: { error in
-            let errors = (error as? Bench.Refused)?.diagnostics.errors ?? []
+            let errors = (error as? Bench.ConfigurationRejected)?.diagnostics.errors ?? []
             return errors.contains { $0.code == code && $0.location.line == line }
         }
     }
 
-    @Test func `all mistakes of an app show at once, and none shows the secret`() {
+    @Test func `all errors of an app are reported together, and none contains the secret`() {
         #expect {
             try Bench.configuration("apps:\n  a: { variant: phone, app_secret: 'hush hush', app_idd: 1 }")
         } throws: { error in
-            let refused = error as? Bench.Refused
-            let codes = refused?.diagnostics.errors.map(\.code) ?? []
+            let rejected = error as? Bench.ConfigurationRejected
+            let codes = rejected?.diagnostics.errors.map(\.code) ?? []
             return Set(codes) == ["config.bad_value", "config.unknown_key"] && !"\(error)".contains("hush")
         }
     }

@@ -20,7 +20,7 @@ import Testing
             "decrypt: \(decrypt)",
             apps: "apps: { mini: { variant: mini_program, app_id: wx0000000000000001, app_secret: s } }")
         let union = unionID.map { #","unionid":"\#($0)""# } ?? ""
-        bench.weChat.answer(
+        bench.weChat.respond(
             `WeChat exchange`.session, .json(#"{"openid":"o1","session_key":"\#(key)"\#(union)}"#))
         return bench
     }
@@ -45,7 +45,7 @@ import Testing
         "raw_data": #"{"nickName":"t"}"#, "signature": "7b5a51b239e56dbb121b8f3a94e4d535ee4546f9",
     ]
 
-    @Test func `signed data is believed`() async throws {
+    @Test func `signed data is accepted`() async throws {
         let signIn = try await Self.bench().signIn("mini", "c1", Self.signed)
         #expect(signIn.identity.claims["nickname"] == "t")
     }
@@ -55,16 +55,16 @@ import Testing
         ["signature": "7b5a51b239e56dbb121b8f3a94e4d535ee4546f8"],
         ["signature": "7B5A51B239E56DBB121B8F3A94E4D535EE4546F9"], ["signature": ""],
     ])
-    func `data that is not signed so is refused`(change: [String: String]) async throws {
+    func `data with another signature is rejected`(change: [String: String]) async throws {
         let bench = try Self.bench()
-        let error = try #require(await bench.refusal("mini", "c1", Self.signed.merging(change) { $1 }))
+        let error = try #require(await bench.failure("mini", "c1", Self.signed.merging(change) { $1 }))
         #expect(error.code == "wechat.bad_data")
         #expect(error.disposition == .rejected)
     }
 
     // MARK: Encrypted data
 
-    @Test func `known data is read`() async throws {
+    @Test func `known data is accepted`() async throws {
         let bench = try Self.bench()
         _ = try await bench.signIn("mini", "c1", ["encrypted_data": Self.knownData, "iv": Self.ivText])
     }
@@ -92,9 +92,9 @@ import Testing
     ]
 
     @Test(arguments: bad)
-    func `data that is not this user's, this app's and fresh is refused for one reason`(text: String) async throws {
+    func `data that is not this user's, this app's and fresh is rejected with one code`(text: String) async throws {
         let error = try #require(
-            await (try Self.bench(unionID: "U_1")).refusal("mini", "c1", try Self.encrypted(text)))
+            await (try Self.bench(unionID: "U_1")).failure("mini", "c1", try Self.encrypted(text)))
         #expect(error.code == "wechat.bad_data")
         #expect(error.disposition == .rejected)
     }
@@ -102,7 +102,7 @@ import Testing
     @Test(arguments: [Bench.now - 300, Bench.now + 60])
     func `data is fresh for five minutes, and a minute ahead`(timestamp: Int64) async throws {
         let form = try Self.encrypted("{\(Self.watermark(timestamp))}")
-        #expect(await (try Self.bench()).refusal("mini", "c1", form) == nil)
+        #expect(await (try Self.bench()).failure("mini", "c1", form) == nil)
     }
 
     @Test(arguments: [
@@ -111,9 +111,9 @@ import Testing
         ["iv": ""], ["iv": "AAAA"], ["iv": "AAAAAAAAAAAAAAAAAAAAAA=="],
         ["iv": "EBESExQVFhcYGRobHB0eHw"], ["iv": "EBESExQVFhcYGRobHB0eHx=="],
     ])
-    func `a changed byte is refused for the same reason`(change: [String: String]) async throws {
+    func `a changed byte is rejected with the same code`(change: [String: String]) async throws {
         let form = ["encrypted_data": Self.knownData, "iv": Self.ivText].merging(change) { $1 }
-        #expect(await (try Self.bench()).refusal("mini", "c1", form)?.code == "wechat.bad_data")
+        #expect(await (try Self.bench()).failure("mini", "c1", form)?.code == "wechat.bad_data")
     }
 
     @Test func `every changed byte of known data is noticed or changes nothing`() async throws {
@@ -122,42 +122,42 @@ import Testing
             var changed = sealed
             changed[index] ^= 0x01
             let form = ["encrypted_data": Self.base64(changed), "iv": Self.ivText]
-            #expect(await (try Self.bench()).refusal("mini", "c1", form)?.code == "wechat.bad_data", "byte \(index)")
+            #expect(await (try Self.bench()).failure("mini", "c1", form)?.code == "wechat.bad_data", "byte \(index)")
         }
     }
 
-    @Test func `data is good once`() async throws {
+    @Test func `data is accepted once`() async throws {
         let bench = try Self.bench()
         let form = try Self.encrypted("{\(Self.watermark())}")
         _ = try await bench.signIn("mini", "c1", form)
-        #expect(await bench.refusal("mini", "c2", form)?.code == "wechat.bad_data")
+        #expect(await bench.failure("mini", "c2", form)?.code == "wechat.bad_data")
     }
 
     @Test(arguments: ["AAECAwQFBgcICQoLDA0O", "not base64 at all!!!", "AAECAwQFBgcICQoLDA0ODxA="])
-    func `a session key that is none opens nothing`(key: String) async throws {
-        #expect(await (try Self.bench(key: key)).refusal("mini", "c1", Self.signed)?.code == "wechat.bad_data")
-        #expect(await (try Self.bench(key: key)).refusal("mini", "c2") == nil)
+    func `an invalid session key decrypts nothing`(key: String) async throws {
+        #expect(await (try Self.bench(key: key)).failure("mini", "c1", Self.signed)?.code == "wechat.bad_data")
+        #expect(await (try Self.bench(key: key)).failure("mini", "c2") == nil)
     }
 
-    @Test func `encrypted data is left alone unless it is asked for`() async throws {
+    @Test func `encrypted data is ignored unless it is configured`() async throws {
         let bench = try Self.bench(decrypt: false)
-        #expect(await bench.refusal("mini", "c1", ["encrypted_data": "nonsense", "iv": "x"]) == nil)
+        #expect(await bench.failure("mini", "c1", ["encrypted_data": "nonsense", "iv": "x"]) == nil)
     }
 
-    @Test func `data of an app or a page is not looked at`() async throws {
+    @Test func `data of an app or a page is ignored`() async throws {
         let bench = try Bench("profile: false")
-        bench.weChat.answer(`WeChat exchange`.token, .json(`WeChat exchange`.grant()))
-        #expect(await bench.refusal("ios", "c1", ["raw_data": "{}", "signature": "no"]) == nil)
+        bench.weChat.respond(`WeChat exchange`.token, .json(`WeChat exchange`.tokenResponse()))
+        #expect(await bench.failure("ios", "c1", ["raw_data": "{}", "signature": "no"]) == nil)
     }
 
-    @Test func `the session's key stays here`() async throws {
+    @Test func `the session key does not leave the provider`() async throws {
         let bench = try Self.bench()
         let signIn = try await bench.signIn("mini", "c1", Self.signed)
         #expect(!"\(signIn)".contains("AAECAwQF"))
         #expect(!bench.log.text.contains("AAECAwQF"))
-        bench.weChat.answer(
+        bench.weChat.respond(
             `WeChat exchange`.session, .json(#"{"openid":"o1","session_key":"\#(Self.keyText)","unionid":7}"#))
-        let error = try #require(await bench.refusal("mini", "c2", Self.signed))
+        let error = try #require(await bench.failure("mini", "c2", Self.signed))
         #expect(!"\(error) \(error.cause.map { "\($0)" } ?? "")".contains("AAECAwQF"))
     }
 

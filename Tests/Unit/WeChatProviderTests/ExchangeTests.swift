@@ -10,7 +10,9 @@ import Testing
     static let profile = "/sns/userinfo"
     static let session = "/sns/jscode2session"
 
-    static func grant(_ more: String = "", scope: String = "snsapi_userinfo", openID: String = "o-1") -> String {
+    static func tokenResponse(
+        _ more: String = "", scope: String = "snsapi_userinfo", openID: String = "o-1"
+    ) -> String {
         """
         {"access_token":"planted-access","expires_in":7200,"refresh_token":"planted-refresh","openid":"\(openID)",\
         "scope":"\(scope)"\(more)}
@@ -18,11 +20,11 @@ import Testing
     }
 
     private static func bench(
-        _ grant: String = grant(#","unionid":"U_1""#), _ profile: String? = nil, _ lines: String = ""
+        _ response: String = tokenResponse(#","unionid":"U_1""#), _ profile: String? = nil, _ lines: String = ""
     ) throws -> Bench {
         let bench = try Bench(lines)
-        bench.weChat.answer(token, .json(grant))
-        bench.weChat.answer(
+        bench.weChat.respond(token, .json(response))
+        bench.weChat.respond(
             Self.profile,
             .json(
                 profile
@@ -33,9 +35,9 @@ import Testing
         return bench
     }
 
-    // MARK: What is asked
+    // MARK: Requests
 
-    @Test func `an app's code is exchanged and its user's profile asked for`() async throws {
+    @Test func `an app's code is exchanged and its user's profile fetched`() async throws {
         let bench = try Self.bench()
         let signIn = try await bench.signIn("ios", "planted_code-1")
         #expect(bench.weChat.paths == [Self.token, Self.profile])
@@ -54,7 +56,7 @@ import Testing
         #expect(signIn.aliases == ["o:\(Bench.mobile):o-1"])
         #expect(signIn.identity.issuer == "https://api.weixin.qq.com")
         #expect(signIn.identity.authTime.seconds == Bench.now)
-        #expect(signIn.keptClaims == [:])
+        #expect(signIn.storedClaims == [:])
         #expect(
             signIn.identity.claims == [
                 "openid": "o-1", "app_id": .string(Bench.mobile), "unionid": "U_1", "nickname": "Ada",
@@ -62,9 +64,9 @@ import Testing
             ])
     }
 
-    @Test func `a mini-program's code is opened elsewhere`() async throws {
+    @Test func `a mini-program's code is exchanged at its own endpoint`() async throws {
         let bench = try Self.bench()
-        bench.weChat.answer(
+        bench.weChat.respond(
             Self.session, .json(#"{"errcode":0,"openid":"o-9","session_key":"AAECAwQFBgcICQoLDA0ODw=="}"#))
         let signIn = try await bench.signIn("mini", "planted_code-1")
         #expect(bench.weChat.paths == [Self.session])
@@ -82,14 +84,14 @@ import Testing
             "base_url: http://127.0.0.1:1/fake/",
             apps: "apps: { a: { variant: mobile, app_id: \(Bench.mobile), app_secret: 'a&b=c%d+é#' } }".replacing(
                 "é", with: "~"))
-        _ = await bench.refusal("a", "c")
+        _ = await bench.failure("a", "c")
         #expect(bench.weChat.calls[0].url.hasPrefix("http://127.0.0.1:1/fake/sns/oauth2/access_token?appid=wx0"))
         #expect(ScriptedWeChat.parameters(of: bench.weChat.calls[0])["secret"] == "a%26b%3Dc%25d%2B~%23")
     }
 
     @Test func `a single app need not be named`() async throws {
         let bench = try Bench(apps: "apps: { a: { variant: mobile, app_id: \(Bench.mobile), app_secret: s } }")
-        bench.weChat.answer(Self.token, .json(Self.grant()))
+        bench.weChat.respond(Self.token, .json(Self.tokenResponse()))
         let signIn = try await bench.signIn(Bench.form(["code": "c1"]))
         #expect(signIn.identity.providerSubject == "o:\(Bench.mobile):o-1")
     }
@@ -112,7 +114,7 @@ import Testing
         #expect(bench.weChat.calls.isEmpty)
     }
 
-    @Test func `what only looks like proof is ignored`() async throws {
+    @Test func `ids and tokens in the body are ignored`() async throws {
         let bench = try Self.bench()
         let signIn = try await bench.signIn(
             "ios", "c1", ["openid": "o-victim", "unionid": "U_victim", "access_token": "stolen", "appid": Bench.mini])
@@ -120,7 +122,7 @@ import Testing
         #expect(!bench.weChat.calls.contains { $0.url.contains("victim") || $0.url.contains("stolen") })
     }
 
-    // MARK: What WeChat refuses
+    // MARK: Errors
 
     struct Row: Sendable, CustomTestStringConvertible {
         let errcode: Int
@@ -170,13 +172,13 @@ import Testing
     ]
 
     @Test(arguments: rows)
-    func `each of WeChat's errors has its answer, and is asked about once`(row: Row) async throws {
+    func `each of WeChat's errors is mapped, and the call is made once`(row: Row) async throws {
         for (app, path) in [("ios", Self.token), ("mini", Self.session)] {
             for errcode in ["\(row.errcode)", "\"\(row.errcode)\""] {
                 let bench = try Bench()
-                bench.weChat.answer(
+                bench.weChat.respond(
                     path, .json(#"{"errcode":\#(errcode),"errmsg":"planted text, rid: 6172-61ab-04"}"#))
-                let error = try #require(await bench.refusal(app, "planted_code"))
+                let error = try #require(await bench.failure(app, "planted_code"))
                 #expect(error.code == row.code)
                 #expect(error.disposition == row.disposition)
                 #expect(error.retryAfter == row.retryAfter)
@@ -187,7 +189,7 @@ import Testing
         }
     }
 
-    // MARK: What cannot be read
+    // MARK: Invalid responses
 
     static let unreadable: [(ScriptedWeChat.Reply, ErrorCode)] = [
         (.raw(200, []), "wechat.upstream_bad_answer"), (.json("{}"), "wechat.upstream_bad_answer"),
@@ -198,54 +200,54 @@ import Testing
         (.json(#"{"errcode":0,"errmsg":"ok"}"#), "wechat.upstream_bad_answer"),
         (.json(#"{"access_token":"t"}"#), "wechat.upstream_bad_answer"),
         (.json(#"{"openid":"o","scope":"snsapi_userinfo"}"#), "wechat.upstream_bad_answer"),
-        (.json(grant(openID: "")), "wechat.upstream_bad_answer"),
+        (.json(tokenResponse(openID: "")), "wechat.upstream_bad_answer"),
         (.json(#"{"access_token":"t","openid":7,"scope":"snsapi_userinfo"}"#), "wechat.upstream_bad_answer"),
-        (.json(grant(#","unionid":7"#)), "wechat.upstream_bad_answer"),
-        (.json(grant(#","openid":"o-2""#)), "wechat.upstream_bad_answer"),
-        (.json(grant() + "x"), "wechat.upstream_bad_answer"),
+        (.json(tokenResponse(#","unionid":7"#)), "wechat.upstream_bad_answer"),
+        (.json(tokenResponse(#","openid":"o-2""#)), "wechat.upstream_bad_answer"),
+        (.json(tokenResponse() + "x"), "wechat.upstream_bad_answer"),
         (.raw(200, [UInt8](repeating: 0x20, count: 65_537)), "wechat.upstream_bad_answer"),
-        (.raw(500, Array(grant().utf8)), "wechat.upstream_bad_status"),
+        (.raw(500, Array(tokenResponse().utf8)), "wechat.upstream_bad_status"),
         (.raw(302, []), "wechat.upstream_bad_status"),
         (.failure("fetch.timeout"), "wechat.upstream_unreachable"),
         (.failure("fetch.too_large"), "wechat.upstream_unreachable"),
     ]
 
     @Test(arguments: unreadable)
-    func `no answer is no verdict`(reply: ScriptedWeChat.Reply, code: ErrorCode) async throws {
+    func `an invalid response is an outage`(reply: ScriptedWeChat.Reply, code: ErrorCode) async throws {
         let bench = try Bench()
-        bench.weChat.answer(Self.token, reply)
-        let error = try #require(await bench.refusal("ios", "c1"))
+        bench.weChat.respond(Self.token, reply)
+        let error = try #require(await bench.failure("ios", "c1"))
         #expect(error.code == code)
         #expect(error.disposition == .unavailable)
         #expect(bench.weChat.calls.count == 1)
     }
 
-    @Test func `an error in a nickname is no error`() async throws {
+    @Test func `an error code in a nickname is ignored`() async throws {
         let bench = try Self.bench(
-            Self.grant(), #"{"openid":"o-1","nickname":"{\"errcode\":40029}","headimgurl":""}"#)
+            Self.tokenResponse(), #"{"openid":"o-1","nickname":"{\"errcode\":40029}","headimgurl":""}"#)
         #expect(try await bench.signIn("ios", "c1").identity.claims["nickname"] == #"{"errcode":40029}"#)
     }
 
-    // MARK: Who it is
+    // MARK: Identities
 
     @Test(
         arguments: [
-            (grant(#","is_snapshotuser":1"#), "wechat.virtual_user", .denied),
-            (grant(#","is_snapshotuser":"1""#), "wechat.virtual_user", .denied),
-            (grant(#","is_snapshotuser":true"#), "wechat.virtual_user", .denied),
-            (grant(scope: "snsapi_base"), "wechat.scope_missing", .rejected),
-            (grant(scope: "xsnsapi_userinfo"), "wechat.scope_missing", .rejected),
-            (grant(scope: ""), "wechat.scope_missing", .rejected),
-            (grant(openID: "o 1"), "wechat.bad_identity", .rejected),
-            (grant(openID: "o:1"), "wechat.bad_identity", .rejected),
-            (grant(openID: String(repeating: "o", count: 129)), "wechat.bad_identity", .rejected),
-            (grant(#","unionid":"U/1""#), "wechat.bad_identity", .rejected),
+            (tokenResponse(#","is_snapshotuser":1"#), "wechat.virtual_user", .denied),
+            (tokenResponse(#","is_snapshotuser":"1""#), "wechat.virtual_user", .denied),
+            (tokenResponse(#","is_snapshotuser":true"#), "wechat.virtual_user", .denied),
+            (tokenResponse(scope: "snsapi_base"), "wechat.scope_missing", .rejected),
+            (tokenResponse(scope: "xsnsapi_userinfo"), "wechat.scope_missing", .rejected),
+            (tokenResponse(scope: ""), "wechat.scope_missing", .rejected),
+            (tokenResponse(openID: "o 1"), "wechat.bad_identity", .rejected),
+            (tokenResponse(openID: "o:1"), "wechat.bad_identity", .rejected),
+            (tokenResponse(openID: String(repeating: "o", count: 129)), "wechat.bad_identity", .rejected),
+            (tokenResponse(#","unionid":"U/1""#), "wechat.bad_identity", .rejected),
         ] as [(String, ErrorCode, AuthenticationError.Disposition)])
-    func `a person that is none does not come in`(
-        grant: String, code: ErrorCode, disposition: AuthenticationError.Disposition
+    func `an invalid identity is rejected`(
+        response: String, code: ErrorCode, disposition: AuthenticationError.Disposition
     ) async throws {
-        let bench = try Self.bench(grant)
-        let error = try #require(await bench.refusal("page", "c1"))
+        let bench = try Self.bench(response)
+        let error = try #require(await bench.failure("page", "c1"))
         #expect(error.code == code)
         #expect(error.disposition == disposition)
         #expect(bench.weChat.paths == [Self.token])
@@ -258,21 +260,21 @@ import Testing
             ("web", "snsapi_userinfo", "wechat.scope_missing"), ("web", "snsapi_base", "wechat.scope_missing"),
             ("page", "snsapi_userinfo", nil), ("page", "snsapi_login", "wechat.scope_missing"),
         ] as [(String, String, ErrorCode?)])
-    func `each variant wants its own scope`(app: String, scope: String, code: ErrorCode?) async throws {
-        #expect(await (try Self.bench(Self.grant(scope: scope))).refusal(app, "c1")?.code == code)
+    func `each variant requires its own scope`(app: String, scope: String, code: ErrorCode?) async throws {
+        #expect(await (try Self.bench(Self.tokenResponse(scope: scope))).failure(app, "c1")?.code == code)
     }
 
     @Test func `the base scope is for pages that allow it, and brings no profile`() async throws {
-        let bench = try Self.bench(Self.grant(scope: "snsapi_base"), nil, "allow_base_scope: true")
+        let bench = try Self.bench(Self.tokenResponse(scope: "snsapi_base"), nil, "allow_base_scope: true")
         let signIn = try await bench.signIn("page", "c1")
         #expect(bench.weChat.paths == [Self.token])
         #expect(signIn.identity.providerSubject == "o:\(Bench.account):o-1")
-        #expect(await bench.refusal("ios", "c2")?.code == "wechat.scope_missing")
+        #expect(await bench.failure("ios", "c2")?.code == "wechat.scope_missing")
     }
 
     @Test func `a unionid that comes late finds the account of the openid`() async throws {
-        let before = try await Self.bench(Self.grant(), #"{"openid":"o-1"}"#).signIn("ios", "c1")
-        let after = try await Self.bench(Self.grant(), #"{"openid":"o-1","unionid":"U_1"}"#).signIn("ios", "c2")
+        let before = try await Self.bench(Self.tokenResponse(), #"{"openid":"o-1"}"#).signIn("ios", "c1")
+        let after = try await Self.bench(Self.tokenResponse(), #"{"openid":"o-1","unionid":"U_1"}"#).signIn("ios", "c2")
         #expect(before.identity.providerSubject == "o:\(Bench.mobile):o-1")
         #expect(before.aliases.isEmpty)
         #expect(after.identity.providerSubject == "u:U_1")
@@ -280,28 +282,29 @@ import Testing
     }
 
     @Test func `one openid of two apps is two people, one unionid is one`() async throws {
-        let bench = try Self.bench(Self.grant(), #"{"openid":"o-1"}"#)
+        let bench = try Self.bench(Self.tokenResponse(), #"{"openid":"o-1"}"#)
         let ios = try await bench.signIn("ios", "c1").identity.providerSubject
-        bench.weChat.answer(Self.token, .json(Self.grant(scope: "snsapi_login")))
+        bench.weChat.respond(Self.token, .json(Self.tokenResponse(scope: "snsapi_login")))
         #expect(try await bench.signIn("web", "c1").identity.providerSubject != ios)
     }
 
-    @Test func `a unionid can be insisted on, and an outage does not look like there being none`() async throws {
+    @Test func `a unionid can be required, and an outage is not taken for a missing one`() async throws {
         let lines = "account_key: unionid_required"
         #expect(
-            await (try Self.bench(Self.grant(), #"{"openid":"o-1"}"#, lines)).refusal("ios", "c1")?.code
+            await (try Self.bench(Self.tokenResponse(), #"{"openid":"o-1"}"#, lines)).failure("ios", "c1")?.code
                 == "wechat.unionid_missing")
-        let bench = try Self.bench(Self.grant(), #"{"errcode":-1}"#, lines)
-        #expect(await bench.refusal("ios", "c1")?.disposition == .unavailable)
-        // Without a secret in the call, 40001 speaks of the token.
-        bench.weChat.answer(Self.profile, .json(#"{"errcode":40001}"#))
-        #expect(await bench.refusal("ios", "c2")?.code == "wechat.upstream_bad_token")
+        let bench = try Self.bench(Self.tokenResponse(), #"{"errcode":-1}"#, lines)
+        #expect(await bench.failure("ios", "c1")?.disposition == .unavailable)
+        // Without a secret in the call, 40001 means the token.
+        bench.weChat.respond(Self.profile, .json(#"{"errcode":40001}"#))
+        #expect(await bench.failure("ios", "c2")?.code == "wechat.upstream_bad_token")
         #expect(
-            try await Self.bench(Self.grant(#","unionid":"U_1""#), nil, lines).signIn("ios", "c1").aliases.count == 1)
+            try await Self.bench(Self.tokenResponse(#","unionid":"U_1""#), nil, lines).signIn("ios", "c1").aliases.count
+                == 1)
     }
 
-    @Test func `openids can be what accounts go by`() async throws {
-        let signIn = try await Self.bench(Self.grant(#","unionid":"U_1""#), nil, "account_key: openid").signIn(
+    @Test func `accounts can be keyed by openid`() async throws {
+        let signIn = try await Self.bench(Self.tokenResponse(#","unionid":"U_1""#), nil, "account_key: openid").signIn(
             "ios", "c")
         #expect(signIn.identity.providerSubject == "o:\(Bench.mobile):o-1")
         #expect(signIn.aliases.isEmpty)
@@ -322,11 +325,11 @@ import Testing
             (.json(#"{"errcode":50002}"#), "wechat.upstream_limited_user"),
             (.json(#"{"errcode":40003}"#), "wechat.upstream_bad_openid"),
         ] as [(ScriptedWeChat.Reply, ErrorCode?)])
-    func `a profile that cannot be had is left out, and somebody else's is not taken`(
+    func `an unavailable profile is left out, and another user's is rejected`(
         reply: ScriptedWeChat.Reply, code: ErrorCode?
     ) async throws {
         let bench = try Self.bench()
-        bench.weChat.answer(Self.profile, reply)
+        bench.weChat.respond(Self.profile, reply)
         do {
             let signIn = try await bench.signIn("ios", "c1")
             #expect(code == nil)
@@ -338,13 +341,13 @@ import Testing
         #expect(bench.weChat.paths == [Self.token, Self.profile])
     }
 
-    @Test func `profiles can be left alone`() async throws {
-        let bench = try Self.bench(Self.grant(), nil, "profile: false")
+    @Test func `fetching profiles can be turned off`() async throws {
+        let bench = try Self.bench(Self.tokenResponse(), nil, "profile: false")
         _ = try await bench.signIn("ios", "c1")
         #expect(bench.weChat.paths == [Self.token])
     }
 
-    @Test func `no profile is asked for when time is short`() async throws {
+    @Test func `no profile is fetched when time is short`() async throws {
         let bench = try Self.bench()
         bench.weChat.hold { [time = bench.time] in time.advance(.milliseconds(9_950)) }
         let signIn = try await bench.signIn("ios", "c1")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import WeChatProvider
 
-/// What the guides say of WeChat is true, and all of it is there.
+/// The guides cover WeChat's codes and keys, and their examples are valid.
 @Suite struct `The guide to WeChat` {
     private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("../../..")
@@ -18,20 +18,20 @@ import Testing
         try text("Sources/MartletServer/Documentation.docc/\(name).md")
     }
 
-    @Test func `names every reason that the provider gives`() throws {
+    @Test func `names every error code of the provider`() throws {
         let sources = try FileManager.default.subpathsOfDirectory(
             atPath: Self.root.appendingPathComponent("Plugins/WeChatProvider").path
         ).filter { $0.hasSuffix(".swift") }
         let pattern = try Regex(#""(wechat\.[a-z_]+)""#, as: (Substring, Substring).self)
-        var reasons: Set<String> = []
+        var codes: Set<String> = []
         for source in sources {
             for match in try Self.text("Plugins/WeChatProvider/\(source)").matches(of: pattern) {
-                reasons.insert(String(match.output.1))
+                codes.insert(String(match.output.1))
             }
         }
-        #expect(reasons.count > 30)
+        #expect(codes.count > 30)
         let page = try Self.guide("WeChat")
-        for reason in reasons { #expect(page.contains("`\(reason)`"), "\(reason)") }
+        for code in codes { #expect(page.contains("`\(code)`"), "\(code)") }
     }
 
     @Test(arguments: [

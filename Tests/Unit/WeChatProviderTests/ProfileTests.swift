@@ -12,7 +12,7 @@ import Testing
             ("a\u{2028}b\u{2029}c", "a b c"), ("\u{E000}\u{F8FF}x", "x"), ("👩\u{200D}🚀", "👩\u{200D}🚀"),
             ("<b>x</b>", "<b>x</b>"), ("微信用户", "微信用户"),
         ] as [(String, String?)])
-    func `a nickname is fit for being shown`(name: String, shown: String?) {
+    func `a nickname is sanitized for display`(name: String, shown: String?) {
         #expect(Profile(nickname: name, avatar: nil).nickname == shown)
     }
 
@@ -43,52 +43,52 @@ import Testing
         bench.provider.health.gauges.first { $0.name == name }?.value
     }
 
-    @Test func `figures follow what WeChat answers`() async throws {
+    @Test func `metrics follow WeChat's responses`() async throws {
         let bench = try Bench("profile: false")
         #expect(bench.provider.health.state == .ready)
-        #expect(bench.provider.health.detail == "nothing was asked yet")
-        bench.weChat.answer(Self.token, .json(`WeChat exchange`.grant()))
-        _ = await bench.refusal("ios", "c1")
+        #expect(bench.provider.health.detail == "no call has been made yet")
+        bench.weChat.respond(Self.token, .json(`WeChat exchange`.tokenResponse()))
+        _ = await bench.failure("ios", "c1")
         bench.time.advance(.seconds(3))
-        #expect(bench.provider.health.detail == "the last call was answered 3 s ago")
+        #expect(bench.provider.health.detail == "the last call succeeded 3 s ago")
         for (index, errcode) in [40029, 40163, 40226, -1].enumerated() {
-            bench.weChat.answer(Self.token, .json(#"{"errcode":\#(errcode)}"#))
-            _ = await bench.refusal("ios", "d\(index)")
+            bench.weChat.respond(Self.token, .json(#"{"errcode":\#(errcode)}"#))
+            _ = await bench.failure("ios", "d\(index)")
         }
         #expect(bench.provider.health.state == .degraded)
-        #expect(bench.provider.health.detail == "the last call failed by wechat.upstream_busy 0 s ago")
+        #expect(bench.provider.health.detail == "the last call failed with wechat.upstream_busy 0 s ago")
         bench.time.advance(.seconds(11))
-        _ = await bench.refusal("ios", "c1")
+        _ = await bench.failure("ios", "c1")
         let names = ["calls_total", "rejections_total", "denials_total", "failures_total", "reused_codes_total"]
         #expect(names.map { Self.gauge($0, bench) } == [5, 2, 1, 1, 2])
-        bench.weChat.answer(Self.token, .json(#"{"errcode":40029}"#))
-        _ = await bench.refusal("ios", "e")
+        bench.weChat.respond(Self.token, .json(#"{"errcode":40029}"#))
+        _ = await bench.failure("ios", "e")
         #expect(bench.provider.health.state == .ready)
     }
 
     @Test(arguments: [40125, 40013])
-    func `a refused secret is not tried for ever`(errcode: Int) async throws {
+    func `the circuit breaker opens after a rejected secret`(errcode: Int) async throws {
         let bench = try Bench("profile: false")
-        bench.weChat.answer(Self.token, .json(#"{"errcode":\#(errcode)}"#))
+        bench.weChat.respond(Self.token, .json(#"{"errcode":\#(errcode)}"#))
         for index in 0..<20 {
-            #expect(await bench.refusal("ios", "c\(index)")?.disposition == .unavailable)
+            #expect(await bench.failure("ios", "c\(index)")?.disposition == .unavailable)
         }
-        #expect(bench.weChat.calls.count == Breaker.threshold)
-        _ = await bench.refusal("web", "c1")
-        #expect(bench.weChat.calls.count == Breaker.threshold + 1)
-        bench.time.advance(Breaker.pause)
-        for index in 0..<5 { _ = await bench.refusal("ios", "d\(index)") }
-        #expect(bench.weChat.calls.count == Breaker.threshold + 2)
-        bench.time.advance(Breaker.pause)
-        bench.weChat.answer(Self.token, .json(`WeChat exchange`.grant()))
-        for index in 0..<5 { #expect(await bench.refusal("ios", "e\(index)") == nil) }
+        #expect(bench.weChat.calls.count == CircuitBreaker.threshold)
+        _ = await bench.failure("web", "c1")
+        #expect(bench.weChat.calls.count == CircuitBreaker.threshold + 1)
+        bench.time.advance(CircuitBreaker.openDuration)
+        for index in 0..<5 { _ = await bench.failure("ios", "d\(index)") }
+        #expect(bench.weChat.calls.count == CircuitBreaker.threshold + 2)
+        bench.time.advance(CircuitBreaker.openDuration)
+        bench.weChat.respond(Self.token, .json(`WeChat exchange`.tokenResponse()))
+        for index in 0..<5 { #expect(await bench.failure("ios", "e\(index)") == nil) }
     }
 
-    @Test func `different refusals in a row stop nothing`() async throws {
+    @Test func `different errors in a row do not open the circuit breaker`() async throws {
         let bench = try Bench("profile: false")
         for (index, row) in (`WeChat exchange`.rows + `WeChat exchange`.rows).enumerated() {
-            bench.weChat.answer(Self.token, .json(#"{"errcode":\#(row.errcode)}"#))
-            #expect(await bench.refusal("ios", "c\(index)")?.code == row.code)
+            bench.weChat.respond(Self.token, .json(#"{"errcode":\#(row.errcode)}"#))
+            #expect(await bench.failure("ios", "c\(index)")?.code == row.code)
         }
     }
 }

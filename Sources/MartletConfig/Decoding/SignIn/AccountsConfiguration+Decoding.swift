@@ -10,14 +10,14 @@ extension AccountsConfiguration: ConfigurationDecodable {
         let secret = try reader.secret("url")
         let text = secret.value.withBytes { String(decoding: $0, as: UTF8.self) }
         guard let resolved = Self.resolved(text, relativeTo: secret.location.file) else {
-            // The text may hold a password: it is not shown.
+            // Not shown, because it may contain a password.
             throw ConfigurationError(
                 .configBadURL, at: secret.location, "url: must be sqlite:PATH, or postgresql://… without spaces")
         }
         url = Located(resolved, at: secret.location)
     }
 
-    /// The URL with its path resolved, `nil` if it is none that can be used.
+    /// The URL with its paths resolved; `nil` if it is not a supported URL.
     private static func resolved(_ text: String, relativeTo file: String) -> String? {
         guard text.utf8.count <= 2048 else { return nil }
         if text.hasPrefix("sqlite:") { return databaseFile(text.dropFirst(7), relativeTo: file).map { "sqlite:\($0)" } }
@@ -28,10 +28,10 @@ extension AccountsConfiguration: ConfigurationDecodable {
         return nil
     }
 
-    /// The path of the database.
+    /// The path of the database file.
     ///
-    /// `//host` would be a path that nobody means, and a name that begins with `:` is SQLite's own way to say "in
-    /// memory": accounts must outlive the process.
+    /// `//host` is not a path that anyone intends, and SQLite treats a name that begins with `:` as an in-memory
+    /// database, while accounts must outlive the process.
     private static func databaseFile(_ path: Substring, relativeTo file: String) -> String? {
         let isUsable =
             !path.isEmpty && !path.hasPrefix("//") && !path.hasPrefix(":") && !path.hasSuffix("/")

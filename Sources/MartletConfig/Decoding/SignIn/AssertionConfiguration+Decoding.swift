@@ -7,15 +7,15 @@ extension AssertionConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         ConfigurationGrammar([
             .optional("header", .text, default: standardHeader, "The header that carries it."),
-            .required("issuer", .text, "What `iss` says: who this gateway is."),
-            .optional("audience", .text, "What `aud` says; the upstream's name without it."),
-            .optional("ttl", .duration, default: "60s", "How long an assertion holds, 1s to 1h."),
+            .required("issuer", .text, "The `iss` claim: the identifier of this gateway."),
+            .optional("audience", .text, "The `aud` claim; the upstream's name if absent."),
+            .optional("ttl", .duration, default: "60s", "The lifetime of an assertion, 1s to 1h."),
         ])
-        .withSecret("key", required: true, "The P-256 private key that signs, as PEM.")
+        .withSecret("key", required: true, "The P-256 private signing key, as PEM.")
         .adding([
             .optional(
                 "verify_key_files", .list(.path, nonEmpty: false), default: "[]",
-                "P-256 keys, private or public, that are published but do not sign: the last one, or the next.")
+                "P-256 keys, private or public, that are published but not used for signing: previous or next keys.")
         ])
     }
 
@@ -33,14 +33,14 @@ extension AssertionConfiguration: ConfigurationDecodable {
     }
 }
 
-/// A text that names somebody in a token.
+/// An issuer or audience of a token.
 private struct IdentifierText: ConfigurationValue {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         text = try node.text()
         guard (1...512).contains(text.utf8.count) else {
-            throw node.error(.configBadValue, "must be a text of 1 to 512 bytes")
+            throw node.error(.configBadValue, "must be a string of 1 to 512 bytes")
         }
     }
 }

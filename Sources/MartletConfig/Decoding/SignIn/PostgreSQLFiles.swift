@@ -1,10 +1,10 @@
-/// The files that a `postgresql://` URL names in its query: their paths are relative to the configuration, like all others.
+/// Resolves the file options of a `postgresql://` URL, whose paths are relative to the configuration file.
 enum PostgreSQLFiles {
     private static let options: Set<String> = [
         "sslrootcert", "sslcert", "sslkey", "sslcrl", "sslcrldir", "passfile",
     ]
 
-    /// The URL with those paths resolved; everything else stays as it is written.
+    /// The URL with the paths of its file options resolved and everything else unchanged.
     static func resolve(_ url: String, relativeTo file: String) -> String {
         guard let mark = url.utf8.firstIndex(of: UInt8(ascii: "?")) else { return url }
         let pairs = url[url.utf8.index(after: mark)...]
@@ -14,14 +14,14 @@ enum PostgreSQLFiles {
 
     private static func resolved(_ pair: Substring, relativeTo file: String) -> String {
         let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-        // `system` is not a file: it stands for the authorities that the system trusts.
+        // `system` is not a file but the trust store of the system.
         guard parts.count == 2, options.contains(String(parts[0])), !parts[1].isEmpty,
             !(parts[0] == "sslrootcert" && parts[1] == "system"), let path = decoded(parts[1])
         else { return String(pair) }
         return "\(parts[0])=\(encoded(FilePath(path, relativeTo: file).text))"
     }
 
-    /// `nil` for a bad percent-encoding, which libpq refuses.
+    /// `nil` for an invalid percent-encoding, which libpq rejects.
     private static func decoded(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = Array(text.utf8)[...]

@@ -1,30 +1,30 @@
 extension SessionsConfiguration: ConfigurationDecodable {
-    /// No deadline of a session is shorter: tokens tell theirs in whole seconds.
+    /// The shortest lifetime: tokens express their expiry in whole seconds.
     private static let shortest = Duration.seconds(1)
     private static let longestGrace = Duration.seconds(3600)
-    private static let longestCopy = Duration.seconds(3600)
+    private static let longestCacheTTL = Duration.seconds(3600)
 
     package static var grammar: ConfigurationGrammar? {
         .init([
-            .optional("access_ttl", .duration, default: "15m", "The life of an access token, from 1s on."),
-            .optional("refresh_ttl", .duration, default: "60d", "The life of a session, from the login on."),
+            .optional("access_ttl", .duration, default: "15m", "The lifetime of an access token, at least 1s."),
+            .optional("refresh_ttl", .duration, default: "60d", "The lifetime of a session, from the login."),
             .optional(
                 "idle_timeout", .duration, default: "30d",
-                "Ends a session so long after the last use of either of its tokens."),
+                "Ends a session this long after the last use of either of its tokens."),
             .optional(
                 "refresh_reuse_grace", .duration, default: "30s",
-                "How long a refresh token that was used still gets the same new pair; later use ends the session."),
+                "How long a used refresh token still gets the same new pair; later reuse ends the session."),
             .optional(
                 "max_per_subject", .integer(1...10_000), default: "10",
-                "Sessions of one subject; one more ends the oldest."),
+                "Sessions of one subject; a further one ends the oldest."),
             .optional(
                 "cache_ttl", .duration, default: "5s",
-                "How long a worker may trust its own copy of a session; `0s` asks the store each time."),
-            .optional("path", .pattern("^/"), default: "/auth", "Where the sign-in endpoints are."),
+                "How long a worker may cache a session; `0s` queries the store each time."),
+            .optional("path", .pattern("^/"), default: "/auth", "The path prefix of the sign-in endpoints."),
             .optional(
                 "hosts", .list(.text, nonEmpty: false), default: "[]",
-                "Hosts that have the sign-in endpoints, as in a route's `match`; any host if empty."),
-            .optional("cors", .block(of: CrossOriginRules.self), "Web pages of other origins that may sign in."),
+                "Hosts of the sign-in endpoints, as in a route's `match`; any host if empty."),
+            .optional("cors", .block(of: CrossOriginRules.self), "Other origins whose web pages may sign in."),
         ])
     }
 
@@ -32,37 +32,38 @@ extension SessionsConfiguration: ConfigurationDecodable {
         self.init()
         let lifetimes = Self.shortest...Duration.longestConfigured
         refreshTTL = reader.optional("refresh_ttl", default: refreshTTL, in: lifetimes)
-        // What is left out follows what is written: nobody has to set three keys to change one.
+        // The default is bounded by `refresh_ttl`, so that a short session needs only one key.
         accessTTL = reader.optional("access_ttl", default: min(accessTTL, refreshTTL), in: lifetimes)
         idleTimeout = reader.optional("idle_timeout", default: idleTimeout, in: lifetimes)
         refreshReuseGrace = reader.optional(
             "refresh_reuse_grace", default: refreshReuseGrace, in: .zero...Self.longestGrace)
         maximumPerSubject = reader.optional("max_per_subject", default: maximumPerSubject, in: 1...10_000)
-        cacheTTL = reader.optional("cache_ttl", default: cacheTTL, in: .zero...Self.longestCopy)
+        cacheTTL = reader.optional("cache_ttl", default: cacheTTL, in: .zero...Self.longestCacheTTL)
         path = reader.optional("path", as: SignInPath.self)?.text ?? path
         hosts = reader.optional("hosts", as: [HostPattern].self)?.map(\.text) ?? hosts
         corsOrigins = reader.block("cors", as: CrossOriginRules.self)?.origins ?? corsOrigins
         check(&reader)
     }
 
-    /// What no single key shows.
+    /// Checks across keys.
     private func check(_ reader: inout ConfigurationReader) {
         if let node = reader.node("access_ttl"), accessTTL > refreshTTL {
             reader.error(
                 .configBadDuration, at: node.location,
                 "access_ttl: \(accessTTL.configurationText) is longer than refresh_ttl, \(refreshTTL.configurationText): "
-                    + "no token outlives its session")
+                    + "no access token may outlive its session")
         }
         if let node = reader.node("refresh_reuse_grace"), refreshReuseGrace >= accessTTL {
             reader.diagnostics.warning(
                 .configInsecure, at: node.location,
-                "refresh_reuse_grace: a stolen refresh token works on for \(refreshReuseGrace.configurationText), "
-                    + "no less than an access token's life")
+                "refresh_reuse_grace: a stolen refresh token stays usable for \(refreshReuseGrace.configurationText), "
+                    + "at least as long as an access token")
         }
         if let node = reader.node("cache_ttl"), cacheTTL > .seconds(60) {
             reader.diagnostics.warning(
                 .configInsecure, at: node.location,
-                "cache_ttl: where messages are lost, an ended session works on for \(cacheTTL.configurationText)")
+                "cache_ttl: an ended session stays usable for \(cacheTTL.configurationText) where invalidation messages are lost"
+            )
         }
     }
 }
@@ -85,19 +86,19 @@ struct CrossOriginRules: ConfigurationDecodable {
         for origin in listed where !origin.value.isTrustworthy {
             reader.diagnostics.warning(
                 .configInsecure, at: origin.location,
-                "origins: a page that came in clear text may be anybody's, and could sign in")
+                "origins: a page loaded in clear text can be forged and could sign in")
         }
     }
 }
 
-/// `sessions.path`: plain segments that need no normalisation.
+/// `sessions.path`: plain segments that need no normalization.
 private struct SignInPath: ConfigurationValue {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         text = try PathPrefix(decoding: node).text
-        // RFC 3986 §3.3 `pchar` without escapes, which could be written in two ways, and without `;`, which servers read
-        // in two ways.
+        // RFC 3986 §3.3 `pchar` without escapes, which could be written in two ways, and without `;`, which servers
+        // read in two ways.
         let isPlain = text.utf8.allSatisfy {
             HostAndPort.isLetterOrDigit($0) || (0x41...0x5A).contains($0) || "/-._~!$&'()+,=:@".utf8.contains($0)
         }
@@ -116,7 +117,7 @@ private struct WebOrigin: ConfigurationValue {
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         let written = try node.text()
         guard written != "*" else {
-            throw node.error(.configBadURL, "'*' would let every page sign in: name the origins")
+            throw node.error(.configBadURL, "'*' would let every page sign in: list the origins")
         }
         guard let url = URLText(written), !written.dropFirst("\(url.scheme)://".count).contains(where: "/?".contains)
         else {

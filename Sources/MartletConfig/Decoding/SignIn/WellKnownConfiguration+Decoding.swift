@@ -6,7 +6,7 @@ extension WellKnownConfiguration: ConfigurationDecodable {
                 "Apps that share this host's passwords; served at `/.well-known/apple-app-site-association`."),
             .optional(
                 "change_password", .pattern("^(https?://|/)"),
-                "Where passwords are changed; `/.well-known/change-password` leads there."),
+                "Where passwords are changed; `/.well-known/change-password` redirects there."),
         ])
     }
 
@@ -18,7 +18,7 @@ extension WellKnownConfiguration: ConfigurationDecodable {
     }
 }
 
-/// `apple_app_site_association:`, as far as passwords need it.
+/// `apple_app_site_association:`, limited to shared web credentials.
 struct SiteAssociation: ConfigurationDecodable {
     let apps: [String]
 
@@ -63,13 +63,13 @@ private struct AppIdentifier: ConfigurationValue {
     }
 }
 
-/// A place to send browsers to, from the configuration alone.
+/// A redirect target for browsers; it comes from the configuration only, never from a request.
 private struct RedirectTarget: ConfigurationValue {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {
         text = try node.text()
-        // `//host` and `/\host` are other hosts to a browser.
+        // `//host` and `/\host` are absolute URLs of another host to a browser.
         let isPath =
             text.hasPrefix("/") && !text.hasPrefix("//") && text.utf8.count <= 2048
             && text.utf8.allSatisfy { (0x21...0x7E).contains($0) && !"\"<>\\^`{|}#".utf8.contains($0) }

@@ -2,7 +2,7 @@ import MartletCore
 import MartletCrypto
 import Testing
 
-/// What is refused before anything is computed.
+/// Hashes that are rejected before any computation.
 @Suite struct HashFormTests {
     private static let salt = "c29tZXNhbHQxMjM0NTY3OA"
     private static let tag = "DEwLbbIZGUtgBuB4gYok6r6hNvevYZoxkwMQ5/LXSaU"
@@ -33,7 +33,7 @@ import Testing
         "$scrypt$ln=17,r=8,p=1$\(salt)$\(tag)", "$pbkdf2-sha256$600000$\(salt)$\(tag)", "$y$k9T$abcd$\(digest)",
         "$y$j9T/$abcd$\(digest)", "$y$j9$abcd$\(digest)", "$y$$abcd$\(digest)", "$y$jzT$abcd$\(digest)",
     ])
-    func `knows nothing but its own formats`(text: String) {
+    func `rejects unsupported formats`(text: String) {
         #expect(Self.reason(text) == "crypto.unsupported_hash")
     }
 
@@ -67,9 +67,9 @@ import Testing
         "$7$CU.........salt$\(digest)", "$7$CU..../....sa!lt$\(digest)", "$y$j9T$salt", "$y$j9T$sa!t$\(digest)",
         "$y$j9T$salt$\(digest)a", "$y$j9T$salt$\(digest)$",
     ])
-    func `refuses a hash that is not spelt as its format demands`(text: String) {
+    func `rejects a malformed hash`(text: String) {
         let reason = Self.reason(text)
-        // SHA-crypt reads a bad rounds field as a salt that is too long, and so on: malformed either way.
+        // SHA-crypt parses an invalid rounds field as a salt that is too long, and so on: malformed either way.
         #expect(
             reason == "crypto.bad_hash" || reason == "crypto.unsupported_hash", "\(text): \(String(describing: reason))"
         )
@@ -83,7 +83,7 @@ import Testing
         "$7$GU..../....salt$\(digest)", "$7$zU..../....salt$\(digest)", "$7$CUzzzz/....salt$\(digest)",
         "$7$CU....F....salt$\(digest)", "$7$CU....zzzzzsalt$\(digest)",
     ])
-    func `refuses a hash that asks for too much work`(text: String) {
+    func `rejects a hash that requires too much work`(text: String) {
         #expect(Self.reason(text) == "crypto.costly_hash")
     }
 
@@ -93,15 +93,15 @@ import Testing
         "$2y$04$\(bcrypt)", "$5$rounds=1000000$salt$\(digest)", "$6$rounds=1000$s$\(long)", "$y$jDT$salt$\(digest)",
         "$y$j9T$$\(digest)", "$7$EU..../....salt$\(digest)", "$7$8/..../....$\(digest)",
     ])
-    func `accepts the bounds themselves`(text: String) throws {
+    func `accepts the limits themselves`(text: String) throws {
         #expect(try PasswordHash(text).encoded == text)
     }
 
-    @Test func `refuses a text cut short anywhere`() throws {
+    @Test func `rejects every truncation`() throws {
         for whole in ["$argon2id$v=19$m=64,t=1,p=1$\(Self.salt)$\(Self.tag)", "$2y$05$\(Self.bcrypt)"] {
             for count in 0..<whole.utf8.count {
                 let text = String(whole.prefix(count))
-                // A shorter tag is a tag.
+                // A shorter tag is valid.
                 guard let hash = try? PasswordHash(text) else { continue }
                 #expect(hash.encoded == text && hash.needsRehash(.standard))
             }

@@ -3,7 +3,7 @@ import MartletCrypto
 import Testing
 
 @Suite struct PasswordHashTests {
-    /// A password and a hash of it, made by other tools.
+    /// A password and a hash of it from another tool.
     struct Vector: Sendable, CustomTestStringConvertible {
         let name: String
         let password: String
@@ -62,7 +62,7 @@ import Testing
     ]
 
     @Test(arguments: vectors)
-    func `knows the password of a hash made elsewhere`(vector: Vector) throws {
+    func `matches the password of a hash from another tool`(vector: Vector) throws {
         let hash = try PasswordHash(vector.hash)
         #expect(try hash.matches(Secret(vector.password)))
         #expect(try !hash.matches(Secret(vector.password + "x")))
@@ -76,12 +76,12 @@ import Testing
     }
 
     @Test(arguments: vectors)
-    func `never matches a password with a NUL behind its end`(vector: Vector) throws {
+    func `never matches a password with a NUL after its end`(vector: Vector) throws {
         #expect(try !PasswordHash(vector.hash).matches(Secret(Array(vector.password.utf8) + [0])))
         #expect(try !PasswordHash(vector.hash).matches(Secret(Array(vector.password.utf8) + [0, 0x78])))
     }
 
-    @Test func `takes passwords longer than libcrypt does as wrong`() throws {
+    @Test func `does not match passwords that are too long for libcrypt`() throws {
         let hash = try PasswordHash("$5$saltstring$5B8vYYiY.CVt1RlTTf8KbXBH3hsxY/GNooZaBBGWEc5")
         for count in [511, 512, 1024] { #expect(try !hash.matches(Secret(String(repeating: "a", count: count)))) }
     }
@@ -97,7 +97,7 @@ import Testing
         #expect(try !hash.matches(Secret(vector.password)))
     }
 
-    @Test func `makes Argon2id hashes with a salt of their own`() throws {
+    @Test func `makes Argon2id hashes with unique salts`() throws {
         let parameters = try Argon2Parameters(memory: 64, iterations: 1, parallelism: 2)
         let first = try PasswordHash.make(Secret("secret"), with: parameters)
         let second = try PasswordHash.make(Secret("secret"), with: parameters)
@@ -113,14 +113,14 @@ import Testing
         }
     }
 
-    @Test func `makes decoys of the same work`() throws {
+    @Test func `makes decoys that require the same work`() throws {
         let parameters = try Argon2Parameters(memory: 64, iterations: 1, parallelism: 1)
         let decoy = try PasswordHash.decoy(parameters)
         #expect(try decoy.work == PasswordHash.make(Secret("secret"), with: parameters).work)
         #expect(try !decoy.matches(Secret("")))
     }
 
-    @Test func `tells nobody what it is`() throws {
+    @Test func `is always printed redacted`() throws {
         let hash = try PasswordHash(Self.vectors[0].hash)
         #expect("\(hash)" == "<redacted>")
         #expect(String(reflecting: hash) == "<redacted>")
@@ -133,12 +133,12 @@ import Testing
         ("m=19456,t=2,p=1", false), ("m=19456,t=3,p=1", false), ("m=65536,t=2,p=1", false), ("m=19455,t=2,p=1", true),
         ("m=65536,t=1,p=1", true), ("m=19456,t=2,p=4", false),
     ])
-    func `wants hashes of less work made anew`(parameters: String, expected: Bool) throws {
+    func `needs a rehash if it requires less work`(parameters: String, expected: Bool) throws {
         let tail = "$c29tZXNhbHQxMjM0NTY3OA$DEwLbbIZGUtgBuB4gYok6r6hNvevYZoxkwMQ5/LXSaU"
         #expect(try PasswordHash("$argon2id$v=19$\(parameters)\(tail)").needsRehash(.standard) == expected)
     }
 
-    @Test func `wants short salts, short tags and other algorithms made anew`() throws {
+    @Test func `needs a rehash with a short salt, a short tag or another algorithm`() throws {
         let short = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQ$DEwLbbIZGUtgBuB4gYok6r6hNvevYZoxkwMQ5/LXSaU"
         #expect(try PasswordHash(short).needsRehash(.standard))
         let shortTag = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHQxMjM0NTY3OA$DEwLbbIZGUtgBuB4gYok6g"

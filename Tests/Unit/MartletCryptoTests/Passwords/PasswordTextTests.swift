@@ -8,7 +8,7 @@ import Testing
         secret.withBytes { String(decoding: $0, as: UTF8.self) }
     }
 
-    private static func flaw(_ bytes: [UInt8]) -> PasswordText.Flaw? {
+    private static func error(_ bytes: [UInt8]) -> PasswordText.ValidationError? {
         do {
             _ = try PasswordText(Secret(bytes))
             return nil
@@ -22,10 +22,10 @@ import Testing
         "\u{FB01}\u{B2}\u{2460}\u{FF21}\u{17F}",
         "\u{200D}x", "\u{1F511}",
     ])
-    func `leaves what is composed alone`(password: String) throws {
+    func `does not change composed text`(password: String) throws {
         let text = try PasswordText(Secret(password))
         #expect(text.candidates.count == 1)
-        #expect(Self.text(text.normalised).hasSameBytes(as: password))
+        #expect(Self.text(text.normalized).hasSameBytes(as: password))
         #expect(text.codePoints == password.unicodeScalars.count)
         #expect(text.isAssigned)
     }
@@ -34,54 +34,54 @@ import Testing
         ("pa\u{308}ssword", "p\u{E4}ssword"), ("a\u{A0}b", "a b"), ("a\u{3000}b\u{2003}c", "a b c"),
         ("\u{212B}", "\u{C5}"), ("\u{1100}\u{1161}", "\u{AC00}"), ("q\u{307}\u{323}", "q\u{323}\u{307}"),
     ])
-    func `composes, and tries the bytes as they came first`(password: String, expected: String) throws {
+    func `composes text, and tries the original bytes first`(password: String, expected: String) throws {
         let text = try PasswordText(Secret(password))
         #expect(text.candidates.count == 2)
         #expect(Self.text(text.candidates[0]).hasSameBytes(as: password))
         #expect(Self.text(text.candidates[1]).hasSameBytes(as: expected))
-        #expect(Self.text(text.normalised).hasSameBytes(as: expected))
+        #expect(Self.text(text.normalized).hasSameBytes(as: expected))
         #expect(text.codePoints == expected.unicodeScalars.count)
     }
 
     @Test(arguments: [
         "\0", "secret\0", "a\tb", "a\r\nb", "\u{7F}", "\u{85}x", "\u{1B}[2J", "p\u{E4}\u{9F}",
     ])
-    func `refuses control characters`(password: String) {
-        #expect(Self.flaw(Array(password.utf8)) == .controlCharacter)
+    func `rejects control characters`(password: String) {
+        #expect(Self.error(Array(password.utf8)) == .controlCharacter)
     }
 
     @Test(
         arguments: [
             [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xE4, 0x73], [0xF4, 0x90, 0x80, 0x80], [0x61, 0xC3],
         ] as [[UInt8]])
-    func `refuses what is no UTF-8`(bytes: [UInt8]) {
-        #expect(Self.flaw(bytes) == .notText)
+    func `rejects invalid UTF-8`(bytes: [UInt8]) {
+        #expect(Self.error(bytes) == .notText)
     }
 
-    @Test func `refuses nothing, and too much`() {
-        #expect(Self.flaw([]) == .empty)
-        #expect(Self.flaw([UInt8](repeating: 0x61, count: 1024)) == nil)
-        #expect(Self.flaw([UInt8](repeating: 0x61, count: 1025)) == .tooLong)
-        #expect(Self.flaw([UInt8](repeating: 0xFF, count: 60_000)) == .tooLong)
+    @Test func `rejects empty and too long passwords`() {
+        #expect(Self.error([]) == .empty)
+        #expect(Self.error([UInt8](repeating: 0x61, count: 1024)) == nil)
+        #expect(Self.error([UInt8](repeating: 0x61, count: 1025)) == .tooLong)
+        #expect(Self.error([UInt8](repeating: 0xFF, count: 60_000)) == .tooLong)
         // 512 composed characters of two bytes, from 1,536 bytes.
         let decomposed = String(repeating: "a\u{308}", count: 512)
-        #expect(Self.flaw(Array(decomposed.utf8)) == nil)
-        #expect(Self.flaw(Array((decomposed + "x").utf8)) == .tooLong)
+        #expect(Self.error(Array(decomposed.utf8)) == nil)
+        #expect(Self.error(Array((decomposed + "x").utf8)) == .tooLong)
     }
 
-    @Test func `sees characters that do not exist yet`() throws {
+    @Test func `detects unassigned code points`() throws {
         #expect(try !PasswordText(Secret("secret\u{378}")).isAssigned)
         #expect(try !PasswordText(Secret("secret\u{10FFFF}")).isAssigned)
     }
 
-    @Test func `normalises what is normalised to itself`() throws {
+    @Test func `normalization is idempotent`() throws {
         var generator = SeededGenerator(seed: 41)
         for _ in 0..<2_000 {
             let scalars = (0..<Int.random(in: 1...12, using: &generator)).compactMap { _ in
                 Unicode.Scalar(UInt32.random(in: 0x20...0x3FFF, using: &generator))
             }
             guard let once = try? PasswordText(Secret(String(String.UnicodeScalarView(scalars)))) else { continue }
-            let twice = try PasswordText(once.normalised)
+            let twice = try PasswordText(once.normalized)
             #expect(twice.candidates.count == 1)
         }
     }

@@ -1,7 +1,7 @@
 import MartletCore
 import MartletTesting
 
-/// A clock that a test moves.
+/// A clock that a test advances.
 struct ManualTime: Sendable {
     private let seconds = Box<Int64>(1_700_000_000)
 

@@ -3,7 +3,7 @@ import MartletCore
 import MartletJSON
 import MartletProvider
 
-/// A provider of logins that can do nothing else.
+/// A provider that only supports logins.
 struct PlainProvider: SigningIn {
     typealias Configuration = ScriptedProvider.Configuration
 

@@ -4,7 +4,7 @@ import MartletJSON
 import MartletProvider
 import MartletTesting
 
-/// Accounts in memory that can be away, for all calls or from the n-th on.
+/// Accounts in memory that can become unavailable, for all calls or from the n-th on.
 final class ScriptedAccounts: AccountStoring {
     fileprivate struct Entry {
         var subject: String
@@ -20,7 +20,7 @@ final class ScriptedAccounts: AccountStoring {
 
     private let state = Box(State())
 
-    /// How many more calls are answered before the store is away.
+    /// How many more calls succeed before the store is unavailable.
     var callsLeft: Int {
         get { state.value.callsLeft }
         set { state.withLock { $0.callsLeft = newValue } }
@@ -37,19 +37,19 @@ final class ScriptedAccounts: AccountStoring {
             if let index = state.entries.firstIndex(where: { $0.holds(identity) }) {
                 state.entries[index].keep(claims)
                 let entry = state.entries[index]
-                return Account(subject: entry.subject, keptClaims: entry.kept, isNew: false)
+                return Account(subject: entry.subject, storedClaims: entry.kept, isNew: false)
             }
             state.serial += 1
             let entry = Entry(subject: "usr_\(state.serial)", identities: [identity], kept: claims)
             state.entries.append(entry)
-            return Account(subject: entry.subject, keptClaims: claims, isNew: true)
+            return Account(subject: entry.subject, storedClaims: claims, isNew: true)
         }
     }
 
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
         try count()
         return state.value.entries.first { $0.holds(identity) }
-            .map { Account(subject: $0.subject, keptClaims: $0.kept, isNew: false) }
+            .map { Account(subject: $0.subject, storedClaims: $0.kept, isNew: false) }
     }
 
     func link(
@@ -78,12 +78,12 @@ final class ScriptedAccounts: AccountStoring {
         try count()
         let result: Result<AccountIdentity, AccountError> = state.withLock { state in
             guard let index = state.entries.firstIndex(where: { $0.subject == subject }),
-                let place = state.entries[index].identities.firstIndex(where: { $0.provider == provider })
+                let position = state.entries[index].identities.firstIndex(where: { $0.provider == provider })
             else { return .failure(AccountError("accounts.not_linked", .notFound, "")) }
             guard state.entries[index].identities.count > 1 else {
                 return .failure(AccountError("accounts.last_identity", .lastIdentity, ""))
             }
-            return .success(state.entries[index].identities.remove(at: place))
+            return .success(state.entries[index].identities.remove(at: position))
         }
         return try result.get()
     }
@@ -104,31 +104,31 @@ final class ScriptedAccounts: AccountStoring {
     }
 
     func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {
-        if cannotNote.value { throw AccountError("accounts.busy", .unavailable, "") }
+        if cannotRecord.value { throw AccountError("accounts.busy", .unavailable, "") }
         logins.withLock { $0["\(subject) \(provider)"] = now }
     }
 
-    /// When each identity of each account was last logged in with.
+    /// When each identity of each account was last used for a login.
     private let logins = Box<[String: UnixTime]>([:])
-    let cannotNote = Box(false)
+    let cannotRecord = Box(false)
 
     private func count() throws(AccountError) {
-        let isAway = state.withLock { state in
+        let isUnavailable = state.withLock { state in
             state.callsLeft -= 1
             return state.callsLeft < 0
         }
-        if isAway { throw AccountError("accounts.away", .unavailable, "") }
+        if isUnavailable { throw AccountError("accounts.unavailable", .unavailable, "") }
     }
 
-    // Password users are the providers' affair.
+    // Password users are not used by the endpoints.
 
-    private static let away = AccountError("accounts.away", .unavailable, "")
-    private static let noStore = StoreError(code: "accounts.away", message: "")
+    private static let outage = AccountError("accounts.unavailable", .unavailable, "")
+    private static let noStore = StoreError(code: "accounts.unavailable", message: "")
 
-    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) { throw Self.away }
-    func setHash(of key: String, to hash: String) async throws(AccountError) { throw Self.away }
-    func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) { throw Self.away }
-    func users() async throws(AccountError) -> [UserRecord] { throw Self.away }
+    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) { throw Self.outage }
+    func setHash(of key: String, to hash: String) async throws(AccountError) { throw Self.outage }
+    func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) { throw Self.outage }
+    func users() async throws(AccountError) -> [UserRecord] { throw Self.outage }
     func record(for key: String) async throws(StoreError) -> UserRecord? { throw Self.noStore }
     func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool {
         throw Self.noStore

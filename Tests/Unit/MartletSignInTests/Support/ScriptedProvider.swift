@@ -4,19 +4,19 @@ import MartletJSON
 import MartletProvider
 import MartletTesting
 
-/// A provider that does what a test says: `proof` names the person, everything else is scripted.
+/// A scripted provider: `proof` is the user's subject.
 struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
     struct Configuration: ConfigurationDecodable {
         init() {}
         init(from reader: inout ConfigurationReader) throws(ConfigurationError) {}
     }
 
-    /// What the next calls come to, and what was asked.
+    /// The results of the next calls, and a record of the calls.
     struct Script: Sendable {
         var error: AuthenticationError?
         var unlinkError: AuthenticationError?
         var claims: JSONObject = [:]
-        var keptClaims: JSONObject = [:]
+        var storedClaims: JSONObject = [:]
         var aliases: [String] = []
         var repetition: SignIn.Repetition?
         /// By subject.
@@ -25,7 +25,7 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
         var unlinked: [String] = []
         var clients: [ClientNetwork?] = []
         var purposes: [AuthenticationContext.Purpose] = []
-        /// Runs within a login, once the identity is proved.
+        /// Runs within a login, once the user is authenticated.
         var interruption: (@Sendable () async -> Void)?
     }
 
@@ -58,7 +58,7 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
             providerSubject: proof, issuer: "https://issuer.example", claims: script.claims, authTime: now,
             issuedAt: now, expiresAt: now)
         return SignIn(
-            identity: identity, aliases: script.aliases, keptClaims: script.keptClaims,
+            identity: identity, aliases: script.aliases, storedClaims: script.storedClaims,
             repetition: script.repetition)
     }
 
@@ -83,7 +83,7 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
     private static func text(_ secret: Secret) -> String { secret.withBytes { String(decoding: $0, as: UTF8.self) } }
 }
 
-/// A provider that only judges bearer tokens.
+/// A provider that only verifies bearer tokens.
 struct BearerOnlyProvider: Authenticating {
     typealias Configuration = ScriptedProvider.Configuration
 

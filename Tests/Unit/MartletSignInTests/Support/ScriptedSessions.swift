@@ -4,7 +4,7 @@ import MartletProvider
 import MartletSession
 import MartletTesting
 
-/// Sessions in memory, as plain as can be, that can be away from the n-th call on.
+/// Simple sessions in memory that can become unavailable from the n-th call on.
 final class ScriptedSessions: SessionStoring {
     struct Entry: Sendable {
         let reference: SessionReference
@@ -31,7 +31,7 @@ final class ScriptedSessions: SessionStoring {
 
     var entries: [Entry] { state.value.entries }
 
-    /// How many more calls are answered before the store is away.
+    /// How many more calls succeed before the store is unavailable.
     var callsLeft: Int {
         get { state.value.callsLeft }
         set { state.withLock { $0.callsLeft = newValue } }
@@ -45,7 +45,7 @@ final class ScriptedSessions: SessionStoring {
     func judge(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession {
-        guard !isAway() else { throw .unavailable("session.away", retryAfter: .seconds(2)) }
+        guard !isUnavailable() else { throw .unavailable("session.unavailable", retryAfter: .seconds(2)) }
         let text = token.withBytes { String(decoding: $0, as: UTF8.self) }
         guard let entry = entries.first(where: { $0.access == text }) else { throw .rejected("session.unknown") }
         let identity = Identity(
@@ -55,7 +55,7 @@ final class ScriptedSessions: SessionStoring {
         let principal = Principal(
             identity: identity, provider: entry.provider, subject: entry.reference.subject,
             sessionID: entry.reference.id)
-        return ProvenSession(principal: principal, number: 1, copyLifetime: .seconds(5))
+        return ProvenSession(principal: principal, number: 1, cacheLifetime: .seconds(5))
     }
 
     func inspect(
@@ -123,10 +123,10 @@ final class ScriptedSessions: SessionStoring {
     }
 
     private func count() throws(SessionError) {
-        if isAway() { throw SessionError("session.away", .unavailable) }
+        if isUnavailable() { throw SessionError("session.unavailable", .unavailable) }
     }
 
-    private func isAway() -> Bool {
+    private func isUnavailable() -> Bool {
         state.withLock { state in
             state.callsLeft -= 1
             return state.callsLeft < 0

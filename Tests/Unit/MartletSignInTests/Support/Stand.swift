@@ -8,16 +8,16 @@ import Testing
 @testable import MartletProxy
 @testable import MartletSignIn
 
-/// The endpoints with everything around them scripted.
+/// The endpoints with scripted stores and providers.
 struct Stand {
-    /// What was answered, and why.
+    /// A response and its cause.
     struct Reply {
         let response: LocalResponse
 
         var status: Int { response.status }
-        /// What the client sees of a refusal.
+        /// A failure's code for the client.
         var code: String? { response.failure.map { "\($0.code)" } }
-        /// What the log sees of it.
+        /// A failure's code in the log.
         var reason: String? { response.failure?.reason.rawValue }
         /// `401 credential_invalid session.unknown`, `200`.
         var summary: String { [String(status), code, reason].compactMap { $0 }.joined(separator: " ") }
@@ -44,7 +44,7 @@ struct Stand {
     let sessions: ScriptedSessions
     let store: ScriptedStore
     let lines = LogLines()
-    let forgotten = Box(0)
+    let invalidations = Box(0)
     let endpoints: SignInEndpoints
 
     init(hasAccounts: Bool = true, _ change: (inout SignInSetup) -> Void = { _ in }) {
@@ -60,7 +60,8 @@ struct Stand {
             ],
             sessions: sessions, accounts: hasAccounts ? accounts : nil, store: store, storeKeyPrefix: "martlet:",
             configuration: SessionsConfiguration(), wellKnown: WellKnownConfiguration(), keySet: nil, clock: clock,
-            logger: Logger(lines, minimum: .debug), forgetVerdicts: { [forgotten] _ in forgotten.withLock { $0 += 1 } })
+            logger: Logger(lines, minimum: .debug),
+            invalidateDecisions: { [invalidations] _ in invalidations.withLock { $0 += 1 } })
         change(&setup)
         endpoints = SignInEndpoints(setup)
     }
@@ -68,8 +69,8 @@ struct Stand {
     /// Sends a request.
     /// - Parameters:
     ///   - bearer: a token for `Authorization`.
-    ///   - fields: beside it.
-    ///   - network: where it comes from.
+    ///   - fields: further header fields.
+    ///   - network: the client's network.
     func send(
         _ method: String, _ target: String, bearer: String? = nil, type: String? = nil, _ body: [UInt8] = [],
         fields: [(name: String, value: String)] = [],
@@ -83,15 +84,14 @@ struct Stand {
             method: method, path: parts[0], query: parts.count > 1 ? parts[1] : "", fields: fields, body: body,
             bodyBytes: body.count, client: "127.0.0.1",
             network: network, requestID: "r1")
-        let reply = Reply(response: await endpoints.answer(request))
+        let reply = Reply(response: await endpoints.handle(request))
         for finding in findings(method, parts[0], reply) { Issue.record("\(finding)") }
         return reply
     }
 
     private static let described = APIDescription(OpenAPI.document(path: "/auth"))
 
-    /// What the description of the endpoints has against an answer; refusals are written elsewhere, so that of theirs
-    /// only the status can be held to it here.
+    /// Checks a response against the description; the bodies of failures are written elsewhere and not checked here.
     private func findings(_ method: String, _ path: String, _ reply: Reply) -> [String] {
         guard endpoints.setup.configuration.path == "/auth" else { return [] }
         var fields = reply.response.fields
@@ -108,7 +108,7 @@ struct Stand {
         await send("POST", target, bearer: bearer, type: Self.json, Array(body.utf8))
     }
 
-    /// Signs a person in and gives the access token.
+    /// Logs a user in and returns the access token.
     func login(_ provider: String, _ person: String) async throws -> String {
         let reply = await post("/auth/login/\(provider)", #"{"proof":"\#(person)"}"#)
         guard let token = reply["access_token"] else { throw TestFailure("no login: \(reply.summary)") }
@@ -116,7 +116,7 @@ struct Stand {
     }
 }
 
-/// Lines that were logged, as text.
+/// Records log lines as one string.
 final class LogLines: LogWriting {
     private let lines = Box<[String]>([])
 
@@ -129,57 +129,57 @@ final class LogLines: LogWriting {
     }
 }
 
-/// A store that can be away.
+/// A store that can become unavailable.
 final class ScriptedStore: SharedStoring {
     private let store: MemoryStore
-    private let away = Box(false)
+    private let outageFlag = Box(false)
 
     init(_ store: MemoryStore) { self.store = store }
 
-    var isAway: Bool {
-        get { away.value }
-        set { away.withLock { $0 = newValue } }
+    var isUnavailable: Bool {
+        get { outageFlag.value }
+        set { outageFlag.withLock { $0 = newValue } }
     }
 
-    private static let outage = StoreError(code: "store.away", message: "")
+    private static let outage = StoreError(code: "store.unavailable", message: "")
 
-    private func ask() throws(StoreError) { if isAway { throw Self.outage } }
+    private func check() throws(StoreError) { if isUnavailable { throw Self.outage } }
 
-    func value(for key: String) async -> StoreAnswer<[UInt8]> {
-        isAway ? .unavailable(Self.outage) : await store.value(for: key)
+    func value(for key: String) async -> StoreReply<[UInt8]> {
+        isUnavailable ? .unavailable(Self.outage) : await store.value(for: key)
     }
 
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
-        try ask()
+        try check()
         try await store.set(value, for: key, lifetime: lifetime)
     }
 
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
-        try ask()
+        try check()
         return try await store.setIfAbsent(value, for: key, lifetime: lifetime)
     }
 
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError) {
-        try ask()
+        try check()
         try await store.remove(key, ifEqualTo: value)
     }
 
     func remove(_ key: String) async throws(StoreError) {
-        try ask()
+        try check()
         try await store.remove(key)
     }
 
-    func take(_ key: String) async -> StoreAnswer<[UInt8]> {
-        isAway ? .unavailable(Self.outage) : await store.take(key)
+    func take(_ key: String) async -> StoreReply<[UInt8]> {
+        isUnavailable ? .unavailable(Self.outage) : await store.take(key)
     }
 
     func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
-        try ask()
+        try check()
         return try await store.increment(key, lifetime: lifetime)
     }
 
     func counter(_ key: String) async throws(StoreError) -> CounterReading {
-        try ask()
+        try check()
         return try await store.counter(key)
     }
 }

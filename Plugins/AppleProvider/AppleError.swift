@@ -1,0 +1,55 @@
+internal import MartletCore
+internal import MartletJOSE
+
+/// Why a token or a login is not accepted; the guide to Sign in with Apple lists the codes.
+struct AppleError: CodedError {
+    /// How the failure is handled.
+    enum Kind: Sendable {
+        /// The credential is invalid.
+        case rejected
+        /// The key is not cached; a fetch may bring it.
+        case undecided(KeyID)
+        /// Apple's keys or the store are unavailable.
+        case unavailable
+    }
+
+    let kind: Kind
+    let code: ErrorCode
+    /// For operators and `martlet explain`.
+    let message: String
+
+    private init(_ kind: Kind, _ reason: String, _ message: String) {
+        self.kind = kind
+        code = ErrorCode(rawValue: "apple.\(reason)")
+        self.message = message
+    }
+
+    init(_ error: JOSEError) { self.init(.rejected, error.reason.rawValue, error.message) }
+
+    static func undecided(_ id: KeyID) -> AppleError {
+        AppleError(.undecided(id), "unknown_key", "the key has not been fetched")
+    }
+    static let unavailable = AppleError(.unavailable, "keys_unavailable", "Apple's keys are unavailable")
+
+    static func badSignature(_ message: String) -> AppleError { AppleError(.rejected, "bad_signature", message) }
+    static func badIssuer(_ message: String) -> AppleError { AppleError(.rejected, "bad_issuer", message) }
+    static func badAudience(_ message: String) -> AppleError { AppleError(.rejected, "bad_audience", message) }
+    static func expired(_ message: String) -> AppleError { AppleError(.rejected, "expired", message) }
+    static func badTimes(_ message: String) -> AppleError { AppleError(.rejected, "bad_times", message) }
+    static func issuedInFuture(_ message: String) -> AppleError { AppleError(.rejected, "issued_in_future", message) }
+    static func notYetValid(_ message: String) -> AppleError { AppleError(.rejected, "not_yet_valid", message) }
+    static func tooOld(_ message: String) -> AppleError { AppleError(.rejected, "too_old", message) }
+    static func badSubject(_ message: String) -> AppleError { AppleError(.rejected, "bad_subject", message) }
+    static func wrongTokenKind(_ message: String) -> AppleError { AppleError(.rejected, "wrong_token_kind", message) }
+    static func badClaim(_ message: String) -> AppleError { AppleError(.rejected, "bad_claim", message) }
+
+    static let userMismatch = AppleError(.rejected, "user_mismatch", "user does not match sub")
+    static let codeMismatch = AppleError(.rejected, "code_mismatch", "the code does not match c_hash")
+    static let nonceMissing = AppleError(.rejected, "nonce_missing", "nonce missing from the body or the token")
+    static let nonceMismatch = AppleError(.rejected, "nonce_mismatch", "the nonces of body and token do not match")
+    static let nonceReused = AppleError(
+        .rejected, "nonce_reused", "the nonce was used, has expired or was not issued here")
+    static func storeUnavailable(_ message: String) -> AppleError {
+        AppleError(.unavailable, "store_unavailable", message)
+    }
+}

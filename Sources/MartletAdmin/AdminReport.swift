@@ -1,0 +1,122 @@
+package import MartletAccounts
+package import MartletCore
+package import MartletProvider
+package import MartletProxy
+package import MartletRedis
+
+/// A snapshot of everything that the admin pages show, as plain values.
+package struct AdminReport: Sendable {
+    /// A provider and its health; `nil` if it does not report any.
+    package struct Provider: Sendable {
+        let name: String
+        let kind: String
+        let health: ProviderHealth?
+
+        package init(name: String, kind: String, health: ProviderHealth?) {
+            (self.name, self.kind, self.health) = (name, kind, health)
+        }
+    }
+
+    /// A certificate that the gateway presents, and its validity now.
+    package struct Certificate: Sendable {
+        /// `listener` or `upstream`.
+        package let side: String
+        /// The listener's address, or the upstream's name.
+        package let name: String
+        package let file: String
+        /// Seconds until it expires; negative if it has expired.
+        package let secondsLeft: Int
+        package let isValid: Bool
+
+        package init(side: String, name: String, file: String, secondsLeft: Int, isValid: Bool) {
+            (self.side, self.name, self.file) = (side, name, file)
+            (self.secondsLeft, self.isValid) = (secondsLeft, isValid)
+        }
+    }
+
+    /// The kind and the state of the shared store.
+    package enum Store: Sendable {
+        case memory
+        case redis(RedisStatus)
+    }
+
+    let readiness: Readiness
+    /// The last report of every loop that serves clients.
+    let loops: [LoopReport]
+    /// How many loops responded in time.
+    let respondingLoops: Int
+    /// The names of the current routes, in their order.
+    let routes: [String]
+    /// The names under which requests that the gateway serves itself are counted.
+    let ownRoutes: Set<String>
+    let providers: [Provider]
+    let store: Store
+    /// The state of the subscription to revocations by other instances; `nil` for `memory:`.
+    let subscription: RedisStatus?
+    /// `nil` without `accounts:`.
+    let accounts: AccountHealth?
+    /// Password hashes that wait for a thread.
+    let hashesWaiting: Int
+    /// Every certificate that the gateway presents to clients and upstreams.
+    let certificates: [Certificate]
+    /// The addresses of the public listeners.
+    let addresses: [String]
+    let droppedLogBatches: Int
+    let reloads: ReloadRecord
+    let process: ProcessStatus
+    let startedAt: UnixTime
+    let now: UnixTime
+    let monotonicNow: MonotonicTime
+    let version: String
+
+    package init(
+        readiness: Readiness, loops: [LoopReport], respondingLoops: Int, routes: [String],
+        ownRoutes: Set<String> = [], providers: [Provider], store: Store, subscription: RedisStatus?,
+        accounts: AccountHealth?, hashesWaiting: Int, certificates: [Certificate], addresses: [String],
+        droppedLogBatches: Int, reloads: ReloadRecord, process: ProcessStatus = .current(), startedAt: UnixTime,
+        now: UnixTime, monotonicNow: MonotonicTime, version: String
+    ) {
+        self.readiness = readiness
+        self.loops = loops
+        self.respondingLoops = respondingLoops
+        self.routes = routes
+        self.ownRoutes = ownRoutes
+        self.providers = providers
+        self.store = store
+        self.subscription = subscription
+        self.accounts = accounts
+        self.hashesWaiting = hashesWaiting
+        self.certificates = certificates
+        self.addresses = addresses
+        self.droppedLogBatches = droppedLogBatches
+        self.reloads = reloads
+        self.process = process
+        self.startedAt = startedAt
+        self.now = now
+        self.monotonicNow = monotonicNow
+        self.version = version
+    }
+}
+
+/// The number and the results of reloads.
+package struct ReloadRecord: Sendable {
+    private(set) var succeeded = 0
+    private(set) var failed = 0
+    /// When the current configuration was loaded.
+    private(set) var loadedAt: UnixTime
+    /// Whether the last reload succeeded, or there was none.
+    private(set) var isCurrent = true
+
+    package init(loadedAt: UnixTime) { self.loadedAt = loadedAt }
+
+    /// Counts a reload.
+    package mutating func record(success: Bool, at now: UnixTime) {
+        isCurrent = success
+        if success {
+            succeeded += 1
+            loadedAt = now
+        } else {
+            failed += 1
+        }
+    }
+}

@@ -1,0 +1,21 @@
+package import MartletCore
+package import MartletProxy
+
+/// The gateway, as the endpoints of its admin listener and the health checks of its public listeners use it.
+package protocol AdminSource: AnyObject, Sendable {
+    /// Names that the admin listener accepts as `Host`, besides those of loopback and its own address.
+    var adminHosts: [String] { get }
+    var isDraining: Bool { get }
+    var clock: Clock { get }
+    /// Accepts reload requests; `nil` if the configuration does not come from a file.
+    var reloadQueue: ReloadQueue? { get }
+
+    /// The current counters of the loops that respond in time.
+    func loopReports() async -> [LoopReport]
+
+    /// A snapshot for the pages.
+    /// - Parameters:
+    ///   - loops: the last reports of all loops.
+    ///   - responding: how many of them are current.
+    func adminReport(loops: [LoopReport], responding: Int) -> AdminReport
+}

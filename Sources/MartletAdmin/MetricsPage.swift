@@ -1,0 +1,316 @@
+internal import MartletAccounts
+internal import MartletCore
+internal import MartletProvider
+internal import MartletProxy
+internal import MartletRedis
+
+/// `/metrics` in the Prometheus text format, summed over the loops.
+struct MetricsPage {
+    static let mediaType = "text/plain; version=0.0.4; charset=utf-8"
+
+    private var out = MetricsWriter()
+
+    var text: String { out.text }
+
+    init(_ report: AdminReport) {
+        let traffic = Traffic(report.loops)
+        requests(traffic)
+        latency(traffic)
+        tokens(traffic)
+        connections(traffic, report)
+        transport(traffic)
+        tunnels(traffic)
+        upstreams(traffic)
+        state(report)
+        store(report)
+        signIn(report)
+        certificates(report)
+        server(report)
+        process(report)
+        providers(report.providers)
+    }
+
+    // MARK: Requests
+
+    private mutating func requests(_ traffic: Traffic) {
+        out.family(
+            "martlet_proxy_requests_total", .counter,
+            "Completed requests by route and status; 499 if the client disconnected.")
+        for (row, count) in traffic.requests {
+            out.sample(["route": row.route, "status": String(row.status)], count)
+        }
+        out.family(
+            "martlet_proxy_refusals_total", .counter,
+            "Requests that the gateway rejected or could not complete, by reason code as in the log.")
+        for (reason, count) in traffic.rejections { out.sample(["reason": reason], count) }
+    }
+
+    private mutating func latency(_ traffic: Traffic) {
+        out.family(
+            "martlet_proxy_request_duration_seconds", .histogram,
+            "Duration from the first byte of the request to the end of the response, by route.")
+        for (route, histogram) in traffic.latency {
+            for (index, count) in histogram.cumulative.enumerated() {
+                let bound =
+                    index < latencyBounds.count ? MetricsWriter.number(Double(latencyBounds[index]) / 1e6) : "+Inf"
+                out.sample(["route": route, "le": bound], suffix: "_bucket", count)
+            }
+            out.sample(["route": route], suffix: "_sum", Double(histogram.sumMicroseconds) / 1e6)
+            out.sample(["route": route], suffix: "_count", histogram.count)
+        }
+    }
+
+    private mutating func tokens(_ traffic: Traffic) {
+        out.single(
+            "martlet_proxy_token_hits_total", .counter, "Credentials with a cached decision.", traffic.tokenHits)
+        out.single(
+            "martlet_proxy_token_misses_total", .counter, "Credentials that had to be verified.", traffic.tokenMisses)
+        out.single(
+            "martlet_proxy_token_entries", .gauge, "Cached authentication decisions.",
+            traffic.tokenEntries)
+    }
+
+    private mutating func connections(_ traffic: Traffic, _ report: AdminReport) {
+        out.single("martlet_proxy_connections_open", .gauge, "Open client connections.", traffic.openConnections)
+        out.single(
+            "martlet_proxy_connections_accepted_total", .counter, "Accepted client connections.",
+            traffic.acceptedConnections)
+        out.single(
+            "martlet_proxy_connections_refused_total", .counter,
+            "Client connections closed immediately because a limit was reached.",
+            traffic.refusedConnections)
+        out.single(
+            "martlet_proxy_connections_displaced_total", .counter,
+            "Client connections without a complete request for 250 ms, closed to make room for new ones.",
+            traffic.displacedConnections)
+        out.single("martlet_proxy_exchanges_open", .gauge, "Requests in progress.", traffic.openExchanges)
+        out.single("martlet_proxy_loops", .gauge, "Event loops that serve clients.", report.loops.count)
+        out.single(
+            "martlet_proxy_loops_answering", .gauge, "Event loops that reported their counters in time.",
+            report.respondingLoops)
+    }
+
+    private mutating func transport(_ traffic: Traffic) {
+        out.single(
+            "martlet_http2_connections_open", .gauge, "Open client connections with HTTP/2.",
+            traffic.openHTTP2Connections)
+        out.single(
+            "martlet_http2_connections_total", .counter, "Client connections with HTTP/2.",
+            traffic.http2Connections)
+        out.single(
+            "martlet_http2_connections_refused_total", .counter,
+            "HTTP/2 connections closed because of a protocol error or an exceeded limit.", traffic.http2Errors)
+        out.single("martlet_http2_streams_open", .gauge, "HTTP/2 requests in progress.", traffic.openStreams)
+        out.single("martlet_http2_streams_total", .counter, "Requests received over HTTP/2.", traffic.http2Streams)
+        out.single(
+            "martlet_http2_resets_total", .counter, "HTTP/2 requests that the client reset.",
+            traffic.http2Resets)
+        out.family(
+            "martlet_tls_handshakes_total", .counter,
+            "TLS handshakes with clients, by version and outcome: full, resumed, or the error code.")
+        for row in traffic.handshakes.rows {
+            out.sample(["version": row.version, "outcome": row.outcome], row.count)
+        }
+        out.family(
+            "martlet_proxy_header_refusals_total", .counter,
+            "Client connections closed because of a missing or invalid PROXY protocol header, by reason.")
+        for (reason, count) in traffic.proxyHeaderRejections.sorted(by: { $0.key < $1.key }) {
+            out.sample(["reason": reason], count)
+        }
+    }
+
+    private mutating func tunnels(_ traffic: Traffic) {
+        out.single(
+            "martlet_proxy_tunnels_open", .gauge, "Open tunnels: WebSockets and other upgraded connections.",
+            traffic.openTunnels)
+        out.single(
+            "martlet_proxy_tunnels_total", .counter, "Upgraded connections.", traffic.openedTunnels)
+        out.single(
+            "martlet_proxy_upgrades_refused_total", .counter,
+            "Upgrade requests that are malformed or not allowed by their route.", traffic.rejectedUpgrades)
+        out.family(
+            "martlet_proxy_tunnel_ends_total", .counter, "Closed tunnels, by reason as in the log.")
+        for (reason, count) in traffic.tunnelEnds.sorted(by: { $0.key < $1.key }) {
+            out.sample(["reason": reason], count)
+        }
+    }
+
+    private mutating func upstreams(_ traffic: Traffic) {
+        endpoints(traffic, "connections_idle", "Idle connections to the endpoint.", \.idle)
+        endpoints(traffic, "requests_active", "Requests in progress at the endpoint.", \.active)
+        endpoints(traffic, "failures_in_row", "Consecutive failures of the endpoint.", \.failures)
+        endpoints(traffic, "ejecting_loops", "Event loops that have ejected the endpoint.", \.ejectingLoops)
+    }
+
+    private mutating func endpoints(
+        _ traffic: Traffic, _ name: String, _ help: String, _ value: (Traffic.Endpoint) -> Int
+    ) {
+        out.family("martlet_proxy_upstream_\(name)", .gauge, help)
+        for (key, endpoint) in traffic.endpoints {
+            out.sample(["upstream": key.upstream, "endpoint": key.endpoint], value(endpoint))
+        }
+    }
+
+    // MARK: Dependencies
+
+    private mutating func state(_ report: AdminReport) {
+        out.family("martlet_server_state", .gauge, "1 for the state that /readyz reports, 0 for the others.")
+        for state in Readiness.State.allCases {
+            out.sample(["state": state.rawValue], report.readiness.state == state ? 1 : 0)
+        }
+    }
+
+    private mutating func store(_ report: AdminReport) {
+        guard case .redis(let status) = report.store else { return }
+        out.family("martlet_redis_state", .gauge, "1 for the state of the connection to Redis, 0 for the others.")
+        for state in [RedisStatus.State.connecting, .connected, .down, .stopped] {
+            out.sample(["state": state.rawValue], status.state == state ? 1 : 0)
+        }
+        out.single(
+            "martlet_redis_reconnects_total", .counter, "Reconnections to Redis.", status.reconnects)
+        out.single(
+            "martlet_redis_commands_total", .counter, "Commands sent to Redis.", status.commands)
+        out.family("martlet_redis_failures_total", .counter, "Failed commands to Redis, by error code.")
+        for (code, count) in status.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            out.sample(["code": code.rawValue], count)
+        }
+        out.single(
+            "martlet_redis_last_latency_seconds", .gauge, "Latency of the last Redis command that got a reply.",
+            status.lastLatency.map { Double($0.wholeNanoseconds) / 1e9 })
+    }
+
+    private mutating func signIn(_ report: AdminReport) {
+        if let subscription = report.subscription {
+            out.single(
+                "martlet_session_revocations_heard", .gauge,
+                "1 while this instance is subscribed to revocations by other instances.",
+                subscription.state == .connected ? 1 : 0)
+        }
+        out.single(
+            "martlet_server_hashes_waiting", .gauge, "Password hashes that wait for a thread.", report.hashesWaiting)
+        guard let accounts = report.accounts else { return }
+        out.family("martlet_accounts_state", .gauge, "1 for the state of the account store, 0 for the others.")
+        for state in AccountHealth.State.allCases {
+            out.sample(["state": state.rawValue], accounts.state == state ? 1 : 0)
+        }
+        out.single(
+            "martlet_accounts_calls_total", .counter, "Queries to the account store.",
+            accounts.calls)
+        out.single(
+            "martlet_accounts_reconnects_total", .counter,
+            "Reconnections to the account store.",
+            accounts.reconnects)
+        out.family("martlet_accounts_failures_total", .counter, "Failed queries to the account store, by error code.")
+        for (code, count) in accounts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
+            out.sample(["code": code.rawValue], count)
+        }
+    }
+
+    private mutating func certificates(_ report: AdminReport) {
+        guard !report.certificates.isEmpty else { return }
+        out.family(
+            "martlet_tls_certificate_expiry_seconds", .gauge,
+            "Seconds until a certificate of a listener or an upstream expires; negative if it has expired.")
+        for certificate in report.certificates {
+            out.sample(
+                ["side": certificate.side, "place": certificate.name, "file": certificate.file],
+                certificate.secondsLeft)
+        }
+        out.family(
+            "martlet_tls_certificate_valid", .gauge,
+            "1 for a certificate that is valid now, 0 if it is expired or not valid yet.")
+        for certificate in report.certificates {
+            out.sample(
+                ["side": certificate.side, "place": certificate.name, "file": certificate.file],
+                certificate.isValid ? 1 : 0)
+        }
+    }
+
+    private mutating func providers(_ providers: [AdminReport.Provider]) {
+        out.family("martlet_provider_state", .gauge, "1 for the state of a provider, 0 for the others.")
+        for provider in providers {
+            guard let health = provider.health else { continue }
+            for state in [ProviderHealth.State.ready, .degraded, .unavailable] {
+                out.sample(
+                    ["provider": provider.name, "kind": provider.kind, "state": state.rawValue],
+                    health.state == state ? 1 : 0)
+            }
+        }
+        for family in ProviderFamily.all(of: providers) {
+            guard out.family("martlet_provider_\(family.name)", family.isCounter ? .counter : .gauge, family.help)
+            else {
+                continue
+            }
+            for (provider, value) in family.values { out.sample(["provider": provider], value) }
+        }
+    }
+
+    // MARK: The process
+
+    private mutating func server(_ report: AdminReport) {
+        out.family("martlet_server_reloads_total", .counter, "Reloads of the configuration, by result.")
+        out.sample(["result": "success"], report.reloads.succeeded)
+        out.sample(["result": "failure"], report.reloads.failed)
+        out.single(
+            "martlet_server_configuration_loaded_timestamp_seconds", .gauge,
+            "When the current configuration was loaded.", Int(report.reloads.loadedAt.seconds))
+        out.single(
+            "martlet_server_configuration_current", .gauge, "1 if the last reload succeeded, 0 if it failed.",
+            report.reloads.isCurrent ? 1 : 0)
+        out.single(
+            "martlet_server_log_batches_dropped_total", .counter,
+            "Batches of log lines dropped because their reader was slow.",
+            report.droppedLogBatches)
+    }
+
+    private mutating func process(_ report: AdminReport) {
+        out.family("martlet_build_info", .gauge, "Always 1; the version is a label.")
+        out.sample(["version": report.version], 1)
+        out.single(
+            "martlet_process_start_time_seconds", .gauge, "When the gateway was started.", Int(report.startedAt.seconds)
+        )
+        let process = report.process
+        out.single(
+            "martlet_process_resident_memory_bytes", .gauge, "Resident memory.", process.residentBytes)
+        out.single(
+            "martlet_process_cpu_seconds_total", .counter, "CPU time of all threads.",
+            process.processorSeconds)
+        out.single("martlet_process_threads", .gauge, "Threads.", process.threads)
+        out.single("martlet_process_open_fds", .gauge, "Open file descriptors.", process.openDescriptors)
+        out.single("martlet_process_max_fds", .gauge, "Limit of open file descriptors.", process.descriptorLimit)
+    }
+}
+
+/// One metric that providers report, with the values of all of them.
+private struct ProviderFamily {
+    let name: String
+    let help: String
+    let isCounter: Bool
+    private(set) var values: [(provider: String, value: Double)] = []
+
+    static func all(of providers: [AdminReport.Provider]) -> [ProviderFamily] {
+        var families: [ProviderFamily] = []
+        for provider in providers {
+            var own: Set<String> = []
+            for gauge in provider.health?.gauges ?? [] {
+                let name = name(of: gauge)
+                guard own.insert(name).inserted else { continue }
+                let index: Int
+                if let known = families.firstIndex(where: { $0.name == name }) {
+                    index = known
+                } else {
+                    index = families.count
+                    families.append(ProviderFamily(name: name, help: gauge.help, isCounter: gauge.kind == .counter))
+                }
+                families[index].values.append((provider.name, gauge.value))
+            }
+        }
+        return families
+    }
+
+    /// Appends `_total` to the names of counters that lack it.
+    private static func name(of gauge: ProviderHealth.Gauge) -> String {
+        let name = MetricsWriter.name(gauge.name)
+        return gauge.kind == .counter && !name.hasSuffix("_total") ? name + "_total" : name
+    }
+}

@@ -1,0 +1,42 @@
+internal import MartletCore
+package import MartletProxy
+private import Synchronization
+
+/// The response of public listeners at `health.path`: whether requests should be sent here, and nothing else.
+///
+/// Any client can request it at any rate, so the state of the dependencies is cached.
+package final class PublicHealth: Sendable {
+    private static let cacheLifetime = Duration.milliseconds(200)
+
+    private struct CachedState {
+        var isServing = false
+        var until = MonotonicTime(nanoseconds: 0)
+    }
+
+    private let cached = Mutex(CachedState())
+
+    package init() {}
+
+    /// Responds to a health check.
+    package func respond(to request: LocalRequest, _ source: any AdminSource) -> LocalResponse {
+        let now = source.clock.monotonicTime
+        let isServing = cached.withLock { cached in
+            if now >= cached.until {
+                cached = CachedState(isServing: Readiness(source).isServing, until: now + Self.cacheLifetime)
+            }
+            return cached.isServing
+        }
+        return Self.response(isServing: isServing && !source.isDraining, request)
+    }
+
+    /// The response to a health check.
+    package static func response(isServing: Bool, _ request: LocalRequest) -> LocalResponse {
+        guard request.method == "GET" || request.method == "HEAD" else {
+            return AdminProblem.methodNotAllowed.response(request.requestID)
+        }
+        var response = LocalResponse.text(
+            isServing ? 200 : 503, "text/plain; charset=utf-8", isServing ? "ready\n" : "not ready\n")
+        if !isServing { response.fields.append(("Retry-After", "1")) }
+        return response
+    }
+}

@@ -1,0 +1,91 @@
+package import MartletAccounts
+package import MartletConfig
+internal import MartletCore
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletProxy
+package import MartletRedis
+
+/// Whether requests should be sent here, and the state of every dependency.
+///
+/// An unavailable dependency makes the instance `degraded`, still with status 200, because requests that do not need it
+/// work. The status is 503 while draining, and while the store is unavailable under `on_error: deny`.
+package struct Readiness: Sendable {
+    /// The state of the instance.
+    package enum State: String, Sendable, CaseIterable {
+        case ready, degraded, unavailable, draining
+
+        /// Whether a load balancer should send requests.
+        package var isServing: Bool { self == .ready || self == .degraded }
+    }
+
+    /// The state of one dependency.
+    package struct Check: Sendable, Equatable {
+        /// `store`, `revocations`, `accounts`, or `provider.` and its name.
+        package let name: String
+        /// `connected` or `ready` if it is healthy.
+        package let state: String
+        package let detail: String
+
+        package init(name: String, state: String, detail: String) {
+            (self.name, self.state, self.detail) = (name, state, detail)
+        }
+
+        package var isHealthy: Bool { state == "connected" || state == "ready" }
+    }
+
+    let state: State
+    let checks: [Check]
+
+    package init(
+        store: AdminReport.Store, subscription: RedisStatus?, accounts: AccountHealth?,
+        onError: StoreConfiguration.OnError, providers: [AdminReport.Provider], isDraining: Bool
+    ) {
+        var checks: [Check] = []
+        var worst = State.ready
+        if case .redis(let status) = store {
+            let isConnected = status.state == .connected
+            let detail = isConnected ? "" : status.lastError?.message ?? ""
+            checks.append(Check(name: "store", state: status.state.rawValue, detail: detail))
+            if !isConnected { worst = onError == .deny ? .unavailable : .degraded }
+        }
+        if let subscription {
+            let isConnected = subscription.state == .connected
+            let detail = isConnected ? "" : subscription.lastError?.message ?? ""
+            checks.append(Check(name: "revocations", state: subscription.state.rawValue, detail: detail))
+            if !isConnected, worst == .ready { worst = .degraded }
+        }
+        if let accounts {
+            checks.append(Check(name: "accounts", state: accounts.state.rawValue, detail: accounts.detail))
+            if accounts.state != .ready, worst == .ready { worst = .degraded }
+        }
+        for provider in providers {
+            guard let health = provider.health else { continue }
+            checks.append(Check(name: "provider.\(provider.name)", state: health.state.rawValue, detail: health.detail))
+            if health.state != .ready, worst == .ready { worst = .degraded }
+        }
+        self.checks = checks
+        state = isDraining ? .draining : worst
+    }
+
+    init(_ source: any AdminSource) {
+        self = source.adminReport(loops: [], responding: 0).readiness
+    }
+
+    /// Whether a load balancer should send requests.
+    var isServing: Bool { state.isServing }
+
+    /// The response of `/readyz`: the state, and every dependency by name.
+    var response: LocalResponse {
+        let document: JSONValue = [
+            "status": .string(state.rawValue),
+            "checks": .array(
+                checks.map { ["name": .string($0.name), "state": .string($0.state), "detail": .string($0.detail)] }),
+        ]
+        var fields: [(name: String, value: String)] = [
+            ("Content-Type", "application/json"), ("Cache-Control", "no-store"),
+        ]
+        if !isServing { fields.append(("Retry-After", "1")) }
+        return LocalResponse(status: isServing ? 200 : 503, fields: fields, body: JSON.write(document) + [0x0A])
+    }
+}

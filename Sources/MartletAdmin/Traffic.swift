@@ -1,0 +1,134 @@
+internal import MartletProxy
+
+/// The counters of all loops, summed.
+struct Traffic {
+    /// A route and a response status.
+    struct Row: Hashable {
+        let route: String
+        let status: Int
+    }
+
+    /// Identifies an endpoint of an upstream.
+    struct EndpointKey: Hashable {
+        let upstream: String
+        let endpoint: String
+    }
+
+    /// The state of an endpoint, summed over all loops.
+    struct Endpoint {
+        var idle = 0
+        var active = 0
+        var failures = 0
+        /// Loops that have ejected it.
+        var ejectingLoops = 0
+    }
+
+    private(set) var requests = OrderedDictionary<Row, Int>()
+    private(set) var rejections: [(reason: String, count: Int)] = []
+    private(set) var latency = OrderedDictionary<String, LatencyHistogram>()
+    private(set) var endpoints = OrderedDictionary<EndpointKey, Endpoint>()
+    private(set) var tokenHits = 0
+    private(set) var tokenMisses = 0
+    private(set) var tokenEntries = 0
+    private(set) var openConnections = 0
+    private(set) var acceptedConnections = 0
+    private(set) var refusedConnections = 0
+    private(set) var displacedConnections = 0
+    private(set) var openExchanges = 0
+    /// Open connections with HTTP/2, and the requests in progress on them.
+    private(set) var openHTTP2Connections = 0
+    private(set) var openStreams = 0
+    private(set) var http2Connections = 0
+    private(set) var http2Errors = 0
+    private(set) var http2Streams = 0
+    private(set) var http2Resets = 0
+    private(set) var handshakes = HandshakeCounts()
+    private(set) var proxyHeaderRejections: [String: Int] = [:]
+    private(set) var openTunnels = 0
+    private(set) var openedTunnels = 0
+    private(set) var rejectedUpgrades = 0
+    private(set) var tunnelEnds: [String: Int] = [:]
+
+    init(_ loops: [LoopReport]) {
+        var reasons: [String: Int] = [:]
+        for loop in loops {
+            for row in loop.requests { requests[Row(route: row.route, status: row.status), default: 0] += row.count }
+            for (reason, count) in loop.reasons { reasons[reason, default: 0] += count }
+            for row in loop.latency {
+                latency[row.route, default: LatencyHistogram()].add(row.buckets, sumMicroseconds: row.sumMicroseconds)
+            }
+            add(loop.endpoints)
+            tokenHits += loop.tokenHits
+            tokenMisses += loop.tokenMisses
+            tokenEntries += loop.tokenEntries
+            openConnections += loop.openConnections
+            acceptedConnections += loop.acceptedConnections
+            refusedConnections += loop.refusedConnections
+            displacedConnections += loop.displacedConnections
+            openExchanges += loop.openExchanges
+            addTransport(loop)
+            openTunnels += loop.openTunnels
+            openedTunnels += loop.openedTunnels
+            rejectedUpgrades += loop.refusedUpgrades
+            tunnelEnds.merge(loop.tunnelEnds, uniquingKeysWith: +)
+        }
+        rejections = reasons.map { ($0.key, $0.value) }
+            .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }
+    }
+
+    private mutating func addTransport(_ loop: LoopReport) {
+        openHTTP2Connections += loop.openHTTP2Connections
+        openStreams += loop.openStreams
+        http2Connections += loop.http2Connections
+        http2Errors += loop.http2Refusals
+        http2Streams += loop.http2Streams
+        http2Resets += loop.http2Resets
+        handshakes.add(loop.handshakes)
+        proxyHeaderRejections.merge(loop.proxyHeaderRefusals, uniquingKeysWith: +)
+    }
+
+    private mutating func add(_ reports: [EndpointReport]) {
+        var seen: Set<EndpointKey> = []
+        for report in reports {
+            let key = EndpointKey(upstream: report.upstream, endpoint: report.endpoint)
+            // An endpoint that an upstream lists twice counts once.
+            guard seen.insert(key).inserted else { continue }
+            endpoints[key, default: Endpoint()].idle += report.idle
+            endpoints[key, default: Endpoint()].active += report.active
+            endpoints[key, default: Endpoint()].failures += report.failures
+            endpoints[key, default: Endpoint()].ejectingLoops += report.isEjected ? 1 : 0
+        }
+    }
+}
+
+extension Traffic {
+    /// Requests of a route, or of all routes, of a status class, or of all classes.
+    func count(route: String? = nil, class digit: Int? = nil) -> Int {
+        requests.reduce(0) { sum, row in
+            let fits = (route == nil || row.key.route == route) && (digit == nil || row.key.status / 100 == digit)
+            return fits ? sum + row.value : sum
+        }
+    }
+}
+
+/// A dictionary that keeps the insertion order of its keys.
+struct OrderedDictionary<Key: Hashable, Value>: Sequence {
+    private var keys: [Key] = []
+    private var values: [Key: Value] = [:]
+
+    subscript(key: Key) -> Value? { values[key] }
+
+    subscript(key: Key, default initial: @autoclosure () -> Value) -> Value {
+        get { values[key] ?? initial() }
+        set {
+            if values.updateValue(newValue, forKey: key) == nil { keys.append(key) }
+        }
+    }
+
+    var isEmpty: Bool { keys.isEmpty }
+
+    func makeIterator() -> AnyIterator<(key: Key, value: Value)> {
+        var rest = keys.makeIterator()
+        return AnyIterator { rest.next().flatMap { key in values[key].map { (key, $0) } } }
+    }
+}

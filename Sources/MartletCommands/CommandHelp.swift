@@ -1,0 +1,165 @@
+/// The texts of `martlet COMMAND --help`.
+enum CommandHelp {
+    /// The help of a command; `nil` for an unknown command.
+    static func text(of command: String) -> String? {
+        pages.first { $0.command == command }.map { "usage: martlet \($0.command) \($0.text)" }
+    }
+
+    private static let configOption =
+        "  --config FILE      the configuration file; default: config.yaml in the working directory"
+
+    private static let pages: [(command: String, text: String)] = [
+        (
+            "init",
+            """
+            [--config FILE]
+
+            Writes a commented starter configuration. It never overwrites a file.
+
+              --config FILE      the file to write; default: config.yaml in the working directory
+
+            Exit codes: 0 written, 78 the file exists or cannot be written, 64 usage.
+            """
+        ),
+        (
+            "run",
+            """
+            [--config FILE] [--listen ADDRESS]
+
+            Serves until SIGTERM or SIGINT, which let requests in progress finish. SIGHUP reloads the configuration.
+
+            \(configOption)
+              --listen ADDRESS   an address that replaces server.listen: 127.0.0.1:8080, [::1]:8080, unix:/run/a.sock
+
+            Exit codes: 0 clean shutdown, 69 an address is in use, 78 the configuration has errors, 64 usage.
+            """
+        ),
+        ("check", check), ("explain", explain),
+        (
+            "demo",
+            """
+            [--listen ADDRESS] [--tls]
+
+            A gateway in front of an echo upstream, with a simulated Apple and a simulated WeChat; prints curl commands.
+
+              --listen ADDRESS   the listener's address; default: 127.0.0.1:8080, or a free port if that is in use
+              --tls              listen with TLS and a generated certificate
+
+            Exit codes: 0 stopped by SIGTERM or SIGINT, 69 the address is in use, 64 usage.
+            """
+        ),
+        ("simulate", simulate),
+        (
+            "user",
+            """
+            add|passwd|disable|enable NAME | list [--config FILE] [--provider NAME]
+
+            Manages password users in the account store. The password is read from a prompt on a terminal, otherwise from
+            the first line of standard input; it is never an argument.
+
+            \(configOption)
+              --provider NAME    the provider, if several providers store users
+
+            Exit codes: 0 done, 69 a store is unavailable, 78 the configuration has errors or no user store, 64 usage.
+            """
+        ),
+        (
+            "schema",
+            """
+
+
+            Prints the JSON Schema (2020-12) of the configuration, for editors. Takes no options.
+            """
+        ),
+        (
+            "reload",
+            """
+            [--config FILE] [--address ADDRESS]
+
+            Has the running gateway reload its configuration, through its admin listener, and waits for the result.
+
+            \(configOption)
+              --address ADDRESS  the admin listener's address instead of the one in the configuration
+
+            Exit codes: 0 reloaded, 78 the new configuration has errors, which are printed, and the old one stays in
+            effect, 69 no gateway is running, 64 usage.
+            """
+        ),
+        (
+            "health",
+            """
+            [--config FILE] [--address ADDRESS]
+
+            Queries the admin listener of the running gateway whether it is ready; for container health checks.
+
+            \(configOption)
+              --address ADDRESS  the admin listener's address instead of the one in the configuration
+
+            Exit codes: 0 ready, 69 not ready or not running, 78 the configuration has errors, 64 usage.
+            """
+        ),
+        (
+            "version",
+            """
+
+
+            Prints the version. Takes no options.
+            """
+        ),
+        (
+            "help",
+            """
+            [COMMAND]
+
+            Prints the list of commands, or the help of one command.
+            """
+        ),
+    ]
+
+    private static let check = """
+        [--config FILE] [--online] [--strict] [--format text|json]
+
+        Reports all errors and warnings of a configuration, without starting anything.
+
+        \(configOption)
+          --online           also checks the dependencies: every Redis permission that is needed, the account store,
+                             issuers' keys, the providers' APIs and the upstreams
+          --strict           treat warnings as errors
+          --format FORMAT    text (default): file:line:column: error: text [code]; json: one document on standard output
+
+        Exit codes: 0 valid, 78 an error, or with --strict a warning, 69 a dependency is unavailable, 64 usage.
+        """
+
+    private static let explain = """
+        --path PATH | --url URL [--method M] [--host H] [--header LINE]... [--token FILE | --as FILE] [--json]
+
+        Explains how a request would be handled: its route, the provider's checks, the conditions, the headers that the
+        upstream receives. Nothing is sent to an upstream; session tokens and accounts are looked up without changes.
+
+        \(configOption)
+          --path PATH        path and query, as in the request line
+          --url URL          host, path and query: https://api.example.com/v1/orders?page=2
+          --method METHOD    default: GET
+          --host HOST        the Host header; default: the first listener's address
+          --header LINE      another header, 'Name: value'; may be repeated
+          --token FILE       a file with a bearer token, - for standard input
+          --as FILE          a JSON file with the assumed caller, instead of a credential; - for standard input
+          --json             print one JSON document
+
+        Exit codes: 0 forwarded, 1 rejected, 69 undecidable because a dependency is unavailable, 78 the configuration has
+        errors, 64 usage.
+        """
+
+    private static let simulate = """
+        apple|wechat [--listen ADDRESS] [--app ID:SECRET:VARIANT]...
+
+        A local Apple that signs any token, or a local WeChat that issues codes, to test a configuration against. Prints
+        the configuration for it and curl commands. Its tokens prove nothing: do not expose it to a network.
+
+          --listen ADDRESS   the address to listen on, IP:PORT; default: a free port on 127.0.0.1
+          --app APP          WeChat only: an application as ID:SECRET:VARIANT, where VARIANT is mobile, website,
+                             official_account or mini_program; may be repeated. Default: one application of each variant
+
+        Exit codes: 0 stopped by SIGTERM or SIGINT, 69 the address is in use, 64 usage.
+        """
+}

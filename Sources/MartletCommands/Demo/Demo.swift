@@ -1,0 +1,117 @@
+private import CLinux
+internal import MartletAccounts
+internal import MartletConfig
+internal import MartletCore
+internal import MartletCrypto
+private import MartletJSON
+internal import MartletProvider
+internal import MartletServer
+internal import MartletSimulator
+
+/// A gateway with all its dependencies in one process: a simulated Apple and a simulated WeChat on loopback ports,
+/// accounts in a temporary folder with one password user, and the echo upstream.
+struct Demo {
+    private let gateway: Gateway
+    private let simulators: DemoSimulators
+    private let simulatorLoops: [LoopGroup]
+    private let folder: DemoFolder
+    private let certificate: DemoCertificate?
+    private let note: String?
+
+    /// Builds and starts everything.
+    /// - Parameters:
+    ///   - listen: the listener's address.
+    ///   - isSecure: whether to use TLS, with a generated certificate.
+    ///   - note: printed beside the address.
+    init(
+        listen: String, isSecure: Bool, note: String?, registry: ProviderRegistry, sink: LogSink
+    ) async throws(DemoError) {
+        guard let folder = DemoFolder() else {
+            throw DemoError(message: "cannot create a folder in /tmp", exit: .unavailable)
+        }
+        self.folder = folder
+        self.note = note
+        do throws(StartError) {
+            simulators = try DemoSimulators()
+            certificate = isSecure ? try DemoCertificate(in: folder.path) : nil
+            let blueprint = try Self.blueprint(listen, simulators, folder, certificate, registry)
+            gateway = try Gateway(blueprint, sink: sink)
+            simulatorLoops = try simulators.start(gateway)
+            try await gateway.start()
+            try await Self.addUser(gateway)
+        } catch {
+            folder.remove()
+            throw DemoError(message: error.description, exit: error.exit)
+        }
+    }
+
+    private static func blueprint(
+        _ listen: String, _ simulators: DemoSimulators, _ folder: DemoFolder, _ certificate: DemoCertificate?,
+        _ registry: ProviderRegistry
+    ) throws(StartError) -> Blueprint {
+        let text = DemoConfiguration.text(
+            listen: listen, apple: simulators.appleURL, weChat: simulators.weChatURL, folder: folder.path,
+            certificate: certificate)
+        let (blueprint, diagnostics) = Blueprint.read(
+            text: text, name: "demo", registry: registry, environment: { _ in nil })
+        guard let blueprint else {
+            let text = diagnostics.sorted.map(\.description).joined(separator: "\n")
+            throw StartError(code: "server.demo_configuration", message: text, exit: .internalFault)
+        }
+        return blueprint
+    }
+
+    /// Adds the user that the page mentions.
+    private static func addUser(_ gateway: Gateway) async throws(StartError) {
+        let graph = gateway.graph
+        guard let maker = graph.providers.compactMap(\.userCreating).first, let accounts = graph.accounts?.store else {
+            throw StartError(code: "server.demo_user", message: "no provider stores users", exit: .internalFault)
+        }
+        let administration = UserAdministration(
+            accounts: accounts, maker: maker, provider: "password", clock: gateway.services.clock, sessions: nil)
+        _ = try await administration.perform(.add, name: DemoConfiguration.user) { () throws(StartError) in
+            Secret(DemoConfiguration.password)
+        }
+    }
+
+    /// The text to print.
+    func page() throws(DemoError) -> DemoPage {
+        DemoPage(
+            gateway: gateway.addresses.first ?? "", admin: gateway.adminAddress ?? "", apple: simulators.appleURL,
+            weChat: simulators.weChatURL, folder: folder.path, authority: certificate?.authorityFile,
+            tokens: try tokens(), note: note)
+    }
+
+    private func tokens() throws(DemoError) -> DemoPage.Tokens {
+        let apple = simulators.apple
+        let (audience, subject) = (DemoConfiguration.audience, "001234.0123456789abcdef0123456789abcdef.0001")
+        do {
+            guard let key = apple.keys.last else { throw DemoError(message: "no key", exit: .internalFault) }
+            var staff = apple.token(audience: audience, subject: "001234.0123456789abcdef0123456789abcdef.0002")
+            staff.claims["email"] = "ada@example.com"
+            staff.claims["is_private_email"] = "false"
+            return DemoPage.Tokens(
+                good: try apple.mint(.good, audience: audience, subject: subject),
+                expired: try apple.mint(.expired, audience: audience, subject: subject),
+                forged: try apple.mint(.forged, audience: audience, subject: subject),
+                staff: try apple.mint(staff, by: key))
+        } catch {
+            throw DemoError(message: "cannot sign: \(error)", exit: .internalFault)
+        }
+    }
+
+    /// Drains the gateway, stops all threads, and removes the folder and the Unix socket.
+    func stop() async {
+        let sockets = gateway.addresses.filter { $0.hasPrefix("unix:") }
+        await gateway.drain()
+        await DemoSimulators.stop(simulatorLoops)
+        folder.remove()
+        for socket in sockets { unsafe unlink(String(socket.dropFirst(5))) }
+    }
+}
+
+/// The demo could not be started.
+struct DemoError: Error {
+    let message: String
+    let exit: ExitCode
+}

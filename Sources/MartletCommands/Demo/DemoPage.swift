@@ -1,0 +1,216 @@
+internal import MartletConfig
+private import MartletSimulator
+
+/// The output of `martlet demo`: all addresses, and `curl` commands to paste, each with the expected response.
+///
+/// Every command works in any shell. A response that a later command needs is stored in the demo's folder.
+struct DemoPage {
+    /// Tokens of the simulated Apple.
+    struct Tokens {
+        let good: String
+        let expired: String
+        let forged: String
+        /// With an e-mail address at `example.com`.
+        let staff: String
+    }
+
+    /// The listener's address, as the gateway reports it.
+    let gateway: String
+    let admin: String
+    /// The base URL of the simulated Apple.
+    let apple: String
+    /// The base URL of the simulated WeChat.
+    let weChat: String
+    /// The folder in which commands store responses for later commands.
+    let folder: String
+    /// The PEM file of the certificate authority; `nil` is clear text.
+    let authority: String?
+    let tokens: Tokens
+    /// Printed beside the gateway's address.
+    let note: String?
+
+    var text: String {
+        """
+        Martlet: a gateway, an echo upstream, a simulated Apple and a simulated WeChat, all in this process.
+        Press Ctrl-C to stop it.
+
+          gateway   \(gateway.hasPrefix("unix:") ? gateway : base)\(note.map { "   (\($0))" } ?? "")
+          operator  http://\(admin)/readyz
+          Apple     \(apple)/auth/keys
+          WeChat    \(weChat)/simulator/calls
+
+        The upstream responds with the request as it received it. Look for "x-auth-subject" in the responses.
+
+
+        """ + [requests, signingIn, ending].map(\.text).joined(separator: "\n")
+    }
+
+    // MARK: Steps
+
+    private struct Step {
+        let expectation: String
+        let command: String
+
+        var text: String { "# \(expectation)\n\(command)\n" }
+    }
+
+    private struct Chapter {
+        let title: String
+        let steps: [Step]
+
+        var text: String { "── \(title) ──\n\n" + steps.map(\.text).joined(separator: "\n") }
+    }
+
+    private var requests: Chapter {
+        Chapter(
+            title: "Authentication",
+            steps: [
+                Step(
+                    expectation: "200: a public route; the forged X-Auth-Subject of the client is removed",
+                    command: curl("/public/hello", "-H 'X-Auth-Subject: somebody-else'")),
+                Step(
+                    expectation: "401 credential_missing: this route requires a credential",
+                    command: curl("/v1/orders")),
+                Step(
+                    expectation: "200: a valid Apple token; the upstream gets X-Auth-Subject, but not the token",
+                    command: curl("/v1/orders?page=2", bearer(tokens.good))),
+                Step(
+                    expectation: "401 credential_invalid: the token has expired",
+                    command: curl("/v1/orders", bearer(tokens.expired))),
+                Step(
+                    expectation: "401 credential_invalid: the token is forged, signed with another key",
+                    command: curl("/v1/orders", bearer(tokens.forged))),
+                Step(
+                    expectation: "200: a credential is optional on this route",
+                    command: curl("/hello/world")),
+                Step(
+                    expectation: "401 credential_invalid: an invalid credential is never treated as anonymous",
+                    command: curl("/hello/world", bearer(tokens.expired))),
+                Step(
+                    expectation: "403 not_allowed: authenticated, but the e-mail address is not at example.com",
+                    command: curl("/v1/staff/plans", bearer(tokens.good))),
+                Step(
+                    expectation: "200: an e-mail address at example.com, which the upstream gets as X-User-Email",
+                    command: curl("/v1/staff/plans", bearer(tokens.staff))),
+                Step(
+                    expectation: "400 request_invalid: an ambiguous path is never forwarded",
+                    command: curl("/public/..%2fv1/orders", "--path-as-is")),
+                Step(
+                    expectation: "200: the simulated Apple signs any token",
+                    command: post(
+                        "\(apple)/simulator/token",
+                        #"{"audience": "\#(DemoConfiguration.audience)", "subject": "me", "email": "me@example.com"}"#)),
+            ])
+    }
+
+    private var signingIn: Chapter {
+        Chapter(
+            title: "Signing in",
+            steps: [
+                Step(
+                    expectation: "200: an Apple token is exchanged for a session of the gateway",
+                    command: curl("/auth/login/apple", json, "-d '{\"identity_token\": \"\(tokens.good)\"}'")
+                        + store("apple")),
+                Step(
+                    expectation: "200: the session's access token authenticates the same subject",
+                    command: curl("/v1/orders", session("apple"))),
+                Step(
+                    expectation: "200: Ada signs in at WeChat with her phone; her app gets a code",
+                    command: post("\(weChat)/simulator/code", #"{"app_id": "\#(app)", "person": "Ada"}"#)
+                        + store("code")),
+                Step(
+                    expectation: "204: she links WeChat to her account of the Apple login",
+                    command: curl("/auth/link/wechat", session("apple"), "-d app=ios", code("code"))),
+                Step(
+                    expectation: "200: she signs in at WeChat again; a code is valid once",
+                    command: post("\(weChat)/simulator/code", #"{"app_id": "\#(app)", "person": "Ada"}"#)
+                        + store("next-code")),
+                Step(
+                    expectation: "200: the code is exchanged for a session of the same subject",
+                    command: curl("/auth/login/wechat", "-d app=ios", code("next-code")) + store("wechat")),
+                Step(
+                    expectation: "200: its access token authenticates that subject",
+                    command: curl("/v1/orders", session("wechat"))),
+                Step(
+                    expectation: "401 credential_invalid: an unknown code",
+                    command: curl("/auth/login/wechat", "-d app=ios -d code=made-up")),
+                Step(
+                    expectation: "200: a password is exchanged for a session of another subject",
+                    command: curl("/auth/login/password", form(DemoConfiguration.password)) + store("password")),
+                Step(
+                    expectation: "200: its access token is accepted, too",
+                    command: curl("/v1/orders", session("password"))),
+                Step(
+                    expectation: "401 credential_invalid: a wrong password",
+                    command: curl("/auth/login/password", form("letmein"))),
+                Step(
+                    expectation: "200: the current session",
+                    command: curl("/auth/session", session("wechat"))),
+            ])
+    }
+
+    private var ending: Chapter {
+        Chapter(
+            title: "Refresh and logout",
+            steps: [
+                Step(
+                    expectation: "200: a refresh token is exchanged for a new pair; a repetition gets the same pair",
+                    command: curl("/auth/refresh", "-d \"refresh_token=\(token("mrt_", in: "wechat"))\"")
+                        + store("refreshed")),
+                Step(
+                    expectation: "200: the new access token is accepted",
+                    command: curl("/v1/orders", session("refreshed"))),
+                Step(
+                    expectation: "204: the session is ended",
+                    command: curl("/auth/logout", "-X POST", session("refreshed"))),
+                Step(
+                    expectation: "401 credential_invalid: none of its tokens is accepted any more",
+                    command: curl("/v1/orders", session("wechat"))),
+                Step(
+                    expectation: "200: her session of the Apple login is still valid",
+                    command: curl("/v1/orders", session("apple"))),
+            ])
+    }
+
+    // MARK: Parts of commands
+
+    private var app: String { DemoConfiguration.apps[0].id }
+    private var json: String { "-H 'Content-Type: application/json'" }
+
+    private func bearer(_ token: String) -> String { "-H 'Authorization: Bearer \(token)'" }
+
+    private func post(_ url: String, _ body: String) -> String { "curl -i \(json) -d '\(body)' '\(url)'" }
+
+    private func form(_ password: String) -> String {
+        "-d username=\(DemoConfiguration.user) -d 'password=\(password)'"
+    }
+
+    /// Stores a command's response.
+    private func store(_ name: String) -> String { " | tee \(folder)/\(name)" }
+
+    /// The token with that prefix in a stored response.
+    private func token(_ start: String, in name: String) -> String { "$(grep -o '\(start)[^\"]*' \(folder)/\(name))" }
+
+    private func session(_ name: String) -> String { "-H \"Authorization: Bearer \(token("mat_", in: name))\"" }
+
+    private func code(_ name: String) -> String {
+        "-d \"code=$(grep -o 'code\":\"[^\"]*' \(folder)/\(name) | cut -c8-)\""
+    }
+
+    private func curl(_ target: String, _ options: String...) -> String {
+        let socket = gateway.hasPrefix("unix:") ? ["--unix-socket '\(gateway.dropFirst(5))'"] : []
+        let trust = authority.map { ["--cacert \($0)"] } ?? []
+        return (["curl -i"] + trust + socket + options + ["'\(base)\(target)'"]).joined(separator: " ")
+    }
+
+    /// The gateway's base URL for a client on this machine: loopback for a listener on all addresses.
+    private var base: String {
+        let scheme = authority == nil ? "http" : "https"
+        if gateway.hasPrefix("unix:") { return "\(scheme)://localhost" }
+        for (wildcard, loopback) in [("0.0.0.0:", "127.0.0.1:"), ("[::]:", "[::1]:")] where gateway.hasPrefix(wildcard)
+        {
+            return "\(scheme)://\(loopback)\(gateway.dropFirst(wildcard.count))"
+        }
+        return "\(scheme)://\(gateway)"
+    }
+}

@@ -1,0 +1,70 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletIO
+internal import MartletProvider
+internal import MartletServer
+
+/// `martlet demo`: runs a gateway to try without a configuration, a network or another service; it removes all its
+/// files.
+struct DemoCommand {
+    private let listen: String?
+    private let isSecure: Bool
+    private let registry: ProviderRegistry
+
+    /// - Throws: `UsageError` for an invalid address.
+    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
+        listen = options["listen"]
+        isSecure = options.has("tls")
+        self.registry = registry
+        guard let listen else { return }
+        // It is inserted into a quoted string of the demo's configuration.
+        guard SocketAddress(listen) != nil, !listen.utf8.contains(where: { $0 == 0x22 || $0 == 0x5C || $0 == 0x24 })
+        else {
+            throw Options.UsageError(message: "--listen requires an address such as 127.0.0.1:8080")
+        }
+    }
+
+    func run() async -> ExitCode {
+        do {
+            let sink = try LogSink(.auto, descriptor: 2)
+            let signals = try Signals.stream()
+            let (address, note) = listenAddress()
+            let demo = try await Demo(listen: address, isSecure: isSecure, note: note, registry: registry, sink: sink)
+            Output.line(try demo.page().text)
+            if Output.writeError == nil { await serve(demo, signals) } else { await demo.stop() }
+            return .ok
+        } catch let error as DemoError {
+            Output.error("martlet demo: \(error.message)\n")
+            return error.exit
+        } catch {
+            Output.error("martlet demo: \(error)\n")
+            return .internalFault
+        }
+    }
+
+    /// The requested address, otherwise the default port, or a free port if that is in use.
+    private func listenAddress() -> (address: String, note: String?) {
+        if let listen { return (listen, nil) }
+        let port: UInt16 = isSecure ? 8443 : 8080
+        guard let endpoint = SocketEndpoint(literal: "127.0.0.1", port: port),
+            let probe = try? Socket.listen(on: endpoint, sharesPort: false, backlog: 1)
+        else { return ("127.0.0.1:0", "port \(port) is in use") }
+        close(probe)
+        return ("127.0.0.1:\(port)", nil)
+    }
+
+    /// Waits for a signal and stops the demo; a second signal exits immediately.
+    private func serve(_ demo: Demo, _ signals: AsyncStream<Signals.Signal>) async {
+        waiting: for await signal in signals {
+            if case .end = signal { break waiting }
+        }
+        let secondSignal = Task {
+            for await signal in signals {
+                if case .end(let number) = signal { ProcessExit.exit(128 + number, flushTimeout: .milliseconds(100)) }
+            }
+        }
+        await demo.stop()
+        secondSignal.cancel()
+    }
+}

@@ -1,0 +1,205 @@
+private import CLinux
+internal import MartletAccounts
+internal import MartletConfig
+internal import MartletCore
+internal import MartletProvider
+internal import MartletProxy
+internal import MartletRedis
+internal import MartletServer
+
+/// `martlet explain`: how a request would be handled, phase by phase.
+///
+/// Nothing is sent to an upstream. The session store and the account store are read, but not changed.
+struct ExplainCommand {
+    private let configurationPath: String
+    private let target: String
+    private let method: String
+    /// `nil` if it is given as `--header`, or not at all.
+    private let host: String?
+    private let fields: [Secret]
+    private let hasHostField: Bool
+    private let tokenPath: String?
+    private let callerPath: String?
+    private let isJSON: Bool
+    private let registry: ProviderRegistry
+
+    /// - Throws: `UsageError` without `--path` and `--url`, and for options that cannot be combined.
+    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
+        if let url = options["url"] {
+            guard options["path"] == nil, options["host"] == nil else {
+                throw Options.UsageError(message: "--url cannot be combined with --path or --host")
+            }
+            guard let parsed = RequestURL(url) else {
+                throw Options.UsageError(
+                    message: "--url requires an absolute URL such as https://api.example.com/v1/orders")
+            }
+            (target, host) = (parsed.target, parsed.host)
+        } else {
+            guard let path = options["path"] else {
+                throw Options.UsageError(message: "--path or --url is required")
+            }
+            (target, host) = (path, options["host"])
+        }
+        let lines = options.all("header")
+        let names = try lines.map(Self.fieldName)
+        hasHostField = names.contains("host")
+        fields = lines.map { Secret(Array($0.utf8)) }
+        (tokenPath, callerPath) = (options["token"], options["as"])
+        guard callerPath == nil || (tokenPath == nil && !names.contains("authorization")) else {
+            throw Options.UsageError(message: "--as cannot be combined with --token or Authorization")
+        }
+        configurationPath = options["config"] ?? "config.yaml"
+        method = options["method"] ?? "GET"
+        isJSON = options.has("json")
+        self.registry = registry
+    }
+
+    private static func fieldName(_ line: String) throws(Options.UsageError) -> String {
+        guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), colon != line.startIndex else {
+            throw Options.UsageError(message: "--header requires 'Name: value'")
+        }
+        return line[..<colon].lowercased()
+    }
+
+    func run() async -> ExitCode {
+        let (blueprint, diagnostics) = Blueprint.read(
+            configurationPath, registry: registry, environment: SystemInformation.environment)
+        Output.report(diagnostics)
+        guard let blueprint else { return .configuration }
+        let request: ExplainedRequest
+        do throws(ArgumentFileError) {
+            request = try self.request(blueprint)
+        } catch {
+            Output.error("martlet explain: \(TerminalText.escaped(error.message))\n")
+            return .usage
+        }
+        do throws(StartError) {
+            return show(try await explain(request, blueprint), of: request, blueprint)
+        } catch {
+            Output.error("martlet explain: \(error)\n")
+            return error.exit
+        }
+    }
+
+    private func request(_ blueprint: Blueprint) throws(ArgumentFileError) -> ExplainedRequest {
+        let defaultHost = hasHostField ? nil : Self.defaultHost(blueprint)
+        return ExplainedRequest(
+            method: method, target: target, host: host ?? defaultHost, fields: fields,
+            token: try tokenPath.map { (path) throws(ArgumentFileError) in
+                Secret(try ArgumentFile.read(path, "the token file"))
+            },
+            assumed: try callerPath.map { (path) throws(ArgumentFileError) in
+                try CallerFile.read(path, now: Clock.system.unixTime)
+            })
+    }
+
+    private func explain(
+        _ request: ExplainedRequest, _ blueprint: Blueprint
+    ) async throws(StartError) -> RequestExplanation {
+        let services = try Services(sink: LogSink.standardError(), level: .error)
+        defer { services.shutdown() }
+        let graph = try Graph.build(
+            blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
+            invalidator: CacheInvalidator(logger: services.logger),
+            access: .readOnly)
+        var hasAccounts = true
+        if request.assumed == nil {
+            // An unavailable store is reported in the phase that needs it.
+            try? await graph.store.redis?.waitUntilConnected()
+            hasAccounts = await openAccounts(graph)
+        }
+        let explainer = RequestExplainer(
+            graph.snapshot, clock: services.clock, sharesSessions: graph.store.redis != nil, hasAccounts: hasAccounts)
+        let explanation = await explainer.explain(request)
+        await graph.accounts?.store.shutdown()
+        graph.store.shutdown()
+        return explanation
+    }
+
+    /// - Returns: whether there can be accounts; false before the gateway has created the tables.
+    private func openAccounts(_ graph: Graph) async -> Bool {
+        guard let accounts = graph.accounts else { return true }
+        do throws(AccountError) {
+            try await accounts.store.start()
+            return true
+        } catch {
+            return error.code != .accountsSchemaMissing
+        }
+    }
+
+    private func show(
+        _ explanation: RequestExplanation, of request: ExplainedRequest, _ blueprint: Blueprint
+    ) -> ExitCode {
+        let page = ExplanationPage(request, explanation, blueprint)
+        Output.line(isJSON ? ExplanationDocument(page).text : page.text)
+        switch explanation.outcome {
+        case .forwarded, .answeredLocally: return .ok
+        case .refused: return .rejected
+        case .undecidable: return .unavailable
+        }
+    }
+
+    /// The `Host` of a client that connects to the first listener.
+    private static func defaultHost(_ blueprint: Blueprint) -> String {
+        guard let address = blueprint.configuration.server.listeners.first?.address.value, case .ip = address else {
+            return "localhost"
+        }
+        return address.configurationText
+    }
+}
+
+/// The parts of `--url`.
+struct RequestURL {
+    /// Host and port, as in the `Host` header.
+    let host: String
+    /// Path and query.
+    let target: String
+
+    /// `nil` unless it is an `http` or `https` URL without user information.
+    init?(_ text: String) {
+        guard let scheme = ["https://", "http://"].first(where: { text.lowercased().hasPrefix($0) }) else { return nil }
+        let rest = text.dropFirst(scheme.count).prefix { $0 != "#" }
+        let authority = rest.prefix { $0 != "/" && $0 != "?" }
+        guard !authority.isEmpty, !authority.contains("@") else { return nil }
+        host = String(authority)
+        let tail = rest.dropFirst(authority.count)
+        target = tail.hasPrefix("/") ? String(tail) : "/\(tail)"
+    }
+}
+
+/// The error of reading or parsing an ``ArgumentFile``.
+struct ArgumentFileError: Error {
+    let message: String
+}
+
+/// A small file that is named by an argument.
+enum ArgumentFile {
+    private static let limit = 64 * 1024
+
+    /// Reads a file, or standard input for `-`, and trims white space.
+    /// - Parameter what: the file, for error messages: `the token file`.
+    static func read(_ path: String, _ what: String) throws(ArgumentFileError) -> [UInt8] {
+        let descriptor = path == "-" ? dup(0) : unsafe martlet_open_read(path)
+        guard descriptor >= 0 else { throw ArgumentFileError(message: "cannot read \(what) '\(path)': \(reason)") }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var chunk = [UInt8](repeating: 0, count: 4096)
+        while true {
+            let count = unsafe chunk.withUnsafeMutableBytes { unsafe CLinux.read(descriptor, $0.baseAddress, $0.count) }
+            if count < 0, martlet_errno() == EINTR { continue }
+            guard count >= 0 else { throw ArgumentFileError(message: "cannot read \(what) '\(path)': \(reason)") }
+            if count == 0 { break }
+            bytes += chunk.prefix(count)
+            guard bytes.count <= limit else { throw ArgumentFileError(message: "\(what) is larger than 64KiB") }
+        }
+        let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
+        let head = bytes.drop(while: isSpace)
+        let end = head.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? head.startIndex
+        return Array(head[..<end])
+    }
+
+    private static var reason: String {
+        guard let text = unsafe strerror(martlet_errno()) else { return "error \(martlet_errno())" }
+        return unsafe String(cString: text)
+    }
+}

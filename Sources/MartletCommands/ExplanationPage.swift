@@ -1,0 +1,222 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletProvider
+internal import MartletProxy
+internal import MartletRouter
+internal import MartletServer
+
+/// An explanation as text: one label per phase, followed by its aligned lines; it never shows the credential.
+struct ExplanationPage {
+    private static let labelWidth = 12
+
+    let request: ExplainedRequest
+    let explanation: RequestExplanation
+    let configuration: GatewayConfiguration
+    let routes: RouteTable
+
+    init(_ request: ExplainedRequest, _ explanation: RequestExplanation, _ blueprint: Blueprint) {
+        self.request = request
+        self.explanation = explanation
+        configuration = blueprint.configuration
+        routes = blueprint.routes
+    }
+
+    var text: String {
+        var text = Self.section("request", requestLines) + Self.section("path", pathLines)
+        text += Self.section("route", routeLines) + Self.section("caller", callerLines)
+        text +=
+            Self.section("checks", Self.table(explanation.checks))
+            + Self.section("policy", Self.table(explanation.policy))
+        if explanation.upstreamPath != nil {
+            text += Self.section("adds", addedLines) + Self.section("removes", removedLines)
+            text += Self.section("upstream", upstreamLines) + Self.section("upgrades to", upgradeLines)
+        }
+        return text + Self.section("verdict", verdictLines)
+    }
+
+    // MARK: Phases
+
+    private var requestLines: [String] {
+        var words = ["without a credential"]
+        if let token = request.token { words = ["with a bearer token of \(token.count) bytes"] }
+        if request.assumed != nil { words = ["as the caller of the --as file, without a credential"] }
+        if !request.fields.isEmpty { words.append("with \(request.fields.count) more header fields") }
+        let host = request.host.map { " at \(Self.shown($0))" } ?? ""
+        return [
+            "\(Self.shown(request.method)) \(Self.shown(request.target))\(host), \(words.joined(separator: ", "))"
+        ]
+    }
+
+    private var pathLines: [String] {
+        guard let path = explanation.path else { return ["rejected before routing"] }
+        let received = request.target.utf8.prefix { $0 != UInt8(ascii: "?") }
+        return path.utf8.elementsEqual(received) ? ["\(path) (as received)"] : ["\(path) (normalized)"]
+    }
+
+    private var routeLines: [String] {
+        guard explanation.path != nil else { return [] }
+        var lines = explanation.misses.map { miss in
+            "not \(routes.routes[miss.route].name): its \(Self.part(miss.reason)) does not match"
+        }
+        lines.append(explanation.route.map { "\($0.name) matches" } ?? "no route matches")
+        return lines
+    }
+
+    static func part(_ reason: RouteMiss.Reason) -> String {
+        switch reason {
+        case .host: "host"
+        case .path: "path"
+        case .method: "method"
+        }
+    }
+
+    private var callerLines: [String] {
+        guard let route = explanation.route else { return [] }
+        let names = route.providers.filter { $0 < configuration.providers.count }
+            .map { configuration.providers[$0].name.value }.joined(separator: " or ")
+        var lines: [String]
+        switch route.mode {
+        case .none: return ["any client; credentials are ignored"]
+        case .required: lines = ["must be authenticated by \(names)"]
+        case .optional: lines = ["may be authenticated by \(names); an invalid credential is rejected"]
+        }
+        if let provider = explanation.provider {
+            lines.append("provider '\(provider.name)' (\(provider.kind)) verifies the credential")
+        }
+        if let health = explanation.health, health.state != .ready {
+            lines.append("the provider is \(health.state.rawValue): \(Self.shown(health.detail))")
+        }
+        if let principal = explanation.principal {
+            lines.append("is \(Self.shown(principal.subject))")
+            if explanation.isNewAccount { lines.append("has no account yet: the first request creates one") }
+        }
+        return lines
+    }
+
+    // MARK: Upstream
+
+    private var addedLines: [String] {
+        let lines = explanation.headers + explanation.droppedHeaders.map { "(no \($0.name): \($0.reason))" }
+        return lines.isEmpty ? ["no identity headers"] : lines
+    }
+
+    private var removedLines: [String] {
+        var lines = ["every X-Auth-* header of the client, in any spelling, on every route"]
+        var own: [String] = []
+        for header in configuration.routes.flatMap({ $0.setHeaders ?? [] }) {
+            let name = header.name.value
+            if !own.contains(where: { $0.lowercased() == name.lowercased() }) { own.append(name) }
+        }
+        own.removeAll { $0.lowercased().hasPrefix("x-auth-") }
+        if !own.isEmpty {
+            lines[0] =
+                "every X-Auth-*, \(own.joined(separator: ", ")) header of the client, in any spelling, on every route"
+        }
+        if !explanation.removedFields.isEmpty {
+            lines.append("of this request: \(explanation.removedFields.map(Self.shown).joined(separator: ", "))")
+        }
+        if let route = explanation.route {
+            let removed = configuration.routes.first { $0.name.value.hasSameBytes(as: route.name) }?.removeHeaders ?? []
+            if !removed.isEmpty { lines.append("\(removed.joined(separator: ", ")), by this route") }
+            if explanation.consumesCredential, !route.forwardsCredentials {
+                lines.append("Authorization, which the gateway consumes")
+            }
+        }
+        lines.append(
+            "hop-by-hop headers; X-Forwarded-* and X-Request-Id are replaced, unless a trusted proxy sent them")
+        return lines
+    }
+
+    private var upstreamLines: [String] {
+        guard let route = explanation.route, configuration.upstreams.indices.contains(route.upstream),
+            let path = explanation.upstreamPath
+        else { return [] }
+        let upstream = configuration.upstreams[route.upstream]
+        let endpoints = upstream.endpoints.map { EndpointText.url($0.value) }.joined(separator: ", ")
+        let query = request.target.utf8.contains(UInt8(ascii: "?")) ? ", the query as received" : ""
+        return ["\(upstream.name.value): \(endpoints)"] + Self.transportLines(upstream)
+            + ["\(Self.shown(request.method)) \(path)\(query)"]
+    }
+
+    /// The transport of an upstream, unless it is HTTP/1.1 in clear text.
+    private static func transportLines(_ upstream: UpstreamConfiguration) -> [String] {
+        var words: [String] = []
+        let endpoints = upstream.endpoints.map(\.value)
+        if endpoints.contains(where: { if case .h2c = $0 { true } else { upstream.transport.version == .h2 } }) {
+            words.append("HTTP/2")
+        }
+        if endpoints.contains(where: { if case .https = $0 { true } else { false } }), !upstream.transport.tls.verifies
+        {
+            words.append("its certificate is not verified")
+        }
+        if upstream.transport.sendsProxyProtocol { words.append("receives the client's address by the PROXY protocol") }
+        return words.isEmpty ? [] : [words.joined(separator: ", ")]
+    }
+
+    private var upgradeLines: [String] {
+        guard let route = explanation.route, !route.upgrade.protocols.isEmpty,
+            configuration.upstreams.indices.contains(route.upstream)
+        else { return ["nothing"] }
+        let upgrade = route.upgrade
+        let idle = min(upgrade.idle, configuration.upstreams[route.upstream].timeouts.idle)
+        var lines = [
+            "\(upgrade.protocols.joined(separator: " or ")); idle timeout \(idle.configurationText)"
+        ]
+        if let longest = upgrade.maximumConnectionAge { lines[0] += ", maximum age \(longest.configurationText)" }
+        guard explanation.principal != nil else { return lines }
+        switch upgrade.closeOnExpiry {
+        case .never: lines.append("stays open when the credential expires or is revoked")
+        case .after(.zero): lines.append("closed when the credential expires or is revoked, as long responses are")
+        case .after(let grace):
+            lines.append(
+                "closed \(grace.configurationText) after the credential expires or is revoked, as long responses are")
+        }
+        return lines
+    }
+
+    private var verdictLines: [String] {
+        switch explanation.outcome {
+        case .forwarded: return ["forwarded: the client receives the upstream's response"]
+        case .answeredLocally: return ["served by the gateway itself"]
+        case .refused(let response): return Self.lines(response)
+        case .undecidable(let response, let reason):
+            return [reason.isEmpty ? "undecidable" : "undecidable: \(Self.shown(reason))"]
+                + ["while this lasts, the gateway responds"] + Self.lines(response)
+        }
+    }
+
+    private static func lines(_ response: ClientResponse) -> [String] {
+        var lines = ["\(response.status) \(response.code), in the log \(response.reason)"]
+        lines += response.challenges.map { "WWW-Authenticate: \($0)" }
+        if let allow = response.allow { lines.append("Allow: \(allow)") }
+        return lines
+    }
+
+    // MARK: Text
+
+    /// `ok   name    detail`, with aligned columns.
+    private static func table(_ results: [CheckOutcome]) -> [String] {
+        let width = min(results.map(\.check.count).max() ?? 0, 48)
+        return results.map { result in
+            let mark = result.failure == nil ? "ok  " : "FAIL"
+            let code = result.failure.map { "[\($0)]" } ?? ""
+            let tail = [shown(result.detail), code].filter { !$0.isEmpty }.joined(separator: " ")
+            return tail.isEmpty
+                ? "\(mark) \(shown(result.check))" : "\(mark) \(padded(shown(result.check), to: width))  \(tail)"
+        }
+    }
+
+    private static func section(_ label: String, _ lines: [String]) -> String {
+        lines.enumerated().map { padded($0.offset == 0 ? label : "", to: labelWidth) + $0.element + "\n" }.joined()
+    }
+
+    private static func padded(_ text: String, to width: Int) -> String {
+        text + String(repeating: " ", count: max(width - text.count, 0))
+    }
+
+    /// An untrusted text with its control characters replaced.
+    private static func shown(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(text.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
+    }
+}

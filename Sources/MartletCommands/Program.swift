@@ -1,0 +1,128 @@
+internal import MartletConfig
+package import MartletProvider
+package import MartletServer
+
+/// The `martlet` program: parses the command and runs it.
+package struct Program: Sendable {
+    let registry: ProviderRegistry
+    private let inherited: InheritedSockets
+
+    /// - Parameters:
+    ///   - registry: the provider kinds that are compiled in.
+    ///   - inherited: the sockets that the process was started with.
+    package init(_ registry: ProviderRegistry, _ inherited: InheritedSockets = InheritedSockets()) {
+        self.registry = registry
+        self.inherited = inherited
+    }
+
+    private static let help = """
+        usage: martlet <command> [options]
+
+          init     [--config FILE]                      write a starter configuration
+          run      [--config FILE] [--listen ADDRESS]   serve until SIGTERM; SIGHUP reloads, SIGUSR2 upgrades
+          check    [--config FILE] [--online] [--strict] [--format json]
+                                                        report all errors and warnings of a configuration
+          explain  --path PATH | --url URL [--method M] [--host H] [--header LINE]... [--token FILE | --as FILE]
+                   [--json] [--config FILE]             explain how a request would be handled
+          demo     [--listen ADDRESS] [--tls]           a gateway to try, with simulated issuers and an upstream
+          simulate apple|wechat [--listen ADDRESS] [--app ID:SECRET:VARIANT]...
+                                                        a local Apple or WeChat, to test a configuration against
+          user     add|passwd|disable|enable NAME | list [--config FILE] [--provider NAME]
+                                                        manage password users; reads the password from a prompt or stdin
+          schema                                        the JSON Schema of the configuration
+          reload   [--config FILE] [--address ADDRESS]  have the running gateway reload its configuration
+          health   [--config FILE] [--address ADDRESS]  check whether the running gateway is ready
+          version                                       print the version
+          help     [COMMAND]                            this text, or the help of a command, as COMMAND --help
+
+        """
+
+    /// Every command, for suggestions.
+    static let commands = [
+        "init", "run", "check", "explain", "demo", "simulate", "user", "schema", "reload", "health", "version", "help",
+    ]
+
+    /// Whether the command runs until a signal ends it.
+    package static func serves(_ arguments: [String]) -> Bool { ["run", "demo", "simulate"].contains(arguments.first) }
+
+    /// Whether the command uses sockets that the process was started with.
+    package static func inherits(_ arguments: [String]) -> Bool { arguments.first == "run" }
+
+    /// Runs the command of the arguments, which do not include the program's name.
+    package func run(_ arguments: [String]) async -> ExitCode {
+        guard let command = arguments.first else {
+            Output.error(Program.help)
+            return .usage
+        }
+        let code = await run(command, Array(arguments.dropFirst()))
+        if let reason = Output.writeError {
+            Output.error("martlet: cannot write to standard output: \(reason)\n")
+            return .internalFault
+        }
+        return code
+    }
+
+    private func run(_ command: String, _ rest: [String]) async -> ExitCode {
+        do throws(Options.UsageError) {
+            return try await perform(command, rest)
+        } catch {
+            if error.wantsHelp {
+                Output.line(CommandHelp.text(of: command) ?? Program.help)
+                return .ok
+            }
+            let hint = CommandHelp.text(of: command) == nil ? "" : "\nRun 'martlet \(command) --help' for usage."
+            Output.error("martlet \(command): \(error.message)\(hint)\n")
+            return .usage
+        }
+    }
+
+    private func perform(_ command: String, _ rest: [String]) async throws(Options.UsageError) -> ExitCode {
+        switch command {
+        case "init": return try InitCommand(Options(rest, allowing: ["config"])).run()
+        case "run":
+            return await RunCommand(try Options(rest, allowing: ["config", "listen"]), registry, inherited).run()
+        case "check":
+            let options = try Options(rest, allowing: ["config", "format"], flags: ["online", "strict"])
+            return try await CheckCommand(options, registry).run()
+        case "schema": return SchemaCommand(try Options(rest, allowing: []), registry).run()
+        case "reload": return ReloadCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
+        case "health": return HealthCommand(try Options(rest, allowing: ["config", "address"]), registry).run()
+        case "explain":
+            let names: Set = ["path", "url", "method", "host", "token", "as", "config"]
+            let options = try Options(rest, allowing: names, flags: ["json"], repeatable: ["header"])
+            return try await ExplainCommand(options, registry).run()
+        case "demo":
+            return try await DemoCommand(Options(rest, allowing: ["listen"], flags: ["tls"]), registry).run()
+        case "simulate":
+            return try await SimulateCommand(
+                Options(rest, allowing: ["listen"], repeatable: ["app"], words: 1, isSilent: true)
+            ).run()
+        case "user":
+            let options = try Options(rest, allowing: ["config", "provider"], words: 2, isSilent: true)
+            return try await UserCommand(options, registry).run()
+        case "version", "--version", "-V":
+            _ = try Options(rest, allowing: [])
+            Output.line("martlet \(Gateway.version)")
+            return .ok
+        case "help", "--help", "-h": return try help(rest)
+        default: return unknown(command)
+        }
+    }
+
+    private func help(_ rest: [String]) throws(Options.UsageError) -> ExitCode {
+        guard let command = try Options(rest, allowing: [], words: 1).words.first else {
+            Output.line(Program.help)
+            return .ok
+        }
+        guard Program.commands.contains(command) else { return unknown(command) }
+        Output.line(CommandHelp.text(of: command) ?? Program.help)
+        return .ok
+    }
+
+    private func unknown(_ command: String) -> ExitCode {
+        let name = TerminalText.name(command).map { " '\($0)'" } ?? ""
+        let hint = Suggestion.phrase(for: command, among: Program.commands)
+        Output.error("martlet: unknown command\(name)\(hint)\n\n\(Program.help)")
+        return .usage
+    }
+}

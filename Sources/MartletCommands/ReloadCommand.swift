@@ -1,0 +1,47 @@
+internal import MartletCore
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletServer
+
+/// `martlet reload`: has the running gateway reload its configuration, and waits for the result.
+struct ReloadCommand {
+    private static let timeout = Duration.seconds(15)
+
+    private let admin: AdminAddress
+
+    init(_ options: Options, _ registry: ProviderRegistry) {
+        admin = AdminAddress(
+            path: options["config"] ?? "config.yaml", address: options["address"], registry: registry)
+    }
+
+    func run() -> ExitCode {
+        do throws(StartError) {
+            let endpoint = try admin.endpoint()
+            let response = try AdminClient(endpoint, timeout: ReloadCommand.timeout).request("/reload", method: "POST")
+            return ReloadCommand.report(response)
+        } catch {
+            Output.error("martlet reload: \(error)\n")
+            return error.exit
+        }
+    }
+
+    private static func report(_ response: AdminClient.Response) -> ExitCode {
+        let limits = JSONLimits(maximumDepth: 4, maximumBytes: response.body.count)
+        let document = (try? JSON.parse(response.body, limits: limits))?.object
+        for diagnostic in document?["diagnostics"]?.array ?? [] {
+            if let text = diagnostic.string { Output.error("\(text)\n") }
+        }
+        switch (response.status, document?["status"]?.string, document?["code"]?.string) {
+        case (200, "reloaded", _):
+            Output.line("reloaded")
+            return .ok
+        case (422, _, "configuration_refused"):
+            Output.error("martlet reload: configuration not reloaded; the running configuration stays in effect\n")
+            return .configuration
+        case (_, _, let code):
+            Output.error(
+                "martlet reload: not reloaded: status \(response.status), \(code ?? "not a response of a gateway")\n")
+            return .unavailable
+        }
+    }
+}

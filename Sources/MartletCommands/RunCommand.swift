@@ -1,0 +1,186 @@
+private import CLinux
+internal import MartletAdmin
+internal import MartletConfig
+internal import MartletCore
+internal import MartletProvider
+internal import MartletRouter
+internal import MartletServer
+internal import MartletTLS
+
+/// `martlet run`: serves until a signal ends it.
+struct RunCommand {
+    private let path: String
+    private let listen: String?
+    private let registry: ProviderRegistry
+    private let inherited: InheritedSockets
+    /// Shared by all configurations, so that TLS sessions can be resumed after a reload.
+    private let tickets = TLSTicketKeys(clock: .system)
+
+    init(_ options: Options, _ registry: ProviderRegistry, _ inherited: InheritedSockets) {
+        path = options["config"] ?? "config.yaml"
+        listen = options["listen"]
+        self.registry = registry
+        self.inherited = inherited
+    }
+
+    func run() async -> ExitCode {
+        let (blueprint, diagnostics) = read()
+        Output.report(diagnostics)
+        guard let blueprint else { return .configuration }
+        do {
+            let sink = try LogSink(blueprint.configuration.log.format, descriptor: 1)
+            let gateway = try Gateway(blueprint, sink: sink)
+            let signals = try Signals.stream()
+            try await serve(gateway, signals)
+            return .ok
+        } catch let error as StartError {
+            Output.error("martlet: \(error)\n")
+            return error.exit
+        } catch {
+            Output.error("martlet: \(error)\n")
+            return .internalFault
+        }
+    }
+
+    /// Reads the configuration; `--listen` replaces `server.listen`.
+    /// - Parameter source: read again instead of the file.
+    private func read(_ source: ConfigurationSource? = nil) -> (Blueprint?, Diagnostics) {
+        let environment = SystemInformation.environment
+        let (blueprint, diagnostics) =
+            if let source {
+                Blueprint.read(source, registry: registry, environment: environment, tickets: tickets)
+            } else {
+                Blueprint.read(path, registry: registry, environment: environment, tickets: tickets)
+            }
+        guard let listen, let blueprint else { return (blueprint, diagnostics) }
+        return blueprint.listening(on: listen, diagnostics)
+    }
+
+    /// Reports to the predecessor or to the service manager that the gateway serves.
+    private func takeOver(_ gateway: Gateway) async {
+        guard let predecessor = inherited.predecessor else { return ServiceManager.notify("READY=1") }
+        let pid = String(predecessor.pid)
+        guard await predecessor.sendReady() else {
+            return gateway.services.logger.error("predecessor keeps serving; this process exits", ("pid", pid))
+        }
+        gateway.takeOwnership()
+        gateway.services.logger.info("took over from predecessor", ("pid", pid))
+        // The service manager ignores this process until the predecessor has confirmed.
+        ServiceManager.notify("READY=1")
+    }
+
+    /// Starts the gateway and handles events until it has shut down; signals are handled during the start, too.
+    private func serve(_ gateway: Gateway, _ signals: AsyncStream<Signals.Signal>) async throws {
+        let (events, sender) = AsyncStream.makeStream(of: RunSteps.Event.self)
+        let forwarding = Task {
+            for await signal in signals { sender.yield(.signal(signal)) }
+        }
+        defer { forwarding.cancel() }
+        let starting = start(gateway, sender)
+        let reloads = ReloadQueue { sender.yield(.signal(.reload)) }
+        defer { reloads.close() }
+        gateway.reloadQueue = reloads
+        let takeover = Takeover(gateway) { sender.yield(.handedOver) }
+        let logger = gateway.services.logger
+        let watch = FileWatch(gateway.graph.blueprint.configuration.source.files)
+        let watching = poll(watch, gateway, sender)
+        defer { watching.cancel() }
+        var steps = RunSteps()
+        for await event in events {
+            for step in steps.handle(event) {
+                switch step {
+                case .reload:
+                    let waiting = reloads.waiting()
+                    watch.reset()
+                    reloads.complete(waiting, await reload(gateway))
+                case .readFiles:
+                    logger.info("watched files changed; reloading")
+                    _ = await reload(gateway, from: gateway.graph.blueprint.configuration.source)
+                case .takeOver: takeover.begin()
+                case .rejectTakeOver: logger.warning("upgrade ignored: this process is shutting down")
+                case .cancelStart(let signal):
+                    logger.info("shutting down before startup completed", ("signal", String(signal)))
+                    starting.cancel()
+                    Task {
+                        try? await Task.sleep(for: RunCommand.startCancellationTimeout)
+                        sender.yield(.startOverdue)
+                    }
+                case .drain(let signal):
+                    reloads.close()
+                    if signal != SIGUSR2 { ServiceManager.notify("STOPPING=1") }
+                    if signal != 0 { logger.info("draining", ("signal", String(signal))) }
+                    Task {
+                        await takeover.cancel()
+                        await gateway.drain()
+                        sender.yield(.drained)
+                    }
+                case .end: return
+                case .fail: return try await starting.value
+                case .exit(let status): ProcessExit.exit(status, flushTimeout: .milliseconds(100))
+                }
+            }
+        }
+    }
+
+    private typealias EventSender = AsyncStream<RunSteps.Event>.Continuation
+
+    private func start(_ gateway: Gateway, _ sender: EventSender) -> Task<Void, any Error> {
+        Task {
+            do {
+                try await gateway.start(inherited)
+                // The predecessor must not hand over to a process that shuts down.
+                if !Task.isCancelled { await takeOver(gateway) }
+                sender.yield(.started)
+            } catch {
+                sender.yield(.startFailed)
+                throw error
+            }
+        }
+    }
+
+    /// Sends an event when watched files have changed, if the current configuration enables `server.watch`.
+    private func poll(_ watch: FileWatch, _ gateway: Gateway, _ sender: EventSender) -> Task<Void, any Error> {
+        Task {
+            while !Task.isCancelled {
+                try await Task.sleep(for: FileWatch.interval)
+                let configuration = gateway.graph.blueprint.configuration
+                guard configuration.server.watch, watch.poll(configuration.source.files) else { continue }
+                sender.yield(.filesChanged)
+            }
+        }
+    }
+
+    /// How long a cancelled start may take to end.
+    private static let startCancellationTimeout = Duration.seconds(2)
+
+    /// - Parameter source: read instead of the file.
+    private func reload(_ gateway: Gateway, from source: ConfigurationSource? = nil) async -> ReloadOutcome {
+        let logger = gateway.services.logger
+        ServiceManager.notify("RELOADING=1")
+        defer { ServiceManager.notify("READY=1") }
+        let (blueprint, diagnostics) = read(source)
+        for diagnostic in diagnostics.sorted {
+            switch diagnostic.severity {
+            case .error: logger.error("configuration error", ("diagnostic", diagnostic.description))
+            case .warning: logger.warning("configuration warning", ("diagnostic", diagnostic.description))
+            }
+        }
+        guard let blueprint else {
+            gateway.recordReload(success: false)
+            logger.error("configuration not reloaded; the running configuration stays in effect")
+            return .rejected(diagnostics.sorted.map(\.description))
+        }
+        do throws(StartError) {
+            try await gateway.reload(blueprint)
+            gateway.recordReload(success: true)
+            let routes = blueprint.routes.configured.count
+            logger.info("configuration reloaded", ("routes", String(routes)))
+            return .done(routes: routes, warnings: diagnostics.sorted.map(\.description))
+        } catch {
+            gateway.recordReload(success: false)
+            logger.error(
+                "configuration not reloaded; the running configuration stays in effect", ("reason", error.description))
+            return .rejected(diagnostics.sorted.map(\.description) + [error.description])
+        }
+    }
+}

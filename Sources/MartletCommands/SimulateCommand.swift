@@ -1,0 +1,139 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletServer
+internal import MartletSimulator
+
+/// `martlet simulate apple|wechat`: a standalone simulator, to test a configuration against.
+struct SimulateCommand {
+    /// The simulator to run.
+    enum Kind: Equatable {
+        case apple
+        case weChat([SimulatedApp])
+    }
+
+    private let kind: Kind
+    private let address: SocketAddress
+
+    /// - Throws: `UsageError` for an unknown simulator, an invalid address or an invalid application.
+    init(_ options: Options) throws(Options.UsageError) {
+        let specifications = options.all("app")
+        switch options.words.first {
+        case "apple":
+            guard specifications.isEmpty else { throw Options.UsageError(message: "--app is only valid for wechat") }
+            kind = .apple
+        case "wechat": kind = .weChat(try SimulatedApp.list(specifications))
+        default: throw Options.UsageError(message: "expected apple or wechat")
+        }
+        guard let address = SocketAddress(options["listen"] ?? "127.0.0.1:0"), case .ip = address else {
+            throw Options.UsageError(message: "--listen requires an address such as 127.0.0.1:9100")
+        }
+        self.address = address
+    }
+
+    func run() async -> ExitCode {
+        do {
+            let signals = try Signals.stream()
+            let service = try SimulatorService(kind, at: address)
+            if !address.isLocal {
+                Output.error(
+                    "martlet simulate: warning: other machines can reach this address and get any token or code\n")
+            }
+            Output.line(page(service.url))
+            if Output.writeError == nil { await Self.wait(for: signals) }
+            await service.stop()
+            return .ok
+        } catch let error as StartError {
+            Output.error("martlet simulate: \(error)\n")
+            return error.exit
+        } catch {
+            Output.error("martlet simulate: \(error)\n")
+            return .internalFault
+        }
+    }
+
+    private func page(_ url: String) -> String {
+        switch kind {
+        case .apple: SimulatorPage.apple(url)
+        case .weChat(let apps): SimulatorPage.weChat(url, apps)
+        }
+    }
+
+    private static func wait(for signals: AsyncStream<Signals.Signal>) async {
+        for await signal in signals {
+            if case .end = signal { return }
+        }
+    }
+}
+
+/// An application of the simulated WeChat.
+struct SimulatedApp: Equatable {
+    /// Its name in the configuration and in logins.
+    let name: String
+    let id: String
+    let secret: String
+    let variant: WeChatSimulator.App.Variant
+    /// Whether the secret is a default of the simulator, which may be printed.
+    let isDefault: Bool
+
+    var app: WeChatSimulator.App { .init(id: id, secret: secret, variant: variant) }
+
+    /// The applications of `--app`; without any, one of each variant.
+    static func list(_ specifications: [String]) throws(Options.UsageError) -> [SimulatedApp] {
+        guard !specifications.isEmpty else { return defaults }
+        var apps: [SimulatedApp] = []
+        for specification in specifications {
+            guard let app = SimulatedApp(specification, number: apps.count + 1) else {
+                let variants = WeChatSimulator.App.Variant.allCases.map(\.rawValue).joined(separator: ", ")
+                throw Options.UsageError(
+                    message:
+                        "--app requires ID:SECRET:VARIANT: the id is wx and 16 hexadecimal digits, the variant one of \(variants)"
+                )
+            }
+            guard !apps.contains(where: { $0.id.lowercased() == app.id.lowercased() }) else {
+                throw Options.UsageError(message: "two --app options have the same id")
+            }
+            apps.append(app)
+        }
+        return apps
+    }
+
+    /// One of each variant.
+    private static let defaults = WeChatSimulator.App.Variant.allCases.enumerated().map { index, variant in
+        SimulatedApp(
+            name: name(of: variant), id: "wx000000000000000\(index + 1)", secret: "simulated-secret-\(index + 1)",
+            variant: variant, isDefault: true)
+    }
+
+    private init(name: String, id: String, secret: String, variant: WeChatSimulator.App.Variant, isDefault: Bool) {
+        (self.name, self.id, self.secret, self.variant, self.isDefault) = (name, id, secret, variant, isDefault)
+    }
+
+    private init?(_ text: String, number: Int) {
+        guard let first = text.firstIndex(of: ":"), let last = text.lastIndex(of: ":"), first < last else {
+            return nil
+        }
+        let (id, secret) = (text[..<first], text[text.index(after: first)..<last])
+        let digits = id.utf8.dropFirst(2)
+        guard let variant = WeChatSimulator.App.Variant(rawValue: String(text[text.index(after: last)...])),
+            id.hasPrefix("wx"), digits.count == 16, digits.allSatisfy(Self.isHexadecimal),
+            !secret.isEmpty, secret.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        self.init(
+            name: "\(Self.name(of: variant))\(number == 1 ? "" : String(number))", id: String(id),
+            secret: String(secret), variant: variant, isDefault: false)
+    }
+
+    private static func isHexadecimal(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
+    }
+
+    private static func name(of variant: WeChatSimulator.App.Variant) -> String {
+        switch variant {
+        case .mobile: "ios"
+        case .website: "web"
+        case .officialAccount: "page"
+        case .miniProgram: "mini"
+        }
+    }
+}

@@ -1,0 +1,137 @@
+/// One entry of `server.listen`.
+package struct ListenerConfiguration: Sendable {
+    package var address: Located<SocketAddress>
+    package var reusePort: Bool
+    /// `nil` is clear text.
+    package var tls: ListenerTLS?
+    /// HTTP/2 by ALPN under TLS, with prior knowledge in clear text.
+    package var offersHTTP2 = true
+    /// Whether every connection begins with a PROXY protocol header.
+    package var acceptsProxyProtocol = false
+    /// Whether peers of the Unix socket are trusted proxies.
+    package var isTrusted = false
+    /// The port of the https URL that every request is redirected to (308); `nil` serves requests.
+    package var redirectsToHTTPSPort: UInt16?
+    /// The readiness endpoint; `nil` is none.
+    package var health: HealthPath?
+    /// Owner and mode of a Unix socket; `nil` leaves them to the process and its umask.
+    package var socketFile: SocketFilePermissions?
+
+    package init(address: Located<SocketAddress>, reusePort: Bool) {
+        self.address = address
+        self.reusePort = reusePort
+    }
+}
+
+/// `owner`, `group` and `mode` of a Unix socket.
+package struct SocketFilePermissions: Sendable, Hashable {
+    /// A user's name or number.
+    package var owner: String?
+    /// A group's name or number.
+    package var group: String?
+    /// Permission bits, such as `0o660`.
+    package var mode: UInt16?
+
+    package init() {}
+}
+
+/// A certificate chain and its key, as PEM files.
+package struct CertificateFiles: Sendable, Hashable {
+    package var certificate: Located<String>
+    package var key: Located<String>
+
+    package init(certificate: Located<String>, key: Located<String>) {
+        self.certificate = certificate
+        self.key = key
+    }
+}
+
+/// `tls:` of a listener.
+package struct ListenerTLS: Sendable, Hashable {
+    /// The minimum version.
+    package enum Version: String, Sendable, CaseIterable {
+        case v12 = "1.2"
+        case v13 = "1.3"
+    }
+
+    /// Whether client certificates are requested.
+    package enum ClientAuthentication: String, Sendable, CaseIterable { case none, optional, required }
+
+    /// Chosen by SNI; the first one is the default.
+    package var certificates: [CertificateFiles]
+    package var minimumVersion = Version.v12
+    /// OpenSSL cipher names for TLS 1.2, separated by colons; `nil` is the built-in list.
+    package var ciphers: Located<String>?
+    /// The same for TLS 1.3.
+    package var cipherSuites: Located<String>?
+    package var clientAuthorityFile: Located<String>?
+    package var clientAuthentication = ClientAuthentication.none
+    /// `Strict-Transport-Security: max-age`; `nil` sends none.
+    package var strictTransport: Duration?
+
+    package init(certificates: [CertificateFiles]) { self.certificates = certificates }
+}
+
+/// `server.http2`.
+package struct HTTP2Configuration: Sendable, Equatable {
+    package var maximumConcurrentStreams = 100
+    /// Streams that a client may reset within 10 s.
+    package var maximumResets = 200
+    /// Flow-control window in bytes: how much of a request body may arrive before any of it is forwarded.
+    package var initialWindow = 64 * 1024
+
+    package init() {}
+}
+
+/// Protocol version, TLS and PROXY protocol of connections to an upstream.
+package struct UpstreamTransport: Sendable, Hashable {
+    /// HTTP/1.1 or HTTP/2.
+    package enum Version: String, Sendable, CaseIterable { case http1, h2 }
+
+    /// `protocol`: for https and Unix endpoints.
+    package var version = Version.http1
+    package var tls = UpstreamTLS()
+    /// Whether connections begin with a PROXY protocol header (version 2) that names the client.
+    package var sendsProxyProtocol = false
+
+    package init() {}
+}
+
+/// `upstreams.*.tls`.
+package struct UpstreamTLS: Sendable, Hashable {
+    /// Instead of the system's authorities.
+    package var authorityFile: Located<String>?
+    /// Instead of the endpoint's host.
+    package var serverName: String?
+    package var certificate: CertificateFiles?
+    package var verifies = true
+
+    package init() {}
+}
+
+/// `upgrade:` of a route.
+package struct UpgradeConfiguration: Sendable, Equatable {
+    /// What happens to tunnels and long responses whose credential has expired or was revoked.
+    package enum CloseOnExpiry: Sendable, Equatable {
+        case never
+        /// They end this long afterwards; zero is immediately.
+        case after(Duration)
+    }
+
+    /// Lower-case names of protocols that a request may upgrade to.
+    package var protocols = ["websocket"]
+    package var closeOnExpiry = CloseOnExpiry.after(.zero)
+    /// How long a tunnel may be idle in both directions.
+    package var idle = Duration.seconds(300)
+    /// The maximum age of a tunnel; `nil` is unlimited.
+    package var maximumConnectionAge: Duration?
+
+    package init() {}
+
+    /// No upgrades.
+    package static var none: UpgradeConfiguration {
+        var configuration = UpgradeConfiguration()
+        configuration.protocols = []
+        return configuration
+    }
+}

@@ -1,0 +1,47 @@
+internal import MartletCore
+
+/// A session whose token was verified.
+package struct ProvenSession: Sendable {
+    package let principal: Principal
+    /// The revocation ID. A collision of two sessions (1 in 2⁶⁴) costs only a lookup.
+    package let number: UInt64
+    /// How long a loop may cache the session, from the query of the store.
+    package let cacheLifetime: Duration
+    /// When the token expires and its exchanges end, in milliseconds of Unix time.
+    package let end: Int64
+
+    /// - Parameter end: `nil` is the second at which the identity expires.
+    package init(principal: Principal, number: UInt64, cacheLifetime: Duration, end: Int64? = nil) {
+        self.principal = principal
+        self.number = number
+        self.cacheLifetime = cacheLifetime
+        self.end = end ?? principal.identity.expiresAt.milliseconds
+    }
+}
+
+/// Verifies session tokens against the store.
+package protocol SessionVerifying: Sendable {
+    /// The prefix of every access token: `mat_`.
+    static var accessPrefix: String { get }
+    /// Verifies a token and records the use of its session.
+    /// - Throws: `rejected` for a token without an active session, `unavailable` if the store is unavailable.
+    func judge(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError)
+        -> ProvenSession
+    /// Verifies a token like ``judge(_:in:)``, but does not record a use of the session.
+    func inspect(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession
+}
+
+/// Resolves the subject of an identity.
+package protocol SubjectResolving: Sendable {
+    /// The subject of the identity's account, which is created if there is none.
+    /// - Throws: `unavailable` if the account store is unavailable.
+    func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String
+    /// The subject of an existing account.
+    /// - Returns: `nil` if there is no account yet.
+    /// - Throws: `unavailable` if the account store is unavailable.
+    func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String?
+}

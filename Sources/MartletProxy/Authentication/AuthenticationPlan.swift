@@ -1,0 +1,4 @@
+/// The providers that may verify a credential, in the order of the route.
+struct AuthenticationPlan: Sendable, Equatable {
+    let providers: [Int32]
+}

@@ -1,0 +1,124 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletIO
+
+/// Accepts downstream connections.
+///
+/// A connection that carries a single request costs more than the request. While there are many of them
+/// (``DeferAcceptPolicy``), listeners hold a connection until its first bytes arrive (`TCP_DEFER_ACCEPT`, tcp(7)), so
+/// that it is accepted, read and served in one step; and one whose only request is complete is not registered with the
+/// poller unless its response takes long. The cost is that an idle client is noticed a second late; otherwise it is
+/// noticed immediately.
+extension EventLoop {
+    /// Most connections accepted from one listener before others have their turn.
+    private static let acceptBatch = 64
+    /// How long a response may take before its connection is registered, in nanoseconds.
+    static let deferredRegistrationTime: Int64 = 20_000_000
+
+    /// Accepts connections from a listener.
+    mutating func accept(_ id: Int32) {
+        guard let index = listeners.firstIndex(where: { $0.id == id }) else { return }
+        for _ in 0..<EventLoop.acceptBatch {
+            guard let (fd, peer) = Socket.accept(listeners[index].fd) else {
+                guard martlet_errno() == EMFILE || martlet_errno() == ENFILE else { return }
+                if freeCapacity() { continue }
+                return rejectOne(listeners[index])
+            }
+            acceptConnection(fd, from: peer, by: listeners[index])
+        }
+    }
+
+    /// Out of descriptors: uses the reserved one to reject a connection, or the listener would stay readable forever.
+    private mutating func rejectOne(_ listener: ListenerSocket) {
+        reservedDescriptor.release()
+        if let (fd, _) = Socket.accept(listener.fd) {
+            counters.refused &+= 1
+            rejectConnection(fd, listener.rules)
+        }
+        reservedDescriptor.acquire()
+    }
+
+    private mutating func acceptConnection(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
+        let bytes = peer.addressBytes
+        // Behind a proxy the client's address counts, which is not known yet.
+        let isUncounted = peer.isUnix || listener.rules.expectsProxyHeader
+        var admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
+        if admission == .refused, connections.isFull(snapshot.limits), freeCapacity() {
+            admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
+        }
+        guard admission != .refused else {
+            counters.refused &+= 1
+            rejectConnection(fd, listener.rules)
+            return
+        }
+        let address = DownstreamAddress(
+            bytes: bytes, text: peer.isUnix ? AddressText("unix".utf8) : AddressText(peer.addressUTF8),
+            isTrusted: peer.isUnix ? listener.rules.isTrusted : snapshot.trustedProxies.contains { $0.contains(bytes) },
+            port: peer.port,
+            isUnix: peer.isUnix)
+        let downstream = downstreams.allocate()
+        downstreams[downstream].open(
+            fd: fd, kind: .http1, rules: listener.rules, address: address,
+            maximumHeadBytes: snapshot.limits.headerBytes)
+        if let handler = listener.handler { downstreams[downstream].handler = handler }
+        downstreams[downstream].listener = listener.id
+        downstreams[downstream].tlsContext = listener.tls
+        downstreams[downstream].admission = admission
+        guard deferAccept.isActive || register(downstream) else { return close(downstream: downstream) }
+        counters.accepted &+= 1
+        acceptOrder.add(token(of: downstream), alive: downstreams.count) {
+            downstreams.contains($0.index, $0.generation)
+        }
+        if deferAccept.isActive { return readImmediately(downstream) }
+        startConnection(downstream)
+    }
+
+    private mutating func startConnection(_ downstream: Int32) {
+        downstreams[downstream].rules.expectsProxyHeader ? awaitProxyHeader(downstream) : startTransport(downstream)
+    }
+
+    /// Over the limit: responds with 503 where the client can read it, and closes the connection immediately.
+    private mutating func rejectConnection(_ fd: Int32, _ rules: ListenerRules) {
+        guard !rules.isSecure else {
+            _ = CLinux.close(fd)
+            return
+        }
+        var out = ByteBuffer(capacity: 512)
+        nextRequestID()
+        unsafe Failure.tooManyConnections.write(
+            into: &out, requestID: requestIDText.bytes, date: dateText, isHead: false, close: true,
+            offersBasic: false)
+        let bytes = unsafe out.bytes
+        _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
+        // With an unread request, closing would discard the response.
+        _ = receiveBuffer.receive(from: fd)
+        _ = CLinux.close(fd)
+    }
+
+    // MARK: Connections for one request
+
+    /// Reads a connection whose first bytes have arrived.
+    private mutating func readImmediately(_ downstream: Int32) {
+        let generation = downstreams[downstream].generation
+        startConnection(downstream)
+        guard downstreams.contains(downstream, generation) else { return }
+        readDownstream(downstream)
+        guard downstreams.contains(downstream, generation) else { return }
+        if isFinalRequest(downstream) {
+            deferredRegistrations.append(
+                DeferredRegistration(
+                    downstream: EventToken(.downstream, index: downstream, generation: generation), since: now))
+        } else if !register(downstream) {
+            abandon(downstream)
+        }
+    }
+
+    /// Whether all that is left to do for a connection is the response to its final request.
+    private func isFinalRequest(_ downstream: Int32) -> Bool {
+        let exchange = downstreams[downstream].exchange
+        return exchange >= 0 && downstreams[downstream].kind == .http1 && downstreams[downstream].output.isEmpty
+            && exchanges[exchange].isRequestComplete && !exchanges[exchange].keepsAlive
+            && exchanges[exchange].tunnel < 0
+    }
+}

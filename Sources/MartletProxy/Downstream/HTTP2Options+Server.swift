@@ -1,0 +1,13 @@
+internal import MartletConfig
+internal import MartletHTTP2
+
+extension HTTP2Options {
+    init(_ server: ServerConfiguration) {
+        self.init()
+        maximumConcurrentStreams = server.http2.maximumConcurrentStreams
+        maximumResets = server.http2.maximumResets
+        initialWindow = server.http2.initialWindow
+        headerBytes = server.limits.headerBytes
+        headerFields = server.limits.headerFields
+    }
+}

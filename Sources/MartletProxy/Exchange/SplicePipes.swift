@@ -1,0 +1,105 @@
+private import CLinux
+
+/// The pipes for splicing long bodies from socket to socket without copying them in this process.
+///
+/// A pipe is in use only while it holds bytes, so there are no more of them than transfers with a slow receiver. One
+/// that is released with bytes in it is closed: bytes of one exchange must never reach another.
+struct SplicePipes: ~Copyable {
+    /// Bytes moved into a pipe at a time.
+    static let portion = 256 * 1024
+    /// Most pipes in use; further transfers are copied.
+    static let limit = 64
+    /// Empty pipes that are kept for reuse.
+    static let spares = 8
+
+    private struct Pipe {
+        var readEnd: Int32 = -1
+        var writeEnd: Int32 = -1
+        /// Bytes in the pipe.
+        var byteCount = 0
+    }
+
+    private var pipes: [Pipe] = []
+    /// Indices of open, empty pipes.
+    private var spare: [Int32] = []
+    /// Indices without a pipe.
+    private var vacant: [Int32] = []
+    /// Number of pipes in use.
+    private(set) var inUse = 0
+    /// Splicing works between these kinds of sockets.
+    private var isUsable = true
+
+    init() {}
+
+    deinit {
+        for index in pipes.indices { SplicePipes.close(pipes[index]) }
+    }
+
+    /// Number of open pipes, in use or not.
+    var open: Int { pipes.count &- vacant.count }
+
+    /// Number of bytes in a pipe.
+    func byteCount(_ pipe: Int32) -> Int { pipes[Int(pipe)].byteCount }
+
+    /// Acquires an empty pipe; `nil` where none is available.
+    mutating func acquire() -> Int32? {
+        guard isUsable, inUse < SplicePipes.limit else { return nil }
+        if let index = spare.popLast() {
+            inUse &+= 1
+            return index
+        }
+        var ends: (Int32, Int32) = (-1, -1)
+        guard unsafe martlet_body_pipe(&ends.0, &ends.1, Int32(SplicePipes.portion)) == 0 else { return nil }
+        let pipe = Pipe(readEnd: ends.0, writeEnd: ends.1)
+        inUse &+= 1
+        if let index = vacant.popLast() {
+            pipes[Int(index)] = pipe
+            return index
+        }
+        pipes.append(pipe)
+        return Int32(pipes.count &- 1)
+    }
+
+    /// Releases a pipe.
+    mutating func release(_ index: Int32) {
+        inUse &-= 1
+        guard pipes[Int(index)].byteCount > 0 || spare.count >= SplicePipes.spares else { return spare.append(index) }
+        SplicePipes.close(pipes[Int(index)])
+        pipes[Int(index)] = Pipe()
+        vacant.append(index)
+    }
+
+    /// Moves bytes from a socket into an empty pipe, at most a portion.
+    /// - Returns: how many, 0 at the end of the stream, −1 with `errno`.
+    mutating func fill(_ index: Int32, from socket: Int32, atMost count: Int) -> Int {
+        let moved = martlet_splice(socket, pipes[Int(index)].writeEnd, min(count, SplicePipes.portion))
+        if moved > 0 { pipes[Int(index)].byteCount &+= moved }
+        // A socket that cannot splice reports it without losing anything.
+        if moved < 0, martlet_errno() == EINVAL { isUsable = false }
+        return moved
+    }
+
+    /// Moves a pipe's bytes into a socket, until that accepts no more.
+    /// - Returns: how many it accepted, and whether it has failed.
+    mutating func drain(_ index: Int32, into socket: Int32) -> (count: Int, hasFailed: Bool) {
+        var count = 0
+        // Only a call that returns EAGAIN guarantees a later event.
+        while pipes[Int(index)].byteCount > 0 {
+            let moved = martlet_splice(pipes[Int(index)].readEnd, socket, pipes[Int(index)].byteCount)
+            guard moved > 0 else {
+                let reason = martlet_errno()
+                if moved < 0, reason == EINTR { continue }
+                return (count, moved == 0 || reason != EAGAIN)
+            }
+            pipes[Int(index)].byteCount &-= moved
+            count &+= moved
+        }
+        return (count, false)
+    }
+
+    private static func close(_ pipe: Pipe) {
+        guard pipe.readEnd >= 0 else { return }
+        _ = CLinux.close(pipe.readEnd)
+        _ = CLinux.close(pipe.writeEnd)
+    }
+}

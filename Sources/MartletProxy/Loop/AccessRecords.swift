@@ -1,0 +1,156 @@
+package import MartletCore
+
+/// The format of access records.
+package enum AccessFormat: Sendable { case json, text }
+
+/// The sink of access records; writing never blocks: a sink that cannot keep up drops and counts.
+package protocol AccessLogging: Sendable {
+    var format: AccessFormat { get }
+    /// Takes whole lines, and leaves an empty buffer.
+    func take(_ lines: inout ByteBuffer)
+}
+
+/// The access log of one loop: formats records and hands them over in batches.
+///
+/// Never contains a token or a query. What many records share is cached as text: the second, and the part from the
+/// route to the upstream (``AccessTexts``).
+struct AccessRecords: ~Copyable {
+    private static let batchBytes = 64 * 1024
+    private static let batchTime: Int64 = 50_000_000
+
+    private var lines = ByteBuffer(capacity: 96 * 1024)
+    private var flushedAt: Int64 = 0
+    /// The beginning of a record, up to the time in seconds.
+    private var opening = ByteBuffer(capacity: 64)
+    private var openingTime = Int64.min
+    private var openingFormat = AccessFormat.json
+    private var texts = AccessTexts()
+
+    var isEmpty: Bool { lines.isEmpty }
+
+    /// Flushes a batch that is large or old enough, or when the loop is idle.
+    mutating func flush(to log: any AccessLogging, now: Int64, isIdle: Bool) {
+        guard !lines.isEmpty else { return }
+        guard isIdle || lines.count >= AccessRecords.batchBytes || now &- flushedAt >= AccessRecords.batchTime else {
+            return
+        }
+        flushedAt = now
+        log.take(&lines)
+    }
+
+    /// Whether the texts of a key are cached, so that ``append(_:_:format:)`` can write a record with it.
+    func isPrepared(for key: AccessKey) -> Bool { texts.contains(key) }
+
+    /// Caches the texts of a key.
+    mutating func prepare(
+        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8] = [], provider: [UInt8], upstream: [UInt8],
+        format: AccessFormat
+    ) {
+        texts.store(key, route: route, reason: reason, member: member, provider: provider, upstream: upstream, format)
+    }
+
+    /// Writes one record with the texts of a key that was prepared for the same format.
+    mutating func append(_ line: borrowing AccessLine, _ key: AccessKey, format: AccessFormat) {
+        assert(texts.contains(key))
+        unsafe write(line, texts.text(of: key), format)
+    }
+
+    @inline(__always)
+    private mutating func write(
+        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ format: AccessFormat
+    ) {
+        if line.unixTime != openingTime || format != openingFormat { open(line.unixTime, format) }
+        switch format {
+        case .json: lines = unsafe json(line, texts, lines.take())
+        case .text: lines = unsafe text(line, texts, lines.take())
+        }
+    }
+
+    /// Formats the common beginning of all records of a second.
+    @inline(never)
+    private mutating func open(_ unixTime: Int64, _ format: AccessFormat) {
+        openingTime = unixTime
+        openingFormat = format
+        opening.removeAll()
+        switch format {
+        case .json:
+            opening.append("{\"time\":")
+            opening.append(decimal: Int(unixTime))
+            opening.append(",\"event\":\"request\",\"request_id\":\"")
+        case .text:
+            opening.append(decimal: Int(unixTime))
+            opening.append(" ")
+        }
+    }
+
+    // The buffer is passed by value, in and out: in a local, its bounds stay in registers.
+
+    @inline(__always)
+    private func json(
+        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ buffer: consuming ByteBuffer
+    ) -> ByteBuffer {
+        var out = buffer
+        unsafe out.append(opening.bytes)
+        unsafe out.append(line.requestID)
+        out.append("\",\"client\":\"")
+        out.append(line.client)
+        out.append("\",\"method\":\"")
+        unsafe out.append(line.method)
+        out.append("\",\"host\":\"")
+        unsafe out.append(line.host)
+        out.append("\",\"path\":\"")
+        if unsafe PathEscape.isNeeded(by: line.path) {
+            unsafe out = out.appending(escaped: line.path)
+        } else {
+            unsafe out.append(line.path)
+        }
+        unsafe out.append(texts)
+        out.append(decimal: line.bytesIn)
+        out.append(",\"bytes_out\":")
+        out.append(decimal: line.bytesOut)
+        out.append(",\"duration_us\":")
+        out.append(decimal: line.microseconds)
+        out.append("}\n")
+        return out
+    }
+
+    @inline(never)
+    private func text(
+        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ buffer: consuming ByteBuffer
+    ) -> ByteBuffer {
+        var out = buffer
+        unsafe out.append(opening.bytes)
+        out.append(line.client)
+        out.append(" ")
+        unsafe out.append(line.method)
+        out.append(" ")
+        unsafe out.append(line.host)
+        if unsafe PathEscape.isNeeded(by: line.path) {
+            unsafe out = out.appending(escaped: line.path)
+        } else {
+            unsafe out.append(line.path)
+        }
+        unsafe out.append(texts)
+        out.append(decimal: line.microseconds)
+        out.append("us id=")
+        unsafe out.append(line.requestID)
+        out.append("\n")
+        return out
+    }
+}
+
+extension ByteBuffer {
+    /// Appends a path, escaping what JSON requires, and with question marks for other non-printable bytes.
+    ///
+    /// Only paths need it: every other text is the gateway's own, or a validated token or host. The buffer is passed by
+    /// value, in and out, so that its bounds stay in registers where this is not called.
+    @inline(never)
+    fileprivate consuming func appending(escaped path: UnsafeBufferPointer<UInt8>) -> ByteBuffer {
+        for index in path.indices {
+            let byte = unsafe path[index]
+            if byte == 0x22 || byte == 0x5C { append(0x5C as UInt8) }
+            append(byte < 0x20 || byte > 0x7E ? 0x3F : byte)
+        }
+        return self
+    }
+}

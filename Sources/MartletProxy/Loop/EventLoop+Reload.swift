@@ -1,0 +1,81 @@
+private import CLinux
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletHTTP2
+internal import MartletIO
+internal import MartletProvider
+internal import MartletTLS
+
+/// Applies a new configuration, and opens and closes listeners.
+extension EventLoop {
+    /// Adopts a new configuration: requests in progress finish under the old one, unless they are long ones that the
+    /// new one would reject.
+    mutating func adopt(_ next: Snapshot, _ sockets: [ListenerSocket]) {
+        guard !isDraining else {
+            for socket in sockets { _ = CLinux.close(socket.fd) }
+            return
+        }
+        renumberProviders(next)
+        retainSnapshotForTrailers(snapshot)
+        retainTokens()
+        snapshot = next
+        epoch += 1
+        clearCaches()
+        assignRouteSlots()
+        reevaluateExchanges()
+        if head.fields.capacity != next.limits.headerFields {
+            head = RequestHead(maximumFields: next.limits.headerFields)
+        }
+        for retired in directory.adopt(next, resolved: []) { closeIdleConnections(of: retired) }
+        let kept = Set(sockets.map(\.id))
+        for listener in listeners where !kept.contains(listener.id) { acceptPendingThenClose(listener) }
+        listeners.removeAll { !kept.contains($0.id) }
+        drainDownstreams(of: { !kept.contains($0) })
+        for socket in sockets {
+            if let index = listeners.firstIndex(where: { $0.id == socket.id }) {
+                _ = CLinux.close(socket.fd)
+                listeners[index] = socket.keeping(listeners[index].fd)
+            } else {
+                try? listen(socket)
+            }
+        }
+    }
+
+    /// Requests in progress are logged with the provider that verified them.
+    mutating func renumberProviders(_ next: Snapshot) {
+        let indices = snapshot.providers.map { old in next.providers.firstIndex { $0.name == old.name } ?? -1 }
+        for exchange in 0..<exchanges.end where exchanges[exchange].isAlive && exchanges[exchange].provider >= 0 {
+            exchanges[exchange].provider = Int32(indices[Int(exchanges[exchange].provider)])
+        }
+    }
+
+    /// Requests whose trailers are still to come keep the header rules that their heads were forwarded with.
+    mutating func retainSnapshotForTrailers(_ former: Snapshot) {
+        for exchange in 0..<exchanges.end
+        where exchanges[exchange].isAlive && exchanges[exchange].responder == .upstream
+            && !exchanges[exchange].isRequestComplete && exchanges[exchange].tunnel < 0
+        {
+            exchanges[exchange].retain(former: former)
+        }
+    }
+
+    /// Starts accepting from a listener; the loop now owns its descriptor.
+    mutating func listen(_ listener: ListenerSocket) throws(IOError) {
+        try listener.register(with: poller)
+        listeners.append(listener)
+    }
+
+    /// Accepts what is queued and closes the listener.
+    mutating func acceptPendingThenClose(_ listener: ListenerSocket) {
+        for _ in 0..<64 { accept(listener.id) }
+        stopAccepting(listener)
+    }
+
+    mutating func stopAccepting(_ listener: ListenerSocket) {
+        poller.remove(listener.fd)
+        // Whoever accepts from the socket next finds its options unchanged.
+        if deferAccept.isActive { Socket.setDeferAccept(listener.fd, false) }
+        _ = CLinux.close(listener.fd)
+    }
+}

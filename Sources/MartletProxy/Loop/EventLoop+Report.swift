@@ -1,0 +1,27 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletHTTP2
+internal import MartletIO
+internal import MartletProvider
+internal import MartletTLS
+
+/// Reports the counters of a loop.
+extension EventLoop {
+    func report() -> LoopReport {
+        var report = counters.report()
+        report.loop = id
+        report.tokenEntries = decisions.count
+        for downstream in 0..<downstreams.end where downstreams[downstream].isAlive {
+            switch downstreams[downstream].kind {
+            case .stream: report.openStreams += 1
+            case .http2: report.openHTTP2Connections += 1
+            default: break
+            }
+        }
+        report.openConnections = downstreams.count - report.openStreams
+        report.openExchanges = exchanges.count
+        report.endpoints = directory.report(now: now)
+        return report
+    }
+}

@@ -1,0 +1,41 @@
+package import MartletCore
+
+/// The messages that the rest of the process may post.
+extension Mailbox {
+    /// Adopts a new configuration; a socket of −1 is one that the loop already owns.
+    package func adopt(_ snapshot: Snapshot, listeners: [ListenerSocket]) {
+        post(.adopt(snapshot, listeners: listeners))
+    }
+
+    /// Sets new addresses of host names.
+    package func resolved(_ names: [ResolvedName]) { post(.resolved(names)) }
+
+    /// Invalidates every cached decision and principal.
+    package func invalidateCaches() { post(.invalidateCaches) }
+
+    /// Removes cache entries of sessions that have ended, and of subjects: see ``SubjectRevocationID``.
+    /// - Parameter acknowledgement: acknowledged when they are removed, or the loop has ended.
+    package func revoked(_ revocationIDs: [UInt64], _ acknowledgement: LoopAcknowledgement? = nil) {
+        post(.revoked(revocationIDs, acknowledgement))
+    }
+
+    /// Starts or stops rejecting session tokens, cached ones included.
+    package func rejectSessions(_ rejects: Bool) { post(.rejectSessions(rejects)) }
+
+    /// Switches to the log's current access format.
+    package func logFormatChanged() { post(.logFormatChanged) }
+
+    /// Accepts no more connections, serves requests in progress, and ends; what is left at the deadline is aborted.
+    ///
+    /// - Parameter hasSuccessor: whether another process accepts from the same sockets and their queues.
+    package func drain(until deadline: MonotonicTime, hasSuccessor: Bool = false) {
+        post(.drain(deadline: deadline.nanoseconds, hasSuccessor: hasSuccessor))
+    }
+
+    /// The loop's counters; `nil` when it does not reply in time.
+    package func report(within timeout: Duration) async -> LoopReport? {
+        let reply = OnceOnly<LoopReport>()
+        post(.report { reply.complete($0) })
+        return await reply.value(within: timeout)
+    }
+}

@@ -1,0 +1,105 @@
+private import CLinux
+internal import MartletCore
+package import MartletIO
+private import Synchronization
+
+/// A message from another thread to a loop.
+enum LoopMessage: Sendable {
+    /// The result of a verification that a request waits for.
+    case verificationFinished(exchange: Int32, generation: UInt32, epoch: Int, VerificationResult)
+    /// A local handler's response.
+    case localResponse(exchange: Int32, generation: UInt32, LocalResponse)
+    /// A finished step of a TLS handshake with a client.
+    case handshake(downstream: Int32, generation: UInt32, HandshakeStep)
+    /// A new configuration.
+    case adopt(Snapshot, listeners: [ListenerSocket])
+    /// New addresses of endpoints that are named by host.
+    case resolved([ResolvedName])
+    /// Cached decisions are void, or may be outdated.
+    case invalidateCaches
+    /// Sessions that have ended and subjects that have changed, by their revocation IDs.
+    case revoked([UInt64], LoopAcknowledgement?)
+    /// Whether sessions are rejected because the store is unavailable.
+    case rejectSessions(Bool)
+    /// The access log has changed its format.
+    case logFormatChanged
+    /// Report the counters.
+    case report(@Sendable (LoopReport) -> Void)
+    /// Finish requests in progress and accept no more; what is left at the deadline is aborted.
+    case drain(deadline: Int64, hasSuccessor: Bool)
+
+    /// The loop has ended and caches nothing any more: acknowledges the message.
+    fileprivate func drop() {
+        if case .revoked(_, let acknowledgement?) = self { acknowledgement.acknowledge() }
+    }
+}
+
+/// Messages for one loop, from any thread.
+///
+/// The loop drains it completely when its descriptor becomes readable.
+package final class Mailbox: Sendable {
+    let descriptor: Int32
+    private struct State {
+        var messages: [LoopMessage] = []
+        /// The loop has ended.
+        var isClosed = false
+    }
+
+    private let state = Mutex(State())
+
+    package init() throws(IOError) {
+        descriptor = eventfd(0, Int32(EFD_NONBLOCK | EFD_CLOEXEC))
+        guard descriptor >= 0 else { throw IOError("eventfd") }
+    }
+
+    deinit { CLinux.close(descriptor) }
+
+    /// Posts a message and wakes the loop.
+    func post(_ message: LoopMessage) {
+        let (isFirst, isClosed) = state.withLock { state in
+            guard !state.isClosed else { return (false, true) }
+            state.messages.append(message)
+            return (state.messages.count == 1, false)
+        }
+        if isFirst { wake() }
+        if isClosed { message.drop() }
+    }
+
+    /// Posts several messages and wakes the loop once.
+    func post(_ several: [LoopMessage]) {
+        guard !several.isEmpty else { return }
+        let (isFirst, isClosed) = state.withLock { state in
+            guard !state.isClosed else { return (false, true) }
+            state.messages.append(contentsOf: several)
+            return (state.messages.count == several.count, false)
+        }
+        if isFirst { wake() }
+        if isClosed { for message in several { message.drop() } }
+    }
+
+    /// Closes the mailbox of a loop that ends.
+    func close() {
+        let left = state.withLock { state in
+            state.isClosed = true
+            defer { state.messages = [] }
+            return state.messages
+        }
+        for message in left { message.drop() }
+    }
+
+    private func wake() {
+        var one: UInt64 = 1
+        _ = unsafe write(descriptor, &one, 8)
+    }
+
+    /// Removes and returns all messages.
+    func drain() -> [LoopMessage] {
+        var count: UInt64 = 0
+        _ = unsafe read(descriptor, &count, 8)
+        return state.withLock { state in
+            let taken = state.messages
+            state.messages = []
+            return taken
+        }
+    }
+}

@@ -1,0 +1,24 @@
+package import MartletProvider
+package import MartletRouter
+
+/// The components for sessions, accounts and the gateway's own endpoints.
+package struct SignInComponents: Sendable {
+    /// Verifies session tokens; `nil` rejects them.
+    package let sessions: (any SessionVerifying)?
+    /// Finds the account of a provider's identity; `nil` without accounts.
+    package let subjects: (any SubjectResolving)?
+    /// Signs the assertion for upstreams; `nil` without `assertion:`.
+    package let assertion: AssertionSigner?
+    /// The handlers of the route table's mounts, in order.
+    package let handlers: [LocalHandler]
+
+    package init(
+        sessions: (any SessionVerifying)?, subjects: (any SubjectResolving)?, assertion: AssertionSigner?,
+        handlers: [LocalHandler]
+    ) {
+        self.sessions = sessions
+        self.subjects = subjects
+        self.assertion = assertion
+        self.handlers = handlers
+    }
+}

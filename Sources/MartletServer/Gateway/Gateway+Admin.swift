@@ -1,0 +1,47 @@
+internal import MartletAccounts
+package import MartletAdmin
+internal import MartletConfig
+package import MartletCore
+internal import MartletProvider
+package import MartletProxy
+internal import MartletRedis
+internal import MartletRouter
+
+extension Gateway: AdminSource {
+    package var adminHosts: [String] { graph.blueprint.configuration.admin?.hosts ?? [] }
+    package var clock: Clock { services.clock }
+
+    /// The state of the gateway that the admin pages show.
+    /// - Parameters:
+    ///   - loops: the counters of the event loops that reported in time.
+    ///   - responding: the number of those loops.
+    package func adminReport(loops: [LoopReport], responding: Int) -> AdminReport {
+        let graph = graph
+        let routes = graph.blueprint.routes
+        let now = clock.unixTime
+        let store = graph.store.redis.map { AdminReport.Store.redis($0.status) } ?? .memory
+        let subscription = graph.store.subscriptionStatus
+        let accounts = graph.accounts?.store.health
+        let providers = graph.providers.map {
+            AdminReport.Provider(name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health)
+        }
+        let readiness = Readiness(
+            store: store, subscription: subscription, accounts: accounts,
+            onError: graph.blueprint.configuration.store.onError, providers: providers, isDraining: isDraining)
+        return AdminReport(
+            readiness: readiness, loops: loops, respondingLoops: responding, routes: routes.configured.map(\.name),
+            ownRoutes: Set(routes.routes.filter { $0.mount >= 0 }.map(\.name)), providers: providers, store: store,
+            subscription: subscription, accounts: accounts, hashesWaiting: services.hashing.waiting,
+            certificates: graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) },
+            addresses: addresses, droppedLogBatches: services.sink.droppedBatches, reloads: reloads,
+            startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version)
+    }
+}
+
+extension AdminReport.Certificate {
+    init(_ certificate: TLSMaterial.PresentedCertificate, at now: UnixTime) {
+        self.init(
+            side: certificate.side, name: certificate.name, file: certificate.file,
+            secondsLeft: certificate.secondsLeft(at: now), isValid: certificate.validityError(at: now) == nil)
+    }
+}

@@ -1,0 +1,54 @@
+internal import MartletCore
+internal import MartletJSON
+internal import MartletProxy
+internal import MartletSession
+
+/// Builds successful responses, none of which may be cached.
+enum SignInResponse {
+    private static let noStore = (name: "Cache-Control", value: "no-store")
+
+    static let noContent = LocalResponse(status: 204, fields: [noStore], body: [])
+
+    static func json(_ object: JSONObject) -> LocalResponse { json(bytes: JSON.write(object)) }
+
+    /// A temporary redirect (RFC 9110 §15.4.4).
+    static func seeOther(_ location: String) -> LocalResponse {
+        LocalResponse(status: 303, fields: [("Location", location), noStore], body: [])
+    }
+
+    /// A pair of tokens; their bytes are copied only into the body.
+    /// - Parameter isNew: whether the account was just created; `nil` without accounts.
+    static func tokens(_ tokens: IssuedTokens, isNew: Bool?) -> LocalResponse {
+        var rest: JSONObject = [
+            "token_type": "Bearer",
+            "expires_in": .integer(tokens.accessLifetime.wholeSeconds),
+            "refresh_expires_in": .integer(tokens.refreshLifetime.wholeSeconds),
+            "session_id": .string(tokens.session.id),
+            "subject": .string(tokens.session.subject),
+            "provider": .string(tokens.provider),
+        ]
+        if let isNew { rest["new_account"] = .bool(isNew) }
+        var body: [UInt8] = []
+        body.reserveCapacity(1024)
+        body += Array("{\"access_token\":\"".utf8)
+        tokens.accessToken.withBytes { body += $0 }
+        body += Array("\",\"refresh_token\":\"".utf8)
+        tokens.refreshToken.withBytes { body += $0 }
+        body += Array("\",".utf8)
+        body += JSON.write(rest).dropFirst()
+        body.append(0x0A)
+        return SignInResponse.tokens(body)
+    }
+
+    /// A pair of tokens from a stored body.
+    static func tokens(_ body: [UInt8]) -> LocalResponse {
+        var response = json(bytes: [])
+        response.fields.append((name: "Pragma", value: "no-cache"))
+        response.body = body
+        return response
+    }
+
+    private static func json(bytes: [UInt8]) -> LocalResponse {
+        LocalResponse(status: 200, fields: [("Content-Type", "application/json"), noStore], body: bytes + [0x0A])
+    }
+}

@@ -1,0 +1,116 @@
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletJSON
+internal import MartletProxy
+
+/// A request for a code of a simulated login, parsed strictly.
+///
+/// `app_id` is required. `person` is any string: the same string is the same user in every application, with ids
+/// derived from it. `openid`, `unionid` (`null` for none), `nickname`, `headimgurl`, `scope`, `snapshot` and `lifetime`
+/// (seconds) set the values of those names. `errcode`, `delay` (milliseconds), `status` and `body` inject a fault into
+/// the exchange, and with the prefix `profile_` into the profile call. `data` changes members of a mini-program's data.
+struct CodeRequest {
+    private static let names =
+        [
+            "app_id", "person", "openid", "unionid", "nickname", "headimgurl", "scope", "snapshot", "lifetime", "data",
+        ] + InjectedFault.members + InjectedFault.members.map { "profile_\($0)" }
+
+    let app: WeChatSimulator.App
+    let code: WeChatSimulator.Code
+    let lifetime: Int64
+    private let changes: JSONObject
+    private let now: UnixTime
+    private let sessionKey: [UInt8]
+
+    init(_ request: LocalRequest, simulator: WeChatSimulator) throws(SimulatorRequest.RequestError) {
+        let input = try SimulatorRequest(request, members: Self.names)
+        let id = try input.requiredText("app_id")
+        guard let app = simulator.app(id) else {
+            throw SimulatorRequest.RequestError("no application with the id '\(id)'")
+        }
+        guard let sessionKey = try? RandomBytes.make(AES128CBC.blockLength) else {
+            throw SimulatorRequest.RequestError("no random bytes", .unavailable)
+        }
+        self.app = app
+        self.sessionKey = sessionKey
+        now = simulator.clock.unixTime
+        // Five minutes inside WeChat, ten outside.
+        let standardLifetime: Int64 = app.variant == .officialAccount || app.variant == .miniProgram ? 300 : 600
+        lifetime = try input.number("lifetime", in: -600...600, unit: " of seconds") ?? standardLifetime
+        changes = try input.members("data") ?? [:]
+        code = WeChatSimulator.Code(
+            app: id, user: try Self.user(in: input, app: id),
+            scope: try input.text("scope") ?? Self.standardScope(of: app.variant),
+            isVirtual: try input.flag("snapshot") ?? false, expiresAt: now.advanced(bySeconds: lifetime),
+            sessionKey: base64(sessionKey), fault: try InjectedFault(input),
+            profileFault: try InjectedFault(input, prefix: "profile_"))
+    }
+
+    /// The response with the issued code.
+    func response(code name: String) -> JSONObject {
+        let user = code.user
+        var response: JSONObject = [
+            "code": .string(name), "app_id": .string(app.id), "variant": .string(app.variant.rawValue),
+            "openid": .string(user.openID), "unionid": user.unionID.map { .string($0) } ?? .null,
+            "expires_in": .integer(lifetime),
+        ]
+        guard app.variant == .miniProgram else { return response }
+        for member in data.members { response[member.name] = member.value }
+        return response
+    }
+
+    private static func user(
+        in input: SimulatorRequest, app: String
+    ) throws(SimulatorRequest.RequestError) -> WeChatSimulator.User {
+        let name = try input.text("person") ?? "somebody"
+        let unionID = input.object["unionid"] == .null ? nil : try input.text("unionid") ?? id("U", "union", name)
+        return WeChatSimulator.User(
+            openID: try input.text("openid") ?? id("o", app, name), unionID: unionID,
+            nickname: try input.text("nickname") ?? name,
+            avatar: try input.text("headimgurl") ?? "https://thirdwx.qlogo.cn/mmopen/simulated/132")
+    }
+
+    /// An id of 28 characters, derived from the user's name and the scope of the id.
+    private static func id(_ first: String, _ scope: String, _ person: String) -> String {
+        first + Base64URL.encode(SHA256.digest(Array("\(scope)\n\(person)".utf8))).prefix(27)
+    }
+
+    private static func standardScope(of variant: WeChatSimulator.App.Variant) -> String {
+        switch variant {
+        case .mobile, .officialAccount: "snsapi_userinfo"
+        case .website: "snsapi_login"
+        case .miniProgram: ""
+        }
+    }
+
+    // MARK: A mini-program's data
+
+    /// The result of `wx.getUserInfo`: the user's data, signed and encrypted.
+    private var data: JSONObject {
+        let open: JSONObject = ["nickName": .string(code.user.nickname), "avatarUrl": .string(code.user.avatar)]
+        let rawData = JSON.write(open)
+        var whole: JSONObject = ["openId": .string(code.user.openID)]
+        whole["unionId"] = code.user.unionID.map { .string($0) }
+        for member in open.members { whole[member.name] = member.value }
+        whole["watermark"] = ["timestamp": .integer(now.seconds), "appid": .string(app.id)]
+        for member in changes.members { whole[member.name] = member.value }
+        let iv = Array(SHA256.digest(sessionKey).prefix(AES128CBC.blockLength))
+        let encrypted = AES128CBC.encrypt(JSON.write(whole), key: Secret(sessionKey), iv: iv) ?? []
+        let signature = SHA1.digest(rawData + Array(code.sessionKey.utf8))
+        return [
+            "raw_data": .string(String(decoding: rawData, as: UTF8.self)),
+            "signature": .string(hexadecimal(signature)), "encrypted_data": .string(base64(encrypted)),
+            "iv": .string(base64(iv)),
+        ]
+    }
+}
+
+/// Base64 with padding (RFC 4648 §4).
+private func base64(_ bytes: [UInt8]) -> String {
+    let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
+    return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
+}
+
+private func hexadecimal(_ bytes: [UInt8]) -> String {
+    bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+}

@@ -1,0 +1,65 @@
+import MartletAccounts
+import MartletConfig
+import MartletCore
+import MartletProvider
+import MartletProxy
+import MartletRedis
+
+@testable import MartletAdmin
+
+/// A report of a busy gateway; tests change the values that they test.
+struct ReportFixture {
+    var loops: [LoopReport] = []
+    var responding: Int?
+    var routes = ["api"]
+    var providers: [AdminReport.Provider] = []
+    var store = AdminReport.Store.memory
+    var subscription: RedisStatus?
+    var accounts: AccountHealth?
+    var onError = StoreConfiguration.OnError.cached
+    var isDraining = false
+    var certificates: [AdminReport.Certificate] = []
+    var addresses = ["127.0.0.1:8080"]
+    var reloads = ReloadRecord(loadedAt: UnixTime(seconds: 1_700_000_000))
+
+    var report: AdminReport {
+        AdminReport(
+            readiness: readiness, loops: loops, respondingLoops: responding ?? loops.count, routes: routes,
+            providers: providers, store: store, subscription: subscription, accounts: accounts, hashesWaiting: 2,
+            certificates: certificates, addresses: addresses, droppedLogBatches: 3, reloads: reloads,
+            process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
+            startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
+            monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3")
+    }
+
+    var readiness: Readiness {
+        Readiness(
+            store: store, subscription: subscription, accounts: accounts, onError: onError, providers: providers,
+            isDraining: isDraining)
+    }
+
+    /// One loop's report with rows of (route, status, count).
+    static func loop(_ number: Int, _ rows: [(String, Int, Int)] = [], reasons: [String: Int] = [:]) -> LoopReport {
+        var report = LoopReport()
+        report.loop = number
+        report.requests = rows.map { LoopReport.Requests(route: $0.0, status: $0.1, count: $0.2) }
+        report.reasons = reasons
+        return report
+    }
+
+    static func provider(
+        _ name: String, _ state: ProviderHealth.State, _ gauges: [ProviderHealth.Gauge] = []
+    ) -> AdminReport.Provider {
+        .init(
+            name: name, kind: "apple", health: ProviderHealth(state: state, detail: "detail of \(name)", gauges: gauges)
+        )
+    }
+
+    static func redis(_ state: RedisStatus.State, failures: [ErrorCode: Int] = [:]) -> AdminReport.Store {
+        var status = RedisStatus(since: MonotonicTime(nanoseconds: 0))
+        status.state = state
+        status.failures = failures
+        if state == .down { status.lastError = StoreError(code: "redis.connect_failed", message: "connection refused") }
+        return .redis(status)
+    }
+}

@@ -1,0 +1,211 @@
+import MartletAccounts
+import MartletCore
+import MartletProvider
+import MartletProxy
+import MartletRedis
+import Testing
+
+@testable import MartletAdmin
+
+@Suite struct `Metrics page` {
+    static func parse(_ fixture: ReportFixture) throws -> PrometheusText {
+        try PrometheusText(MetricsPage(fixture.report).text)
+    }
+
+    @Test func `an idle gateway has a well-formed page`() throws {
+        let page = try Self.parse(ReportFixture())
+        #expect(page.value("martlet_build_info", ["version": "1.2.3"]) == 1)
+        #expect(page.value("martlet_process_resident_memory_bytes") == 65_536)
+        #expect(page.value("martlet_process_start_time_seconds") == 1_700_000_000)
+        #expect(page.value("martlet_server_log_batches_dropped_total") == 3)
+        // Unknown values are missing, not 0.
+        #expect(page.kinds["martlet_process_max_fds"] == nil)
+        #expect(page.kinds["martlet_redis_commands_total"] == nil)
+    }
+
+    @Test func `requests are summed over loops by route and status, rejections by reason`() throws {
+        var fixture = ReportFixture()
+        fixture.loops = [
+            ReportFixture.loop(0, [("api", 200, 5), ("api", 401, 2)], reasons: ["auth.credential_missing": 2]),
+            ReportFixture.loop(
+                1, [("api", 200, 7), ("-", 404, 1)], reasons: ["router.no_route": 1, "auth.credential_missing": 1]),
+        ]
+        fixture.responding = 1
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_proxy_requests_total", ["route": "api", "status": "200"]) == 12)
+        #expect(page.value("martlet_proxy_requests_total", ["route": "api", "status": "401"]) == 2)
+        #expect(page.value("martlet_proxy_requests_total", ["route": "-", "status": "404"]) == 1)
+        #expect(page.value("martlet_proxy_refusals_total", ["reason": "auth.credential_missing"]) == 3)
+        #expect(page.value("martlet_proxy_loops") == 2)
+        #expect(page.value("martlet_proxy_loops_answering") == 1)
+    }
+
+    @Test func `buckets are cumulative, in seconds, and end in the count`() throws {
+        var fixture = ReportFixture()
+        var buckets = [Int](repeating: 0, count: latencyBounds.count + 1)
+        buckets[0] = 1
+        buckets[3] = 2
+        buckets[latencyBounds.count] = 4
+        fixture.loops = (0..<2).map { number in
+            var loop = ReportFixture.loop(number)
+            loop.latency = [("api", buckets, 2_500_000)]
+            return loop
+        }
+        let page = try Self.parse(fixture)
+        let name = "martlet_proxy_request_duration_seconds"
+        let rows = page.samples.filter { $0.name == name + "_bucket" }
+        #expect(rows.map(\.value) == rows.map(\.value).sorted() && rows.count == latencyBounds.count + 1)
+        #expect(rows.first?.labels == ["route": "api", "le": "0.0001"] && rows.last?.labels["le"] == "+Inf")
+        #expect(page.value(name + "_bucket", ["route": "api", "le": "0.0001"]) == 2)
+        #expect(page.value(name + "_bucket", ["route": "api", "le": "0.001"]) == 6)
+        #expect(page.value(name + "_bucket", ["route": "api", "le": "10"]) == 6)
+        #expect(page.value(name + "_bucket", ["route": "api", "le": "+Inf"]) == 14)
+        #expect(page.value(name + "_count", ["route": "api"]) == 14)
+        #expect(page.value(name + "_sum", ["route": "api"]) == 5)
+    }
+
+    @Test func `transport counters are summed over loops`() throws {
+        var fixture = ReportFixture()
+        fixture.loops = (0..<2).map { number in
+            var loop = ReportFixture.loop(number)
+            loop.handshakes = ["TLSv1.3": 5, "TLSv1.3 resumed": 3, "TLSv1.2": 1, "tls.handshake_timed_out": number]
+            (loop.http2Connections, loop.http2Refusals, loop.openHTTP2Connections) = (4, 1, 2)
+            (loop.http2Streams, loop.http2Resets, loop.openStreams) = (40, 6, 7)
+            loop.proxyHeaderRefusals = ["proxy_protocol.bad_signature": 2]
+            return loop
+        }
+        let page = try Self.parse(fixture)
+        let handshakes = "martlet_tls_handshakes_total"
+        #expect(page.value(handshakes, ["version": "1.3", "outcome": "full"]) == 10)
+        #expect(page.value(handshakes, ["version": "1.3", "outcome": "resumed"]) == 6)
+        #expect(page.value(handshakes, ["version": "1.2", "outcome": "full"]) == 2)
+        #expect(page.value(handshakes, ["version": "-", "outcome": "tls.handshake_timed_out"]) == 1)
+        #expect(page.value("martlet_http2_connections_open") == 4)
+        #expect(page.value("martlet_http2_connections_total") == 8)
+        #expect(page.value("martlet_http2_connections_refused_total") == 2)
+        #expect(page.value("martlet_http2_streams_open") == 14)
+        #expect(page.value("martlet_http2_streams_total") == 80)
+        #expect(page.value("martlet_http2_resets_total") == 12)
+        #expect(
+            page.value("martlet_proxy_header_refusals_total", ["reason": "proxy_protocol.bad_signature"]) == 4)
+    }
+
+    @Test func `endpoints are summed over loops, an endpoint that is listed twice counts once`() throws {
+        var fixture = ReportFixture()
+        let healthy = EndpointReport(
+            upstream: "api", endpoint: "http://a", idle: 2, active: 1, failures: 0, isEjected: false)
+        let ejected = EndpointReport(
+            upstream: "api", endpoint: "http://b", idle: 0, active: 0, failures: 5, isEjected: true)
+        fixture.loops = (0..<3).map { number in
+            var loop = ReportFixture.loop(number)
+            loop.endpoints = [healthy, ejected, healthy]
+            return loop
+        }
+        let page = try Self.parse(fixture)
+        let a = ["upstream": "api", "endpoint": "http://a"]
+        let b = ["upstream": "api", "endpoint": "http://b"]
+        #expect(page.value("martlet_proxy_upstream_connections_idle", a) == 6)
+        #expect(page.value("martlet_proxy_upstream_requests_active", a) == 3)
+        #expect(page.value("martlet_proxy_upstream_failures_in_row", b) == 15)
+        #expect(page.value("martlet_proxy_upstream_ejecting_loops", a) == 0)
+        #expect(page.value("martlet_proxy_upstream_ejecting_loops", b) == 3)
+    }
+
+    @Test(arguments: ["a\"b", "a\\b", "a\nb", "a\\nb", "é\u{1F600}", "{}", "a,b=\"c\""])
+    func `any text survives as a label`(text: String) throws {
+        var fixture = ReportFixture()
+        fixture.loops = [ReportFixture.loop(0, [(text, 200, 1)], reasons: [text: 2])]
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_proxy_requests_total", ["route": text, "status": "200"]) == 1)
+        #expect(page.value("martlet_proxy_refusals_total", ["reason": text]) == 2)
+    }
+
+    @Test func `gauges of plugins become separate families, whatever their names`() throws {
+        var fixture = ReportFixture()
+        let gauges: [ProviderHealth.Gauge] = [
+            .init(name: "jwks_age_seconds", help: "Age\nof \\ keys.", kind: .gauge, value: 1.5),
+            .init(name: "fetches", help: "Fetches.", kind: .counter, value: 4),
+            .init(name: "fetches", help: "The same again.", kind: .counter, value: 9),
+            .init(name: "bad name-é", help: "Bad.", kind: .gauge, value: .infinity),
+            .init(name: "state", help: "The name of a family of ours.", kind: .gauge, value: 7),
+        ]
+        fixture.providers = [
+            ReportFixture.provider("one", .ready, gauges), ReportFixture.provider("two", .degraded, gauges),
+            .init(name: "mute", kind: "other", health: nil),
+        ]
+        let page = try Self.parse(fixture)
+        for name in ["one", "two"] {
+            #expect(page.value("martlet_provider_jwks_age_seconds", ["provider": name]) == 1.5)
+            #expect(page.value("martlet_provider_fetches_total", ["provider": name]) == 4)
+            #expect(page.value("martlet_provider_bad_name___", ["provider": name]) == .infinity)
+        }
+        #expect(page.value("martlet_provider_state", ["provider": "two", "kind": "apple", "state": "degraded"]) == 1)
+        #expect(page.value("martlet_provider_state", ["provider": "two", "kind": "apple", "state": "ready"]) == 0)
+        #expect(page.value("martlet_provider_state", ["provider": "two"]) == nil)
+        #expect(page.value("martlet_server_state", ["state": "degraded"]) == 1)
+    }
+
+    @Test func `accounts report their state and their failures`() throws {
+        var fixture = ReportFixture()
+        #expect(try Self.parse(fixture).kinds["martlet_accounts_state"] == nil)
+        var health = AccountHealth(state: .unavailable)
+        health.calls = 7
+        health.failures = ["accounts.timeout": 3]
+        fixture.accounts = health
+        fixture.subscription = RedisStatus(since: MonotonicTime(nanoseconds: 0))
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_accounts_state", ["state": "unavailable"]) == 1)
+        #expect(page.value("martlet_accounts_state", ["state": "ready"]) == 0)
+        #expect(page.value("martlet_accounts_calls_total", [:]) == 7)
+        #expect(page.value("martlet_accounts_failures_total", ["code": "accounts.timeout"]) == 3)
+        #expect(page.value("martlet_session_revocations_heard", [:]) == 0)
+        #expect(page.value("martlet_server_hashes_waiting", [:]) == 2)
+    }
+
+    @Test func `Redis reports its state, its failures by code, its latency`() throws {
+        var fixture = ReportFixture()
+        fixture.store = ReportFixture.redis(.down, failures: ["redis.timeout": 2, "redis.not_connected": 5])
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_redis_state", ["state": "down"]) == 1)
+        #expect(page.value("martlet_redis_state", ["state": "connected"]) == 0)
+        #expect(page.value("martlet_redis_failures_total", ["code": "redis.timeout"]) == 2)
+        #expect(page.kinds["martlet_redis_last_latency_seconds"] == nil)
+    }
+
+    @Test func `certificates are reported with their validity`() throws {
+        var fixture = ReportFixture()
+        #expect(try Self.parse(fixture).kinds["martlet_tls_certificate_valid"] == nil)
+        fixture.certificates = [
+            .init(side: "listener", name: "127.0.0.1:8443", file: "/a.pem", secondsLeft: 60, isValid: true),
+            .init(side: "upstream", name: "api", file: "/b.pem", secondsLeft: -5, isValid: false),
+        ]
+        let page = try Self.parse(fixture)
+        let first = ["side": "listener", "place": "127.0.0.1:8443", "file": "/a.pem"]
+        let second = ["side": "upstream", "place": "api", "file": "/b.pem"]
+        #expect(page.value("martlet_tls_certificate_expiry_seconds", first) == 60)
+        #expect(page.value("martlet_tls_certificate_valid", first) == 1)
+        #expect(page.value("martlet_tls_certificate_expiry_seconds", second) == -5)
+        #expect(page.value("martlet_tls_certificate_valid", second) == 0)
+    }
+
+    @Test func `reloads are counted, with the result of the last one`() throws {
+        var fixture = ReportFixture()
+        fixture.reloads.record(success: true, at: UnixTime(seconds: 1_700_000_050))
+        fixture.reloads.record(success: false, at: UnixTime(seconds: 1_700_000_060))
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_server_reloads_total", ["result": "success"]) == 1)
+        #expect(page.value("martlet_server_reloads_total", ["result": "failure"]) == 1)
+        #expect(page.value("martlet_server_configuration_loaded_timestamp_seconds") == 1_700_000_050)
+        #expect(page.value("martlet_server_configuration_current") == 0)
+    }
+
+    static let numbers: [(Double, String)] = [
+        (0, "0"), (1, "1"), (-2, "-2"), (0.25, "0.25"), (0.0001, "0.0001"), (.infinity, "+Inf"), (-.infinity, "-Inf"),
+        (.nan, "NaN"), (1e15, "1000000000000000.0"), (1e16, "1e+16"),
+        (.greatestFiniteMagnitude, "1.7976931348623157e+308"),
+    ]
+
+    @Test(arguments: numbers) func `numbers are written in the format of Prometheus`(value: Double, text: String) {
+        #expect(MetricsWriter.number(value) == text)
+    }
+}

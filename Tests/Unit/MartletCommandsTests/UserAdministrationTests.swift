@@ -1,0 +1,285 @@
+import MartletAccounts
+import MartletConfig
+import MartletCore
+import MartletJSON
+import MartletProvider
+import MartletServer
+import MartletSession
+import MartletSignIn
+import MartletTesting
+import Testing
+
+@testable import MartletCommands
+
+/// Accepts passwords of at least three bytes, which are their own hashes; names are letters, stored in lower case.
+private struct LenientMaker: UserCreating {
+    struct Configuration: ConfigurationDecodable {
+        init() {}
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {}
+    }
+
+    static let kind: ProviderKind = "lenient"
+    static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+
+    /// The error of every call.
+    var failure: AuthenticationError?
+
+    init(failure: AuthenticationError? = nil) { self.failure = failure }
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {}
+
+    var storesRecords: Bool { true }
+
+    func canonicalName(_ name: String) -> String? {
+        !name.isEmpty && name.allSatisfy(\.isLetter) ? name.lowercased() : nil
+    }
+
+    func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord {
+        if let failure { throw failure }
+        guard let key = canonicalName(name), password.count >= 3 else { throw .malformed("lenient.refused") }
+        let hash = password.withBytes { String(decoding: $0, as: UTF8.self) }
+        return UserRecord(name: name, key: key, hash: hash, isDisabled: false)
+    }
+}
+
+/// Users in a dictionary, and an account for each initial identity.
+private final class FewAccounts: AccountStoring {
+    private let records = Box<[String: UserRecord]>([:])
+    private let subjects: [String: String]
+    /// The error of every call.
+    let outage: AccountError?
+
+    init(subjects: [String: String] = [:], outage: AccountError? = nil) {
+        self.subjects = subjects
+        self.outage = outage
+    }
+
+    var all: [String: UserRecord] { records.value }
+
+    private func change(_ key: String, _ change: (UserRecord) -> UserRecord) throws(AccountError) {
+        if let outage { throw outage }
+        let isKnown = records.withLock { records in
+            guard let record = records[key] else { return false }
+            records[key] = change(record)
+            return true
+        }
+        guard isKnown else { throw AccountError("accounts.unknown_user", .notFound, "there is no such user") }
+    }
+
+    func start() async throws(AccountError) {}
+    func shutdown() async {}
+    func signIn(
+        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
+    ) async throws(AccountError) -> Account { throw AccountError("test.unused", .unavailable, "") }
+    func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
+        subjects["\(identity.provider):\(identity.subjects.joined(separator: ","))"].map {
+            Account(subject: $0, storedClaims: [:], isNew: false)
+        }
+    }
+    func link(
+        _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime
+    ) async throws(AccountError) {}
+    func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
+        throw AccountError("test.unused", .unavailable, "")
+    }
+    func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] { [] }
+    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {}
+    func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] { [] }
+
+    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
+        if let outage { throw outage }
+        records.withLock { $0[user.key] = user }
+    }
+    func setHash(of key: String, to hash: String) async throws(AccountError) {
+        try change(key) { UserRecord(name: $0.name, key: $0.key, hash: hash, isDisabled: $0.isDisabled) }
+    }
+    func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
+        try change(key) { UserRecord(name: $0.name, key: $0.key, hash: $0.hash, isDisabled: isDisabled) }
+    }
+    func users() async throws(AccountError) -> [UserRecord] {
+        if let outage { throw outage }
+        return records.value.values.sorted { $0.key < $1.key }
+    }
+
+    func record(for key: String) async throws(StoreError) -> UserRecord? {
+        if let outage { throw StoreError(code: outage.code, message: outage.message) }
+        return records.value[key]
+    }
+    func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool { false }
+    func removeRecord(for key: String) async throws(StoreError) -> Bool { false }
+}
+
+/// Records the subjects whose sessions are ended.
+private final class EndedSessions: SessionStoring {
+    static let accessPrefix = "mat_"
+
+    private let subjects = Box<[String]>([])
+    let outage: SessionError?
+
+    init(outage: SessionError? = nil) { self.outage = outage }
+
+    var ended: [String] { subjects.value }
+
+    func inspect(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.unknown") }
+
+    func judge(
+        _ token: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("test.unused") }
+    func create(
+        subject: String, provider: String, identity: Identity, client: SessionClient
+    ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }
+    func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
+        throw SessionError("test.unused", .invalid)
+    }
+    func list(subject: String) async throws(SessionError) -> [SessionSummary] { [] }
+    func end(_ session: SessionReference) async throws(SessionError) -> Bool { false }
+    func endAll(subject: String, provider: String?, except kept: SessionReference?) async throws(SessionError) {
+        if let outage { throw outage }
+        let isWhole = provider == nil && kept == nil
+        subjects.withLock { $0.append(isWhole ? subject : "some of \(subject)") }
+    }
+}
+
+/// A store and its administration.
+private struct Office {
+    let accounts: FewAccounts
+    let sessions: EndedSessions?
+    let store = MemoryStore(clock: .system)
+    /// The subjects whose cached decisions were invalidated.
+    let forgotten: Box<[String]>
+    let administration: UserAdministration
+
+    init(
+        accounts: FewAccounts = FewAccounts(subjects: ["password:ann": "usr_1"]),
+        sessions: EndedSessions? = EndedSessions(), maker: LenientMaker = LenientMaker()
+    ) {
+        self.accounts = accounts
+        self.sessions = sessions
+        let forgotten = Box<[String]>([])
+        self.forgotten = forgotten
+        administration = UserAdministration(
+            accounts: accounts, maker: maker, provider: "password", clock: .system, sessions: sessions,
+            fence: LoginFence(store: store, keyPrefix: "test:"),
+            invalidateDecisions: { subject in forgotten.withLock { $0.append(subject) } })
+    }
+
+    func said(
+        _ action: UserAdministration.Action, _ name: String = "", password: String = "secret"
+    ) async throws -> [String] {
+        try await administration.perform(action, name: name) { () throws(StartError) in Secret(password) }
+    }
+
+    /// The error code and the exit code of a failed action.
+    func failure(
+        _ action: UserAdministration.Action, _ name: String = "", password: String = "secret"
+    ) async -> (ErrorCode, ExitCode)? {
+        do throws(StartError) {
+            _ = try await administration.perform(action, name: name) { () throws(StartError) in Secret(password) }
+            return nil
+        } catch {
+            return (error.code, error.exit)
+        }
+    }
+}
+
+@Suite struct `Administration of users` {
+    @Test func `adds, lists, disables and enables users and changes their passwords`() async throws {
+        let office = Office()
+        #expect(try await office.said(.list) == [])
+        #expect(try await office.said(.add, "Ann") == ["user 'ann' added"])
+        #expect(try await office.said(.add, "bob") == ["user 'bob' added"])
+        #expect(try await office.said(.list) == ["Ann\tactive", "bob\tactive"])
+        #expect(try await office.said(.disable, "BOB") == ["user 'bob' disabled"])
+        #expect(try await office.said(.list) == ["Ann\tactive", "bob\tdisabled"])
+        #expect(try await office.said(.enable, "bob") == ["user 'bob' enabled"])
+        #expect(office.accounts.all["bob"]?.isDisabled == false && office.sessions?.ended == [])
+        #expect(
+            try await office.said(.passwd, "ann", password: "other")
+                == ["password of user 'ann' changed", "all sessions of the user ended"])
+        #expect(office.accounts.all["ann"]?.hash == "other" && office.accounts.all["ann"]?.name == "Ann")
+    }
+
+    @Test(arguments: [UserAdministration.Action.passwd, .disable])
+    func `invalidates a login in progress`(action: UserAdministration.Action) async throws {
+        let office = Office()
+        _ = try await office.said(.add, "ann")
+        let fence = LoginFence(store: office.store, keyPrefix: "test:")
+        let start = try await fence.start()
+        #expect(!(try await fence.wasOvertaken(start, "usr_1", provider: "password")))
+        _ = try await office.said(action, "ann")
+        #expect(try await fence.wasOvertaken(start, "usr_1", provider: "password"))
+        #expect(!(try await fence.wasOvertaken(try await fence.start(), "usr_1", provider: "password")))
+    }
+
+    @Test func `ends every session of the account when the password changes or the user is disabled`() async throws {
+        let office = Office()
+        _ = try await office.said(.add, "ann")
+        _ = try await office.said(.disable, "ann")
+        _ = try await office.said(.passwd, "ann")
+        #expect(office.sessions?.ended == ["usr_1", "usr_1"] && office.forgotten.value == ["usr_1", "usr_1"])
+    }
+
+    @Test func `reports that sessions stay valid if they are not shared`() async throws {
+        let office = Office(sessions: nil)
+        _ = try await office.said(.add, "ann")
+        #expect(try await office.said(.disable, "ann").last?.hasPrefix("note: ") == true)
+        #expect(try await office.said(.enable, "ann").count == 1)
+    }
+
+    @Test func `rejects invalid actions as wrong usage, without reading a password`() async throws {
+        let office = Office()
+        _ = try await office.said(.add, "ann")
+        let rows: [(UserAdministration.Action, String, ErrorCode)] = [
+            (.add, "ANN", "user.duplicate"), (.passwd, "bob", "user.unknown"), (.disable, "bob", "user.unknown"),
+            (.enable, "bob", "user.unknown"), (.add, "a b", "user.bad_name"), (.disable, "", "user.bad_name"),
+        ]
+        for (action, name, code) in rows {
+            var hasReadPassword = false
+            do throws(StartError) {
+                _ = try await office.administration.perform(action, name: name) { () throws(StartError) in
+                    hasReadPassword = true
+                    return Secret("secret")
+                }
+                Issue.record("\(action) \(name) was done")
+            } catch {
+                #expect(error.code == code && error.exit == .usage && !hasReadPassword)
+            }
+        }
+        let short = await office.failure(.passwd, "ann", password: "xy")
+        #expect(short?.0 == "lenient.refused" && short?.1 == .usage)
+        #expect(office.accounts.all["ann"]?.hash == "secret")
+    }
+
+    @Test func `distinguishes outages from wrong usage`() async throws {
+        let outage = AccountError("accounts.timeout", .unavailable, "no answer")
+        let down = Office(accounts: FewAccounts(outage: outage))
+        for action in UserAdministration.Action.allCases {
+            let failure = await down.failure(action, "ann")
+            #expect(failure?.0 == "accounts.timeout" && failure?.1 == .unavailable)
+        }
+        let rows: [(AuthenticationError, ExitCode)] = [
+            (.malformed("x.y"), .usage), (AuthenticationError("x.y", .notFound), .configuration),
+            (.unavailable("x.y"), .internalFault),
+        ]
+        for (error, exit) in rows {
+            let failure = await Office(maker: LenientMaker(failure: error)).failure(.add, "ann")
+            #expect(failure?.0 == "x.y" && failure?.1 == exit)
+        }
+    }
+
+    @Test func `reports a change whose sessions could not be ended`() async throws {
+        let office = Office(sessions: EndedSessions(outage: SessionError("session.store_down", .unavailable)))
+        _ = try await office.said(.add, "ann")
+        let failure = await office.failure(.disable, "ann")
+        #expect(failure?.0 == "session.store_down" && failure?.1 == .unavailable)
+        #expect(office.accounts.all["ann"]?.isDisabled == true)
+    }
+
+    @Test func `prints no control characters of a name`() async throws {
+        let office = Office()
+        let user = UserRecord(name: "a\u{1B}[2J\nb", key: "a", hash: "", isDisabled: false)
+        try await office.accounts.addUser(user, at: UnixTime(seconds: 0))
+        #expect(try await office.said(.list) == ["a?[2J?b\tactive"])
+    }
+}
