@@ -1,9 +1,13 @@
+internal import MartletCore
+
 /// Pending events, each with the range of its text.
 struct EventQueue {
     struct Entry {
         let event: HTTP2Event
         let textStart: Int
         let textCount: Int
+        let markStart: Int
+        let markCount: Int
     }
 
     private var entries: [Entry] = []
@@ -11,11 +15,22 @@ struct EventQueue {
     /// The text of the event that was dequeued last.
     private(set) var textStart = 0
     private(set) var textCount = 0
+    /// Its lines.
+    private(set) var markStart = 0
+    private(set) var markCount = 0
 
     var isEmpty: Bool { first == entries.count }
 
-    mutating func enqueue(_ event: HTTP2Event, textStart: Int = 0, textCount: Int = 0) {
-        entries.append(Entry(event: event, textStart: textStart, textCount: textCount))
+    mutating func enqueue(_ event: HTTP2Event) {
+        entries.append(Entry(event: event, textStart: 0, textCount: 0, markStart: 0, markCount: 0))
+    }
+
+    /// Enqueues an event with the text that was written last.
+    mutating func enqueue(_ event: HTTP2Event, _ writer: borrowing HeadWriter) {
+        entries.append(
+            Entry(
+                event: event, textStart: writer.start, textCount: writer.text.count &- writer.start,
+                markStart: writer.markStart, markCount: writer.marks.count &- writer.markStart))
     }
 
     mutating func dequeue() -> HTTP2Event? {
@@ -25,12 +40,15 @@ struct EventQueue {
                 first = 0
             }
             textCount = 0
+            markCount = 0
             return nil
         }
         let entry = entries[first]
         first &+= 1
         textStart = entry.textStart
         textCount = entry.textCount
+        markStart = entry.markStart
+        markCount = entry.markCount
         return entry.event
     }
 }

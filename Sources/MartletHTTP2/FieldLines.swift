@@ -1,34 +1,96 @@
 internal import CNghttp2
 internal import MartletCore
+internal import MartletHTTP
 
 /// The fields of an outgoing head or trailer section for nghttp2: pointers into the text.
-@safe struct FieldLines {
+@safe struct FieldLines: ~Copyable {
     /// The text is not a valid HTTP/1 head; nothing is sent.
     struct Malformed: Error {}
 
-    private(set) var list: [nghttp2_nv]
+    /// The fields, for nghttp2; valid until the next `begin` or `add`.
+    private(set) var list: UnsafeMutablePointer<nghttp2_nv>
+    private(set) var count = 0
+    private var capacity = 32
+    /// Fields with the name `x-request-id` so far.
+    private var requestIDs = 0
 
-    init() { unsafe list = [] }
+    init() { unsafe list = .allocate(capacity: 32) }
+
+    deinit { unsafe list.deallocate() }
 
     /// Empties the list.
     ///
     /// Values that are added must stay valid until it was submitted.
-    mutating func begin() { unsafe list.removeAll(keepingCapacity: true) }
+    mutating func begin() { count = 0 }
 
     mutating func add(_ name: StaticString, _ value: UnsafeBufferPointer<UInt8>) {
         let bytes = unsafe UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount)
-        unsafe add(bytes, value)
+        // Literals are lower-case already and live forever.
+        unsafe append(bytes, value, flags: NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue)
     }
 
     mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
-        var flags = NGHTTP2_NV_FLAG_NONE.rawValue
-        if unsafe FieldLines.isNeverIndexed(name) { flags |= NGHTTP2_NV_FLAG_NO_INDEX.rawValue }
         // nghttp2 copies both, and makes the name lower case.
-        unsafe list.append(
-            nghttp2_nv(
+        let isNeverIndexed = unsafe FieldLines.isNeverIndexed(name)
+        unsafe append(name, value, flags: isNeverIndexed ? NGHTTP2_NV_FLAG_NO_INDEX.rawValue : 0)
+    }
+
+    @inline(__always)
+    private mutating func append(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, flags: UInt32
+    ) {
+        if count == capacity { grow() }
+        unsafe (list + count).initialize(
+            to: nghttp2_nv(
                 name: UnsafeMutablePointer(mutating: name.baseAddress),
                 value: UnsafeMutablePointer(mutating: value.baseAddress), namelen: name.count, valuelen: value.count,
                 flags: UInt8(truncatingIfNeeded: flags)))
+        count &+= 1
+    }
+
+    @inline(never)
+    private mutating func grow() {
+        let larger = UnsafeMutablePointer<nghttp2_nv>.allocate(capacity: capacity &* 2)
+        unsafe larger.moveInitialize(from: list, count: count)
+        unsafe list.deallocate()
+        unsafe list = larger
+        capacity &*= 2
+    }
+
+    /// Adds a parsed field of `text`, unless it is connection-specific (RFC 9113 §8.2.2) or `exception`.
+    mutating func add(_ field: HeadField, _ text: UnsafeBufferPointer<UInt8>, except exception: KnownField) {
+        let value = unsafe text.part(field.value.start, field.value.end)
+        guard field.known != .other else {
+            let name = unsafe text.part(field.name.start, field.name.end)
+            if unsafe FieldLines.isConnectionSpecific(name, value) { return }
+            return unsafe add(name, value)
+        }
+        let bit = field.known.bit
+        if FieldLines.connectionSpecific & bit != 0 || field.known == exception {
+            guard unsafe field.known == .te && value.spells(ignoringCase: "trailers") else { return }
+        }
+        let name = field.known.name
+        var flags = FieldLines.neverIndexed & bit != 0 ? NGHTTP2_NV_FLAG_NO_INDEX.rawValue : 0
+        if field.known == .xRequestID {
+            // Now and then one goes into the table: the others then refer to its name there.
+            if requestIDs & 127 == 0 { flags = 0 }
+            requestIDs &+= 1
+        }
+        unsafe append(
+            UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value,
+            flags: flags | NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue)
+    }
+
+    /// The known fields of `isConnectionSpecific`; `te` passes with the value `trailers`.
+    private static var connectionSpecific: UInt64 {
+        KnownField.te.bit | KnownField.upgrade.bit | KnownField.connection.bit | KnownField.keepAlive.bit
+            | KnownField.proxyConnection.bit | KnownField.transferEncoding.bit
+    }
+
+    /// The known fields of `isNeverIndexed`.
+    private static var neverIndexed: UInt64 {
+        KnownField.cookie.bit | KnownField.setCookie.bit | KnownField.traceparent.bit | KnownField.xRequestID.bit
+            | KnownField.authorization.bit | KnownField.xForwardedFor.bit | KnownField.proxyAuthorization.bit
     }
 
     /// Adds the field lines of `text` from `start` up to the empty line or the end, without connection-specific fields.

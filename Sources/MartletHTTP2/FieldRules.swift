@@ -40,8 +40,48 @@ enum FieldRules {
         return true
     }
 
+    /// The bytes of an authority: those of RFC 3986 without percent-encoding; indexed like `names`.
+    private static var authorities: StaticString {
+        """
+        \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+        \0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\
+        \0!\0\0$%&'()*+,-.\0\
+        0123456789:;\0=\0\0\
+        @ABCDEFGHIJKLMNO\
+        PQRSTUVWXYZ[\0]\0_\
+        \0abcdefghijklmno\
+        pqrstuvwxyz\0\0\0~\0
+        """
+    }
+
+    /// `:authority` or `host`: only characters of authorities.
+    static func isAuthority(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        for index in 0..<bytes.count {
+            let byte = unsafe bytes[index]
+            guard byte < 0x80, unsafe authorities.utf8Start[Int(byte)] != 0 else { return false }
+        }
+        return true
+    }
+
+    /// `:scheme` (RFC 3986 §3.1).
+    static func isScheme(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        for index in 0..<bytes.count {
+            let byte = unsafe bytes[index]
+            if (byte | 0x20) &- 0x61 < 26 { continue }
+            let isOther = byte &- 0x30 < 10 || byte == 0x2B || byte == 0x2D || byte == 0x2E
+            guard index > 0, isOther else { return false }
+        }
+        return !bytes.isEmpty
+    }
+
     /// A field value: text, tabs and bytes over 0x7F, without leading or trailing white space.
     static func isValue(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+        var hasObsText = false
+        return unsafe isValue(bytes, &hasObsText)
+    }
+
+    /// The same; `hasObsText` becomes true where there are bytes over 0x7F.
+    static func isValue(_ bytes: UnsafeBufferPointer<UInt8>, _ hasObsText: inout Bool) -> Bool {
         guard let base = bytes.baseAddress, bytes.count > 0 else { return true }
         let last = unsafe base[bytes.count &- 1]
         let first = unsafe base[0]
@@ -50,6 +90,7 @@ enum FieldRules {
         var index = text.endOfText(from: 0)
         while index < text.count {
             guard text[index] == 0x09 || text[index] >= 0x80 else { return false }
+            if text[index] >= 0x80 { hasObsText = true }
             index = text.endOfText(from: index &+ 1)
         }
         return true
@@ -62,17 +103,6 @@ enum FieldRules {
             if byte < 0x21 || byte > 0x7E { return false }
         }
         return true
-    }
-
-    /// Connection-specific fields (RFC 9113 §8.2.2); the name is in lower case.
-    static func isConnectionSpecific(_ name: UnsafeBufferPointer<UInt8>) -> Bool {
-        switch name.count {
-        case 7: unsafe name.spells("upgrade")
-        case 10: unsafe name.spells("connection") || name.spells("keep-alive")
-        case 16: unsafe name.spells("proxy-connection")
-        case 17: unsafe name.spells("transfer-encoding")
-        default: false
-        }
     }
 }
 

@@ -2,13 +2,29 @@ internal import CNghttp2
 
 private let failure = NGHTTP2_ERR_CALLBACK_FAILURE.rawValue
 
+/// What becomes of a header block after one of its fields.
+enum FieldOutcome {
+    case next
+    /// The rest is decoded, and not reported.
+    case skipBlock
+    case endConnection
+
+    var rawValue: Int32 {
+        switch self {
+        case .next: 0
+        case .skipBlock: NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
+        case .endConnection: failure
+        }
+    }
+}
+
 /// The session behind nghttp2's user data.
 ///
 /// nghttp2 is only called from the session's own methods, so the session is alive.
 @inline(__always)
 private func owner(_ context: UnsafeMutableRawPointer?) -> HTTP2Session? {
     guard let context = unsafe context else { return nil }
-    return unsafe Unmanaged<HTTP2Session>.fromOpaque(context).takeUnretainedValue()
+    return unsafe HTTP2Session(context: context)
 }
 
 /// nghttp2's callbacks, which forward to the session.
@@ -23,12 +39,12 @@ enum HTTP2Callbacks {
             guard let session = unsafe owner(context), let frame = unsafe frame else { return failure }
             return unsafe session.didBeginHeaders(frame.pointee.hd, frame.pointee.headers.cat) ? 0 : failure
         }
-        unsafe nghttp2_session_callbacks_set_on_header_callback(callbacks) {
-            _, _, name, nameCount, value, valueCount, _, context in
-            guard let session = unsafe owner(context) else { return failure }
-            return unsafe session.didReadField(
-                UnsafeBufferPointer(start: name, count: nameCount),
-                UnsafeBufferPointer(start: value, count: valueCount)) ? 0 : failure
+        unsafe nghttp2_session_callbacks_set_on_header_callback2(callbacks) {
+            _, frame, name, value, _, context in
+            guard let session = unsafe owner(context), let frame = unsafe frame, let name = unsafe name,
+                let value = unsafe value
+            else { return failure }
+            return unsafe session.didReadField(frame.pointee.hd, name, value).rawValue
         }
         // nghttp2 would drop a malformed field; RFC 9113 §8.2.1 makes the whole message malformed.
         unsafe nghttp2_session_callbacks_set_on_invalid_header_callback(callbacks) { _, _, _, _, _, _, _, _ in

@@ -4,6 +4,11 @@ enum HTTP2Limits {
     static let period: Int64 = 10_000_000_000
     /// Frames queued for sending; with more the peer provokes responses but does not read.
     static let outboundFrames = 1000
+    /// Fields and bytes of an outgoing head that is read with a parser; others take the slow path.
+    static let fastFields = 64
+    static let fastHeadBytes = 64 * 1024
+    /// Bytes of texts up to which their memory goes back to the pool.
+    static let pooledTextBytes = 256 * 1024
     /// Bytes of a header block that are decoded beyond the accepted ones, so that the client can get a 431.
     static let headerExcessBytes = 64 * 1024
     /// Decoded bytes of a rejected header block that count as one reset.

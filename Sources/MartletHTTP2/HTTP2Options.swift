@@ -16,5 +16,8 @@ package struct HTTP2Options: Sendable, Equatable {
     package var headerFields = 100
     package var maximumTargetBytes = 8192
 
+    /// Has nghttp2 check requests as well, for tests that compare its checks with ours.
+    package var checksRequestsTwice = false
+
     package init() {}
 }

@@ -18,20 +18,20 @@ extension HTTP2Session {
     /// Whether `takeOutput` would append something.
     package var hasOutput: Bool {
         if !parts.sink.isEmpty { return true }
-        return hasNothingToSend ? false : unsafe nghttp2_session_want_write(handle) != 0
+        return parts.hasNothingToSend ? false : unsafe nghttp2_session_want_write(parts.handle) != 0
     }
 
     /// Has nghttp2 serialize frames into `sink` until it holds `limit` bytes.
     func produce(upTo limit: Int) {
-        guard !hasNothingToSend else { return }
-        sinkLimit = limit
-        while parts.sink.count < limit, unsafe nghttp2_session_want_write(handle) != 0 {
+        guard !parts.hasNothingToSend else { return }
+        parts.sinkLimit = limit
+        while parts.sink.count < limit, unsafe nghttp2_session_want_write(parts.handle) != 0 {
             var bytes: UnsafePointer<UInt8>?
-            let count = unsafe nghttp2_session_mem_send(handle, &bytes)
+            let count = unsafe nghttp2_session_mem_send(parts.handle, &bytes)
             guard count > 0, let bytes = unsafe bytes else {
                 // DATA frames are written by a callback, which stops at the limit.
                 if count < 0 { fail() }
-                if count < 0 || parts.sink.count < limit { hasNothingToSend = true }
+                if count < 0 || parts.sink.count < limit { parts.hasNothingToSend = true }
                 return
             }
             unsafe parts.sink.append(bytes, count: count)
@@ -40,8 +40,8 @@ extension HTTP2Session {
 
     /// nghttp2 is out of memory: nothing more can be sent.
     private func fail() {
-        if ending == nil { ending = .internalError }
-        isGoingAway = true
+        if parts.ending == nil { parts.ending = .internalError }
+        parts.isGoingAway = true
     }
 }
 
@@ -50,15 +50,15 @@ extension HTTP2Session {
     /// The number of body bytes, at most `limit`, in the next DATA frame of a stream.
     func readBody(_ id: Int32, _ limit: Int, _ flags: UnsafeMutablePointer<UInt32>) -> Int {
         guard let stream = parts.table.find(id) else { return Int(NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue) }
-        if stream.unsent.isEmpty, !stream.isEnding {
-            stream.isDeferred = true
+        if stream.state.unsent.isEmpty, !stream.state.isEnding {
+            stream.state.isDeferred = true
             return Int(NGHTTP2_ERR_DEFERRED.rawValue)
         }
-        let count = min(limit, stream.unsent.count)
+        let count = min(limit, stream.state.unsent.count)
         unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_COPY.rawValue
-        if stream.isEnding, count == stream.unsent.count {
+        if stream.state.isEnding, count == stream.state.unsent.count {
             unsafe flags.pointee |= NGHTTP2_DATA_FLAG_EOF.rawValue
-            if !stream.trailers.isEmpty, submitTrailers(stream) {
+            if !stream.state.trailers.isEmpty, submitTrailers(stream) {
                 unsafe flags.pointee |= NGHTTP2_DATA_FLAG_NO_END_STREAM.rawValue
             }
         }
@@ -67,19 +67,19 @@ extension HTTP2Session {
 
     /// Writes one DATA frame.
     func writeData(_ id: Int32, _ header: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
-        guard let stream = parts.table.find(id), count <= stream.unsent.count else {
+        guard let stream = parts.table.find(id), count <= stream.state.unsent.count else {
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
         unsafe parts.sink.append(header, count: 9)
-        unsafe parts.sink.append(stream.unsent.bytes.part(0, count))
-        let before = stream.unsent.count
-        stream.unsent.consume(count)
-        stream.sent &+= count
-        unsentTotal &-= count
-        if before >= HTTP2Limits.drained, stream.unsent.count < HTTP2Limits.drained, !stream.isEnding {
+        unsafe parts.sink.append(stream.state.unsent.bytes.part(0, count))
+        let before = stream.state.unsent.count
+        stream.state.unsent.consume(count)
+        stream.state.sent &+= count
+        parts.unsentTotal &-= count
+        if before >= HTTP2Limits.drained, stream.state.unsent.count < HTTP2Limits.drained, !stream.state.isEnding {
             parts.queue.enqueue(.drained(stream: id))
         }
-        return parts.sink.count >= sinkLimit ? NGHTTP2_ERR_PAUSE.rawValue : 0
+        return parts.sink.count >= parts.sinkLimit ? NGHTTP2_ERR_PAUSE.rawValue : 0
     }
 
     func didSendFrame(_ frame: UnsafePointer<nghttp2_frame>) {
@@ -92,12 +92,14 @@ extension HTTP2Session {
             parts.resets.insert(header.stream_id)
             let code = unsafe HTTP2Code(rawValue: frame.pointee.rst_stream.error_code)
             // RFC 9113 §6.9.2 ends the connection where nghttp2 ends the streams.
-            if isApplyingSettings, code == .flowControlError { terminate(code) }
-            if isServer, HTTP2Session.isProvoked(code), !parts.floods.count(.reset) { terminate(.enhanceYourCalm) }
+            if parts.isApplyingSettings, code == .flowControlError { terminate(code) }
+            if parts.isServer, HTTP2Session.isProvoked(code), !parts.floods.count(.reset) {
+                terminate(.enhanceYourCalm)
+            }
         case FrameType.goAway:
-            isGoingAway = true
+            parts.isGoingAway = true
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
-            if ending == nil, code != .noError { ending = code }
+            if parts.ending == nil, code != .noError { parts.ending = code }
         default: break
         }
     }
@@ -113,9 +115,9 @@ extension HTTP2Session {
     /// END_STREAM was sent.
     private func didEnd(_ id: Int32) {
         guard let stream = parts.table.find(id) else { return }
-        stream.isEnded = true
-        guard stream.resetsAtEnd else { return }
-        if stream.isKnownToOwner { parts.queue.enqueue(.closed(stream: id, code: .noError)) }
+        stream.state.isEnded = true
+        guard stream.state.resetsAtEnd else { return }
+        if stream.state.isKnownToOwner { parts.queue.enqueue(.closed(stream: id, code: .noError)) }
         forget(stream, .noError)
     }
 }

@@ -1,5 +1,6 @@
 internal import CNghttp2
 package import MartletCore
+package import MartletHTTP
 
 extension HTTP2Session {
     /// Processes received bytes; `now` is a monotonic time in nanoseconds.
@@ -7,19 +8,25 @@ extension HTTP2Session {
     /// - Returns: `false` when the connection has ended: the owner sends the remaining output and closes. Pending events
     ///   are still valid.
     package func receive(_ bytes: UnsafeBufferPointer<UInt8>, now: Int64) -> Bool {
-        guard ending == nil else { return false }
-        if parts.queue.isEmpty { releaseConsumedTexts() }
+        guard parts.ending == nil else { return false }
+        if parts.queue.isEmpty { _ = parts.writer.dropFinished() }
+        if !parts.hasPoolMemory {
+            parts.hasPoolMemory = true
+            parts.pool.swapMemory(with: &parts.writer)
+        }
         parts.floods.tick(now)
-        unsafe inputStart = bytes.baseAddress
+        unsafe parts.inputStart = bytes.baseAddress
         unsafe read(bytes)
-        unsafe inputStart = nil
-        if unsafe ending == nil && nghttp2_session_get_outbound_queue_size(handle) > HTTP2Limits.outboundFrames {
+        unsafe parts.inputStart = nil
+        if unsafe parts.ending == nil
+            && nghttp2_session_get_outbound_queue_size(parts.handle) > HTTP2Limits.outboundFrames
+        {
             terminate(.enhanceYourCalm)
         }
-        hasNothingToSend = false
+        parts.hasNothingToSend = false
         // Errors of the peer show in the output.
         produce(upTo: HTTP2Limits.pump)
-        return ending == nil
+        return parts.ending == nil
     }
 
     /// Feeds nghttp2 frame by frame.
@@ -29,7 +36,7 @@ extension HTTP2Session {
         while index < bytes.count {
             switch unsafe parts.scanner.next(bytes, at: &index) {
             case .frame(let header):
-                guard checkFrame(header) else { return terminate(ending ?? .internalError) }
+                guard checkFrame(header) else { return terminate(parts.ending ?? .internalError) }
                 guard header.length == 0 else { continue }
                 _ = unsafe parts.scanner.next(bytes, at: &index)
             case .end: break
@@ -43,21 +50,23 @@ extension HTTP2Session {
 
     private func feed(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.count > 0 else { return true }
-        let consumed = unsafe nghttp2_session_mem_recv(handle, bytes.baseAddress, bytes.count)
-        if consumed < 0 { terminate(ending ?? HTTP2Session.code(ofFailure: consumed)) }
-        if isApplyingSettings {
-            hasNothingToSend = false
+        let consumed = unsafe nghttp2_session_mem_recv(parts.handle, bytes.baseAddress, bytes.count)
+        if consumed < 0 { terminate(parts.ending ?? HTTP2Session.code(ofFailure: consumed)) }
+        if parts.isApplyingSettings {
+            parts.hasNothingToSend = false
             produce(upTo: HTTP2Limits.pump)
-            isApplyingSettings = false
+            parts.isApplyingSettings = false
         }
-        return ending == nil
+        return parts.ending == nil
     }
 
     /// Dequeues the next event.
     package func nextEvent() -> HTTP2Event? {
         let event = parts.queue.dequeue()
-        if event == nil, !parts.aborted.isEmpty { parts.aborted.removeAll() }
-        return event
+        guard event == nil else { return event }
+        if !parts.aborted.isEmpty { parts.aborted.removeAll() }
+        returnMemory()
+        return nil
     }
 
     /// The error code of a stream that was closed before its peer had finished and whose `.closed` is still queued.
@@ -70,8 +79,20 @@ extension HTTP2Session {
 
     /// Appends the text of the event that was dequeued last.
     package func takeHead(_ stream: Int32, into buffer: inout ByteBuffer) {
-        unsafe buffer.append(
-            parts.writer.text.bytes.part(parts.queue.textStart, parts.queue.textStart &+ parts.queue.textCount))
+        unsafe buffer.append(headText)
+    }
+
+    /// Server: fills `head` with the request of the event that was dequeued last.
+    ///
+    /// The head is what the parser reads in `headText`, which its offsets refer to.
+    package func fill(_ head: inout RequestHead, _ parser: inout RequestParser) -> HeadOutcome {
+        unsafe parser.parse(
+            headText.span, marks: parts.writer.marks.part(parts.queue.markStart, parts.queue.markCount), into: &head)
+    }
+
+    /// The text of the event that was dequeued last; valid until the next `receive`.
+    @unsafe package var headText: UnsafeBufferPointer<UInt8> {
+        unsafe parts.writer.text.bytes.part(parts.queue.textStart, parts.queue.textStart &+ parts.queue.textCount)
     }
 
     /// Body bytes were consumed: returns flow-control credit for the stream.
@@ -79,16 +100,16 @@ extension HTTP2Session {
     /// The connection's credit was returned on receipt, so that a stream that is not read does not block others.
     package func consume(_ stream: Int32, _ count: Int) {
         guard count > 0, parts.table.find(stream) != nil else { return }
-        hasNothingToSend = false
-        unsafe nghttp2_session_consume_stream(handle, stream, count)
+        parts.hasNothingToSend = false
+        unsafe nghttp2_session_consume_stream(parts.handle, stream, count)
     }
 
-    /// Releases the memory of consumed texts.
-    private func releaseConsumedTexts() {
-        let consumed = isWriting ? parts.writer.start : parts.writer.text.count
-        guard consumed > 0 else { return }
-        parts.writer.drop(consumed)
-        if consumed > 4 &* options.headerBytes, parts.writer.text.isEmpty { parts.writer.text.release() }
+    /// Gives the memory of the texts back to the pool once they were consumed.
+    private func returnMemory() {
+        guard parts.hasPoolMemory, !parts.writer.isOpen else { return }
+        parts.hasPoolMemory = false
+        if parts.writer.dropFinished() > HTTP2Limits.pooledTextBytes { parts.writer.text.release() }
+        parts.pool.swapMemory(with: &parts.writer)
     }
 
     /// The error code for a failure of nghttp2.
@@ -107,12 +128,12 @@ extension HTTP2Session {
 extension HTTP2Session {
     /// Checks a frame by its header, before nghttp2 processes it.
     private func checkFrame(_ header: FrameHeader) -> Bool {
-        isFrameEmpty = true
+        parts.isFrameEmpty = true
         if header.type != FrameType.continuation { isWriting = false }
         if let kind = floodKind(header), !parts.floods.count(kind) { return endConnection(.enhanceYourCalm) }
         // nghttp2 does not check this when priorities are disabled (RFC 9113 §6.3).
         if header.type == FrameType.priority, header.stream == 0 { return endConnection(.protocolError) }
-        return !isServer || isInOrder(header)
+        return !parts.isServer || isInOrder(header)
     }
 
     /// Whether a stream of the client that gets HEADERS or DATA is new, open, or was reset here (RFC 9113 §5.1,
@@ -124,7 +145,7 @@ extension HTTP2Session {
         guard header.type == FrameType.headers || header.type == FrameType.data, id & 1 == 1 else { return true }
         // nghttp2 rejects DATA on an idle stream.
         if id > parts.peerStreams.last { return header.type == FrameType.data || parts.peerStreams.insert(id) }
-        if isGoingAway || parts.table.find(id) != nil || parts.resets.contains(id) { return true }
+        if parts.isGoingAway || parts.table.find(id) != nil || parts.resets.contains(id) { return true }
         return endConnection(parts.peerStreams.wasSkipped(id) ? .protocolError : .streamClosed)
     }
 
@@ -138,7 +159,7 @@ extension HTTP2Session {
         case FrameType.priority: .priority
         case FrameType.windowUpdate: .windowUpdate
         // An upstream can only reset streams that we have opened.
-        case FrameType.reset: isServer ? .reset : nil
+        case FrameType.reset: parts.isServer ? .reset : nil
         default: .other
         }
     }
@@ -146,15 +167,20 @@ extension HTTP2Session {
     func didBeginHeaders(_ header: nghttp2_frame_hd, _ category: nghttp2_headers_category) -> Bool {
         let id = header.stream_id
         let ends = header.flags & FrameFlag.endStream != 0
-        if isServer, category == NGHTTP2_HCAT_REQUEST {
+        parts.cache.begin()
+        if parts.isServer, category == NGHTTP2_HCAT_REQUEST {
             _ = parts.table.open(id)
             parts.floods.creditStream()
             useRoundRobin(id)
             parts.writer.begin(.request, ends: ends)
         } else if let stream = parts.table.find(id) {
-            let isTrailer = stream.hasHead
-            parts.writer.begin(
-                isTrailer ? .trailers : .response, ends: ends, hasNoBody: stream.method != .other)
+            if parts.isServer {
+                parts.writer.begin(.trailers, ends: ends, body: stream.state.body)
+            } else {
+                parts.writer.begin(
+                    stream.state.hasHead ? .trailers : .response, ends: ends,
+                    hasNoBody: stream.state.method != .other)
+            }
         } else {
             // A stream that the owner has reset: decoded only to keep the HPACK state.
             parts.writer.begin(.trailers, ends: ends)
@@ -166,14 +192,26 @@ extension HTTP2Session {
     /// Streams share the connection frame by frame, whatever the client's priorities (RFC 9218 §4.2).
     private func useRoundRobin(_ id: Int32) {
         var priority = nghttp2_extpri(urgency: UInt32(NGHTTP2_EXTPRI_DEFAULT_URGENCY), inc: 1)
-        unsafe nghttp2_session_change_extpri_stream_priority(handle, id, &priority, 1)
+        unsafe nghttp2_session_change_extpri_stream_priority(parts.handle, id, &priority, 1)
     }
 
-    func didReadField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
-        unsafe parts.writer.add(name, value)
+    func didReadField(_ header: nghttp2_frame_hd, _ name: OpaquePointer, _ value: OpaquePointer) -> FieldOutcome {
+        unsafe parts.cache.add(name, value, to: &parts.writer)
+        if parts.isServer, parts.writer.isMalformed {
+            resetMalformed(header.stream_id)
+            didReceiveInvalidFrame(header)
+            return .skipBlock
+        }
         // Decoding continues, within a limit, so that the connection survives and the client gets a response.
-        return parts.writer.decoded <= options.headerBytes &+ HTTP2Limits.headerExcessBytes
-            || endConnection(.enhanceYourCalm)
+        if parts.writer.decoded <= parts.options.headerBytes &+ HTTP2Limits.headerExcessBytes { return .next }
+        _ = endConnection(.enhanceYourCalm)
+        return .endConnection
+    }
+
+    /// Resets a stream whose request is malformed (RFC 9113 §8.1.1).
+    private func resetMalformed(_ id: Int32) {
+        parts.table.find(id)?.state.discardsInput = true
+        unsafe nghttp2_submit_rst_stream(parts.handle, FrameFlag.none, id, HTTP2Code.protocolError.rawValue)
     }
 
     func didReceiveFrame(_ frame: UnsafePointer<nghttp2_frame>) -> Bool {
@@ -184,11 +222,11 @@ extension HTTP2Session {
             return didReceiveHead(header.stream_id)
         case FrameType.data: return didReceiveDataFrame(header)
         case FrameType.settings where header.flags & FrameFlag.acknowledgement == 0:
-            isApplyingSettings = true
-            if !hasSettings { isReceivingHead = isWriting }
-            hasSettings = true
+            parts.isApplyingSettings = true
+            if !parts.hasSettings { parts.isReceivingHead = isWriting }
+            parts.hasSettings = true
         case FrameType.goAway:
-            if !isServer { isGoingAway = true }
+            if !parts.isServer { parts.isGoingAway = true }
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
             parts.queue.enqueue(.goAway(lastStream: unsafe frame.pointee.goaway.last_stream_id, code: code))
         default: break
@@ -198,20 +236,28 @@ extension HTTP2Session {
 
     private func didReceiveDataFrame(_ header: nghttp2_frame_hd) -> Bool {
         if header.flags & FrameFlag.endStream != 0 {
-            if let stream = parts.table.find(header.stream_id), !stream.discardsInput {
-                stream.hasPeerEnded = true
+            guard let stream = parts.table.find(header.stream_id) else { return true }
+            if parts.isServer, !stream.state.body.isComplete {
+                resetMalformed(stream.id)
+            } else if !stream.state.discardsInput {
+                stream.state.hasPeerEnded = true
                 parts.queue.enqueue(.end(stream: stream.id))
             }
             return true
         }
         // Only padding.
-        guard isFrameEmpty, header.length > 0 else { return true }
+        guard parts.isFrameEmpty, header.length > 0 else { return true }
         return parts.floods.count(.empty) || endConnection(.enhanceYourCalm)
     }
 
     private func didReceiveHead(_ id: Int32) -> Bool {
         let result = parts.writer.finish()
-        guard let stream = parts.table.find(id), !stream.discardsInput else {
+        if parts.isServer, result == .malformed {
+            resetMalformed(id)
+            return true
+        }
+        if parts.isServer { parts.table.find(id)?.state.body = parts.writer.body }
+        guard let stream = parts.table.find(id), !stream.state.discardsInput else {
             if result == .valid { parts.writer.discard() }
             return true
         }
@@ -222,47 +268,45 @@ extension HTTP2Session {
             if parts.writer.kind == .trailers { return resetForError(stream, .enhanceYourCalm) }
             // Counts like resets: references into the table amplify a client's bytes up to 200 times.
             let weight = 1 &+ parts.writer.decoded / HTTP2Limits.rejectedBytesPerReset
-            if isServer, !parts.floods.count(.reset, weight: weight) { return endConnection(.enhanceYourCalm) }
-            stream.discardsInput = true
-            stream.isKnownToOwner = true
-            stream.isGRPC = parts.writer.isGRPC
-            stream.resetsAtEnd = !parts.writer.ends
+            if parts.isServer, !parts.floods.count(.reset, weight: weight) { return endConnection(.enhanceYourCalm) }
+            stream.state.discardsInput = true
+            stream.state.isKnownToOwner = true
+            stream.state.isGRPC = parts.writer.isGRPC
+            stream.state.resetsAtEnd = !parts.writer.ends
             parts.queue.enqueue(.refused(stream: id, failure))
-            if !isServer { resetForError(stream, .cancel) }
+            if !parts.isServer { resetForError(stream, .cancel) }
         }
         return true
     }
 
     private func announce(_ stream: HTTP2Stream) {
-        let start = parts.writer.start
-        let count = parts.writer.text.count &- start
-        stream.isKnownToOwner = true
+        stream.state.isKnownToOwner = true
         switch parts.writer.kind {
         case .trailers:
-            stream.hasPeerEnded = true
-            parts.queue.enqueue(.trailers(stream: stream.id), textStart: start, textCount: count)
+            stream.state.hasPeerEnded = true
+            parts.queue.enqueue(.trailers(stream: stream.id), parts.writer)
             parts.queue.enqueue(.end(stream: stream.id))
         case .response where parts.writer.status < 200:
-            stream.interims &+= 1
-            guard stream.interims <= HTTP2Limits.interims, !parts.writer.ends else {
+            stream.state.interims &+= 1
+            guard stream.state.interims <= HTTP2Limits.interims, !parts.writer.ends else {
                 _ = resetForError(stream, .protocolError)
                 return
             }
-            parts.queue.enqueue(.interim(stream: stream.id), textStart: start, textCount: count)
+            parts.queue.enqueue(.interim(stream: stream.id), parts.writer)
         case .request, .response:
-            stream.hasHead = true
-            stream.isTunnel = parts.writer.request.isTunnel
-            stream.hasPeerEnded = parts.writer.ends
-            parts.queue.enqueue(.head(stream: stream.id, ends: parts.writer.ends), textStart: start, textCount: count)
+            stream.state.hasHead = true
+            stream.state.isTunnel = parts.writer.request.isTunnel
+            stream.state.hasPeerEnded = parts.writer.ends
+            parts.queue.enqueue(.head(stream: stream.id, ends: parts.writer.ends), parts.writer)
         }
     }
 
     /// Resets a stream because of an error of the peer.
     @discardableResult private func resetForError(_ stream: HTTP2Stream, _ code: HTTP2Code) -> Bool {
-        stream.discardsInput = true
-        stream.failure = code
+        stream.state.discardsInput = true
+        stream.state.failure = code
         unsafe nghttp2_submit_rst_stream(
-            handle, FrameFlag.none, stream.id, code.rawValue)
+            parts.handle, FrameFlag.none, stream.id, code.rawValue)
         return true
     }
 
@@ -274,14 +318,21 @@ extension HTTP2Session {
             isWriting = false
             if parts.table.find(header.stream_id) == nil { parts.resets.insert(header.stream_id) }
         }
-        parts.table.find(header.stream_id)?.discardsInput = true
+        parts.table.find(header.stream_id)?.state.discardsInput = true
     }
 
     func didReceiveData(_ id: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) -> Bool {
-        isFrameEmpty = false
-        unsafe nghttp2_session_consume_connection(handle, count)
-        guard let stream = parts.table.find(id), !stream.discardsInput, let start = unsafe inputStart else {
-            unsafe nghttp2_session_consume_stream(handle, id, count)
+        parts.isFrameEmpty = false
+        unsafe nghttp2_session_consume_connection(parts.handle, count)
+        if parts.isServer, let stream = parts.table.find(id) {
+            stream.state.body.received &+= count
+            if stream.state.body.isTooLong {
+                resetMalformed(id)
+                return true
+            }
+        }
+        guard let stream = parts.table.find(id), !stream.state.discardsInput, let start = unsafe parts.inputStart else {
+            unsafe nghttp2_session_consume_stream(parts.handle, id, count)
             return true
         }
         parts.queue.enqueue(.data(stream: stream.id, start: unsafe data - start, count: count))
@@ -290,26 +341,26 @@ extension HTTP2Session {
 
     func didClose(_ id: Int32, _ code: HTTP2Code) {
         guard let stream = parts.table.find(id) else { return }
-        unsentTotal &-= stream.unsent.count
-        if stream.isKnownToOwner {
-            parts.queue.enqueue(.closed(stream: id, code: stream.failure ?? code))
-            if !stream.hasPeerEnded { parts.aborted.append((id, stream.failure ?? code)) }
+        parts.unsentTotal &-= stream.state.unsent.count
+        if stream.state.isKnownToOwner {
+            parts.queue.enqueue(.closed(stream: id, code: stream.state.failure ?? code))
+            if !stream.state.hasPeerEnded { parts.aborted.append((id, stream.state.failure ?? code)) }
         }
         parts.table.close(id)
     }
 
     /// Ends the connection from within a callback.
     func endConnection(_ code: HTTP2Code) -> Bool {
-        if ending == nil { ending = code }
+        if parts.ending == nil { parts.ending = code }
         return false
     }
 
     /// A header block is being read.
     var isWriting: Bool {
         get { parts.writer.isOpen }
-        set {
+        nonmutating set {
             parts.writer.isOpen = newValue
-            if hasSettings { isReceivingHead = newValue }
+            if parts.hasSettings { parts.isReceivingHead = newValue }
         }
     }
 }

@@ -1,5 +1,6 @@
 internal import CNghttp2
 internal import MartletCore
+internal import MartletHTTP
 
 extension HTTP2Session {
     /// Server: submits a response head, given as HTTP/1 text; a 1xx status is interim, more may follow.
@@ -7,41 +8,62 @@ extension HTTP2Session {
     /// Connection-specific fields are omitted. `101` is sent as `200` in response to an extended CONNECT (RFC 8441 §5).
     /// A text that is not a head resets the stream.
     package func submitHead(_ stream: Int32, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) {
-        guard let entry = parts.table.find(stream), !entry.isAnswered else { return }
-        hasNothingToSend = false
-        guard let status = unsafe HTTP2Session.status(text), let code = sentStatus(status, entry),
-            let start = try? unsafe FieldLines.endOfLine(text, from: 9)
-        else { return forget(entry, .internalError) }
-        parts.lines.begin()
-        let isSent = unsafe code.withUTF8Buffer { code in
-            unsafe parts.lines.add(":status", code)
-            return unsafe submit(entry, text, from: start &+ 2, isInterim: status < 200 && status != 101, ends: ends)
+        guard let entry = parts.table.find(stream), !entry.state.isAnswered else { return }
+        parts.hasNothingToSend = false
+        if unsafe !submitFast(entry, text, ends: ends), unsafe !submitSlow(entry, text, ends: ends) {
+            forget(entry, .internalError)
         }
-        if !isSent { forget(entry, .internalError) }
     }
 
-    private func submit(
-        _ stream: HTTP2Stream, _ text: UnsafeBufferPointer<UInt8>, from start: Int, isInterim: Bool, ends: Bool
-    ) -> Bool {
-        do throws(FieldLines.Malformed) {
-            try unsafe parts.lines.addLines(text, from: start, except: stream.isTunnel ? "sec-websocket-accept" : "")
-        } catch {
-            return false
-        }
-        let list = unsafe parts.lines.list
-        return unsafe list.withUnsafeBufferPointer { fields in
-            if isInterim {
-                return unsafe nghttp2_submit_headers(
-                    handle, FrameFlag.none, stream.id, nil, fields.baseAddress, fields.count, nil) == 0
+    /// Submits a head that the response parser accepts; `false` for others.
+    ///
+    /// The heads of a connection differ little: the parser reuses the fields of the one before.
+    private func submitFast(_ stream: HTTP2Stream, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) -> Bool {
+        let outcome = unsafe parts.responseParser.parse(text.span, requestMethod: .get, into: &parts.response)
+        guard outcome == .complete(text.count), !parts.response.isHTTP10,
+            let code = sentStatus(parts.response.status, stream)
+        else { return false }
+        parts.lines.begin()
+        return unsafe code.withUTF8Buffer { code in
+            unsafe parts.lines.add(":status", code)
+            let exception = stream.state.isTunnel ? KnownField.secWebSocketAccept : .other
+            for index in 0..<parts.response.fields.count {
+                unsafe parts.lines.add(parts.response.fields[index], text, except: exception)
             }
-            stream.isAnswered = true
-            stream.isEnding = ends
-            if ends {
-                return unsafe nghttp2_submit_response(handle, stream.id, fields.baseAddress, fields.count, nil) == 0
-            }
-            var source = unsafe HTTP2Callbacks.bodySource
-            return unsafe nghttp2_submit_response(handle, stream.id, fields.baseAddress, fields.count, &source) == 0
+            return submitLines(stream, isInterim: parts.response.isInterim, ends: ends)
         }
+    }
+
+    /// Submits a head line by line; `false` where it is malformed.
+    @inline(never)
+    private func submitSlow(_ stream: HTTP2Stream, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) -> Bool {
+        guard let status = unsafe HTTP2Session.status(text), let code = sentStatus(status, stream),
+            let start = try? unsafe FieldLines.endOfLine(text, from: 9)
+        else { return false }
+        parts.lines.begin()
+        return unsafe code.withUTF8Buffer { code in
+            unsafe parts.lines.add(":status", code)
+            do throws(FieldLines.Malformed) {
+                try unsafe parts.lines.addLines(
+                    text, from: start &+ 2, except: stream.state.isTunnel ? "sec-websocket-accept" : "")
+            } catch {
+                return false
+            }
+            return submitLines(stream, isInterim: status < 200 && status != 101, ends: ends)
+        }
+    }
+
+    private func submitLines(_ stream: HTTP2Stream, isInterim: Bool, ends: Bool) -> Bool {
+        let (list, count) = unsafe (parts.lines.list, parts.lines.count)
+        if isInterim {
+            return unsafe nghttp2_submit_headers(
+                parts.handle, FrameFlag.none, stream.id, nil, list, count, nil) == 0
+        }
+        stream.state.isAnswered = true
+        stream.state.isEnding = ends
+        if ends { return unsafe nghttp2_submit_response(parts.handle, stream.id, list, count, nil) == 0 }
+        var source = unsafe HTTP2Callbacks.bodySource
+        return unsafe nghttp2_submit_response(parts.handle, stream.id, list, count, &source) == 0
     }
 
     /// Client: submits a request head, given as HTTP/1 text in origin form.
@@ -52,72 +74,116 @@ extension HTTP2Session {
     package func submitRequest(
         _ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, ends: Bool, acceptsTrailers: Bool = false
     ) -> Int32? {
-        guard canOpenStream, let line = unsafe RequestLine(text) else { return nil }
-        hasNothingToSend = false
+        guard canOpenStream else { return nil }
         parts.lines.begin()
-        let scheme: StaticString = isSecure ? "https" : "http"
-        unsafe parts.lines.add(":method", line.method)
-        unsafe parts.lines.add(":scheme", UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount))
-        unsafe parts.lines.add(":authority", line.authority)
-        unsafe parts.lines.add(":path", line.path)
-        if acceptsTrailers {
-            let word: StaticString = "trailers"
-            unsafe parts.lines.add("te", UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
+        let method: Method
+        if unsafe addFast(text, isSecure: isSecure, acceptsTrailers: acceptsTrailers) {
+            method = parts.request.method
+        } else {
+            guard unsafe addSlow(text, isSecure: isSecure, acceptsTrailers: acceptsTrailers),
+                let line = unsafe RequestLine(text)
+            else { return nil }
+            method = unsafe line.method.spells("HEAD") ? .head : .other
         }
-        do throws(FieldLines.Malformed) {
-            try unsafe parts.lines.addLines(text, from: line.end, except: "host")
-        } catch {
-            return nil
-        }
-        let list = unsafe parts.lines.list
-        let id = unsafe list.withUnsafeBufferPointer { fields in
-            if ends {
-                return unsafe nghttp2_submit_request(handle, nil, fields.baseAddress, fields.count, nil, nil)
-            }
+        parts.hasNothingToSend = false
+        let (list, count) = unsafe (parts.lines.list, parts.lines.count)
+        let id: Int32
+        if ends {
+            id = unsafe nghttp2_submit_request(parts.handle, nil, list, count, nil, nil)
+        } else {
             var source = unsafe HTTP2Callbacks.bodySource
-            return unsafe nghttp2_submit_request(handle, nil, fields.baseAddress, fields.count, &source, nil)
+            id = unsafe nghttp2_submit_request(parts.handle, nil, list, count, &source, nil)
         }
         guard id > 0 else { return nil }
         let stream = parts.table.open(id)
-        stream.isKnownToOwner = true
-        stream.isAnswered = true
-        stream.isEnding = ends
-        stream.method = unsafe line.method.spells("HEAD") ? .head : .other
+        stream.state.isKnownToOwner = true
+        stream.state.isAnswered = true
+        stream.state.isEnding = ends
+        stream.state.method = method == .head ? .head : .other
         return id
+    }
+
+    /// Adds the fields of a request that the request parser accepts; `false` for others.
+    private func addFast(_ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, acceptsTrailers: Bool) -> Bool {
+        let outcome = unsafe parts.requestParser.parse(text.span, into: &parts.request)
+        guard outcome == .complete(text.count), parts.request.methodText.start == 0, !parts.request.isHTTP10,
+            !parts.request.isAbsoluteForm, !parts.request.isAuthorityForm
+        else { return false }
+        let (method, target) = (parts.request.methodText, parts.request.target)
+        let authority = parts.request.authority
+        unsafe addPseudo(
+            method: text.part(method.start, method.end), isSecure: isSecure,
+            authority: text.part(authority.start, authority.end), path: text.part(target.start, target.end),
+            acceptsTrailers: acceptsTrailers)
+        for index in 0..<parts.request.fields.count {
+            unsafe parts.lines.add(parts.request.fields[index], text, except: .host)
+        }
+        return true
+    }
+
+    /// Adds the fields of a request line by line; `false` where it is malformed.
+    @inline(never)
+    private func addSlow(_ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, acceptsTrailers: Bool) -> Bool {
+        guard let line = unsafe RequestLine(text) else { return false }
+        parts.lines.begin()
+        unsafe addPseudo(
+            method: line.method, isSecure: isSecure, authority: line.authority, path: line.path,
+            acceptsTrailers: acceptsTrailers)
+        do throws(FieldLines.Malformed) {
+            try unsafe parts.lines.addLines(text, from: line.end, except: "host")
+            return true
+        } catch {
+            return false
+        }
+    }
+
+    private func addPseudo(
+        method: UnsafeBufferPointer<UInt8>, isSecure: Bool, authority: UnsafeBufferPointer<UInt8>,
+        path: UnsafeBufferPointer<UInt8>, acceptsTrailers: Bool
+    ) {
+        let scheme: StaticString = isSecure ? "https" : "http"
+        unsafe parts.lines.add(":method", method)
+        unsafe parts.lines.add(":scheme", UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount))
+        unsafe parts.lines.add(":authority", authority)
+        unsafe parts.lines.add(":path", path)
+        guard acceptsTrailers else { return }
+        let word: StaticString = "trailers"
+        unsafe parts.lines.add("te", UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
     }
 
     /// Client: whether a stream can be opened now: within the peer's limit and ours, and no GOAWAY.
     package var canOpenStream: Bool {
-        guard !isServer, !isGoingAway, ending == nil else { return false }
-        let peers = unsafe nghttp2_session_get_remote_settings(handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
-        guard parts.table.count < min(Int(peers), options.maximumConcurrentStreams) else { return false }
-        return unsafe nghttp2_session_check_request_allowed(handle) != 0
+        guard !parts.isServer, !parts.isGoingAway, parts.ending == nil else { return false }
+        let peers = unsafe nghttp2_session_get_remote_settings(parts.handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
+        guard parts.table.count < min(Int(peers), parts.options.maximumConcurrentStreams) else { return false }
+        return unsafe nghttp2_session_check_request_allowed(parts.handle) != 0
     }
 
     /// Queues body bytes; they are sent as flow control permits.
     package func send(_ stream: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
-        guard let entry = parts.table.find(stream), entry.isAnswered, !entry.isEnding, bytes.count > 0 else { return }
-        unsafe entry.unsent.append(bytes)
-        unsentTotal &+= bytes.count
+        guard let entry = parts.table.find(stream), entry.state.isAnswered, !entry.state.isEnding, bytes.count > 0
+        else { return }
+        unsafe entry.state.unsent.append(bytes, parts.pool)
+        parts.unsentTotal &+= bytes.count
         resume(entry)
     }
 
     /// Ends the body; `trailers` are `name: value` lines, or empty.
     package func end(_ stream: Int32, trailers: UnsafeBufferPointer<UInt8>) {
-        guard let entry = parts.table.find(stream), entry.isAnswered, !entry.isEnding else { return }
-        unsafe entry.trailers.append(trailers)
-        entry.isEnding = true
+        guard let entry = parts.table.find(stream), entry.state.isAnswered, !entry.state.isEnding else { return }
+        unsafe entry.state.trailers.append(trailers)
+        entry.state.isEnding = true
         resume(entry)
     }
 
     /// Queued body bytes of a stream.
-    package func unsent(_ stream: Int32) -> Int { parts.table.find(stream)?.unsent.count ?? 0 }
+    package func unsent(_ stream: Int32) -> Int { parts.table.find(stream)?.state.unsent.count ?? 0 }
 
     /// Whether a rejected request, which has no text, is a gRPC call.
-    package func isRejectedGRPC(_ stream: Int32) -> Bool { parts.table.find(stream)?.isGRPC ?? false }
+    package func isRejectedGRPC(_ stream: Int32) -> Bool { parts.table.find(stream)?.state.isGRPC ?? false }
 
     /// Sent body bytes of a stream.
-    package func sent(_ stream: Int32) -> Int { parts.table.find(stream)?.sent ?? 0 }
+    package func sent(_ stream: Int32) -> Int { parts.table.find(stream)?.state.sent ?? 0 }
 
     /// Resets a stream; no more events of it follow.
     ///
@@ -125,10 +191,10 @@ extension HTTP2Session {
     /// not needed (RFC 9113 §8.1).
     package func reset(_ stream: Int32, _ code: HTTP2Code) {
         guard let entry = parts.table.find(stream) else { return }
-        if code == .noError, entry.isEnding, !entry.isEnded {
-            entry.resetsAtEnd = true
-            entry.discardsInput = true
-            entry.isKnownToOwner = false
+        if code == .noError, entry.state.isEnding, !entry.state.isEnded {
+            entry.state.resetsAtEnd = true
+            entry.state.discardsInput = true
+            entry.state.isKnownToOwner = false
             return
         }
         forget(entry, code)
@@ -139,20 +205,20 @@ extension HTTP2Session {
     ///
     /// - Returns: `false` when nothing is left to send; else only `.closed` follows.
     package func resetAtEnd(_ stream: Int32) -> Bool {
-        guard let entry = parts.table.find(stream), entry.isEnding, !entry.isEnded else { return false }
-        entry.resetsAtEnd = true
-        entry.discardsInput = true
+        guard let entry = parts.table.find(stream), entry.state.isEnding, !entry.state.isEnded else { return false }
+        entry.state.resetsAtEnd = true
+        entry.state.discardsInput = true
         return true
     }
 
     /// Resets and removes a stream.
     func forget(_ stream: HTTP2Stream, _ code: HTTP2Code) {
         let id = stream.id
-        hasNothingToSend = false
+        parts.hasNothingToSend = false
         unsafe nghttp2_submit_rst_stream(
-            handle, FrameFlag.none, id, code.rawValue)
+            parts.handle, FrameFlag.none, id, code.rawValue)
         parts.resets.insert(id)
-        unsentTotal &-= stream.unsent.count
+        parts.unsentTotal &-= stream.state.unsent.count
         parts.table.close(id)
     }
 
@@ -160,22 +226,19 @@ extension HTTP2Session {
     func submitTrailers(_ stream: HTTP2Stream) -> Bool {
         parts.lines.begin()
         do throws(FieldLines.Malformed) {
-            try unsafe parts.lines.addLines(stream.trailers.bytes, from: 0, except: "")
+            try unsafe parts.lines.addLines(stream.state.trailers.bytes, from: 0, except: "")
         } catch {
             return false
         }
-        let list = unsafe parts.lines.list
-        guard unsafe !list.isEmpty else { return false }
-        return unsafe list.withUnsafeBufferPointer { fields in
-            unsafe nghttp2_submit_trailer(handle, stream.id, fields.baseAddress, fields.count) == 0
-        }
+        guard parts.lines.count > 0 else { return false }
+        return unsafe nghttp2_submit_trailer(parts.handle, stream.id, parts.lines.list, parts.lines.count) == 0
     }
 
     private func resume(_ stream: HTTP2Stream) {
-        hasNothingToSend = false
-        guard stream.isDeferred else { return }
-        stream.isDeferred = false
-        unsafe nghttp2_session_resume_data(handle, stream.id)
+        parts.hasNothingToSend = false
+        guard stream.state.isDeferred else { return }
+        stream.state.isDeferred = false
+        unsafe nghttp2_session_resume_data(parts.handle, stream.id)
     }
 
     /// The status of a response text, or nil.
@@ -193,7 +256,7 @@ extension HTTP2Session {
     /// The digits to send; nil for a status that HTTP/2 does not have.
     private func sentStatus(_ status: Int, _ stream: HTTP2Stream) -> StatusDigits? {
         guard status >= 100, status < 600 else { return nil }
-        if status == 101 { return stream.isTunnel ? StatusDigits(200) : nil }
+        if status == 101 { return stream.state.isTunnel ? StatusDigits(200) : nil }
         return StatusDigits(status)
     }
 }

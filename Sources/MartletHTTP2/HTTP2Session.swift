@@ -7,64 +7,73 @@ internal import MartletHTTP
 /// nghttp2 does framing, HPACK, flow control and stream states. Heads are exchanged as HTTP/1 text, so that the layers
 /// above are independent of the protocol. A session belongs to one event loop and is not thread-safe. After every
 /// `receive` and every `takeOutput` the owner must dequeue all events before it calls `receive` again.
-@safe package final class HTTP2Session {
-    let options: HTTP2Options
-    package let isServer: Bool
-    /// nghttp2's session; nil only during initialization.
-    var handle: OpaquePointer?
+///
+/// The value is a reference without a reference count. Its owner calls `free()` once, when no copy is used any more.
+@safe package struct HTTP2Session {
     private let memory: UnsafeMutablePointer<SessionParts>
-    var sinkLimit = 0
-    /// nghttp2 has no output until the next input or submission.
-    var hasNothingToSend = false
-    /// The start of the bytes that are being received.
-    var inputStart: UnsafePointer<UInt8>?
-    /// Why the connection ends, once it is ending.
-    var ending: HTTP2Code?
-    var hasSentGoAway = false
-    package internal(set) var isGoingAway = false
-    /// A header block, or the peer's preface up to its first SETTINGS, is incomplete.
-    package internal(set) var isReceivingHead = true
-    var hasSettings = false
-    /// SETTINGS were just processed: the next output shows whether they were valid.
-    var isApplyingSettings = false
-    /// The current frame has contained no data so far.
-    var isFrameEmpty = true
-    package internal(set) var unsentTotal = 0
 
     /// The server side of a connection.
     ///
+    /// - Parameter pool: the loop's memory; without one the session allocates for itself.
     /// - Throws: `http2.set_up_failed`.
-    package static func server(_ options: HTTP2Options) throws(HTTP2Error) -> HTTP2Session {
-        try HTTP2Session(options, isServer: true)
+    package static func server(
+        _ options: HTTP2Options, pool: HTTP2MemoryPool? = nil
+    ) throws(HTTP2Error) -> HTTP2Session {
+        try HTTP2Session(options, pool, isServer: true)
     }
 
     /// The client side of a connection.
     ///
+    /// - Parameter pool: the loop's memory; without one the session allocates for itself.
     /// - Throws: `http2.set_up_failed`.
-    package static func client(_ options: HTTP2Options) throws(HTTP2Error) -> HTTP2Session {
-        try HTTP2Session(options, isServer: false)
+    package static func client(
+        _ options: HTTP2Options, pool: HTTP2MemoryPool? = nil
+    ) throws(HTTP2Error) -> HTTP2Session {
+        try HTTP2Session(options, pool, isServer: false)
     }
 
-    private init(_ options: HTTP2Options, isServer: Bool) throws(HTTP2Error) {
-        self.options = options
-        self.isServer = isServer
-        unsafe handle = nil
-        unsafe inputStart = nil
+    private init(_ options: HTTP2Options, _ pool: HTTP2MemoryPool?, isServer: Bool) throws(HTTP2Error) {
         unsafe memory = .allocate(capacity: 1)
-        unsafe memory.initialize(to: SessionParts(options, isServer: isServer))
-        guard setUp() else { throw .setUpFailed }
+        unsafe memory.initialize(to: SessionParts(options, pool, isServer: isServer))
+        guard unsafe setUp(context: memory) else {
+            free()
+            throw .setUpFailed
+        }
     }
 
-    deinit {
-        unsafe nghttp2_session_del(handle)
+    /// The session behind nghttp2's user data.
+    @inline(__always)
+    init(context: UnsafeMutableRawPointer) {
+        unsafe memory = context.assumingMemoryBound(to: SessionParts.self)
+    }
+
+    /// Releases the connection's memory.
+    package func free() {
+        let (pool, ownsPool) = (parts.pool, parts.ownsPool)
+        unsafe nghttp2_session_del(parts.handle)
         unsafe memory.deinitialize(count: 1)
         unsafe memory.deallocate()
+        if ownsPool { pool.destroy() }
     }
 
-    /// The state that changes with nearly every frame.
+    /// The session's state, without the exclusivity checks and reference counts of a class.
     var parts: SessionParts {
         @inline(__always) unsafeAddress { unsafe UnsafePointer(memory) }
-        @inline(__always) unsafeMutableAddress { unsafe memory }
+        @inline(__always) nonmutating unsafeMutableAddress { unsafe memory }
+    }
+
+    package var isServer: Bool { parts.isServer }
+    /// No new streams: GOAWAY was sent or received.
+    package var isGoingAway: Bool { parts.isGoingAway }
+    /// A header block, or the peer's preface up to its first SETTINGS, is incomplete.
+    package var isReceivingHead: Bool { parts.isReceivingHead }
+    /// Body bytes of all streams that wait for flow control.
+    package var unsentTotal: Int { parts.unsentTotal }
+
+    /// The owner's data about the connection and its streams.
+    package var owner: OwnerData {
+        @inline(__always) unsafeAddress { unsafe UnsafePointer(parts.owner) }
+        @inline(__always) nonmutating unsafeMutableAddress { unsafe parts.owner }
     }
 
     /// The number of open streams.
@@ -73,31 +82,31 @@ internal import MartletHTTP
     /// The connection is closed: nothing more will be sent or accepted.
     package var isFinished: Bool {
         guard parts.sink.isEmpty else { return false }
-        return unsafe nghttp2_session_want_read(handle) == 0 && nghttp2_session_want_write(handle) == 0
+        return unsafe nghttp2_session_want_read(parts.handle) == 0 && nghttp2_session_want_write(parts.handle) == 0
     }
 
     /// Closes the connection gracefully: the first call announces it, the second rejects new streams.
     ///
     /// Open streams continue. A client calls once.
     package func goAway() {
-        hasNothingToSend = false
-        if isServer, !isGoingAway {
-            unsafe nghttp2_submit_shutdown_notice(handle)
-        } else if !hasSentGoAway {
-            hasSentGoAway = true
-            let last = unsafe nghttp2_session_get_last_proc_stream_id(handle)
+        parts.hasNothingToSend = false
+        if parts.isServer, !parts.isGoingAway {
+            unsafe nghttp2_submit_shutdown_notice(parts.handle)
+        } else if !parts.hasSentGoAway {
+            parts.hasSentGoAway = true
+            let last = unsafe nghttp2_session_get_last_proc_stream_id(parts.handle)
             unsafe nghttp2_submit_goaway(
-                handle, FrameFlag.none, last, HTTP2Code.noError.rawValue, nil, 0)
+                parts.handle, FrameFlag.none, last, HTTP2Code.noError.rawValue, nil, 0)
         }
-        isGoingAway = true
+        parts.isGoingAway = true
     }
 
     /// Closes the connection immediately: only GOAWAY is still sent.
     package func terminate(_ code: HTTP2Code) {
-        isGoingAway = true
-        hasNothingToSend = false
-        if ending == nil { ending = code }
-        unsafe nghttp2_session_terminate_session(handle, code.rawValue)
+        parts.isGoingAway = true
+        parts.hasNothingToSend = false
+        if parts.ending == nil { parts.ending = code }
+        unsafe nghttp2_session_terminate_session(parts.handle, code.rawValue)
     }
 }
 

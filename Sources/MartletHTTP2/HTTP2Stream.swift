@@ -1,10 +1,35 @@
 internal import MartletCore
 
-/// The session's state of one stream; reused for later streams.
-final class HTTP2Stream {
-    var id: Int32 = 0
+/// A reference to the state of an open stream, without a reference count: valid until the table closes the stream.
+@safe struct HTTP2Stream {
+    private let memory: UnsafeMutablePointer<StreamState>
+
+    /// Opens a stream in a block of the pool.
+    init(_ id: Int32, _ pool: HTTP2MemoryPool) {
+        unsafe memory = pool.allocate(MemoryLayout<StreamState>.size).bindMemory(to: StreamState.self, capacity: 1)
+        unsafe memory.initialize(to: StreamState(id: id))
+    }
+
+    /// Releases the stream's memory.
+    func free(_ pool: HTTP2MemoryPool) {
+        state.unsent.release(pool)
+        unsafe memory.deinitialize(count: 1)
+        unsafe pool.free(memory)
+    }
+
+    var id: Int32 { state.id }
+
+    var state: StreamState {
+        @inline(__always) unsafeAddress { unsafe UnsafePointer(memory) }
+        @inline(__always) nonmutating unsafeMutableAddress { unsafe memory }
+    }
+}
+
+/// The session's state of one stream.
+struct StreamState: ~Copyable {
+    let id: Int32
     /// Body bytes that wait for flow control.
-    var unsent = ByteBuffer()
+    var unsent = BodyBuffer()
     /// Body bytes that were sent.
     var sent = 0
     /// `name: value` lines that follow the body.
@@ -35,27 +60,10 @@ final class HTTP2Stream {
     /// The request asked for a tunnel (RFC 8441).
     var isTunnel = false
     var method = Method.other
+    /// Server: what the request has said of its body.
+    var body = RequestBody()
 
     enum Method { case head, connect, other }
 
-    func clear(_ id: Int32) {
-        self.id = id
-        unsent.removeAll()
-        sent = 0
-        trailers.removeAll()
-        isKnownToOwner = false
-        discardsInput = false
-        hasHead = false
-        interims = 0
-        hasPeerEnded = false
-        isAnswered = false
-        isEnding = false
-        isEnded = false
-        isDeferred = false
-        resetsAtEnd = false
-        failure = nil
-        isGRPC = false
-        isTunnel = false
-        method = .other
-    }
+    init(id: Int32) { self.id = id }
 }

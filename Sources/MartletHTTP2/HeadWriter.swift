@@ -10,6 +10,22 @@ package enum HeaderBlockResult: Equatable, Sendable {
     case rejected(HeadError)
 }
 
+/// What a request says of its body, and how much of it was received.
+package struct RequestBody: Sendable {
+    /// `content-length`, or −1.
+    var length = -1
+    var received = 0
+    /// A `host` field was received; a second one, in the trailers too, is malformed.
+    var hasHost = false
+
+    package init() {}
+
+    /// Whether the body has the length that was announced.
+    var isComplete: Bool { length < 0 || received == length }
+    /// Whether more was received than was announced.
+    var isTooLong: Bool { length >= 0 && received > length }
+}
+
 /// Writes validated header blocks as HTTP/1 text, one after the other into one buffer.
 ///
 /// Every name, value and part of the first line is checked before it is appended, regardless of nghttp2's own checks,
@@ -23,6 +39,10 @@ package struct HeadWriter: ~Copyable {
     let maximumTargetBytes: Int
     /// The finished texts that were not consumed, and the current one.
     package internal(set) var text = ByteBuffer()
+    /// The offsets of the field lines of these texts, each from the beginning of its text.
+    package private(set) var marks = MarkList()
+    /// The first of the current text.
+    private(set) var markStart = 0
     /// A block is incomplete.
     var isOpen = false
     /// The start of the current text.
@@ -40,8 +60,12 @@ package struct HeadWriter: ~Copyable {
     /// The block has a gRPC content type, even if it was rejected.
     private(set) var isGRPC = false
     var request = RequestPseudoHeaders()
+    /// The block is a request or its trailers.
+    private var isOfRequest = false
+    private(set) var body = RequestBody()
     /// The cookie crumbs so far, joined (RFC 9113 §8.2.3).
     private var cookie = ByteBuffer()
+    private var hasCookieObsText = false
     var status = 0
     /// The response is to a HEAD or CONNECT request: it has no body.
     var hasNoBody = false
@@ -53,11 +77,19 @@ package struct HeadWriter: ~Copyable {
     }
 
     /// Begins the next text.
-    package mutating func begin(_ kind: Kind, ends: Bool, hasNoBody: Bool = false) {
+    ///
+    /// - Parameters:
+    ///   - ends: whether the block ends its message.
+    ///   - hasNoBody: whether a response is to HEAD or CONNECT.
+    ///   - body: of trailers of a request, what the request has said of its body.
+    package mutating func begin(_ kind: Kind, ends: Bool, hasNoBody: Bool = false, body: RequestBody? = nil) {
         start = text.count
+        markStart = marks.count
         self.kind = kind
         self.ends = ends
         self.hasNoBody = hasNoBody
+        isOfRequest = kind == .request || body != nil
+        self.body = body ?? RequestBody()
         result = .valid
         decoded = 0
         fields = 0
@@ -67,43 +99,68 @@ package struct HeadWriter: ~Copyable {
         isGRPC = false
         request.clear()
         cookie.removeAll()
+        hasCookieObsText = false
         status = 0
     }
 
     /// Adds a field or pseudo-header field.
     package mutating func add(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
+        if let checked = unsafe check(name, value) { return unsafe add(name, value, checked) }
         decoded &+= name.count &+ value.count
-        if unsafe kind == .request && name.spells("content-type") { isGRPC = unsafe GRPCContentType.matches(value) }
-        if result != .valid { return }
+        if isMalformed { return }
+        guard kind == .response, !isPastPseudo, unsafe name.first == UInt8(ascii: ":") else { return fail(.malformed) }
+        unsafe addResponsePseudo(name, value)
+    }
+
+    /// Checks the characters of a field; nil if they are invalid, and for the pseudo-header field of a response.
+    func check(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) -> CheckedField? {
+        var checked = CheckedField()
         if unsafe name.first == UInt8(ascii: ":") {
-            guard !isPastPseudo else { return fail(.malformed) }
-            switch kind {
-            case .request: unsafe addRequestPseudo(name, value)
-            case .response: unsafe addResponsePseudo(name, value)
-            case .trailers: fail(.malformed)
-            }
-            return
+            guard let part = unsafe RequestPseudoHeaders.named(name),
+                let traits = unsafe RequestPseudoHeaders.check(part, value)
+            else { return nil }
+            checked.part = part
+            checked.traits = traits
+            return checked
         }
+        guard unsafe FieldRules.isName(name), unsafe FieldRules.isValue(value, &checked.hasObsText) else { return nil }
+        checked.special = unsafe SpecialName(name)
+        return checked
+    }
+
+    /// Adds a field whose characters are valid.
+    mutating func add(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, _ checked: CheckedField
+    ) {
+        decoded &+= name.count &+ value.count
+        if isMalformed { return }
+        if let part = checked.part { return unsafe add(part, value, checked.traits) }
+        if checked.special == .contentType, kind == .request { isGRPC = unsafe GRPCContentType.matches(value) }
+        // A block that is rejected already is still checked: whether it is malformed decides between a reset and a
+        // response.
+        guard unsafe isWellFormed(checked.special, value) else { return fail(.malformed) }
         if !isPastPseudo { finishPseudo() }
         if result != .valid { return }
-        guard unsafe FieldRules.isName(name), unsafe FieldRules.isValue(value),
-            unsafe !FieldRules.isConnectionSpecific(name)
-        else { return fail(.malformed) }
-        unsafe addField(name, value)
+        unsafe addField(checked.special, name, value, checked.hasObsText)
+    }
+
+    /// Exchanges the memory of the texts, all of which were removed, for that of a pool.
+    mutating func swapMemory(_ text: inout ByteBuffer, _ marks: inout MarkList) {
+        swap(&self.text, &text)
+        swap(&self.marks, &marks)
     }
 
     /// Ends the text; when `valid`, it is the range from `start` to the end of `text`, otherwise it is discarded.
     package mutating func finish() -> HeaderBlockResult {
+        if !isMalformed, isOfRequest, !isComplete() { fail(.malformed) }
         if result == .valid, !isPastPseudo { finishPseudo() }
         if result == .valid, kind == .request, !hasHost { fail(.rejected(.hostMissing)) }
         if result == .valid, !cookie.isEmpty {
             // The crumbs were counted when they came.
-            text.append("cookie: ")
-            unsafe text.append(cookie.bytes)
-            text.append("\r\n")
+            unsafe append("cookie", cookie.bytes, hasCookieObsText)
         }
         if result == .valid, kind != .trailers {
-            if needsFraming { write("Transfer-Encoding: chunked\r\n") }
+            if needsFraming { write("Transfer-Encoding", "chunked") }
             text.append("\r\n")
         }
         if result == .valid, text.count &- start > headerBytes { fail(.rejected(failure(.headTooLarge))) }
@@ -111,13 +168,69 @@ package struct HeadWriter: ~Copyable {
         return result
     }
 
-    /// Discards the current text.
-    mutating func discard() { text.truncate(to: start) }
+    /// Whether the block was found to be malformed.
+    var isMalformed: Bool { result == .malformed }
 
-    /// Removes the first `count` bytes of the buffer.
-    mutating func drop(_ count: Int) {
+    /// Checks a regular field beyond its characters; these are the checks that nghttp2 makes of requests where it checks
+    /// messages itself.
+    private mutating func isWellFormed(_ special: SpecialName, _ value: UnsafeBufferPointer<UInt8>) -> Bool {
+        switch special {
+        case .connectionSpecific: return false
+        case .te: return unsafe value.spells(ignoringCase: "trailers")
+        case .host where isOfRequest:
+            guard !body.hasHost, !value.isEmpty else { return false }
+            body.hasHost = true
+            return unsafe FieldRules.isAuthority(value)
+        case .contentLength where isOfRequest:
+            guard body.length < 0, let length = unsafe HeadWriter.length(value) else { return false }
+            body.length = length
+            return true
+        default: return true
+        }
+    }
+
+    /// Whether a block of a request is complete, and its length agrees with the body.
+    private mutating func isComplete() -> Bool {
+        if kind == .request {
+            guard request.isComplete(hasHost: body.hasHost) else { return false }
+            if request.isPlainConnect { body.length = -1 }
+        } else if !ends {
+            return false
+        }
+        return !ends || body.isComplete
+    }
+
+    /// A number of decimal digits that fits.
+    private static func length(_ value: UnsafeBufferPointer<UInt8>) -> Int? {
+        guard !value.isEmpty else { return nil }
+        var length = 0
+        for index in 0..<value.count {
+            let digit = unsafe value[index] &- 0x30
+            guard digit < 10 else { return nil }
+            let (product, overflows) = length.multipliedReportingOverflow(by: 10)
+            let (sum, carries) = product.addingReportingOverflow(Int(digit))
+            guard !overflows, !carries else { return nil }
+            length = sum
+        }
+        return length
+    }
+
+    /// Discards the current text.
+    mutating func discard() {
+        text.truncate(to: start)
+        marks.truncate(to: markStart)
+    }
+
+    /// Removes all finished texts.
+    ///
+    /// - Returns: how many bytes they had.
+    mutating func dropFinished() -> Int {
+        let count = isOpen ? start : text.count
         text.consume(count)
-        start = max(start &- count, 0)
+        marks.drop(isOpen ? markStart : marks.count)
+        start = 0
+        markStart = 0
+        return count
     }
 
     mutating func fail(_ result: HeaderBlockResult) {
@@ -136,6 +249,7 @@ package struct HeadWriter: ~Copyable {
 
     private mutating func finishPseudo() {
         isPastPseudo = true
+        if result != .valid { return }
         switch kind {
         case .request: writeRequestLine()
         case .response: writeStatusLine()
@@ -143,31 +257,43 @@ package struct HeadWriter: ~Copyable {
         }
     }
 
-    private mutating func addField(_ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>) {
-        switch name.count {
-        case 2 where unsafe name.spells("te"):
-            guard unsafe value.spells(ignoringCase: "trailers") else { return fail(.malformed) }
-        case 4 where unsafe kind == .request && name.spells("host"): return unsafe addHost(value)
-        case 6 where unsafe kind == .request && name.spells("cookie"): return unsafe addCookie(value)
-        case 14 where unsafe kind != .trailers && name.spells("content-length"): return unsafe addLength(value)
-        case 17 where unsafe isOwnKey(name, "sec-websocket-key"): return
-        case 20 where unsafe isOwnKey(name, "sec-websocket-accept"): return
+    private mutating func addField(
+        _ special: SpecialName, _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>,
+        _ hasObsText: Bool
+    ) {
+        switch special {
+        case .host where kind == .request: return unsafe addHost(value)
+        case .cookie where kind == .request: return unsafe addCookie(value, hasObsText)
+        case .contentLength where kind != .trailers: return unsafe addLength(value)
+        // Fields of a WebSocket handshake that the gateway replaces (RFC 8441 §5).
+        case .webSocketKey where request.isWebSocket, .webSocketAccept where request.isWebSocket: return
         default: break
         }
         guard countField(name.count &+ value.count &+ 4) else { return }
+        unsafe append(name, value, hasObsText)
+    }
+
+    /// Appends a line and notes its offsets.
+    @inline(__always)
+    private mutating func append(
+        _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, _ hasObsText: Bool
+    ) {
+        marks.append(
+            FieldMark(
+                start: text.count &- start, nameCount: name.count, valueCount: value.count, hasObsText: hasObsText))
         unsafe text.append(name)
         text.append(": ")
         unsafe text.append(value)
         text.append("\r\n")
     }
 
-    /// A field of a WebSocket handshake that the gateway replaces (RFC 8441 §5).
-    private func isOwnKey(_ name: UnsafeBufferPointer<UInt8>, _ text: StaticString) -> Bool {
-        guard request.isWebSocket else { return false }
-        return unsafe name.spells(text)
+    /// The same for a name of ours.
+    mutating func append(_ name: StaticString, _ value: UnsafeBufferPointer<UInt8>, _ hasObsText: Bool = false) {
+        unsafe append(UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value, hasObsText)
     }
 
-    private mutating func addCookie(_ value: UnsafeBufferPointer<UInt8>) {
+    private mutating func addCookie(_ value: UnsafeBufferPointer<UInt8>, _ hasObsText: Bool) {
+        if hasObsText { hasCookieObsText = true }
         if cookie.isEmpty {
             guard countField(value.count &+ 10) else { return }
         } else {
@@ -184,15 +310,13 @@ package struct HeadWriter: ~Copyable {
         hasLength = true
         guard !request.isTunnel else { return fail(.rejected(.badContentLength)) }
         guard countField(value.count &+ 18) else { return }
-        text.append("Content-Length: ")
-        unsafe text.append(value)
-        text.append("\r\n")
+        unsafe append("Content-Length", value)
     }
 
-    /// Appends a line.
-    mutating func write(_ line: StaticString) {
-        guard countField(line.utf8CodeUnitCount) else { return }
-        text.append(line)
+    /// Appends a field of ours.
+    mutating func write(_ name: StaticString, _ value: StaticString) {
+        guard countField(name.utf8CodeUnitCount &+ value.utf8CodeUnitCount &+ 4) else { return }
+        unsafe append(name, UnsafeBufferPointer(start: value.utf8Start, count: value.utf8CodeUnitCount))
     }
 
     /// Counts a field of this many bytes; `false` and a rejection when a limit is exceeded.

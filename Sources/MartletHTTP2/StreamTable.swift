@@ -1,12 +1,17 @@
 internal import MartletCore
 
 /// The open streams by ID: a hash table with open addressing.
-struct StreamTable {
+struct StreamTable: ~Copyable {
     private var slots: [HTTP2Stream?] = Array(repeating: nil, count: 16)
-    private var spare: [HTTP2Stream] = []
+    private let pool: HTTP2MemoryPool
     private(set) var count = 0
 
-    private static let maximumSpare = 8
+    init(_ pool: HTTP2MemoryPool) { self.pool = pool }
+
+    /// Releases the memory of all streams, with which the table ends.
+    func freeAll() {
+        for stream in slots { stream?.free(pool) }
+    }
 
     /// Fibonacci hashing: consecutive IDs would form one long run, which `close` scans.
     private func slot(of id: Int32) -> Int {
@@ -26,8 +31,7 @@ struct StreamTable {
     /// Opens a stream; its ID must not be open.
     mutating func open(_ id: Int32) -> HTTP2Stream {
         if (count &+ 1) &* 2 > slots.count { grow() }
-        let stream = spare.popLast() ?? HTTP2Stream()
-        stream.clear(id)
+        let stream = HTTP2Stream(id, pool)
         insert(stream)
         count &+= 1
         return stream
@@ -41,9 +45,7 @@ struct StreamTable {
         slots[hole] = nil
         count &-= 1
         fill(hole)
-        stream.unsent.release()
-        stream.trailers.release()
-        if spare.count < StreamTable.maximumSpare { spare.append(stream) }
+        stream.free(pool)
     }
 
     /// Backward-shift deletion: moves entries that would not be found across the hole.

@@ -38,6 +38,12 @@ enum FieldLine {
         return readValue(bytes, from: start, after: colon, known, name, into: &field)
     }
 
+    /// Reads a line that is known to be valid.
+    @inline(never)
+    static func isRead(_ bytes: Span<UInt8>, at start: Int, into field: inout HeadField) -> Bool {
+        if case .next = read(bytes, at: start, into: &field) { true } else { false }
+    }
+
     /// Why a line is rejected whose name is empty or ends at `stop` without a colon.
     private static func nameFailure(_ bytes: Span<UInt8>, _ start: Int, _ stop: Int) -> HeadError {
         switch bytes[stop] {

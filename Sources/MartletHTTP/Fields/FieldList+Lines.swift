@@ -22,6 +22,43 @@ extension FieldList {
         return end &+ 2
     }
 
+    /// Fills the slot after the last field from the offsets of a line, without a search for its parts.
+    ///
+    /// - Parameter known: becomes the field's kind.
+    /// - Returns: whether the line is a common one, as `readLineFast` reads them; others go through the full grammar.
+    @inline(__always)
+    mutating func fill(_ bytes: Span<UInt8>, _ mark: FieldMark, _ known: inout KnownField) -> Bool {
+        let start = Int(mark.start)
+        let end = Int(mark.nameEnd)
+        guard !mark.hasObsText, start < end, hasCommonName(bytes, start, end, &known) else {
+            guard unsafe FieldLine.isRead(bytes, at: start, into: &base[count]) else { return false }
+            known = pendingKind
+            return false
+        }
+        unsafe base[count] = HeadField(
+            from: start, nameEnd: end, valueStart: end &+ 2, valueEnd: Int(mark.valueEnd),
+            to: Int(mark.valueEnd) &+ 2, known: known)
+        return true
+    }
+
+    /// Whether a name has two to thirty-one letters, digits and dashes; the colon stands at `end`.
+    @inline(__always)
+    private func hasCommonName(_ bytes: Span<UInt8>, _ start: Int, _ end: Int, _ known: inout KnownField) -> Bool {
+        let length = end &- start
+        guard length >= 2, bytes.hasBlock(at: start) else { return false }
+        let first = bytes.block(at: start)
+        if length < 16 {
+            known = names.field(first, count: length, end: bytes.quarter(at: end &- 2)) ?? .other
+            return known != .other || firstMatch(.!ASCII.areNameCharacters(first)) == length
+        }
+        guard length < 32, bytes.hasBlock(at: start &+ 16) else { return false }
+        let second = bytes.block(at: start &+ 16)
+        known = names.field(first, second, count: length, end: bytes.quarter(at: end &- 2)) ?? .other
+        return known != .other
+            || laneBits(ASCII.areNameCharacters(first)) == 0xFFFF
+                && firstMatch(.!ASCII.areNameCharacters(second)) == length &- 16
+    }
+
     /// Parses any line at `start` but the empty one into the slot after the last field.
     @inline(never)
     mutating func readLine(_ bytes: Span<UInt8>, at start: Int) -> LineOutcome {

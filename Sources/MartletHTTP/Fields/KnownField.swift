@@ -25,7 +25,7 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
 
     /// One of 64 bits, for sets of known fields.
     @inlinable @inline(__always)
-    var bit: UInt64 { 1 &<< UInt64(code) }
+    package var bit: UInt64 { 1 &<< UInt64(code) }
 
     /// Whether a request parser inspects the field's value or may reject the head because of it.
     @inline(__always)

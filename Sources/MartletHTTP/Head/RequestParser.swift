@@ -41,6 +41,46 @@ package struct RequestParser: Sendable {
         return outcome
     }
 
+    /// Parses a head that was written as text, with the offsets of its field lines.
+    ///
+    /// The checks and the result are those of `parse(_:into:)` with the same bytes, as long as every field line is valid.
+    ///
+    /// - Parameters:
+    ///   - bytes: the whole head, in memory that does not change.
+    ///   - marks: one for each field line, in order.
+    package mutating func parse(
+        _ bytes: Span<UInt8>, marks: UnsafeBufferPointer<FieldMark>, into head: inout RequestHead
+    ) -> HeadOutcome {
+        guard bytes.count <= maximumHeadBytes else { return parse(bytes, into: &head) }
+        head.clear()
+        var index = head.readRequestLineFast(bytes, maximumTargetBytes: maximumTargetBytes)
+        if index < 0 {
+            guard case .complete(let next) = readRequestLineSlow(bytes, into: &head) else {
+                return parse(bytes, into: &head)
+            }
+            index = next
+        }
+        reset()
+        return unsafe fill(bytes, at: index, marks, into: &head)
+    }
+
+    @inline(__always)
+    private func fill(
+        _ bytes: Span<UInt8>, at start: Int, _ marks: UnsafeBufferPointer<FieldMark>, into head: inout RequestHead
+    ) -> HeadOutcome {
+        var checks = RequestHeadChecks(isHTTP10: head.isHTTP10)
+        for index in 0..<marks.count {
+            var known = KnownField.other
+            let isCommon = unsafe head.fields.fill(bytes, marks[index], &known)
+            guard head.fields.appendPending(known) else { return .failure(.tooManyFields) }
+            if known.isCheckedInRequests || !isCommon, let failure = checks.check(bytes, &head) {
+                return .failure(failure)
+            }
+        }
+        if let failure = checks.finish(bytes, &head) { return .failure(failure) }
+        return .complete(bytes.count)
+    }
+
     /// Longer than any request line that could be accepted.
     private var longestRequestLine: Int { maximumTargetBytes &+ RequestHead.maximumMethodBytes &+ 16 }
 

@@ -58,6 +58,8 @@ struct DownstreamConnection: ~Copyable, SlabElement {
     var streams: DownstreamHTTP2State?
     /// Of a stream: its connection, and its stream ID there.
     var connection: Int32 = -1
+    /// The generation of that connection.
+    var connectionGeneration: UInt32 = 0
     var streamID: Int32 = 0
     /// Of a stream: the whole request was received, though maybe not consumed.
     var isStreamEnded = false
@@ -124,12 +126,17 @@ struct DownstreamConnection: ~Copyable, SlabElement {
     mutating func open(
         fd: Int32, kind: Kind, rules: ListenerRules, address: DownstreamAddress, maximumHeadBytes: Int
     ) {
-        self.fd = fd
-        isRegistered = kind == .stream
-        self.kind = kind
         self.rules = rules
         self.address = address
         peerBytes = address.bytes
+        reset(fd: fd, kind: kind, maximumHeadBytes: maximumHeadBytes)
+    }
+
+    /// The same where the rules and the address are those of its last use: see ``wasStream(of:_:)``.
+    mutating func reset(fd: Int32, kind: Kind, maximumHeadBytes: Int) {
+        self.fd = fd
+        isRegistered = kind == .stream
+        self.kind = kind
         phase = .head
         connection = -1
         streamID = 0
@@ -158,14 +165,21 @@ struct DownstreamConnection: ~Copyable, SlabElement {
         lingerBudget = 0
     }
 
+    /// Whether its last use was a stream of this connection.
+    func wasStream(of connection: Int32, _ generation: UInt32) -> Bool {
+        kind == .stream && self.connection == connection && connectionGeneration == generation
+    }
+
     /// Frees the memory of a connection that ended.
     mutating func close() {
         fd = -1
         exchange = -1
         if handler != nil { handler = nil }
-        engine = nil
-        tlsContext = nil
-        streams = nil
+        if kind != .stream {
+            engine = nil
+            tlsContext = nil
+            streams = nil
+        }
         input.release()
         output.release()
     }

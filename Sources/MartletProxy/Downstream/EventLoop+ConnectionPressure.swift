@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletHTTP2
 
 /// Closes the oldest unproven connection when the connection limit is reached; below it this costs one append to
 /// a queue per connection.

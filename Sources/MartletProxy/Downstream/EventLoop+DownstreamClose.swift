@@ -81,7 +81,10 @@ extension EventLoop {
     /// Closes a downstream connection and frees its slot.
     mutating func close(downstream: Int32) {
         guard downstreams[downstream].isAlive else { return }
-        if downstreams[downstream].kind == .http2 { abandonStreams(of: downstream) }
+        if downstreams[downstream].kind == .http2 {
+            abandonStreams(of: downstream)
+            if let streams = downstreams[downstream].streams { closedSessions.append(streams.session) }
+        }
         dropPipe(ofDownstream: downstream)
         if downstreams[downstream].isStream {
             removeStream(downstream)

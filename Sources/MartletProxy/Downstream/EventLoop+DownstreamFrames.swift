@@ -1,3 +1,4 @@
+private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -39,12 +40,13 @@ extension EventLoop {
                 plaintext.removeAll()
                 streams.session.takeOutput(into: &plaintext, upTo: EventLoop.frameBatchBytes)
                 guard !plaintext.isEmpty, encryptFrames(downstream) else { break }
+                flush(downstream: downstream)
             } else {
-                let before = downstreams[downstream].output.count
-                streams.session.takeOutput(into: &downstreams[downstream].output, upTo: EventLoop.frameBatchBytes)
-                if downstreams[downstream].output.count == before { break }
+                plaintext.removeAll()
+                streams.session.takeOutput(into: &plaintext, upTo: EventLoop.frameBatchBytes)
+                if plaintext.isEmpty { break }
+                sendFrames(to: downstream)
             }
-            flush(downstream: downstream)
             guard downstreams.contains(downstream, generation) else { return }
         }
         unsafe serveDownstreamEvents(of: downstream, streams, UnsafeBufferPointer(start: nil, count: 0))
@@ -52,6 +54,30 @@ extension EventLoop {
         guard downstreams.contains(downstream, generation), downstreams[downstream].output.isEmpty else { return }
         if downstreams[downstream].closesAfterFlush { return endConnection(downstream) }
         closeIfFinished(downstream, streams)
+    }
+
+    /// Sends the frames in `plaintext`; bytes that the kernel does not accept are buffered in `output`.
+    private mutating func sendFrames(to downstream: Int32) {
+        guard downstreams[downstream].output.isEmpty else {
+            unsafe downstreams[downstream].output.append(plaintext.bytes)
+            return flush(downstream: downstream)
+        }
+        let sent = unsafe martlet_send(
+            downstreams[downstream].fd, plaintext.bytes.baseAddress, plaintext.count, Int32(MSG_NOSIGNAL))
+        if sent < 0 {
+            let reason = martlet_errno()
+            guard reason == EAGAIN || reason == EINTR else { return abandon(downstream) }
+        } else {
+            plaintext.consume(sent)
+            downstreams[downstream].lastWriteAt = now
+        }
+        if !plaintext.isEmpty { unsafe downstreams[downstream].output.append(plaintext.bytes) }
+        if sent >= 0 { framesWritten(downstream) }
+    }
+
+    /// Releases the sessions of connections that were closed in this iteration: nothing refers to them any more.
+    mutating func freeClosedSessions() {
+        while let session = closedSessions.popLast() { session.free() }
     }
 
     /// Advances tunnels that may have waited for these frames to be written.

@@ -26,7 +26,8 @@ extension EventLoop {
     /// Switches the connection to HTTP/2.
     mutating func startHTTP2(_ downstream: Int32) {
         do throws(HTTP2Error) {
-            downstreams[downstream].streams = DownstreamHTTP2State(try HTTP2Session.server(snapshot.http2))
+            downstreams[downstream].streams = DownstreamHTTP2State(
+                try HTTP2Session.server(snapshot.http2, pool: http2Memory))
         } catch {
             return
         }
@@ -93,9 +94,15 @@ extension EventLoop {
     ) -> Int32 {
         let stream = downstreams.allocate()
         // The session has limited the head; as text it is a little longer.
-        downstreams[stream].open(
-            fd: -1, kind: .stream, rules: downstreams[downstream].rules, address: downstreams[downstream].address,
-            maximumHeadBytes: snapshot.limits.headerBytes &+ 1024)
+        let headBytes = snapshot.limits.headerBytes &+ 1024
+        if downstreams[stream].wasStream(of: downstream, downstreams[downstream].generation) {
+            downstreams[stream].reset(fd: -1, kind: .stream, maximumHeadBytes: headBytes)
+        } else {
+            downstreams[stream].open(
+                fd: -1, kind: .stream, rules: downstreams[downstream].rules, address: downstreams[downstream].address,
+                maximumHeadBytes: headBytes)
+            downstreams[stream].connectionGeneration = downstreams[downstream].generation
+        }
         if downstreams[downstream].handler != nil { downstreams[stream].handler = downstreams[downstream].handler }
         downstreams[stream].connection = downstream
         downstreams[stream].streamID = streamID
@@ -111,22 +118,34 @@ extension EventLoop {
     ) {
         let stream = allocateStream(streamID, of: downstream, streams)
         downstreams[stream].isStreamEnded = ends
-        streams.session.takeHead(streamID, into: &downstreams[stream].input)
+        let text = unsafe streams.session.headText
         // A malformed request is not forwarded.
-        if let code = streams.session.pendingErrorCode(streamID) { return rejectBrokenStream(stream, code) }
-        let generation = downstreams[stream].generation
-        consumeInput(stream)
-        guard downstreams.contains(stream, generation), downstreams[stream].exchange < 0,
-            !downstreams[stream].isResponseComplete
-        else { return }
-        // The session accepted a head that the parser finds incomplete.
-        reject(beginUnparsed(stream), .head(.badRequestLine))
+        if let code = streams.session.pendingErrorCode(streamID) {
+            return unsafe rejectBrokenStream(stream, code, text)
+        }
+        var parser = downstreams[stream].parser
+        switch streams.session.fill(&head, &parser) {
+        case .complete:
+            let generation = downstreams[stream].generation
+            let exchange = unsafe beginExchange(stream, text)
+            unsafe admit(exchange, text, verification: nil)
+            // A head whose credential has to be verified is parsed again when the result is there.
+            guard downstreams.contains(stream, generation), downstreams[stream].phase == .authenticating else { return }
+            unsafe downstreams[stream].input.append(text)
+        case .failure(let failure):
+            let exchange = beginUnparsed(stream)
+            unsafe exchanges[exchange].texts.set(unreadable: text)
+            reject(exchange, .head(failure))
+        case .needMore: reject(beginUnparsed(stream), .head(.badRequestLine))
+        }
     }
 
     /// A malformed stream that the session has already reset; the log records why.
-    private mutating func rejectBrokenStream(_ stream: Int32, _ code: HTTP2Code) {
+    private mutating func rejectBrokenStream(
+        _ stream: Int32, _ code: HTTP2Code, _ text: UnsafeBufferPointer<UInt8>
+    ) {
         let exchange = beginUnparsed(stream)
-        unsafe exchanges[exchange].texts.set(unreadable: downstreams[stream].input.bytes)
+        unsafe exchanges[exchange].texts.set(unreadable: text)
         guard code == .protocolError else { return downstreamStreamClosed(stream) }
         reject(exchange, .head(.badContentLength))
     }

@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletConfig
 package import MartletCore
 internal import MartletHTTP
+internal import MartletHTTP2
 package import MartletIO
 internal import MartletRouter
 
@@ -93,6 +94,10 @@ package struct EventLoop: ~Copyable {
     var ready: [EventToken] = []
     /// HTTP/2 connections that may have frames to write.
     var dirty: [EventToken] = []
+    /// Sessions of connections that were closed in this iteration.
+    var closedSessions: [HTTP2Session] = []
+    /// The memory of all HTTP/2 sessions of the loop.
+    let http2Memory = HTTP2MemoryPool()
 
     var directory = UpstreamDirectory()
     var decisions: TokenTable<CachedDecision>
@@ -192,6 +197,7 @@ package struct EventLoop: ~Copyable {
             registerOverdue()
             updateDeferAccept()
             if !dirty.isEmpty { writeAllFrames() }
+            freeClosedSessions()
             records.flush(to: accessLog, now: now, isIdle: count == 0)
             if isDraining && isDrained { break }
         }

@@ -51,7 +51,7 @@ extension EventLoop {
             options.headerBytes = 64 * 1024
             options.headerFields = 256
             options.initialWindow = 256 * 1024
-            upstreams[connection].streams = UpstreamHTTP2State(try HTTP2Session.client(options))
+            upstreams[connection].streams = UpstreamHTTP2State(try HTTP2Session.client(options, pool: http2Memory))
             return true
         } catch {
             return false

@@ -4,11 +4,16 @@ internal import MartletHTTP2
 final class UpstreamHTTP2State {
     let session: HTTP2Session
     /// Slots of the open streams, by stream ID.
-    var slots: [Int32: Int32] = [:]
+    var slots: StreamMap {
+        @inline(__always) _read { yield session.owner.numbers }
+        @inline(__always) _modify { yield &session.owner.numbers }
+    }
     /// Streams that wait for the connection to be established.
     var waiting: [Int32] = []
     /// When frames were last received.
     var lastFrameAt: Int64 = 0
 
     init(_ session: HTTP2Session) { self.session = session }
+
+    deinit { session.free() }
 }

@@ -2,7 +2,8 @@ import MartletCore
 import MartletHTTP
 import MartletHTTP2
 
-/// Any list of fields, without nghttp2: the HTTP/1 parser reads the same message from its text, or rejects its content.
+/// Any list of fields, without nghttp2: the HTTP/1 parser reads the same message from its text, or rejects its content,
+/// and the head that is filled from the offsets of the lines is the one that the parser reads.
 ///
 /// Each field is its name's length, its value's length, and both; a length from 0xF0 on selects a common field.
 @_cdecl("LLVMFuzzerTestOneInput")
@@ -42,8 +43,9 @@ private func list(_ bytes: [UInt8]) -> [Field] {
     return fields
 }
 
-private func write(_ fields: [Field], _ kind: HeadWriter.Kind, ends: Bool) -> [UInt8]? {
-    var writer = HeadWriter(headerBytes: 4096, headerFields: 32, maximumTargetBytes: 256)
+private func write(
+    _ fields: [Field], _ kind: HeadWriter.Kind, ends: Bool, into writer: inout HeadWriter
+) -> [UInt8]? {
     writer.begin(kind, ends: ends)
     for field in fields {
         field.name.withUnsafeBufferPointer { name in
@@ -56,17 +58,22 @@ private func write(_ fields: [Field], _ kind: HeadWriter.Kind, ends: Bool) -> [U
 }
 
 private func request(_ fields: [Field], ends: Bool) {
-    guard let text = write(fields, .request, ends: ends) else { return }
+    var writer = HeadWriter(headerBytes: 4096, headerFields: 32, maximumTargetBytes: 256)
+    guard let text = write(fields, .request, ends: ends, into: &writer) else { return }
     precondition(text.count <= 4096)
     var parser = RequestParser(maximumHeadBytes: 4096, maximumTargetBytes: 256)
     var head = RequestHead(maximumFields: 32)
-    switch parser.parse(text.span, into: &head) {
+    let outcome = parser.parse(text.span, into: &head)
+    var filled = RequestHead(maximumFields: 32)
+    precondition(parser.parse(text.span, marks: writer.marks.part(0, writer.marks.count), into: &filled) == outcome)
+    switch outcome {
     case .complete(let count): precondition(count == text.count)
     case .failure(.badHost), .failure(.authorizationRepeated), .failure(.badExpectation), .failure(.badContentLength),
         .failure(.badFieldName), .failure(.badRequestLine):
         return
     case .failure, .needMore: preconditionFailure()
     }
+    precondition(description(of: head) == description(of: filled))
     let isTunnel = !head.upgrade.isEmpty
     let method = value(":method", fields) ?? []
     precondition(Array(text[head.methodText.bounds]) == (isTunnel ? Array("GET".utf8) : method))
@@ -76,8 +83,36 @@ private func request(_ fields: [Field], ends: Bool) {
     precondition(kept(text, head.fields) == expected(fields, isTunnel: isTunnel))
 }
 
+/// All that a request head says, as numbers to compare.
+private func description(of head: borrowing RequestHead) -> [Int] {
+    var numbers = [Int(head.method.rawValue), head.authorization]
+    for range in [head.methodText, head.target, head.path, head.query, head.authority, head.upgrade] {
+        numbers += [range.start, range.end]
+    }
+    for flag in [
+        head.isAbsoluteForm, head.isAsteriskForm, head.isAuthorityForm, head.isHTTP10, head.keepsAlive,
+        head.expectsContinue, head.announcesTrailers,
+    ] { numbers.append(flag ? 1 : 0) }
+    switch head.framing {
+    case .none: numbers.append(-1)
+    case .length(let count): numbers.append(count)
+    case .chunked: numbers.append(-2)
+    case .untilClose: numbers.append(-3)
+    }
+    for index in 0..<head.fields.count {
+        let field = head.fields[index]
+        for range in [field.name, field.value, field.line] { numbers += [range.start, range.end] }
+        numbers += [Int(field.known.rawValue), Int(field.alias.rawValue)]
+        for flag in [field.hasObsText, field.isUnusual, field.isNeverForwarded, field.isConnectionOption] {
+            numbers.append(flag ? 1 : 0)
+        }
+    }
+    return numbers
+}
+
 private func response(_ fields: [Field]) {
-    guard let text = write(fields, .response, ends: false) else { return }
+    var writer = HeadWriter(headerBytes: 4096, headerFields: 32, maximumTargetBytes: 256)
+    guard let text = write(fields, .response, ends: false, into: &writer) else { return }
     var parser = ResponseParser(maximumHeadBytes: 4096)
     var head = ResponseHead(maximumFields: 32)
     switch parser.parse(text.span, requestMethod: .get, into: &head) {

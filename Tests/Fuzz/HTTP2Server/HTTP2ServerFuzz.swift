@@ -9,39 +9,51 @@ private let body = Array("abc".utf8)
 /// The input is what a client sends after its preface, in pieces, to a server that responds to every request.
 ///
 /// Every text is a request, or one whose content the HTTP/1 parser rejects; every range is in bounds; the output is
-/// bounded.
+/// bounded. A server that has nghttp2 check requests too sends the same frames and has the same events.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
-    guard size > 1, let server = try? HTTP2Session.server(HTTP2Options()) else { return 0 }
+    var twice = HTTP2Options()
+    twice.checksRequestsTwice = true
+    guard size > 1, let server = try? HTTP2Session.server(HTTP2Options()), let other = try? HTTP2Session.server(twice)
+    else { return 0 }
+    defer { server.free() }
+    defer { other.free() }
     let step = Int(data[0]) + 1
-    feed(preface, to: server)
+    feed(preface, to: server, other)
     var start = 1
     while start < size {
         let count = min(step, size - start)
-        guard feed(Array(UnsafeBufferPointer(start: data + start, count: count)), to: server) else { break }
+        guard feed(Array(UnsafeBufferPointer(start: data + start, count: count)), to: server, other) else { break }
         start += count
     }
-    var output = ByteBuffer()
-    server.takeOutput(into: &output, upTo: 1 << 20)
-    take(server, [])
-    precondition(server.unsentTotal >= 0 && output.count < 1 << 21)
+    send(server, other, upTo: 1 << 20)
+    precondition(server.unsentTotal >= 0)
     return 0
 }
 
 @discardableResult
-private func feed(_ bytes: [UInt8], to server: HTTP2Session) -> Bool {
+private func feed(_ bytes: [UInt8], to server: HTTP2Session, _ other: HTTP2Session) -> Bool {
     let goesOn = bytes.withUnsafeBufferPointer { server.receive($0, now: 0) }
-    take(server, bytes)
-    if bytes.count % 3 == 0 {
-        var output = ByteBuffer()
-        server.takeOutput(into: &output, upTo: 4096)
-        take(server, [])
-    }
+    precondition(bytes.withUnsafeBufferPointer { other.receive($0, now: 0) } == goesOn)
+    precondition(take(server, bytes) == take(other, bytes))
+    if bytes.count % 3 == 0 { send(server, other, upTo: 4096) }
     return goesOn
 }
 
-private func take(_ server: HTTP2Session, _ bytes: [UInt8]) {
+private func send(_ server: HTTP2Session, _ other: HTTP2Session, upTo limit: Int) {
+    var output = ByteBuffer()
+    server.takeOutput(into: &output, upTo: limit)
+    var same = ByteBuffer()
+    other.takeOutput(into: &same, upTo: limit)
+    precondition(output.count < 1 << 21 && output.array == same.array)
+    precondition(take(server, []) == take(other, []))
+}
+
+/// The events, which are served as they come.
+private func take(_ server: HTTP2Session, _ bytes: [UInt8]) -> [HTTP2Event] {
+    var events: [HTTP2Event] = []
     while let event = server.nextEvent() {
+        events.append(event)
         switch event {
         case .head(let stream, let ends):
             var text = ByteBuffer()
@@ -55,7 +67,7 @@ private func take(_ server: HTTP2Session, _ bytes: [UInt8]) {
             precondition(start >= 0 && count > 0 && start + count <= bytes.count)
             server.consume(stream, count)
         case .refused(let stream, let failure):
-            precondition(failure.source == .downstream)
+            precondition(failure.rawValue < 64)
             response.withUnsafeBufferPointer { server.submitHead(stream, $0, ends: true) }
         case .trailers(let stream):
             var text = ByteBuffer()
@@ -65,6 +77,7 @@ private func take(_ server: HTTP2Session, _ bytes: [UInt8]) {
         case .end, .closed, .drained, .goAway: break
         }
     }
+    return events
 }
 
 private func check(_ text: [UInt8], ends: Bool) {

@@ -14,7 +14,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
         let file = try Htpasswd(bytes)
         precondition(file.count <= bytes.count && file.weakLines.count <= file.count)
     } catch {
-        precondition((1...20).contains(error.all.count))
+        precondition((1...20).contains(error.errors.count))
     }
     return 0
 }

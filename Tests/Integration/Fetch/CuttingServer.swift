@@ -206,6 +206,8 @@ private final class CuttingStreams: CuttingRequests {
         try flush()
     }
 
+    deinit { session.free() }
+
     func next() throws -> String? {
         while ready.isEmpty {
             let bytes = try wire.receive()

@@ -25,6 +25,8 @@ final class HTTP2Caller {
         session = try HTTP2Session.client(HTTP2Options())
     }
 
+    deinit { session.free() }
+
     /// Sends one request without a body and answers its stream's number.
     func ask(_ method: String, _ target: String, _ fields: [(String, String)] = []) throws -> Int32 {
         let lines = fields.map { "\($0): \($1)\r\n" }.joined()

@@ -40,6 +40,8 @@ final class HTTP2Peer {
     private let session: HTTP2Session
     private(set) var streams: [Int32: Stream] = [:]
 
+    deinit { session.free() }
+
     /// The client's side of a connection of its own.
     init(to endpoint: Endpoint) throws {
         socket = try RawSocket(connectingTo: endpoint)

@@ -4,7 +4,7 @@ import Testing
 /// A frame sent again and again on one connection.
 struct Flood: CustomTestStringConvertible, Sendable {
     let testDescription: String
-    /// What stands before the flood.
+    /// The bytes before the flood.
     var before: [UInt8] = []
     /// The frames of one round, by its number.
     let round: @Sendable (Int) -> [UInt8]
@@ -51,7 +51,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
     ]
 
     private func rounds(_ flood: Flood, until limit: Int, reading: Bool) throws -> (Int, HTTP2Session) {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         server.take(flood.before)
         for round in 0..<limit {
             if !server.take(flood.round(round)).goesOn { return (round, server) }
@@ -72,7 +72,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `the same frames spread over time are nothing bad`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         for round in 0..<1000 {
             #expect(server.take(Raw.ping() + Raw.settings(), now: Int64(round) * 200_000_000).goesOn)
             _ = server.output()
@@ -80,7 +80,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `a flood of empty CONTINUATION frames ends the connection`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         var goesOn = server.take(Raw.headers(1, HeadCase.get, flags: 1)).goesOn
         var count = 0
         while goesOn, count < 200 {
@@ -92,7 +92,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `a download of small windows is no flood`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         server.take(Raw.headers(1, HeadCase.get))
         server.head(1, "HTTP/1.1 200 OK\n\n")
         for _ in 0..<2000 {
@@ -107,7 +107,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
         options.maximumFloodFrames = 1_000_000
         options.maximumResets = 1_000_000
         for flood in Self.floods.prefix(2) {
-            let server = try HTTP2Session.greetedServer(options)
+            let server = try HTTP2Session.establishedServer(options)
             var count = 0
             while count < 100_000, server.take(flood.round(count)).goesOn { count += 1 }
             #expect(count < 10_000)
@@ -115,7 +115,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `heads that are too large weigh as much as they have cost`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         let planted = [0x40] + Raw.text(Array("a".utf8)) + Raw.text([UInt8](repeating: 98, count: 3900))
         var count = 0
         var goesOn = true
@@ -130,7 +130,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `padding is given back to the windows`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         server.take(Self.open)
         let payload = [255] + [UInt8](repeating: 65, count: 1) + [UInt8](repeating: 0, count: 255)
         let frame = RawFrame(type: 0, flags: 8, stream: 1, payload: payload).bytes
@@ -150,7 +150,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `a stream that nobody reads holds up no other`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         var sent = 0
         for id in stride(from: Int32(1), through: 199, by: 2) {
             server.take(Raw.headers(id, HeadCase.get, flags: 4))

@@ -2,8 +2,8 @@ import MartletHTTP
 import MartletHTTP2
 import Testing
 
-/// What an upstream answers on stream 1, and what the owner is told.
-struct AnswerCase: CustomTestStringConvertible, Sendable {
+/// An upstream's response on stream 1, and the expected event.
+struct ResponseHeadCase: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let fields: [(String, String)]
     var ends = true
@@ -16,45 +16,47 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
         self.text = text?.replacing("\n", with: "\r\n")
     }
 
-    static let all: [AnswerCase] = [
-        AnswerCase("no body", [(":status", "204")], "HTTP/1.1 204 No Content\n\n"),
-        AnswerCase(
+    static let all: [ResponseHeadCase] = [
+        ResponseHeadCase("no body", [(":status", "204")], "HTTP/1.1 204 No Content\n\n"),
+        ResponseHeadCase(
             "a body of a length", [(":status", "200"), ("content-length", "2")], ends: false,
             "HTTP/1.1 200 OK\nContent-Length: 2\n\n"),
-        AnswerCase(
+        ResponseHeadCase(
             "a body of no length", [(":status", "200"), ("a", "b")], ends: false,
             "HTTP/1.1 200 OK\na: b\nTransfer-Encoding: chunked\n\n"),
-        AnswerCase("204 that does not end at once", [(":status", "204")], ends: false, "HTTP/1.1 204 No Content\n\n"),
-        AnswerCase("a status of no name", [(":status", "299")], "HTTP/1.1 299 Unknown\n\n"),
-        AnswerCase(
+        ResponseHeadCase(
+            "204 that does not end at once", [(":status", "204")], ends: false, "HTTP/1.1 204 No Content\n\n"),
+        ResponseHeadCase("a status of no name", [(":status", "299")], "HTTP/1.1 299 Unknown\n\n"),
+        ResponseHeadCase(
             "several cookies", [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2")],
             "HTTP/1.1 200 OK\nset-cookie: a=1\nset-cookie: b=2\n\n"),
-        AnswerCase("101", [(":status", "101")], nil),
-        AnswerCase("no status", [("a", "b")], nil),
-        AnswerCase("a status of two digits", [(":status", "20")], nil),
-        AnswerCase("a status with a letter", [(":status", "2x0")], nil),
-        AnswerCase("a status over 599", [(":status", "600")], nil),
-        AnswerCase("a status below 100", [(":status", "099")], nil),
-        AnswerCase("two statuses", [(":status", "200"), (":status", "200")], nil),
-        AnswerCase("a request's pseudo-header", [(":status", "200"), (":path", "/")], nil),
-        AnswerCase("a status behind a field", [("a", "b"), (":status", "200")], nil),
-        AnswerCase("connection", [(":status", "200"), ("connection", "close")], nil),
-        AnswerCase("transfer-encoding", [(":status", "200"), ("transfer-encoding", "chunked")], nil),
-        AnswerCase("upgrade", [(":status", "200"), ("upgrade", "h2c")], nil),
-        AnswerCase("an upper-case name", [(":status", "200"), ("Server", "x")], nil),
-        AnswerCase("a value with LF", [(":status", "200"), ("a", "b\nc: d")], nil),
-        AnswerCase("a value with a trailing space", [(":status", "200"), ("a", "b ")], nil),
-        AnswerCase(
+        ResponseHeadCase("101", [(":status", "101")], nil),
+        ResponseHeadCase("no status", [("a", "b")], nil),
+        ResponseHeadCase("a status of two digits", [(":status", "20")], nil),
+        ResponseHeadCase("a status with a letter", [(":status", "2x0")], nil),
+        ResponseHeadCase("a status over 599", [(":status", "600")], nil),
+        ResponseHeadCase("a status below 100", [(":status", "099")], nil),
+        ResponseHeadCase("two statuses", [(":status", "200"), (":status", "200")], nil),
+        ResponseHeadCase("a request's pseudo-header", [(":status", "200"), (":path", "/")], nil),
+        ResponseHeadCase("a status behind a field", [("a", "b"), (":status", "200")], nil),
+        ResponseHeadCase("connection", [(":status", "200"), ("connection", "close")], nil),
+        ResponseHeadCase("transfer-encoding", [(":status", "200"), ("transfer-encoding", "chunked")], nil),
+        ResponseHeadCase("upgrade", [(":status", "200"), ("upgrade", "h2c")], nil),
+        ResponseHeadCase("an upper-case name", [(":status", "200"), ("Server", "x")], nil),
+        ResponseHeadCase("a value with LF", [(":status", "200"), ("a", "b\nc: d")], nil),
+        ResponseHeadCase("a value with a trailing space", [(":status", "200"), ("a", "b ")], nil),
+        ResponseHeadCase(
             "two lengths", [(":status", "200"), ("content-length", "2"), ("content-length", "2")], ends: false, nil),
-        AnswerCase("a length and no body", [(":status", "200"), ("content-length", "2")], nil),
+        ResponseHeadCase("a length and no body", [(":status", "200"), ("content-length", "2")], nil),
     ]
 }
 
 @Suite struct HTTP2ClientTests {
-    @Test(arguments: AnswerCase.all)
-    func `an upstream's answer becomes text or ends its stream, whole and by byte`(item: AnswerCase) throws {
+    @Test(arguments: ResponseHeadCase.all)
+    func `an upstream's response becomes text or ends its stream, whole and byte by byte`(item: ResponseHeadCase) throws
+    {
         for isSplit in [false, true] {
-            let client = try HTTP2Session.greetedClient()
+            let client = try HTTP2Session.establishedClient()
             let id = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))
             _ = client.output()
             let bytes = Raw.headers(id, item.fields, flags: item.ends ? 5 : 4)
@@ -71,8 +73,8 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
         }
     }
 
-    @Test func `an answer over the limits is refused as the upstream's fault`() throws {
-        let client = try HTTP2Session.greetedClient()
+    @Test func `a response over the limits is rejected as the upstream's error`() throws {
+        let client = try HTTP2Session.establishedClient()
         let id = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))
         _ = client.output()
         let many = (0..<101).map { ("a\($0)", "b") }
@@ -82,8 +84,8 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
             ])
     }
 
-    @Test func `an answer to HEAD may name a length`() throws {
-        let client = try HTTP2Session.greetedClient()
+    @Test func `a response to HEAD may have a length`() throws {
+        let client = try HTTP2Session.establishedClient()
         let id = try #require(client.request("HEAD / HTTP/1.1\nHost: a\n\n"))
         _ = client.output()
         #expect(
@@ -91,8 +93,8 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
                 == .head(id, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", ends: true))
     }
 
-    @Test func `too many interim answers end the stream`() throws {
-        let client = try HTTP2Session.greetedClient()
+    @Test func `too many interim responses end the stream`() throws {
+        let client = try HTTP2Session.establishedClient()
         let id = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))
         _ = client.output()
         let events = client.take((0..<40).flatMap { _ in Raw.headers(id, [(":status", "103")], flags: 4) }).events
@@ -100,7 +102,7 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `streams above the last one of GOAWAY may be tried again`() throws {
-        let client = try HTTP2Session.greetedClient()
+        let client = try HTTP2Session.establishedClient()
         let first = try #require(client.request("GET /1 HTTP/1.1\nHost: a\n\n"))
         let second = try #require(client.request("GET /2 HTTP/1.1\nHost: a\n\n"))
         _ = client.output()
@@ -131,7 +133,7 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `a push ends the connection`() throws {
-        let client = try HTTP2Session.greetedClient()
+        let client = try HTTP2Session.establishedClient()
         let id = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))
         _ = client.output()
         let push = RawFrame(type: 5, flags: 4, stream: id, payload: Raw.big(UInt32(2)) + Raw.block(HeadCase.get)).bytes
@@ -146,12 +148,12 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
             "GET / HTTP/1.1\nHost: a\nb\n\n", "GET / HTTP/1.1\nHost: a\nb c: d\n\n", "GET / HTTP/1.1\nHost: \n\n",
             "GET / HTTP/1.1\nHost: a\nb: \u{1}\n\n", "G T / HTTP/1.1\nHost: a\n\n",
         ]
-        let client = try HTTP2Session.greetedClient()
+        let client = try HTTP2Session.establishedClient()
         for text in texts { #expect(client.request(text) == nil, "\(text)") }
         #expect(client.streams == 0 && !client.hasOutput)
     }
 
-    @Test func `fields of an HTTP/1 connection stay behind`() throws {
+    @Test func `connection-specific fields are omitted`() throws {
         let pair = try Pair()
         let id = try #require(
             pair.client.request(
@@ -179,7 +181,7 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
             ])
     }
 
-    @Test func `a reset is told to the other side once`() throws {
+    @Test func `a reset is sent to the other side once`() throws {
         let pair = try Pair()
         let id = try #require(pair.client.request("GET / HTTP/1.1\nHost: a\n\n", ends: false))
         _ = pair.exchange()
@@ -190,7 +192,7 @@ struct AnswerCase: CustomTestStringConvertible, Sendable {
     }
 
     @Test func `a stream that broke together with its head is known to be broken while its events wait`() throws {
-        let client = try HTTP2Session.greetedClient()
+        let client = try HTTP2Session.establishedClient()
         let stream = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))
         _ = client.output()
         let whole = try #require(client.request("GET / HTTP/1.1\nHost: a\n\n"))

@@ -2,7 +2,7 @@ import Foundation
 import MartletHTTP2
 import Testing
 
-/// Inputs that fuzzing has found: every text that is told is there.
+/// Inputs found by fuzzing: every reported text is available.
 @Suite struct HTTP2CrasherTests {
     private func crashers(_ name: String) throws -> [Data] {
         let folder = URL(filePath: #filePath).deletingLastPathComponent()
@@ -20,14 +20,14 @@ import Testing
         }
     }
 
-    @Test func `what crashed the server's side is harmless`() throws {
+    @Test func `former crashers of the server side are harmless`() throws {
         for crasher in try crashers("HTTP2Server") {
             let server = try HTTP2Session.server(HTTP2Options())
             expectTexts(server.take(Raw.magic + crasher.dropFirst()).events)
         }
     }
 
-    @Test func `what crashed the client's side is harmless`() throws {
+    @Test func `former crashers of the client side are harmless`() throws {
         for crasher in try crashers("HTTP2Client") {
             let client = try HTTP2Session.client(HTTP2Options())
             for _ in 0..<3 { _ = client.request("GET / HTTP/1.1\nHost: a\n\n") }

@@ -2,7 +2,7 @@ import MartletHTTP2
 import Testing
 
 @Suite struct HTTP2ExchangeTests {
-    @Test func `a request and its answer pass as HTTP/1 text`() throws {
+    @Test func `a request and its response pass as HTTP/1 text`() throws {
         let pair = try Pair()
         let id = try #require(pair.client.request("GET /a?b HTTP/1.1\nHost: example.com\nX-Name: Value\n\n"))
         let asked = pair.exchange().server
@@ -47,7 +47,7 @@ import Testing
             ])
     }
 
-    @Test func `a long body waits for the windows and tells when it has gone down`() throws {
+    @Test func `a long body waits for the windows and reports when it has drained`() throws {
         let pair = try Pair()
         let id = try #require(pair.client.request("GET / HTTP/1.1\nHost: a\n\n"))
         _ = pair.exchange()

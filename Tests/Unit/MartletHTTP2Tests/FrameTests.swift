@@ -1,7 +1,7 @@
 import MartletHTTP2
 import Testing
 
-/// Bytes after the preface and what must be sent for them.
+/// Bytes after the preface and the expected response frames.
 struct FrameCase: CustomTestStringConvertible, Sendable {
     enum Result: Equatable, Sendable {
         case nothing
@@ -115,12 +115,12 @@ struct FrameCase: CustomTestStringConvertible, Sendable {
     }
 
     @Test(arguments: FrameCase.frames)
-    func `frames of a client are taken or refused, whole and by byte`(item: FrameCase) throws {
-        let whole = try HTTP2Session.greetedServer()
+    func `a client's frames are accepted or rejected, whole and byte by byte`(item: FrameCase) throws {
+        let whole = try HTTP2Session.establishedServer()
         let goesOn = whole.take(item.bytes).goesOn
         #expect(result(Raw.frames(whole.output())) == item.result)
         if case .goAway = item.result { #expect(!goesOn && whole.isFinished) } else { #expect(goesOn) }
-        let split = try HTTP2Session.greetedServer()
+        let split = try HTTP2Session.establishedServer()
         #expect(split.takeByByte(item.bytes).goesOn == goesOn)
         #expect(result(Raw.frames(split.output())) == item.result)
     }
@@ -132,7 +132,7 @@ struct FrameCase: CustomTestStringConvertible, Sendable {
         #expect(result(Raw.frames(server.output())) == item.result)
     }
 
-    @Test func `the settings say what is bounded and what is offered`() throws {
+    @Test func `the settings announce limits and extensions`() throws {
         let server = try HTTP2Session.server(HTTP2Options())
         let frames = Raw.frames(server.output())
         var values: [Int: Int] = [:]
@@ -146,24 +146,24 @@ struct FrameCase: CustomTestStringConvertible, Sendable {
     }
 
     @Test
-    func `a stream over the limit ends the connection once the limit is acknowledged, and is refused before`()
+    func `a stream over the limit ends the connection once the limit is acknowledged, and is rejected before`()
         throws
     {
         var options = HTTP2Options()
         options.maximumConcurrentStreams = 2
         let three = [1, 3, 5].flatMap { Raw.headers($0, HeadCase.get) }
-        let greeted = try HTTP2Session.greetedServer(options)
+        let greeted = try HTTP2Session.establishedServer(options)
         #expect(!greeted.take(three).goesOn)
         #expect(Raw.frames(greeted.output()).last?.code == 1)
         let early = try HTTP2Session.server(options)
         #expect(early.take(Raw.magic + Raw.settings() + three).goesOn)
         #expect(result(Raw.frames(early.output())) == .reset(7, on: 5))
         #expect(early.streams == 2)
-        // What the client has sent on the refused stream meanwhile is no error.
+        // Frames that the client has sent meanwhile on the rejected stream are no error.
         #expect(early.take(Raw.data(5, "x")).goesOn)
     }
 
-    @Test func `an unfinished header block is told`() throws {
+    @Test func `an incomplete header block is reported`() throws {
         let server = try HTTP2Session.server(HTTP2Options())
         #expect(server.isReceivingHead)
         server.take(Raw.preface)

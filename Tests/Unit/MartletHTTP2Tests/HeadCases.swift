@@ -2,7 +2,7 @@ import MartletHTTP
 import MartletHTTP2
 import Testing
 
-/// What becomes of one header block.
+/// The result of one header block.
 enum HeadResult: Equatable {
     case text(String)
     case refused(HeadError)
@@ -11,7 +11,7 @@ enum HeadResult: Equatable {
     case nothing
 }
 
-/// One header block and what must become of it.
+/// A header block and its expected result.
 struct HeadCase: CustomTestStringConvertible, Sendable {
     let name: String
     let fields: [(String, String)]
@@ -27,7 +27,7 @@ struct HeadCase: CustomTestStringConvertible, Sendable {
         self.result = result
     }
 
-    /// A request with the usual pseudo-header fields and these behind them.
+    /// A request with the common pseudo-header fields, followed by these.
     init(_ name: String, more: [(String, String)], ends: Bool = true, _ result: HeadResult) {
         self.init(name, HeadCase.get + more, ends: ends, result)
     }

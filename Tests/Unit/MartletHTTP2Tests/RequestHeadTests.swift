@@ -11,9 +11,9 @@ import Testing
         return options
     }
 
-    /// What becomes of a header block that arrives whole, by bytes, or cut into CONTINUATION frames.
+    /// The result of a header block that arrives whole, byte by byte, or split into CONTINUATION frames.
     private func result(of block: HeadCase, cut: Cut) throws -> HeadResult {
-        let server = try HTTP2Session.greetedServer(options)
+        let server = try HTTP2Session.establishedServer(options)
         let fields = Raw.block(block.fields)
         let flags: UInt8 = block.ends ? Raw.endStream : 0
         var bytes = RawFrame(type: 1, flags: flags | Raw.endHeaders, stream: 1, payload: fields).bytes
@@ -38,12 +38,12 @@ import Testing
     enum Cut: CaseIterable { case whole, bytes, continuations }
 
     @Test(arguments: RequestHeadCases.good + RequestHeadCases.malformed + RequestHeadCases.refused)
-    func `a header block becomes text or is refused, however it is cut`(block: HeadCase) throws {
+    func `a header block becomes text or is rejected, however it is split`(block: HeadCase) throws {
         for cut in Cut.allCases { #expect(try result(of: block, cut: cut) == block.result, "\(cut)") }
     }
 
     @Test(arguments: RequestHeadCases.good + RequestHeadCases.malformed + RequestHeadCases.refused)
-    func `our own rules refuse what nghttp2 refuses`(block: HeadCase) {
+    func `our checks without nghttp2 reject the same blocks`(block: HeadCase) {
         var writer = HeadWriter(headerBytes: 12000, headerFields: 100, maximumTargetBytes: 8192)
         writer.begin(.request, ends: block.ends)
         for (name, value) in block.fields { writer.add(name, value) }
@@ -73,8 +73,31 @@ import Testing
         }
     }
 
+    @Test(arguments: RequestHeadCases.good)
+    func `a head is filled with the result of the HTTP/1 parser`(block: HeadCase) {
+        // After another text with lines of its own.
+        var writer = HeadWriter(headerBytes: 12000, headerFields: 100, maximumTargetBytes: 8192)
+        writer.begin(.request, ends: true)
+        for (name, value) in HeadCase.get { writer.add(name, value) }
+        _ = writer.finish()
+        let (start, firstMark) = (writer.text.count, writer.marks.count)
+        writer.begin(.request, ends: block.ends)
+        for (name, value) in block.fields { writer.add(name, value) }
+        _ = writer.finish()
+        let text = Array(writer.text.array[start...])
+        var parser = RequestParser(maximumHeadBytes: 16384)
+        var head = RequestHead(maximumFields: 100)
+        var filled = RequestHead(maximumFields: 100)
+        let outcome = parser.parse(text.span, into: &head)
+        let marks = unsafe writer.marks.part(firstMark, writer.marks.count - firstMark)
+        let same = unsafe parser.parse(text.span, marks: marks, into: &filled)
+        #expect(same == outcome)
+        guard case .complete = outcome else { return }
+        #expect(description(of: head) == description(of: filled))
+    }
+
     @Test func `a block that is far over the limit ends the connection`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         var goesOn = true
         var bytes = Raw.headers(1, HeadCase.get, flags: 1)
         for _ in 0..<12 where goesOn {
@@ -87,7 +110,7 @@ import Testing
     }
 
     @Test func `a bomb of table references is cut off`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         // One field of 4 000 bytes put into the table, then 8 000 references of one byte each.
         let value = Array(String(repeating: "b", count: 4000).utf8)
         let planted = [0x40] + Raw.text(Array("a".utf8)) + Raw.text(value)
@@ -97,8 +120,8 @@ import Testing
         #expect(Raw.frames(server.output()).last?.code == 11)
     }
 
-    @Test func `a refused request is answered and its body thrown away`() throws {
-        let server = try HTTP2Session.greetedServer()
+    @Test func `a rejected request gets a response and its body is discarded`() throws {
+        let server = try HTTP2Session.establishedServer()
         let head = Raw.headers(1, HeadCase.get + [("host", "b")], flags: 4)
         #expect(server.take(head + Raw.data(1, "body")).events == [.other(.refused(stream: 1, .hostMismatch))])
         server.head(1, "HTTP/1.1 400 Bad Request\n\n")
@@ -121,7 +144,7 @@ import Testing
             ([("x", String(repeating: "a", count: 7000)), ("y", String(repeating: "a", count: 7000))], 5, 11),
         ]
         for (fields, flags, code) in cases {
-            let server = try HTTP2Session.greetedServer(options)
+            let server = try HTTP2Session.establishedServer(options)
             server.take(Raw.headers(1, HeadCase.get, flags: 4))
             let events = server.take(Raw.headers(1, fields, flags: flags)).events
             let sent = Raw.frames(server.output())

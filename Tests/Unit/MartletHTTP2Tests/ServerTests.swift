@@ -12,7 +12,7 @@ import Testing
     @Test func `an extended CONNECT becomes an upgrade with a key of ours`() throws {
         var keys: Set<String> = []
         for _ in 0..<20 {
-            let server = try HTTP2Session.greetedServer()
+            let server = try HTTP2Session.establishedServer()
             let events = server.take(Raw.headers(1, Self.tunnel, flags: 4)).events
             guard case .head(1, let text, false) = events.first else { throw CancellationError() }
             let lines = text.split(separator: "\r\n").map(String.init)
@@ -26,8 +26,8 @@ import Testing
         #expect(keys.count == 20)
     }
 
-    @Test func `101 answers a tunnel as 200, and bytes pass both ways`() throws {
-        let server = try HTTP2Session.greetedServer()
+    @Test func `101 is sent as 200 for a tunnel, and bytes pass both ways`() throws {
+        let server = try HTTP2Session.establishedServer()
         server.take(Raw.headers(1, Self.tunnel, flags: 4))
         server.head(
             1,
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func `other protocols are offered by their name`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         let fields = [
             (":method", "CONNECT"), (":protocol", "connect-udp"), (":scheme", "https"), (":path", "/u"),
             (":authority", "a"),
@@ -56,12 +56,12 @@ import Testing
             ])
     }
 
-    @Test func `an answer that is none resets its stream`() throws {
+    @Test func `an invalid response head resets its stream`() throws {
         for text in [
             "", "HTTP/1.1 20 OK\n\n", "HTTP/1.1 200 OK\nbad line\n\n", "HTTP/1.1 101 Switching\n\n",
             "HTTP/1.1 600 X\n\n",
         ] {
-            let server = try HTTP2Session.greetedServer()
+            let server = try HTTP2Session.establishedServer()
             server.take(Raw.headers(1, HeadCase.get))
             server.head(1, text)
             #expect(Raw.frames(server.output()).map(\.code) == [2], "\(text)")
@@ -69,8 +69,8 @@ import Testing
         }
     }
 
-    @Test func `an answer goes out whole before a reset without an error`() throws {
-        let server = try HTTP2Session.greetedServer()
+    @Test func `a response is sent completely before a reset with NO_ERROR`() throws {
+        let server = try HTTP2Session.establishedServer()
         server.take(Raw.headers(1, HeadCase.get, flags: 4))
         server.head(1, "HTTP/1.1 413 Content Too Large\n\n")
         server.body(1, String(repeating: "x", count: 40000))
@@ -80,12 +80,12 @@ import Testing
         #expect(frames.map(\.type) == [1, 0, 0, 0, 3])
         #expect(frames[3].flags & Raw.endStream != 0 && frames[4].code == 0)
         #expect(server.events().isEmpty && server.streams == 0)
-        // What the client has sent meanwhile is nothing bad.
+        // Frames that the client has sent meanwhile are no error.
         #expect(server.take(Raw.data(1, "x", flags: 1)).goesOn)
     }
 
-    @Test func `a reset that waits for the answer tells of the stream's end`() throws {
-        let server = try HTTP2Session.greetedServer()
+    @Test func `a reset after the response reports the stream's end`() throws {
+        let server = try HTTP2Session.establishedServer()
         server.take(Raw.headers(1, HeadCase.get, flags: 4))
         server.head(1, "HTTP/1.1 413 Content Too Large\n\n")
         server.body(1, "x")
@@ -94,17 +94,17 @@ import Testing
         #expect(server.resetAtEnd(1))
         #expect(Raw.frames(server.output()).map(\.type) == [1, 0, 3])
         #expect(server.events() == [.other(.closed(stream: 1, code: .noError))] && server.streams == 0)
-        // Nothing is heard of the request's rest, which is nothing bad.
+        // The rest of the request is discarded, and is no error.
         let rest = server.take(Raw.data(1, "x", flags: 1))
         #expect(rest.goesOn && rest.events.isEmpty && !server.resetAtEnd(1))
     }
 
-    @Test func `a connection that is asked to leave finishes what it has`() throws {
-        let server = try HTTP2Session.greetedServer()
+    @Test func `a connection that is closed gracefully completes its streams`() throws {
+        let server = try HTTP2Session.establishedServer()
         server.take(Raw.headers(1, HeadCase.get))
         server.goAway()
         #expect(Raw.frames(server.output()).first?.payload == Raw.big(UInt32(0x7FFF_FFFF)) + Raw.big(UInt32(0)))
-        // A request that was under way still counts.
+        // A request that was in flight is accepted.
         #expect(server.take(Raw.headers(3, HeadCase.get)).events.count == 1)
         server.goAway()
         #expect(Raw.frames(server.output()).first?.payload == Raw.big(UInt32(3)) + Raw.big(UInt32(0)))
@@ -115,8 +115,33 @@ import Testing
         #expect(server.isFinished)
     }
 
-    @Test func `streams share what goes out`() throws {
-        let server = try HTTP2Session.greetedServer()
+    @Test func `fields of the compression table are written as they are in every request`() throws {
+        let server = try HTTP2Session.establishedServer()
+        func text(_ stream: Int32, _ fields: [UInt8]) -> String? {
+            let payload = Raw.block(HeadCase.get) + fields
+            let events = server.take(RawFrame(type: 1, flags: 5, stream: stream, payload: payload).bytes).events
+            guard case .head(stream, let text, true) = events.first else { return nil }
+            return text.split(separator: "\r\n").dropFirst(2).joined(separator: "|")
+        }
+        func planted(_ name: String, _ value: String) -> [UInt8] {
+            [0x40] + Raw.text(Array(name.utf8)) + Raw.text(Array(value.utf8))
+        }
+        #expect(text(1, planted("a", "b") + planted("cookie", "c=d")) == "a: b|cookie: c=d")
+        for id: Int32 in [3, 5, 7] { #expect(text(id, [0xBF, 0xBE]) == "a: b|cookie: c=d") }
+        // In another order, and with a field that is not in the table.
+        #expect(text(9, [0xBE, 0xBF] + Raw.block([("a", "x")])) == "a: b|a: x|cookie: c=d")
+        // The table is emptied and filled anew: the same indices are other fields.
+        #expect(text(11, [0xBF, 0xBE]) == "a: b|cookie: c=d")
+        #expect(text(13, planted("a", "y") + planted("e", "f")) == "a: y|e: f")
+        for id: Int32 in [15, 17] { #expect(text(id, [0xBF, 0xBE]) == "a: y|e: f") }
+        // What was valid is malformed in trailers and beside another of its kind all the same.
+        #expect(text(19, planted("host", "a.example") + [0xBE]) == nil)
+        #expect(Raw.frames(server.output()).last?.code == 1)
+        #expect(text(21, [0xBE]) == "")
+    }
+
+    @Test func `streams share the output`() throws {
+        let server = try HTTP2Session.establishedServer()
         for id: Int32 in [1, 3, 5] {
             server.take(Raw.headers(id, HeadCase.get))
             server.head(id, "HTTP/1.1 200 OK\n\n")
@@ -127,7 +152,7 @@ import Testing
     }
 
     @Test func `output is given in portions`() throws {
-        let server = try HTTP2Session.greetedServer()
+        let server = try HTTP2Session.establishedServer()
         server.take(Raw.headers(1, HeadCase.get))
         server.head(1, "HTTP/1.1 200 OK\n\n")
         server.body(1, String(repeating: "x", count: 65535))
@@ -140,7 +165,8 @@ import Testing
 
 @Suite struct StreamTableTests {
     @Test func `streams are found by their number through opening and closing`() {
-        var table = StreamTable()
+        var table = StreamTable(HTTP2MemoryPool())
+        defer { table.freeAll() }
         var open: Set<Int32> = []
         var next: Int32 = 1
         var state: UInt64 = 88_172_645_463_325_252

@@ -7,7 +7,7 @@ struct RawFrame {
     var flags: UInt8 = 0
     var stream: Int32 = 0
     var payload: [UInt8] = []
-    /// What the header says instead of the payload's length.
+    /// The length in the header, if it is not the payload's.
     var length: Int?
 
     var bytes: [UInt8] {
@@ -78,7 +78,7 @@ enum Raw {
     static func big(_ value: UInt16) -> [UInt8] { [UInt8(value >> 8), UInt8(value & 255)] }
     static func big(_ value: UInt32) -> [UInt8] { big(UInt16(value >> 16)) + big(UInt16(value & 0xFFFF)) }
 
-    /// The frames that stand in bytes that a session has sent; the client's magic is left out.
+    /// The frames in the output of a session, without the client's magic.
     static func frames(_ bytes: [UInt8]) -> [RawFrame] {
         var rest = bytes[...]
         if rest.starts(with: magic) { rest = rest.dropFirst(magic.count) }
@@ -108,7 +108,7 @@ extension RawFrame {
     }
 }
 
-/// What a test reads of an event, with its text or its data.
+/// An event with its text or its data.
 enum Seen: Equatable {
     case head(Int32, String, ends: Bool)
     case interim(Int32, String)
@@ -118,14 +118,14 @@ enum Seen: Equatable {
 }
 
 extension HTTP2Session {
-    /// Receives all bytes at once and takes every event.
+    /// Receives all bytes and dequeues every event.
     @discardableResult
     func take(_ bytes: [UInt8], now: Int64 = 0, consuming: Bool = true) -> (goesOn: Bool, events: [Seen]) {
         let goesOn = unsafe bytes.withUnsafeBufferPointer { unsafe receive($0, now: now) }
         return (goesOn, events(bytes, consuming: consuming))
     }
 
-    /// Receives bytes in pieces of one, and joins neighbouring data.
+    /// Receives the bytes one by one, and joins adjacent data.
     func takeByByte(_ bytes: [UInt8]) -> (goesOn: Bool, events: [Seen]) {
         var goesOn = true
         var seen: [Seen] = []
@@ -144,7 +144,7 @@ extension HTTP2Session {
         return (goesOn, seen)
     }
 
-    /// Takes the events that are there.
+    /// Dequeues the pending events.
     func events(_ bytes: [UInt8] = [], consuming: Bool = true) -> [Seen] {
         var seen: [Seen] = []
         while let event = nextEvent() {
@@ -167,7 +167,7 @@ extension HTTP2Session {
         return String(decoding: buffer.array, as: UTF8.self)
     }
 
-    /// Everything that there is to send.
+    /// The pending output.
     func output(upTo limit: Int = 1 << 20) -> [UInt8] {
         var buffer = ByteBuffer()
         takeOutput(into: &buffer, upTo: limit)
@@ -191,16 +191,16 @@ extension HTTP2Session {
         text.withUTF8 { unsafe end(id, trailers: $0) }
     }
 
-    /// A server that has had the client's preface.
-    static func greetedServer(_ options: HTTP2Options = HTTP2Options()) throws -> HTTP2Session {
+    /// A server that has received the client's preface.
+    static func establishedServer(_ options: HTTP2Options = HTTP2Options()) throws -> HTTP2Session {
         let server = try HTTP2Session.server(options)
         server.take(Raw.preface)
         _ = server.output()
         return server
     }
 
-    /// A client that has had the server's preface.
-    static func greetedClient(_ options: HTTP2Options = HTTP2Options()) throws -> HTTP2Session {
+    /// A client that has received the server's preface.
+    static func establishedClient(_ options: HTTP2Options = HTTP2Options()) throws -> HTTP2Session {
         let client = try HTTP2Session.client(options)
         _ = client.output()
         client.take(Raw.settings() + Raw.settingsAcknowledgement)
@@ -220,7 +220,7 @@ struct Pair {
         _ = exchange()
     }
 
-    /// Carries bytes both ways until there are no more.
+    /// Transfers bytes both ways until there are no more.
     func exchange() -> (client: [Seen], server: [Seen]) {
         var atClient: [Seen] = []
         var atServer: [Seen] = []

@@ -37,7 +37,7 @@ import Testing
         ("Bearer \(token)\"", "malformed"), ("Basic", "malformed"), ("", "malformed"), (",Bearer a", "malformed"),
         ("Bearer,a", "malformed"), ("Be\u{e9}rer a", "malformed"),
     ])
-    func `tells schemes and malformed values apart`(_ value: String, _ expected: String) {
+    func `distinguishes schemes and malformed values`(_ value: String, _ expected: String) {
         #expect(read(value) == expected)
     }
 }

@@ -65,12 +65,12 @@ import Testing
     ]
 
     @Test(arguments: cases)
-    func `decodes what is exact and refuses the rest`(_ body: MessageCase) {
+    func `decodes valid bodies and rejects others`(_ body: MessageCase) {
         #expect(decodeChunked(body.bytes) == body.expected)
     }
 
     @Test(arguments: cases)
-    func `comes to the same wherever the bytes are cut`(_ body: MessageCase) {
+    func `has the same result wherever the bytes are split`(_ body: MessageCase) {
         let step = max(1, body.bytes.count / 400)
         for cut in stride(from: 0, to: body.bytes.count, by: step) {
             let outcome = decodeChunked(body.bytes, cuts: [cut])
@@ -92,7 +92,7 @@ import Testing
         #expect(decodeChunked(Array("0\r\n:".utf8), isUpstream: true) == "upstream.bad_trailer")
     }
 
-    @Test func `decodes what was encoded, however it was chunked and cut`() {
+    @Test func `decodes any chunking, however it is split`() {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<300 {
             var body = ""

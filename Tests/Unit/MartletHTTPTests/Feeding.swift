@@ -1,7 +1,7 @@
 import MartletCore
 import MartletHTTP
 
-/// What became of a message: a line of text that tables compare.
+/// The result of parsing a message, as a line of text for the tables.
 func describe(_ outcome: HeadOutcome, _ head: borrowing RequestHead, _ bytes: [UInt8]) -> String {
     switch outcome {
     case .needMore: return "incomplete"
@@ -41,8 +41,7 @@ func slice(_ bytes: [UInt8], _ range: ByteRange) -> String {
     String(decoding: bytes[range.bounds], as: UTF8.self)
 }
 
-/// Gives a parser the bytes in growing pieces that end at `cuts` and then whole; answers with the first outcome that
-/// decides.
+/// Feeds a parser the bytes in growing pieces that end at `cuts`, then whole; returns the first final outcome.
 func parseRequest(_ bytes: [UInt8], cuts: [Int] = [], maximumHeadBytes: Int = 16384, maximumFields: Int = 100) -> String
 {
     var parser = RequestParser(maximumHeadBytes: maximumHeadBytes)
@@ -66,10 +65,9 @@ func parseResponse(
     return "incomplete"
 }
 
-/// What a chunked body decodes to.
+/// The decoded form of a chunked body.
 ///
-/// The bytes arrive in pieces that end at `cuts`; between the calls only what the decoder
-/// left unread is kept, as a connection would.
+/// The bytes arrive in pieces that end at `cuts`; between calls only unread bytes are buffered, as a connection does.
 func decodeChunked(
     _ bytes: [UInt8], cuts: [Int] = [], maximumTrailerBytes: Int = 8192, isUpstream: Bool = false
 ) -> String {

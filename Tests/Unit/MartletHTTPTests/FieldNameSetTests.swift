@@ -31,7 +31,7 @@ import Testing
         #expect(contains(set, name) == false)
     }
 
-    @Test func `reserves the prefix when told to`() {
+    @Test func `reserves the prefix if configured`() {
         let set = FieldNameSet([], reservesAuthPrefix: true)
         for name in [
             "X-Auth-Subject", "x_auth_email", "X.AUTH.x", "X-Auth-", "x_auth_", "X--Auth-Subject", "-x-auth-subject",

@@ -5,7 +5,7 @@ import Testing
 @Suite struct FieldNameTableTests {
     private static let names = ["X-User-Id", "Remote-User", "True-Client-IP", "a", "X-Forwarded-Uri"]
 
-    /// The numbers of names are their places, `X-Forwarded-Uri` has 0; 100 and 101 are the families'.
+    /// The numbers of names are their indices, `X-Forwarded-Uri` has 0; 100 and 101 are the families'.
     private static func table() -> FieldNameTable {
         FieldNameTable(
             known: [(.cookie, 50), (.xRealIP, 51)],

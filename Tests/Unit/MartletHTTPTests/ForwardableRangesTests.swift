@@ -2,7 +2,7 @@ import MartletHTTP
 import Testing
 
 @Suite struct ForwardableRangesTests {
-    /// What an answer with these lines keeps, joined with `|`; nil where its runs do not say it.
+    /// The forwarded ranges of a response with these lines, joined with `|`; nil if there are none.
     private func kept(_ lines: [String], below statusLine: String = "HTTP/1.0 200 OK") -> String? {
         let bytes = Array("\(statusLine)\r\n\(lines.map { $0 + "\r\n" }.joined())\r\n".utf8)
         var parser = ResponseParser(maximumHeadBytes: 1024)
@@ -27,7 +27,7 @@ import Testing
         (["X_Request_Id: passes", "Date:\t1 "], "X_Request_Id: passes;Date:\t1 ;"),
         (["A: 1", "TE: x", "A: 2", "TE: x", "A: 3", "TE: x", "A: 4"], "A: 1;|A: 2;|A: 3;|A: 4;"),
     ])
-    func `leaves out what is about the connection`(_ lines: [String], _ expected: String) {
+    func `omits connection-specific fields`(_ lines: [String], _ expected: String) {
         #expect(kept(lines) == expected)
     }
 
@@ -51,7 +51,7 @@ import Testing
         #expect(kept(["A: 1", "Connection: b, close"]) == "A: 1;")
     }
 
-    @Test func `tells what kinds of fields there are`() {
+    @Test func `knows which kinds of fields are present`() {
         let bytes = Array("GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: b\r\nX_Real_IP: c\r\n\r\n".utf8)
         var parser = RequestParser(maximumHeadBytes: 1024)
         var head = RequestHead(maximumFields: 10)

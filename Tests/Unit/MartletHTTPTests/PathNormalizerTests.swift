@@ -4,7 +4,7 @@ import MartletHTTP
 import MartletTesting
 import Testing
 
-/// A path and its normal form; nil where it is refused.
+/// A path and its normal form; nil if it is rejected.
 struct PathCase: CustomTestStringConvertible, Sendable {
     let path: String
     let normal: String?
@@ -47,7 +47,7 @@ struct PathCase: CustomTestStringConvertible, Sendable {
         "/%EF%BC%85",
         "/%E2%84%80", "/%F0%9F%84%80", "/a/%e2%92%88",
     ]
-    /// With both options that keep.
+    /// With both options that preserve encoded characters.
     static let kept = [
         PathCase("/a%2Fb", "/a%2Fb"), PathCase("/a%2fb", "/a%2Fb"), PathCase("/%252e%252e/", "/%252e%252e/"),
         PathCase("/a%25", "/a%25"),
@@ -64,7 +64,7 @@ struct PathCase: CustomTestStringConvertible, Sendable {
     ]
 
     @Test(arguments: merged)
-    func `merges slashes when told to`(_ path: PathCase) {
+    func `merges slashes if configured`(_ path: PathCase) {
         var out = ByteBuffer()
         let bytes = Array(path.path.utf8)
         var normal: [UInt8]?
@@ -78,9 +78,9 @@ struct PathCase: CustomTestStringConvertible, Sendable {
         #expect(normal == path.normal.map { Array($0.utf8) })
     }
 
-    /// Unicode's own normalisation, as Foundation has it, says of every character what it becomes (UAX #15, NFKC); the list was made
-    /// with Python's `unicodedata` (14.0) in the same way.
-    @Test func `refuses every character that becomes one that means something in a path`() {
+    /// Unicode's own normalization, as Foundation has it, says of every character what it becomes (UAX #15, NFKC); the
+    /// list was made with Python's `unicodedata` (14.0) in the same way.
+    @Test func `rejects every character that normalizes to one with a meaning in a path`() {
         var wrong: [UInt32] = []
         for value in UInt32(0x80)...0x10FFFF {
             guard let scalar = Unicode.Scalar(value) else { continue }
@@ -95,7 +95,7 @@ struct PathCase: CustomTestStringConvertible, Sendable {
         }
     }
 
-    /// The normal form, or nil where the path is refused.
+    /// The normal form, or nil if the path is rejected.
     static func normalize(_ path: [UInt8], keeping: Bool = false) -> [UInt8]? {
         var out = ByteBuffer()
         out.append("before")
@@ -123,17 +123,17 @@ struct PathCase: CustomTestStringConvertible, Sendable {
     }
 
     @Test(arguments: refused)
-    func `refuses a path with a second meaning`(_ path: String) {
+    func `rejects an ambiguous path`(_ path: String) {
         #expect(PathNormalizerTests.normalize(Array(path.utf8)) == nil)
     }
 
     @Test(arguments: kept)
-    func `keeps encoded slashes and percent signs as text when told to`(_ path: PathCase) {
+    func `preserves encoded slashes and percent signs if configured`(_ path: PathCase) {
         #expect(
             PathNormalizerTests.normalize(Array(path.path.utf8), keeping: true) == path.normal.map { Array($0.utf8) })
     }
 
-    @Test func `keeps each of the two only for itself`() {
+    @Test func `each of the two options works alone`() {
         var out = ByteBuffer()
         let slash = Array("/a%2Fb".utf8)
         let percent = Array("/a%25b".utf8)

@@ -37,7 +37,7 @@ private func describe(_ outcome: ProxyHeader.Outcome, of total: Int) -> String {
     }
 }
 
-/// A header of version 2: what stands behind the signature, with the length filled in unless it is given.
+/// A version 2 header: the part after the signature, with the length filled in unless it is given.
 private func binary(_ command: UInt8, _ family: UInt8, _ block: [UInt8], length: Int? = nil) -> [UInt8] {
     let count = length ?? block.count
     return ProxyHeader.signature
@@ -172,7 +172,7 @@ private func summed(_ change: UInt32 = 0, before: [UInt8] = [], after: [UInt8] =
     private func `is read, however it arrives`(_ header: HeaderCase) {
         let whole = ProxyHeader.parse(header.bytes.span)
         #expect(describe(whole, of: header.bytes.count) == header.expected)
-        // Once there is an answer, more bytes do not change it.
+        // More bytes do not change a final outcome.
         var settled: ProxyHeader.Outcome?
         for count in 0...header.bytes.count {
             let outcome = ProxyHeader.parse(header.bytes.span.extracting(0..<count))

@@ -2,7 +2,7 @@ import MartletHTTP
 import MartletTesting
 import Testing
 
-/// Messages put together at random from telling pieces, good ones and bad ones.
+/// Messages assembled at random from valid and invalid pieces.
 @Suite struct RandomMessageTests {
     private static let pieces: [[UInt8]] = [
         "GET / HTTP/1.1\r\n", "POST /a%2e?b HTTP/1.1\r\n", "HTTP/1.1 200 OK\r\n", "Host: a\r\n", "Host: a\r\n\r\n",
@@ -47,7 +47,7 @@ import Testing
         #expect(accepted > 200)
     }
 
-    @Test func `give ranges that lie one behind the other`() {
+    @Test func `have ranges in ascending order`() {
         var random = SeededGenerator(seed: 43)
         for _ in 0..<4000 {
             let bytes = message(&random, beginning: Array("GET /p?q HTTP/1.1\r\nHost: a\r\n".utf8))

@@ -1,6 +1,6 @@
 import Testing
 
-/// One message and what it must come to.
+/// A message and its expected result.
 struct MessageCase: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let bytes: [UInt8]
@@ -26,7 +26,7 @@ private func fields(_ name: String, _ lines: String, _ expected: String) -> Mess
     MessageCase(name, "GET / HTTP/1.1\r\n\(lines)\r\n", expected)
 }
 
-/// A request with this line and a good `Host`.
+/// A request with this line and a valid `Host`.
 private func line(_ line: String, _ expected: String) -> MessageCase {
     MessageCase(line.debugDescription, "\(line)\r\nHost: a\r\n\r\n", expected)
 }

@@ -4,12 +4,12 @@ import Testing
 
 @Suite struct RequestParserTests {
     @Test(arguments: RequestCases.all)
-    func `accepts what is unambiguous and refuses the rest`(_ message: MessageCase) {
+    func `accepts unambiguous messages and rejects others`(_ message: MessageCase) {
         #expect(parseRequest(message.bytes) == message.expected)
     }
 
     @Test(arguments: RequestCases.all)
-    func `comes to the same wherever the bytes are cut`(_ message: MessageCase) {
+    func `has the same result wherever the bytes are split`(_ message: MessageCase) {
         let stride = max(1, message.bytes.count / 400)
         for cut in Swift.stride(from: 0, to: message.bytes.count, by: stride) {
             let outcome = parseRequest(message.bytes, cuts: [cut])
@@ -32,7 +32,7 @@ import Testing
         #expect(parseRequest(Array(text.utf8), maximumHeadBytes: text.utf8.count - 1) == "request.head_too_large")
     }
 
-    @Test func `refuses at once what cannot be HTTP`() {
+    @Test func `immediately rejects bytes that cannot be HTTP`() {
         #expect(parseRequest([0x16, 3, 1]) == "request.bad_request_line")
     }
 
@@ -48,7 +48,7 @@ import Testing
         #expect(head.fields.count == 1)
     }
 
-    @Test func `tells the ranges of every field`() {
+    @Test func `returns the ranges of every field`() {
         let bytes = Array("GET / HTTP/1.1\r\nHost: a\r\nX_Auth.User: \tjo \r\nX-Empty:\r\nX-Text: é\r\n\r\n".utf8)
         var parser = RequestParser(maximumHeadBytes: 1024)
         var head = RequestHead(maximumFields: 10)

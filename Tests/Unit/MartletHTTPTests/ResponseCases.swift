@@ -1,7 +1,7 @@
 import MartletHTTP
 import Testing
 
-/// An answer, what was asked for, and what it must come to.
+/// A response, the request method, and the expected result.
 struct ResponseCase: CustomTestStringConvertible, Sendable {
     let testDescription: String
     let bytes: [UInt8]

@@ -46,7 +46,7 @@ import Testing
         #expect(wrong == [])
     }
 
-    @Test func `answers of an upstream that differ in one thing or another`() {
+    @Test func `responses of an upstream that differ in one field`() {
         let usual = [
             "HTTP/1.1 200 OK", "Server: nginx", "Date: Sun, 22 Nov 2026 10:00:00 GMT", "Content-Type: application/json",
             "Content-Length: 120", "Connection: keep-alive", "ETag: \"1\"",
@@ -74,12 +74,12 @@ import Testing
         for count in [10, 17, 40, 100, cut.count - 1] {
             answers.append(Answer(bytes: Array(cut[..<count]), method: .get))
         }
-        // More behind it.
+        // Followed by more bytes.
         answers.append(Answer(bytes: cut + cut, method: .get))
         expectSameAfterEachOther(answers)
     }
 
-    @Test func `every answer after every other`() {
+    @Test func `every response after every other`() {
         expectSameAfterEachOther(ResponseCases.all.map { Answer(bytes: $0.bytes, method: $0.method) })
     }
 }

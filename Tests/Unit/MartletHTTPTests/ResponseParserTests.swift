@@ -3,12 +3,12 @@ import Testing
 
 @Suite struct ResponseParserTests {
     @Test(arguments: ResponseCases.all)
-    func `accepts what is unambiguous and refuses the rest`(_ answer: ResponseCase) {
+    func `accepts unambiguous messages and rejects others`(_ answer: ResponseCase) {
         #expect(parseResponse(answer.bytes, to: answer.method) == answer.expected)
     }
 
     @Test(arguments: ResponseCases.all)
-    func `comes to the same wherever the bytes are cut`(_ answer: ResponseCase) {
+    func `has the same result wherever the bytes are split`(_ answer: ResponseCase) {
         let step = max(1, answer.bytes.count / 400)
         for cut in stride(from: 0, to: answer.bytes.count, by: step) {
             let outcome = parseResponse(answer.bytes, to: answer.method, cuts: [cut])
@@ -17,12 +17,12 @@ import Testing
         #expect(parseResponse(answer.bytes, to: answer.method, cuts: Array(0..<answer.bytes.count)) == answer.expected)
     }
 
-    @Test func `leaves the interim answer's successor for the next call`() {
+    @Test func `leaves the head after an interim response to the next call`() {
         let bytes = Array("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".utf8)
         #expect(parseResponse(bytes, to: .post) == "100 'Continue' none interim rest=38")
     }
 
-    @Test func `refuses at once what cannot be HTTP`() {
+    @Test func `immediately rejects bytes that cannot be HTTP`() {
         #expect(parseResponse(Array("SSH-2.0".utf8), to: .get) == "upstream.bad_status_line")
     }
 

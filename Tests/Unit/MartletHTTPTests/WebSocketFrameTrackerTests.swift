@@ -86,7 +86,7 @@ import Testing
         #expect(tracker.next(bytes.span, from: &offset) == .pass(ByteRange(from: 0, to: 5)))
     }
 
-    @Test func `stops at the end of a frame when it is told to`() {
+    @Test func `stops at frame boundaries on request`() {
         let bytes = Self.hello + [0x89, 0] + Self.hello
         var tracker = WebSocketFrameTracker(from: .server)
         var offset = 0
@@ -124,7 +124,7 @@ import Testing
     }
 }
 
-/// Feeds bytes in pieces and keeps what passes.
+/// Feeds bytes in pieces and collects the forwarded ones.
 private struct Follower: Equatable {
     var passed: [UInt8] = []
     var end = WebSocketFrameTrackerTests.End.open
