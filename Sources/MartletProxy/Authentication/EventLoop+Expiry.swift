@@ -14,26 +14,11 @@ extension EventLoop {
     /// How long the loop may sleep, in milliseconds.
     var expiryCheckWait: Int32 { exchanges.count > 0 ? Int32(EventLoop.expiryCheckInterval / 1_000_000) : 1000 }
 
-    /// Records which credential admitted a request.
-    /// - Parameters:
-    ///   - revocationID: the ID that revocations name.
-    ///   - end: when it expires, in milliseconds of Unix time.
-    ///   - decision: index of its cached decision.
-    mutating func bindCredential(
-        _ exchange: Int32, to revocationID: UInt64, until end: Int64, decision: Int32, route: Int
-    ) {
-        let expiryGrace = snapshot.compiledRoutes[route].tunnels.expiryGrace
-        guard expiryGrace >= 0 else { return }
-        exchanges[exchange].revocationID = revocationID
-        exchanges[exchange].credentialEnd = end
-        exchanges[exchange].decision = decision
-        exchanges[exchange].expiryGrace = expiryGrace
-    }
-
     /// Ends exchanges whose credentials were revoked.
     mutating func markAllRevoked(_ revocationIDs: Set<UInt64>) {
         for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
-            guard exchanges[exchange].revocationID != 0, revocationIDs.contains(exchanges[exchange].revocationID)
+            guard exchanges[exchange].credential.revocationID != 0,
+                revocationIDs.contains(exchanges[exchange].credential.revocationID)
             else { continue }
             markRevoked(exchange)
         }
@@ -52,9 +37,10 @@ extension EventLoop {
         let unixMilliseconds = clock.unixMilliseconds
         var endsForDrain = tunnelsToDrain
         for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
-            if exchanges[exchange].credentialEnd <= unixMilliseconds { endCredential(exchange, isRevoked: false) }
+            if exchanges[exchange].credential.end <= unixMilliseconds { endCredential(exchange, isRevoked: false) }
             let generation = exchanges[exchange].generation
-            if exchanges[exchange].decision >= 0, now &- exchanges[exchange].started >= EventLoop.minimumAge {
+            if exchanges[exchange].credential.decision >= 0, now &- exchanges[exchange].started >= EventLoop.minimumAge
+            {
                 retainToken(of: exchange)
             }
             if isTunnel(exchange) { checkTunnel(exchange, endsForDrain: &endsForDrain) }
@@ -65,10 +51,10 @@ extension EventLoop {
     }
 
     private mutating func endCredential(_ exchange: Int32, isRevoked: Bool) {
-        exchanges[exchange].revocationID = 0
-        exchanges[exchange].credentialEnd = .max
+        exchanges[exchange].credential.revocationID = 0
+        exchanges[exchange].credential.end = .max
         exchanges[exchange].isRevoked = isRevoked
-        exchanges[exchange].terminateAt = now &+ exchanges[exchange].expiryGrace
+        exchanges[exchange].terminateAt = now &+ exchanges[exchange].credential.expiryGrace
     }
 
     private mutating func terminateExpired(_ exchange: Int32) {

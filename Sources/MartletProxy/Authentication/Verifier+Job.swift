@@ -39,11 +39,7 @@ extension Verifier.Job {
     func principal(_ verified: Identity?) async throws(AuthenticationError) -> VerifiedPrincipal {
         switch target {
         case .sessions(let sessions):
-            let session = try await sessions.judge(credential, in: context)
-            let copyEnd = context.now.advanced(bySeconds: session.cacheLifetime.wholeSeconds)
-            return VerifiedPrincipal(
-                principal: session.principal, revocationID: session.number,
-                expires: min(session.principal.identity.expiresAt, copyEnd).seconds, end: session.end)
+            return VerifiedPrincipal(try await sessions.judge(credential, in: context), in: context)
         case .provider(let handle):
             guard let authenticating = handle.authenticating else {
                 throw .rejected("auth.provider_takes_no_credential")
@@ -91,8 +87,16 @@ extension ProviderHandle {
 }
 
 extension VerifiedPrincipal {
+    /// The principal of a session, which a loop may cache for a while.
+    convenience init(_ session: ProvenSession, in context: AuthenticationContext) {
+        let copyEnd = context.now.advanced(bySeconds: session.cacheLifetime.wholeSeconds)
+        self.init(
+            principal: session.principal, revocationID: session.number,
+            expires: min(session.principal.identity.expiresAt, copyEnd).seconds, end: session.end)
+    }
+
     /// The principal of a credential other than a session.
-    fileprivate convenience init(_ principal: Principal) {
+    convenience init(_ principal: Principal) {
         self.init(
             principal: principal, revocationID: SubjectRevocationID.of(principal.subject),
             expires: principal.identity.expiresAt.seconds, end: principal.identity.expiresAt.milliseconds)

@@ -59,7 +59,7 @@ extension EventLoop {
     }
 
     private func isUploadEvictable(_ exchange: Int32) -> Bool {
-        guard exchange >= 0, exchanges[exchange].provider < 0, !exchanges[exchange].isRequestComplete,
+        guard exchange >= 0, exchanges[exchange].credential.provider < 0, !exchanges[exchange].isRequestComplete,
             !exchanges[exchange].hasResponseStarted, exchanges[exchange].tunnel < 0
         else { return false }
         return UnprovenConnection.uploading(since: exchanges[exchange].started, bytes: exchanges[exchange].bytesIn)

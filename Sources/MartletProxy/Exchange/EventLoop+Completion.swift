@@ -42,7 +42,7 @@ extension EventLoop {
                 into: &staging, requestID: exchanges[exchange].texts.requestID, date: dateText,
                 isHead: exchanges[exchange].method == .head,
                 close: exchanges[exchange].closesDownstream && !exchanges[exchange].isStream,
-                offersBasic: exchanges[exchange].offersBasic,
+                offersBasic: exchanges[exchange].credential.offersBasic,
                 strictTransportSeconds: downstreams[downstream].rules.strictTransportSeconds)
         }
         exchanges[exchange].bytesOut = bodyBytes
@@ -110,7 +110,7 @@ extension EventLoop {
             microseconds: isTunnel(exchange) ? handshakeMicroseconds(ofTunnel: exchange) : microseconds)
         log(exchange, microseconds: microseconds)
         if exchanges[exchange].tunnel >= 0 { releaseTunnel(of: exchange) }
-        if exchanges[exchange].retainsToken { releaseToken(of: exchange) }
+        if exchanges[exchange].credential.retainsToken { authenticator.releaseToken(of: exchange) }
         dropPipe(ofDownstream: downstream)
         exchanges[exchange].end()
         exchanges.free(exchange)
@@ -123,7 +123,7 @@ extension EventLoop {
         let key = AccessKey(
             route: exchanges[exchange].routeSlot, endpoint: exchanges[exchange].endpoint,
             status: exchanges[exchange].status, reason: exchanges[exchange].reason,
-            provider: exchanges[exchange].provider, epoch: epoch)
+            provider: exchanges[exchange].credential.provider, epoch: textEpoch)
         if !records.isPrepared(for: key) { prepare(key, exchange) }
         let line = unsafe AccessLine(
             unixTime: unixTime, requestID: exchanges[exchange].texts.requestID,
@@ -140,7 +140,7 @@ extension EventLoop {
     /// Prepares the texts that the log uses for all exchanges with this key.
     @inline(never)
     private mutating func prepare(_ key: AccessKey, _ exchange: Int32) {
-        let provider = Int(exchanges[exchange].provider)
+        let provider = Int(exchanges[exchange].credential.provider)
         let endpoint = exchanges[exchange].endpoint
         records.prepare(
             key, route: counters.routeTexts[Int(exchanges[exchange].routeSlot)],

@@ -72,12 +72,6 @@ struct Exchange: ~Copyable, SlabElement {
     var cluster: Int32 = -1
     var endpoint: Int32 = -1
     var attempts = 0
-    /// How often the credential was submitted for verification.
-    var verificationAttempts = 0
-    /// When it was last submitted.
-    var verificationStarted: Int64 = 0
-    /// An error response offers Basic too.
-    var offersBasic = false
     var hash: UInt64 = 0
     /// Timeouts for the response's head, and for silence afterwards, in nanoseconds.
     var responseTimeout: Int64 = 0
@@ -94,18 +88,10 @@ struct Exchange: ~Copyable, SlabElement {
     /// Close the connection after the response.
     var closesDownstream = false
 
-    /// The credential's ID for revocations (0: none), its expiry in Unix milliseconds, and when the exchange is
-    /// terminated because of it.
-    var revocationID: UInt64 = 0
-    var credentialEnd = Int64.max
+    var credential = CredentialState()
+    /// When the exchange is terminated because its credential has ended.
     var terminateAt = Int64.max
-    /// How long after its credential it ends, in nanoseconds.
-    var expiryGrace: Int64 = 0
     var isRevoked = false
-    /// Index of its token's cached decision, or −1.
-    var decision: Int32 = -1
-    /// A long exchange, whose token is retained.
-    var retainsToken = false
 
     // For the log.
     /// Texts of the request; its ID is the gateway's or a trusted proxy's.
@@ -119,8 +105,6 @@ struct Exchange: ~Copyable, SlabElement {
     var routeSlot: Int32 = 0
     /// Index into the counters' reasons; 0 is "ok".
     var reason: Int32 = 0
-    /// Index into the snapshot's providers, or −1.
-    var provider: Int32 = -1
     var bytesIn = 0
     var bytesOut = 0
 
@@ -133,11 +117,8 @@ struct Exchange: ~Copyable, SlabElement {
         hasEndedStream = false
         upstream = -1
         tunnel = -1
-        revocationID = 0
-        credentialEnd = .max
+        credential = CredentialState()
         terminateAt = .max
-        decision = -1
-        retainsToken = false
         responder = .none
         isRequestComplete = false
         bodyLimit = .max
@@ -152,9 +133,6 @@ struct Exchange: ~Copyable, SlabElement {
         cluster = -1
         endpoint = -1
         attempts = 0
-        verificationAttempts = 0
-        verificationStarted = 0
-        offersBasic = false
         hash = 0
         hasContinued = false
         status = 0
@@ -164,7 +142,6 @@ struct Exchange: ~Copyable, SlabElement {
         started = now
         routeSlot = 0
         reason = 0
-        provider = -1
         bytesIn = 0
         bytesOut = 0
         windowStart = now

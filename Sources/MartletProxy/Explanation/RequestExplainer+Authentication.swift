@@ -6,50 +6,91 @@ internal import MartletRouter
 
 /// The phases that authenticate, authorize and render the identity headers.
 extension RequestExplainer {
+    /// An outcome of the authenticator, without what only a forwarder needs.
+    private enum Outcome {
+        case authorized(headers: [String])
+        case rejected(Rejection)
+        case pending(VerificationRequest)
+    }
+
     func authorize(
         _ request: Request, _ route: Route, _ explanation: inout RequestExplanation
     ) async throws(Stop) {
         guard route.mode != .none else { return }
-        switch request.credential {
-        case .nothing:
-            guard route.mode == .optional else { throw Stop(.credentialMissing) }
+        explanation.credential = form(of: request)
+        if request.authorization == nil, route.mode == .optional {
             explanation.policy = route.policy.explain(nil, now: clock.unixTime)
-            if case .denied = route.policy.evaluate(nil, now: clock.unixTime) { throw Stop(.credentialMissing) }
-            render(route, &explanation)
-        case .otherScheme:
-            explanation.credential = .other
-            throw Stop(.credentialInvalid("auth.scheme_not_accepted"))
-        case .malformed:
-            explanation.credential = .other
-            throw Stop(.credentialInvalid("auth.malformed_authorization"))
-        case .bearer(let token):
-            let principal = try await authenticateBearer(token, route, &explanation)
-            try admit(principal, route, &explanation)
-            explanation.consumesCredential = true
-        case .basic(let pair):
-            explanation.credential = .basic
-            guard let handle = basicProvider(of: route) else {
-                throw Stop(.credentialInvalid("auth.scheme_not_accepted"))
-            }
-            let principal = try await authenticate(pair.withBytes { Credential(basic: $0) }, handle, &explanation)
-            try admit(principal, route, &explanation)
-            explanation.consumesCredential = true
+        }
+        var authenticator = Authenticator(snapshot)
+        var credential = CredentialState()
+        var outcome = decide(request, route, nil, &authenticator, &credential)
+        var principal: Principal?
+        if case .pending(let verification) = outcome {
+            let result = try await verify(verification, &explanation)
+            principal = try? result.get().principal
+            outcome = decide(request, route, BoxedVerificationResult(result), &authenticator, &credential)
+        }
+        if credential.provider >= 0 { explanation.provider = snapshot.providers[Int(credential.provider)] }
+        switch outcome {
+        case .authorized(let headers):
+            explainPolicy(principal, route, &explanation)
+            explanation.headers = headers
+            explanation.droppedHeaders = authenticator.droppedHeaders
+            explanation.consumesCredential = principal != nil
+        case .rejected(let rejection):
+            if case .verification(let error, _) = rejection.cause { throw Stop(error) }
+            if case .policy = rejection.cause { explainPolicy(principal, route, &explanation) }
+            throw Stop(rejection.failure)
+        // The result of a verification is void only after a reload or a revocation.
+        case .pending: throw Stop(.authUnavailable("auth.verdict_overtaken"))
         }
     }
 
-    /// Applies the policy to a verified caller, and renders the identity headers.
-    func admit(
-        _ principal: Principal, _ route: Route, _ explanation: inout RequestExplanation
-    ) throws(Stop) {
+    /// Calls the authenticator, as a loop does.
+    private func decide(
+        _ request: Request, _ route: Route, _ result: BoxedVerificationResult?,
+        _ authenticator: inout Authenticator, _ credential: inout CredentialState
+    ) -> Outcome {
+        let time = LoopTime(monotonic: clock.monotonicTime.nanoseconds, unix: clock.unixTime.seconds)
+        return unsafe request.bytes.withUnsafeBufferPointer { bytes in
+            guard let routed = RoutedRequest(.route(route.index), exchange: 0, in: snapshot) else {
+                return .rejected(Rejection(.noRoute))
+            }
+            switch unsafe authenticator.authorize(
+                routed, bytes, authorization: request.authorization, result: result, at: time, &credential)
+            {
+            case .authorized(let authorized):
+                var block = ByteBuffer()
+                authorized.writeIdentityHeaders(into: &block)
+                return .authorized(headers: Self.lines(of: block))
+            case .rejected(let rejection): return .rejected(rejection)
+            case .pending(let verification): return .pending(verification)
+            }
+        }
+    }
+
+    /// How the caller authenticates, for the report.
+    private func form(of request: Request) -> RequestExplanation.CredentialForm {
+        guard let authorization = request.authorization else { return .none }
+        switch AuthorizationValue(request.bytes.span, authorization) {
+        case .bearer(let range):
+            let isOwn = unsafe request.bytes.withUnsafeBufferPointer { unsafe OwnToken.matches($0[range]) }
+            return isOwn ? .session : .bearer
+        case .basic: return .basic
+        case .other, .malformed: return .other
+        }
+    }
+
+    /// Reports the caller, and each of the route's conditions.
+    private func explainPolicy(
+        _ principal: Principal?, _ route: Route, _ explanation: inout RequestExplanation
+    ) {
+        guard let principal else { return }
         explanation.principal = principal
         explanation.policy = route.policy.explain(principal, now: clock.unixTime)
-        if case .denied(let reason) = route.policy.evaluate(principal, now: clock.unixTime) {
-            throw Stop(.notAllowed(reason))
-        }
-        render(route, &explanation)
     }
 
-    /// The same for an assumed caller, as if they had presented a credential that the route accepts.
+    /// Applies the policy to an assumed caller, as if they had presented a credential that the route accepts.
     func admitAssumed(
         _ assumed: AssumedCaller, _ route: Route, _ explanation: inout RequestExplanation
     ) throws(Stop) {
@@ -65,38 +106,50 @@ extension RequestExplainer {
             explanation.isNewAccount = true
             assumed.subject = Self.newSubject
         }
-        try admit(assumed.principal(by: handle.name), route, &explanation)
+        let principal = assumed.principal(by: handle.name)
+        explainPolicy(principal, route, &explanation)
+        if case .denied(let reason) = route.policy.evaluate(principal, now: clock.unixTime) {
+            throw Stop(.notAllowed(reason))
+        }
+        var block = ByteBuffer()
+        let headers = snapshot.writeIdentityHeaders(
+            of: principal, route: route.index, at: clock.unixTime, into: &block)
+        explanation.droppedHeaders = headers.dropped
+        explanation.headers = Self.lines(of: block)
     }
 
-    func authenticateBearer(
-        _ token: Secret, _ route: Route, _ explanation: inout RequestExplanation
-    ) async throws(Stop) -> Principal {
-        let plan = snapshot.plans[Int(snapshot.planOfRoute[route.index])]
-        let bytes = token.withBytes { $0 }
-        if unsafe bytes.withUnsafeBufferPointer({ unsafe OwnToken.matches($0) }) {
-            explanation.credential = .session
-            return try await verifySession(Credential(bearer: bytes), route, &explanation)
+    private static func lines(of block: borrowing ByteBuffer) -> [String] {
+        block.array.split(separator: 0x0A).map { line in
+            String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
         }
-        explanation.credential = .bearer
-        guard route.credentials.contains(.direct) else {
-            throw Stop(.credentialInvalid("auth.direct_not_accepted"))
-        }
-        guard let index = ProviderChoice.pick(bytes, among: plan.providers, of: snapshot.providers) else {
-            throw Stop(.credentialInvalid("auth.no_provider_claims_it"))
-        }
-        return try await authenticate(Credential(bearer: bytes), snapshot.providers[Int(index)], &explanation)
     }
 
-    /// The provider that verifies names and passwords on a route.
-    func basicProvider(of route: Route) -> ProviderHandle? {
-        guard snapshot.compiledRoutes[route.index].acceptsBasic else { return nil }
-        return route.providers.map { snapshot.providers[$0] }.first { $0.accepts.contains(.basic) }
+    /// Verifies a credential with what the authenticator chose.
+    private func verify(
+        _ request: VerificationRequest, _ explanation: inout RequestExplanation
+    ) async throws(Stop) -> VerificationResult {
+        switch request.target {
+        case .provider(let handle): return await authenticate(request.credential, handle, &explanation)
+        case .sessions(let sessions):
+            guard sharesSessions else {
+                throw Stop(
+                    .authUnavailable("session.store_not_shared"),
+                    cause: "sessions are in the memory of the running gateway (store.url is memory:), "
+                        + "where no other process can look them up")
+            }
+            do throws(AuthenticationError) {
+                let session = try await sessions.inspect(request.credential, in: context)
+                return .success(VerifiedPrincipal(session, in: context))
+            } catch {
+                return .failure(error)
+            }
+        }
     }
 
     /// Starts, calls and stops a provider; the subject is that of the identity's account.
-    func authenticate(
+    private func authenticate(
         _ credential: Credential, _ handle: ProviderHandle, _ explanation: inout RequestExplanation
-    ) async throws(Stop) -> Principal {
+    ) async -> VerificationResult {
         explanation.provider = handle
         await handle.running?.start()
         let result = await verify(credential, handle, &explanation)
@@ -105,55 +158,31 @@ extension RequestExplainer {
         let identity: Identity
         switch result {
         case .success(let proven): identity = proven
-        case .failure(let error): throw Stop(error)
+        case .failure(let error): return .failure(error)
         }
-        guard let subjects = snapshot.signIn.subjects else {
-            return Principal(identity: identity, provider: handle.name, sessionID: nil)
-        }
+        guard let subjects = snapshot.signIn.subjects else { return .success(handle.principal(of: identity)) }
         do throws(AuthenticationError) {
             let subject =
                 hasAccounts ? try await subjects.knownSubject(of: identity, provider: handle.name) : nil
             explanation.isNewAccount = subject == nil
-            return Principal(
-                identity: identity, provider: handle.name, subject: subject ?? Self.newSubject, sessionID: nil)
+            return .success(
+                VerifiedPrincipal(
+                    Principal(
+                        identity: identity, provider: handle.name, subject: subject ?? Self.newSubject,
+                        sessionID: nil)))
         } catch {
-            throw Stop(error)
+            return .failure(error)
         }
     }
 
     /// Stands for the subject of an account that does not exist yet.
     package static let newSubject = "usr_(new)"
 
-    func verifySession(
-        _ credential: Credential, _ route: Route, _ explanation: inout RequestExplanation
-    ) async throws(Stop) -> Principal {
-        guard let sessions = snapshot.signIn.sessions, route.credentials.contains(.session) else {
-            throw Stop(.credentialInvalid("auth.sessions_not_accepted"))
-        }
-        guard sharesSessions else {
-            throw Stop(
-                .authUnavailable("session.store_not_shared"),
-                cause: "sessions are in the memory of the running gateway (store.url is memory:), "
-                    + "where no other process can look them up")
-        }
-        let session: ProvenSession
-        do throws(AuthenticationError) {
-            session = try await sessions.inspect(credential, in: context)
-        } catch {
-            throw Stop(error)
-        }
-        let handle = route.providers.map { snapshot.providers[$0] }
-            .first { $0.name.hasSameBytes(as: session.principal.provider) }
-        guard let handle else { throw Stop(.credentialInvalid("auth.provider_not_on_route")) }
-        explanation.provider = handle
-        return session.principal
-    }
-
-    var context: AuthenticationContext {
+    private var context: AuthenticationContext {
         AuthenticationContext(now: clock.unixTime, deadline: clock.monotonicTime + Self.timeout)
     }
 
-    func verify(
+    private func verify(
         _ credential: Credential, _ handle: ProviderHandle, _ explanation: inout RequestExplanation
     ) async -> Result<Identity, AuthenticationError> {
         guard let authenticating = handle.authenticating else {
@@ -174,20 +203,5 @@ extension RequestExplainer {
             explanation.checks = [CheckOutcome(check: "credential", failure: failure, detail: "")]
         }
         return result
-    }
-
-    func render(_ route: Route, _ explanation: inout RequestExplanation) {
-        var block = ByteBuffer()
-        explanation.droppedHeaders = snapshot.routes.injections[route.injection].render(
-            explanation.principal, into: &block)
-        if let principal = explanation.principal, let assertion = snapshot.signIn.assertion {
-            let dropped = assertion.append(
-                for: principal, injection: snapshot.routes.injections[route.injection],
-                upstream: snapshot.upstreams[route.upstream].name, now: clock.unixTime, into: &block)
-            if let dropped { explanation.droppedHeaders.append(dropped) }
-        }
-        explanation.headers = block.array.split(separator: 0x0A).map { line in
-            String(decoding: line.last == 0x0D ? line.dropLast() : line, as: UTF8.self)
-        }
     }
 }

@@ -7,7 +7,7 @@ internal import MartletRouter
 /// Takes a request through its phases without forwarding it, and records the outcome of each.
 ///
 /// The parser, the path rules, the route table, the provider, the policy and the header templates are those of the
-/// request path; only their order is implemented again (see `EventLoop+Admission`).
+/// request path, and who may pass is decided by the same ``Authenticator``.
 package struct RequestExplainer: Sendable {
     /// Ends the explanation: the request goes no further.
     struct Stop: Error {
@@ -31,18 +31,10 @@ package struct RequestExplainer: Sendable {
         let isNeverAllowed: Bool
         let authority: [UInt8]
         let path: [UInt8]
-        let credential: Presented
+        /// Where the value of `Authorization` is in `bytes`.
+        let authorization: ByteRange?
         let bytes: [UInt8]
         let fields: [HeadField]
-    }
-
-    /// The content of `Authorization`.
-    enum Presented {
-        case nothing
-        case bearer(Secret)
-        case basic(Secret)
-        case otherScheme
-        case malformed
     }
 
     /// How long a verification may take.
@@ -105,20 +97,12 @@ package struct RequestExplainer: Sendable {
         case .needMore: throw Stop(.head(.badRequestLine))
         case .complete: break
         }
-        var presented = Presented.nothing
-        if head.authorization >= 0 {
-            switch AuthorizationValue(bytes.span, head.fields[head.authorization].value) {
-            case .bearer(let range): presented = .bearer(Secret(Array(bytes[range.bounds])))
-            case .basic(let range): presented = .basic(Secret(Array(bytes[range.bounds])))
-            case .other: presented = .otherScheme
-            case .malformed: presented = .malformed
-            }
-        }
         return Request(
             method: Array(bytes[head.methodText.bounds]),
             isNeverAllowed: head.method == .connect || head.method == .trace,
-            authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]), credential: presented,
-            bytes: bytes, fields: (0..<head.fields.count).map { head.fields[$0] })
+            authority: Array(bytes[head.authority.bounds]), path: Array(bytes[head.path.bounds]),
+            authorization: head.authorization >= 0 ? head.fields[head.authorization].value : nil, bytes: bytes,
+            fields: (0..<head.fields.count).map { head.fields[$0] })
     }
 
     /// A line break would inject another head line.

@@ -29,8 +29,6 @@ struct Counters: ~Copyable {
     private var reasonCounts = FlatList(repeating: 0, count: 1)
     private var reasonIndex: [ErrorCode: Int32] = [:]
     private var memberIndex: [MemberReason: Int32] = [:]
-    var tokenHits = 0
-    var tokenMisses = 0
     var accepted = 0
     var refused = 0
     var displaced = 0
@@ -135,8 +133,6 @@ struct Counters: ~Copyable {
         for (index, code) in reasons.enumerated() where reasonCounts[index] > 0 {
             report.reasons[code.rawValue, default: 0] &+= reasonCounts[index]
         }
-        report.tokenHits = tokenHits
-        report.tokenMisses = tokenMisses
         report.acceptedConnections = accepted
         report.refusedConnections = refused
         report.displacedConnections = displaced

@@ -23,33 +23,17 @@ extension EventLoop {
             case .resolved(let names): directory.resolve(names)
             case .invalidateCaches:
                 // Verifications in flight may rest on what is invalidated: they are repeated.
-                epoch += 1
                 revalidateSessions()
-                clearCaches()
-            case .revoked(let revocationIDs, let acknowledgement): revoke(revocationIDs, acknowledgement)
-            case .rejectSessions(let rejects):
-                rejectsSessions = rejects
-                if rejects { clearCaches() }
+                authenticator.invalidate()
+            case .revoked(let revocationIDs, let acknowledgement):
+                authenticator.revoke(revocationIDs, acknowledgement, at: time)
+            case .rejectSessions(let rejects): authenticator.rejectSessions(rejects)
             case .logFormatChanged:
-                // Formatted texts of records are cached under the epoch.
-                epoch += 1
+                textEpoch += 1
                 logFormat = accessLog.format
             case .report(let reply): reply(report())
             case .drain(let deadline, let hasSuccessor): drain(until: deadline, hasSuccessor: hasSuccessor)
             }
         }
-    }
-
-    /// Resumes the request that waited for a verification.
-    mutating func completeVerification(
-        _ exchange: Int32, _ generation: UInt32, epoch resultEpoch: Int, _ result: VerificationResult
-    ) {
-        guard exchanges.contains(exchange, generation) else { return }
-        let downstream = exchanges[exchange].downstream
-        guard downstreams[downstream].phase == .authenticating else {
-            return revalidated(exchange, epoch: resultEpoch, result)
-        }
-        // A result of the previous configuration's providers is void: the credential is verified again.
-        resumeRequest(downstream, with: resultEpoch == epoch ? result : nil)
     }
 }

@@ -20,8 +20,8 @@ extension EventLoop {
         retainSnapshotForTrailers(snapshot)
         retainTokens()
         snapshot = next
-        epoch += 1
-        clearCaches()
+        authenticator.adopt(next)
+        textEpoch += 1
         assignRouteSlots()
         reevaluateExchanges()
         if head.fields.capacity != next.limits.headerFields {
@@ -45,8 +45,10 @@ extension EventLoop {
     /// Requests in progress are logged with the provider that verified them.
     mutating func renumberProviders(_ next: Snapshot) {
         let indices = snapshot.providers.map { old in next.providers.firstIndex { $0.name == old.name } ?? -1 }
-        for exchange in 0..<exchanges.end where exchanges[exchange].isAlive && exchanges[exchange].provider >= 0 {
-            exchanges[exchange].provider = Int32(indices[Int(exchanges[exchange].provider)])
+        for exchange in 0..<exchanges.end
+        where exchanges[exchange].isAlive && exchanges[exchange].credential.provider >= 0 {
+            exchanges[exchange].credential.provider =
+                Int32(indices[Int(exchanges[exchange].credential.provider)])
         }
     }
 

@@ -11,7 +11,9 @@ extension EventLoop {
     func report() -> LoopReport {
         var report = counters.report()
         report.loop = id
-        report.tokenEntries = decisions.count
+        report.tokenEntries = authenticator.decisionCount
+        report.tokenHits = authenticator.hits
+        report.tokenMisses = authenticator.misses
         for downstream in 0..<downstreams.end where downstreams[downstream].isAlive {
             switch downstreams[downstream].kind {
             case .stream: report.openStreams += 1

@@ -51,7 +51,6 @@ package struct EventLoop: ~Copyable {
     static let highWatermark = 256 * 1024
     /// Below it, reading resumes.
     static let lowWatermark = 64 * 1024
-    private static let tokenTableBytes = 64 * 1024 * 1024
 
     let id: Int
     let mailbox: Mailbox
@@ -66,8 +65,8 @@ package struct EventLoop: ~Copyable {
     let clock: Clock
 
     var snapshot: Snapshot
-    /// Counts configurations and cache invalidations; indices and results are valid within one epoch.
-    var epoch = 0
+    /// Counts configurations and log formats: the log caches formatted texts under it.
+    var textEpoch = 0
     let reservedDescriptor = ReservedDescriptor()
     var listeners: [ListenerSocket] = []
     let poller: Poller
@@ -86,10 +85,6 @@ package struct EventLoop: ~Copyable {
     var deferredRegistrations = FIFO<DeferredRegistration>()
     /// When exchanges were last checked for expired credentials.
     var expiryCheckedAt: Int64 = 0
-    /// Tokens of long exchanges, by exchange.
-    var retainedTokens: [Int32: RetainedToken] = [:]
-    /// Some of them need revalidation.
-    var needsRevalidation = false
     /// Connections to resume before the next wait.
     var ready: [EventToken] = []
     /// HTTP/2 connections that may have frames to write.
@@ -100,20 +95,8 @@ package struct EventLoop: ~Copyable {
     let http2Memory = HTTP2MemoryPool()
 
     var directory = UpstreamDirectory()
-    var decisions: TokenTable<CachedDecision>
-    var principals: TokenTable<VerifiedPrincipal>
-    /// Key of the digests under which names and passwords are cached.
-    let basicKey = Secret((0..<32).map { _ in UInt8.random(in: .min ... .max) })
-    var basicDigest = ByteBuffer(capacity: 32)
-    /// Verifies credentials on the loop.
-    var inlineVerifier = InlineVerifier()
-    /// Recent revocations and their time: verification results requested before are discarded.
-    var revoked: [UInt64: Int64] = [:]
-    var revocationsPrunedAt: Int64 = 0
-    /// Revocations whose cache entries are still to be removed.
-    var sweep = RevocationSweep()
-    /// The store is unavailable, and the configuration rejects sessions meanwhile.
-    var rejectsSessions = false
+    /// Decides who may pass.
+    var authenticator: Authenticator
     var counters = Counters()
     /// For each route of the snapshot, its index in the counters.
     var routeSlots: [Int32] = []
@@ -129,7 +112,6 @@ package struct EventLoop: ~Copyable {
     /// Pipes for splicing long bodies.
     var pipes = SplicePipes()
     var normalizedPath = ByteBuffer(capacity: 8 * 1024)
-    var identityBlock = ByteBuffer(capacity: 4 * 1024)
     var requestIDText = ByteBuffer(capacity: 64)
     var dateText = ByteBuffer(capacity: 64)
     private var dateSecond: Int64 = -1
@@ -138,6 +120,8 @@ package struct EventLoop: ~Copyable {
     var now: Int64
     /// The wall clock, read once per batch, in seconds.
     var unixTime: Int64
+    /// Both of them.
+    var time: LoopTime { LoopTime(monotonic: now, unix: unixTime) }
     var idPrefix: UInt64
     var idCount: UInt64 = 0
 
@@ -164,10 +148,7 @@ package struct EventLoop: ~Copyable {
         now = setup.clock.monotonicTime.nanoseconds
         unixTime = setup.clock.unixTime.seconds
         timerWheel = TimerWheel(now: MonotonicTime(nanoseconds: now))
-        decisions = TokenTable(
-            byteLimit: EventLoop.tokenTableBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
-        principals = TokenTable(
-            byteLimit: EventLoop.tokenTableBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
+        authenticator = Authenticator(setup.snapshot)
         head = RequestHead(maximumFields: setup.snapshot.limits.headerFields)
         response = ResponseHead(maximumFields: 256)
         idPrefix = .random(in: .min ... .max)
@@ -181,7 +162,7 @@ package struct EventLoop: ~Copyable {
     package mutating func run() {
         while true {
             let idle: Int32 = isQuiet ? expiryCheckWait : min(50, deferredRegistrationWait)
-            let isIdle = ready.isEmpty && handshakeQueue.isEmpty && inlineVerifier.isIdle
+            let isIdle = ready.isEmpty && handshakeQueue.isEmpty && authenticator.isIdle
             let timeout = isIdle ? timerWheel.wait(now: now, idle: idle) : 0
             let count = poller.wait(milliseconds: timeout)
             readClocks()
@@ -207,7 +188,7 @@ package struct EventLoop: ~Copyable {
 
     /// Whether nothing but deadlines can require work.
     private var isQuiet: Bool {
-        records.isEmpty && sweep.isEmpty && deferredRegistrations.isEmpty && !deferAccept.isActive
+        records.isEmpty && authenticator.sweep.isEmpty && deferredRegistrations.isEmpty && !deferAccept.isActive
     }
 
     private mutating func readClocks() {
@@ -215,10 +196,7 @@ package struct EventLoop: ~Copyable {
         unixTime = clock.unixTime.seconds
         guard unixTime != dateSecond else { return }
         // After the clock was set back, cached decisions would stay valid for too long: invalidate them.
-        if unixTime < dateSecond {
-            epoch += 1
-            clearCaches()
-        }
+        if unixTime < dateSecond { authenticator.invalidate() }
         dateSecond = unixTime
         dateText.removeAll()
         HTTPDate(UnixTime(seconds: unixTime)).append(to: &dateText)

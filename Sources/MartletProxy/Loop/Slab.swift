@@ -91,6 +91,13 @@ protocol SlabElement: ~Copyable {
         }
     }
 
+    /// The address of an element, to lend a part of it to another owner; valid until a slot is allocated.
+    @inline(__always)
+    func address(of index: Int32) -> UnsafeMutablePointer<Element> {
+        precondition(Int(index) < initialized && index >= 0)
+        return unsafe base + Int(index)
+    }
+
     @inline(never)
     private mutating func grow() {
         let larger = UnsafeMutablePointer<Element>.allocate(capacity: capacity * 2)

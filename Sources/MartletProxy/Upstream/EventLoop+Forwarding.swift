@@ -71,7 +71,7 @@ extension EventLoop {
         out.append("\r\nX-Request-Id: ")
         unsafe out.append(unsafe exchanges[exchange].texts.requestID)
         out.append("\r\n")
-        unsafe out.append(unsafe request.decision >= 0 ? decisions.attachment(request.decision) : identityBlock.bytes)
+        request.writeIdentityHeaders(into: &out)
         out.append("\r\n")
         swap(&out, &exchanges[exchange].head)
     }

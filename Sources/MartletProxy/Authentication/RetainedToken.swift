@@ -1,0 +1,32 @@
+internal import MartletCore
+internal import MartletProvider
+
+/// The token that a long exchange was admitted with.
+struct RetainedToken {
+    enum State { case valid, pending, submitted }
+
+    let token: Secret
+    /// One of the gateway's own.
+    let isSession: Bool
+    /// The route of a new configuration that it is verified for, or −1.
+    var route = -1
+    var state = State.valid
+    /// When the store may be queried next.
+    var dueAt: Int64 = 0
+}
+
+/// A retained token that is due for revalidation.
+struct Revalidation {
+    let exchange: Int32
+    let token: Secret
+    /// What verifies it; `nil` when nothing does any more, and the credential has to end.
+    let target: Verifier.Target?
+}
+
+/// What a new configuration says about an exchange in progress.
+enum Reevaluation: Equatable {
+    case stays
+    case ends
+    /// Its credential has to be verified for that route.
+    case revalidate(route: Int)
+}
