@@ -20,8 +20,9 @@ extension EventLoop {
     mutating func advanceHandshakes() {
         var done = 0
         while let (token, work) = handshakeQueue.next(after: done) {
-            guard downstreams.contains(token.index, token.generation) else { continue }
+            // Entries of closed connections count too: releasing an engine is not free.
             done += 1
+            guard downstreams.contains(token.index, token.generation) else { continue }
             switch work {
             case .finished(let step): handshakeStepFinished(token.index, step)
             case .events:
