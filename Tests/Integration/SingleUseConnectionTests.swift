@@ -14,8 +14,13 @@ import Testing
 
     private static let closing = "GET /quick HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
     private static let long = Payload.bytes(6 << 20, seed: 3)
+    private static let isHeld = Box(false)
     private static let script: ScriptedUpstream.Script = { exchange in
         switch exchange.request.target {
+        case "/held":
+            try waitUntil("the response may be sent") { !isHeld.value }
+            // More than the client's buffer holds, and little enough for one read.
+            try exchange.respond(200, bytes: Array(long.prefix(50_000)))
         case "/long": try exchange.respond(200, bytes: long)
         case "/soon":
             pause(.milliseconds(8))
@@ -111,6 +116,29 @@ import Testing
                 let isSame = answer.body == Array(Self.long.prefix(100_000))
                 #expect(isSame && answer.end == .complete)
             }
+        }
+    }
+
+    /// The bytes and the response reach a loop in the same iteration, as they may when the machine is busy.
+    @Test func `bytes behind the last request that arrive together with its response do not truncate it`() throws {
+        try withOpenGateway(server: "workers: 1", script: Self.script) { gateway, upstream throws in
+            Self.isHeld.withLock { $0 = true }
+            let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 8192)
+            try client.send("GET /held HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+            try waitUntil("the request is at the upstream") { !upstream.requests.isEmpty }
+            // Long enough for the loop to watch the connection.
+            pause(.milliseconds(100))
+            gateway.process.kill(SIGSTOP)
+            // Until it has stopped: what wakes it before would be an event of its own.
+            pause(.milliseconds(100))
+            try client.send("\r\n")
+            Self.isHeld.withLock { $0 = false }
+            pause(.milliseconds(500))
+            gateway.process.kill(SIGCONT)
+            pause(.milliseconds(100))
+            let response = try client.response(within: .seconds(20))
+            let isSame = response.body == Array(Self.long.prefix(50_000))
+            #expect(isSame && response.end == .complete)
         }
     }
 

@@ -89,10 +89,10 @@ extension EventLoop {
 
     /// Closes a connection whose output is sent; a client that may still be sending could otherwise lose the response.
     mutating func endConnection(_ downstream: Int32) {
+        // The poller may have bytes for this iteration that were not dispatched yet: the kernel knows.
         let mayBeSending =
             downstreams[downstream].hasUnreadRequest || downstreams[downstream].mayHaveUnread
-            || !downstreams[downstream].input.isEmpty
-            || (!downstreams[downstream].isRegistered && Socket.hasUnread(downstreams[downstream].fd))
+            || !downstreams[downstream].input.isEmpty || Socket.hasUnread(downstreams[downstream].fd)
         if mayBeSending { return startLinger(downstream) }
         sendCloseNotify(downstream)
         // See `startLinger`: there may be unread input.
