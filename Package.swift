@@ -74,10 +74,19 @@ let rooms: [Room] = [
             "MartletProvider", "CPCRE2",
         ]),
     Room(
+        name: "MartletResponder",
+        imports: ["MartletCore", "MartletJSON", "MartletHTTP", "MartletIO", "MartletProvider"]),
+    Room(
+        name: "MartletAuthenticator",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
+            "MartletRouter", "MartletResponder",
+        ]),
+    Room(
         name: "MartletProxy",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-            "MartletIO", "MartletProvider", "MartletRouter", "CLinux",
+            "MartletIO", "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "CLinux",
         ]),
     Room(
         name: "AppleProvider",
@@ -99,32 +108,32 @@ let rooms: [Room] = [
         name: "MartletSignIn",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
-            "MartletAccounts", "MartletSession", "MartletProxy", "MartletIO",
+            "MartletAccounts", "MartletSession", "MartletResponder", "MartletIO",
         ]),
     Room(
         name: "MartletSimulator",
-        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletProxy"],
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletResponder"],
         testImports: ["MartletConfig", "MartletProvider", "WeChatProvider"]),
     Room(
         name: "MartletAdmin",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletAccounts", "MartletProxy", "CLinux",
+            "MartletProvider", "MartletAccounts", "MartletResponder", "MartletProxy", "CLinux",
         ]),
     Room(
         name: "MartletServer",
         imports: [
             "MartletCore", "MartletConfig", "MartletJOSE", "MartletTLS", "MartletIO", "MartletFetch", "MartletRedis",
-            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletProxy", "MartletSignIn",
-            "MartletAdmin", "CLinux",
+            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletResponder",
+            "MartletAuthenticator", "MartletProxy", "MartletSignIn", "MartletAdmin", "CLinux",
         ],
         testImports: ["MartletJSON", "MartletHTTP", "MartletCrypto", "BundledProviders", "AppleProvider"]),
     Room(
         name: "MartletCommands",
         imports: [
             "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletProxy", "MartletSignIn",
-            "MartletSimulator", "MartletAdmin", "MartletServer", "CLinux",
+            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletResponder", "MartletProxy",
+            "MartletSignIn", "MartletSimulator", "MartletAdmin", "MartletServer", "CLinux",
         ]),
 ]
 

@@ -1,7 +1,8 @@
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletJSON
-package import MartletProxy
+internal import MartletProxy
+package import MartletResponder
 private import Synchronization
 
 /// The endpoints of the admin listener; never served on a public one.

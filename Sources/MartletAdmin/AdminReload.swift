@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletIO
 internal import MartletJSON
-internal import MartletProxy
+internal import MartletResponder
 
 /// `POST /reload`: the reload of SIGHUP, with a response.
 ///

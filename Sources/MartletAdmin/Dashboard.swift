@@ -2,6 +2,7 @@ internal import MartletCore
 internal import MartletProvider
 internal import MartletProxy
 internal import MartletRedis
+internal import MartletResponder
 
 /// The dashboard at `/` of the admin listener: one HTML document without scripts and external resources.
 struct Dashboard {

@@ -1,5 +1,5 @@
 internal import MartletCore
-package import MartletProxy
+package import MartletResponder
 private import Synchronization
 
 /// The response of public listeners at `health.path`: whether requests should be sent here, and nothing else.

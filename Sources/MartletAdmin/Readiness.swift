@@ -3,8 +3,8 @@ package import MartletConfig
 internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
-internal import MartletProxy
 package import MartletRedis
+internal import MartletResponder
 
 /// Whether requests should be sent here, and the state of every dependency.
 ///

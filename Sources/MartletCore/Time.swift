@@ -56,6 +56,9 @@ extension Duration {
         return carried ? (seconds > 0 ? .max : .min) : sum
     }
 
+    /// The duration in nanoseconds, at least 0 and at most a hundred years: safe to add to the clock.
+    package var boundedNanoseconds: Int64 { min(max(wholeNanoseconds, 0), 3_155_760_000 * 1_000_000_000) }
+
     /// The duration in milliseconds, saturating.
     public var wholeMilliseconds: Int64 { wholeNanoseconds / 1_000_000 }
 

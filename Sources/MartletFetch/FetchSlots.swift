@@ -1,10 +1,11 @@
+internal import MartletCore
 internal import Synchronization
 
 /// Allocates slots; every request needs one.
 final class FetchSlots: Sendable {
     private struct State {
         var pools: [FetchPurpose: FetchSlotPool] = [:]
-        var waiters: [UInt64: CheckedContinuation<HTTPFetchError?, Never>] = [:]
+        var waiters: [UInt64: CheckedContinuation<HTTPCallError?, Never>] = [:]
         var serial: UInt64 = 0
         var isStopped = false
     }
@@ -14,7 +15,7 @@ final class FetchSlots: Sendable {
     /// Waits for a slot.
     /// - Throws: `fetch.overloaded` immediately if the queue is full, `fetch.timeout`, `fetch.cancelled`,
     ///   `fetch.stopped`.
-    func acquire(_ purpose: FetchPurpose, within limit: Duration) async throws(HTTPFetchError) -> FetchSlot {
+    func acquire(_ purpose: FetchPurpose, within limit: Duration) async throws(HTTPCallError) -> FetchSlot {
         let number = state.withLock { state in
             state.serial &+= 1
             return state.serial
@@ -28,9 +29,9 @@ final class FetchSlots: Sendable {
         return FetchSlot(purpose, of: self)
     }
 
-    private func wait(_ number: UInt64, _ purpose: FetchPurpose, within limit: Duration) async -> HTTPFetchError? {
+    private func wait(_ number: UInt64, _ purpose: FetchPurpose, within limit: Duration) async -> HTTPCallError? {
         var timer: Task<Void, Never>?
-        let failure = await withCheckedContinuation { (continuation: CheckedContinuation<HTTPFetchError?, Never>) in
+        let failure = await withCheckedContinuation { (continuation: CheckedContinuation<HTTPCallError?, Never>) in
             let admission = state.withLock { state -> FetchSlotPool.Admission? in
                 guard !state.isStopped else { return nil }
                 let admission = state.pools[purpose, default: FetchSlotPool(purpose.limits)].acquire(number)
@@ -55,8 +56,8 @@ final class FetchSlots: Sendable {
     }
 
     /// Resumes a waiter with an error.
-    private func end(_ number: UInt64, _ purpose: FetchPurpose, _ failure: HTTPFetchError) {
-        let waiter = state.withLock { state -> CheckedContinuation<HTTPFetchError?, Never>? in
+    private func end(_ number: UInt64, _ purpose: FetchPurpose, _ failure: HTTPCallError) {
+        let waiter = state.withLock { state -> CheckedContinuation<HTTPCallError?, Never>? in
             guard let waiter = state.waiters.removeValue(forKey: number) else { return nil }
             state.pools[purpose]?.abandon(number)
             return waiter
@@ -65,7 +66,7 @@ final class FetchSlots: Sendable {
     }
 
     fileprivate func release(_ purpose: FetchPurpose) {
-        let next = state.withLock { state -> CheckedContinuation<HTTPFetchError?, Never>? in
+        let next = state.withLock { state -> CheckedContinuation<HTTPCallError?, Never>? in
             if let number = state.pools[purpose]?.release() { return state.waiters.removeValue(forKey: number) }
             if state.pools[purpose]?.isIdle == true { state.pools[purpose] = nil }
             return nil

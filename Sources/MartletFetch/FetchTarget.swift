@@ -1,4 +1,5 @@
 private import CCurl
+internal import MartletCore
 
 /// A URL that may be fetched: https, or http to a loopback address; parsed by libcurl itself, so that the checked
 /// target is the one that it connects to.
@@ -7,7 +8,7 @@ struct FetchTarget: Equatable {
     let host: String
     let isSecure: Bool
 
-    init(_ url: String) throws(HTTPFetchError) {
+    init(_ url: String) throws(HTTPCallError) {
         // libcurl accepts an extra slash.
         let slashes = url.drop { $0 != ":" }.prefix(4)
         guard url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), slashes != ":///", slashes.hasPrefix("://"),

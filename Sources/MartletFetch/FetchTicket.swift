@@ -1,14 +1,15 @@
+internal import MartletCore
 private import Synchronization
 
 /// A request and its completion, passed between the caller and the fetcher's thread.
 final class FetchTicket: Sendable {
-    typealias Outcome = Result<FetchResponse, HTTPFetchError>
+    typealias Outcome = Result<HTTPCallResponse, HTTPCallError>
 
-    let request: FetchRequest
+    let request: HTTPCall
     private let isCancelled = Atomic(false)
     private let completion: Mutex<(@Sendable (Outcome) -> Void)?>
 
-    init(_ request: FetchRequest, completion: @escaping @Sendable (Outcome) -> Void) {
+    init(_ request: HTTPCall, completion: @escaping @Sendable (Outcome) -> Void) {
         self.request = request
         self.completion = Mutex(completion)
     }

@@ -17,7 +17,7 @@ internal import MartletCore
     /// How often libcurl has tried to send the request.
     private var attempts = 0
 
-    init(_ ticket: FetchTicket, options: FetchOptions) throws(HTTPFetchError) {
+    init(_ ticket: FetchTicket, options: FetchOptions) throws(HTTPCallError) {
         let request = ticket.request
         target = try FetchTarget(request.url)
         guard let handle = unsafe curl_easy_init() else { throw .setUpFailed }
@@ -45,7 +45,7 @@ internal import MartletCore
         guard result == CURLE_OK else { return .failure(.transfer(result, host: target.host)) }
         let status = unsafe martlet_curl_status(handle)
         guard !(300..<400).contains(status) else { return .failure(.redirected(target.host)) }
-        return .success(FetchResponse(status: status, body: body))
+        return .success(HTTPCallResponse(status: status, body: body))
     }
 
     /// Whether libcurl tried to retry a request that must not be retried.
@@ -74,7 +74,7 @@ internal import MartletCore
         return !isTooLarge
     }
 
-    private func configure(_ options: FetchOptions) throws(HTTPFetchError) {
+    private func configure(_ options: FetchOptions) throws(HTTPCallError) {
         let milliseconds = Int(clamping: max(ticket.request.timeout.wholeMilliseconds, 1))
         let isRepeatable = ticket.request.isRepeatable
         let numbers: [(CURLoption, Int)] = [
@@ -105,7 +105,7 @@ internal import MartletCore
         try check(unsafe martlet_curl_set_head_sink(handle, receiveHead, context))
     }
 
-    private func setFields(_ headers: [(name: String, value: String)]) throws(HTTPFetchError) {
+    private func setFields(_ headers: [(name: String, value: String)]) throws(HTTPCallError) {
         for (name, value) in headers {
             guard !name.isEmpty, !value.isEmpty, name.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != 0x3A }),
                 value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
@@ -116,7 +116,7 @@ internal import MartletCore
         if unsafe fields != nil { try check(unsafe martlet_curl_set_list(handle, CURLOPT_HTTPHEADER, fields)) }
     }
 
-    private func setContent(_ content: FetchRequest.Content) throws(HTTPFetchError) {
+    private func setContent(_ content: HTTPCall.Content) throws(HTTPCallError) {
         guard case .form(let form) = content else {
             return try check(unsafe martlet_curl_set_long(handle, CURLOPT_HTTPGET, 1))
         }
@@ -126,7 +126,7 @@ internal import MartletCore
         try check(unsafe martlet_curl_set_bytes(handle, CURLOPT_COPYPOSTFIELDS, bytes))
     }
 
-    private func check(_ status: CURLcode) throws(HTTPFetchError) {
+    private func check(_ status: CURLcode) throws(HTTPCallError) {
         guard status == CURLE_OK else { throw .setUpFailed }
     }
 }

@@ -1,4 +1,5 @@
 private import CCurl
+internal import MartletCore
 private import Synchronization
 
 /// The fetcher's thread: libcurl's multi handle, and the mailbox for other threads.
@@ -19,7 +20,7 @@ private import Synchronization
     // Used by the worker's own thread only, except for curl_multi_wakeup(3), which any thread may call.
     private nonisolated(unsafe) let multi: UnsafeMutableRawPointer
 
-    init(_ options: FetchOptions) throws(HTTPFetchError) {
+    init(_ options: FetchOptions) throws(HTTPCallError) {
         guard let multi = unsafe curl_multi_init() else { throw .setUpFailed }
         unsafe self.multi = multi
         self.options = options
@@ -32,7 +33,7 @@ private import Synchronization
 
     /// Enqueues a request that has a slot.
     /// - Returns: the error if it was rejected.
-    func add(_ ticket: FetchTicket) -> HTTPFetchError? {
+    func add(_ ticket: FetchTicket) -> HTTPCallError? {
         mailbox.withLock { mailbox in
             guard !mailbox.isStopping else { return .stopped }
             mailbox.tickets.append(ticket)
@@ -84,11 +85,11 @@ extension FetchWorker {
     }
 
     private func begin(_ ticket: FetchTicket, _ transfers: inout [UInt: FetchTransfer]) {
-        do throws(HTTPFetchError) {
-            guard !ticket.wasCancelled else { throw HTTPFetchError.cancelled }
+        do throws(HTTPCallError) {
+            guard !ticket.wasCancelled else { throw HTTPCallError.cancelled }
             let transfer = try FetchTransfer(ticket, options: options)
             guard unsafe curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else {
-                throw HTTPFetchError.setUpFailed
+                throw HTTPCallError.setUpFailed
             }
             transfers[transfer.identity] = transfer
         } catch {

@@ -1,5 +1,5 @@
 private import CCurl
-internal import MartletCore
+package import MartletCore
 
 /// Options for all requests of a fetcher.
 package struct FetchOptions: Sendable {
@@ -23,7 +23,7 @@ package final class HTTPFetcher: Sendable {
     private let slots = FetchSlots()
 
     /// Starts the thread.
-    package init(_ options: FetchOptions = FetchOptions()) throws(HTTPFetchError) {
+    package init(_ options: FetchOptions = FetchOptions()) throws(HTTPCallError) {
         guard HTTPFetcher.isStarted else { throw .setUpFailed }
         let worker = try FetchWorker(options)
         self.worker = worker
@@ -41,17 +41,17 @@ package final class HTTPFetcher: Sendable {
     package func get(
         _ url: String, for purpose: FetchPurpose, timeout: Duration, maximumBytes: Int,
         headers: [(name: String, value: String)] = []
-    ) async throws(HTTPFetchError) -> FetchResponse {
+    ) async throws(HTTPCallError) -> HTTPCallResponse {
         try await send(
-            FetchRequest(url, headers: headers, timeout: timeout, maximumBytes: maximumBytes, isRepeatable: true),
+            HTTPCall(url, headers: headers, timeout: timeout, maximumBytes: maximumBytes, isRepeatable: true),
             for: purpose)
     }
 
     /// Sends a request as soon as its purpose has a free slot; task cancellation aborts it.
     /// - Throws: a `fetch.` code. A redirect is an error; every other status is returned.
     package func send(
-        _ request: FetchRequest, for purpose: FetchPurpose
-    ) async throws(HTTPFetchError) -> FetchResponse {
+        _ request: HTTPCall, for purpose: FetchPurpose
+    ) async throws(HTTPCallError) -> HTTPCallResponse {
         let start = ContinuousClock.now
         let slot = try await reserve(purpose, within: request.timeout)
         var request = request
@@ -62,13 +62,13 @@ package final class HTTPFetcher: Sendable {
     /// Waits for a slot, so that a single-use credential is consumed only when it can be sent immediately.
     /// - Throws: `fetch.overloaded` immediately if the queue is full, `fetch.timeout`, `fetch.cancelled`,
     ///   `fetch.stopped`.
-    package func reserve(_ purpose: FetchPurpose, within limit: Duration) async throws(HTTPFetchError) -> FetchSlot {
+    package func reserve(_ purpose: FetchPurpose, within limit: Duration) async throws(HTTPCallError) -> FetchSlot {
         try await slots.acquire(purpose, within: limit)
     }
 
     /// Sends a request in a slot, which can be reused for further requests one at a time.
     /// - Throws: `fetch.overloaded` while another request uses the slot; otherwise like ``send(_:for:)``.
-    package func send(_ request: FetchRequest, in slot: FetchSlot) async throws(HTTPFetchError) -> FetchResponse {
+    package func send(_ request: HTTPCall, in slot: FetchSlot) async throws(HTTPCallError) -> HTTPCallResponse {
         guard slot.begin() else { throw .overloaded }
         defer { slot.end() }
         let pending = PendingTicket()

@@ -178,7 +178,7 @@ extension Span where Element == UInt8 {
             let block = block(at: index)
             let lower = block | ASCII.caseBit
             let letter = (lower .>= ASCII.a) .& (lower .<= ASCII.z)
-            // `-`, `.`, `/` and the digits are neighbours.
+            // `-`, `.`, `/` and the digits are neighbors.
             let number = (block .>= ASCII.dash) .& (block .<= ASCII.nine)
             let found = firstMatch(.!(letter .| number .| (block .== ASCII.underscore)))
             if found < 16 { return index &+ found }

@@ -25,11 +25,11 @@ package protocol SessionVerifying: Sendable {
     static var accessPrefix: String { get }
     /// Verifies a token and records the use of its session.
     /// - Throws: `rejected` for a token without an active session, `unavailable` if the store is unavailable.
-    func judge(
+    func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError)
         -> ProvenSession
-    /// Verifies a token like ``judge(_:in:)``, but does not record a use of the session.
+    /// Verifies a token like ``verify(_:in:)``, but does not record a use of the session.
     func inspect(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession

@@ -2,9 +2,6 @@ package import MartletCore
 
 /// The runtime error codes of this module; configuration errors have the `config.` codes.
 extension ErrorCode {
-    /// A `path_regex` exceeded its match limit on this path: the request is rejected.
-    package static let routerMatchLimit: ErrorCode = "router.match_limit"
-
     /// The route has conditions, but the request has no principal.
     package static let policyNoPrincipal: ErrorCode = "policy.no_principal"
     /// A claim of a condition is absent or null.

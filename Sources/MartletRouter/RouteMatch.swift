@@ -4,8 +4,8 @@ package enum RouteMatch: Sendable, Equatable {
     case route(Int)
     /// Routes match the host and path, but allow only these methods; see ``RouteTable/allowValue(_:)``.
     case methodNotAllowed(MethodSet)
-    /// The expression of this route exceeded its match limit (``MartletCore/ErrorCode/routerMatchLimit``): it is
-    /// unknown whether the route matches, so the request must be rejected.
+    /// The expression of this route exceeded its match limit: it is unknown whether the route matches, so the request
+    /// must be rejected.
     case failed(Int)
     /// No route matches the host and path.
     case none

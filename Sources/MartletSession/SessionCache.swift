@@ -106,14 +106,14 @@ package struct CachedSessions: SessionVerifying {
     }
 
     /// Verifies a token against the store, or against the cache if the store is unavailable.
-    package func judge(
+    package func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession {
         let epoch = copies.epoch
         let start = clock.monotonicTime
         let key = SHA256.digest(token.withBytes { $0 })
         do throws(AuthenticationError) {
-            let session = try await sessions.judge(token, in: context)
+            let session = try await sessions.verify(token, in: context)
             copies.store(session, for: key, at: start, epoch: epoch)
             return session
         } catch {

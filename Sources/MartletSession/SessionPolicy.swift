@@ -1,17 +1,27 @@
-/// Lifetimes of sessions and their tokens: the `sessions:` block.
+/// Lifetimes of sessions and their tokens: the `sessions:` block, which has the defaults.
 package struct SessionPolicy: Sendable, Equatable {
     /// The lifetime of an access token.
-    package var accessTTL = Duration.seconds(15 * 60)
+    package var accessTTL: Duration
     /// The lifetime of the session, from the login on.
-    package var refreshTTL = Duration.seconds(60 * 86_400)
+    package var refreshTTL: Duration
     /// A session ends this long after the last use of either token.
-    package var idleTimeout = Duration.seconds(30 * 86_400)
+    package var idleTimeout: Duration
     /// How long a used refresh token still returns the same new pair.
-    package var refreshReuseGrace = Duration.seconds(30)
+    package var refreshReuseGrace: Duration
     /// The maximum number of sessions of a subject; a further login ends the oldest.
-    package var maximumPerSubject = 10
+    package var maximumPerSubject: Int
     /// How long an event loop may cache a verified session.
-    package var cacheTTL = Duration.seconds(5)
+    package var cacheTTL: Duration
 
-    package init() {}
+    package init(
+        accessTTL: Duration, refreshTTL: Duration, idleTimeout: Duration, refreshReuseGrace: Duration,
+        maximumPerSubject: Int, cacheTTL: Duration
+    ) {
+        self.accessTTL = accessTTL
+        self.refreshTTL = refreshTTL
+        self.idleTimeout = idleTimeout
+        self.refreshReuseGrace = refreshReuseGrace
+        self.maximumPerSubject = maximumPerSubject
+        self.cacheTTL = cacheTTL
+    }
 }

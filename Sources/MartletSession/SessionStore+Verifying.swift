@@ -3,20 +3,20 @@ package import MartletProvider
 
 extension SessionStore {
     /// Verifies an access token with one request to the store.
-    package func judge(
+    package func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession {
-        try await judge(token, in: context, updatesLastUse: true)
+        try await verify(token, in: context, updatesLastUse: true)
     }
 
     /// Verifies an access token without updating the last use of the session.
     package func inspect(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession {
-        try await judge(token, in: context, updatesLastUse: false)
+        try await verify(token, in: context, updatesLastUse: false)
     }
 
-    private func judge(
+    private func verify(
         _ token: Credential, in context: AuthenticationContext, updatesLastUse: Bool
     ) async throws(AuthenticationError) -> ProvenSession {
         guard token.scheme == .bearer, let token = token.withBytes({ SessionToken($0, kind: .access) }) else {

@@ -1,6 +1,6 @@
 internal import MartletAccounts
 internal import MartletCore
-internal import MartletProxy
+internal import MartletResponder
 internal import MartletSession
 
 /// Maps the errors of stores and budgets to failures.

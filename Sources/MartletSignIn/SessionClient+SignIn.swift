@@ -2,7 +2,7 @@ internal import MartletCore
 internal import MartletIO
 internal import MartletJSON
 internal import MartletProvider
-internal import MartletProxy
+internal import MartletResponder
 internal import MartletSession
 
 /// The client data that a session stores, and its form in lists of sessions.

@@ -1,13 +1,13 @@
 import MartletTesting
 import Testing
 
-/// The admin listener: pages, refusals, and the command that asks it.
+/// The admin listener: pages, rejections, and the command that queries it.
 @Suite struct `Admin listener` {
     static func ask(_ gateway: Gateway, _ method: String, _ target: String) throws -> HTTPMessage {
         try HTTPClient(to: gateway.admin).exchange(method, target)
     }
 
-    @Test func `every page answers GET and HEAD, with the same length`() throws {
+    @Test func `every page supports GET and HEAD, with the same length`() throws {
         try withOpenGateway { gateway, _ throws in
             for path in ["/", "/livez", "/readyz", "/healthz", "/metrics"] {
                 let client = try HTTPClient(to: gateway.admin)
@@ -24,12 +24,12 @@ import Testing
     @Test func `what is not there is 404, other methods are 405, both as problems`() throws {
         try withOpenGateway { gateway, _ throws in
             for path in ["/nothing", "/metrics/", "/livez/x", "/READYZ"] {
-                expectRefusal(try Self.ask(gateway, "GET", path), 404, "not_found", path)
+                expectRejection(try Self.ask(gateway, "GET", path), 404, "not_found", path)
             }
             for method in ["POST", "DELETE", "OPTIONS"] {
-                let answer = try Self.ask(gateway, method, "/metrics")
-                expectRefusal(answer, 405, "method_not_allowed", method)
-                #expect(answer["Allow"] == "GET, HEAD")
+                let response = try Self.ask(gateway, method, "/metrics")
+                expectRejection(response, 405, "method_not_allowed", method)
+                #expect(response["Allow"] == "GET, HEAD")
             }
         }
     }
@@ -72,7 +72,7 @@ import Testing
         }
     }
 
-    @Test func `a store that is away is named, and under deny it is 503`() throws {
+    @Test func `an unavailable store is named, and under deny it is 503`() throws {
         for (onError, status) in [("cached", 200), ("deny", 503)] {
             let redis = try RedisServer()
             let upstream = try ScriptedUpstream()
@@ -83,9 +83,9 @@ import Testing
                 try redis.stop()
                 let state = status == 200 ? "degraded" : "unavailable"
                 try waitUntil("it says so") { try gateway.askAdmin("/readyz").member("status") == state }
-                let answer = try gateway.askAdmin("/readyz")
-                #expect(answer.status == status && answer.text.contains("\"store\""), "\(answer)")
-                #expect((answer["Retry-After"] != nil) == (status == 503))
+                let response = try gateway.askAdmin("/readyz")
+                #expect(response.status == status && response.text.contains("\"store\""), "\(response)")
+                #expect((response["Retry-After"] != nil) == (status == 503))
                 let health = try `Command line`.martlet("health", "--address", "\(gateway.admin)")
                 #expect(health.ending == .exited(status == 200 ? 0 : 69), "\(health)")
                 #expect(health.output.hasPrefix("\(state): store "), "\(health)")
@@ -95,7 +95,7 @@ import Testing
         }
     }
 
-    @Test func `health asks over IPv6 and unix sockets, and waits no longer than its patience`() throws {
+    @Test func `health asks over IPv6 and unix sockets, and waits no longer than its timeout`() throws {
         let folder = try TemporaryFolder()
         let upstream = try ScriptedUpstream()
         for address in ["\"[::1]:0\"", "unix:\(folder.file("admin.sock"))"] {

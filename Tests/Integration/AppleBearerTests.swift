@@ -163,14 +163,14 @@ import Testing
         Forgery("one of our own that was never given out") { _ in "mat_" + String(repeating: "A", count: 60) },
     ]
 
-    @Test func `whatever is wrong with a token, it is 401 and reaches nobody`() throws {
+    @Test func `whatever is wrong with a token, it is 401 and reaches no upstream`() throws {
         try withAppleGateway { gateway, upstream, apple throws in
             #expect(try gateway.get("/warm", bearer(apple.token())).status == 200)
             for path in ["/closed", "/maybe/a"] {
                 for forgery in Self.claims + Self.headers + Self.signatures {
                     do {
-                        let answer = try gateway.get(path, bearer(forgery.make(apple)))
-                        expectUnauthorized(answer, "credential_invalid", "\(path): \(forgery.testDescription)")
+                        let response = try gateway.get(path, bearer(forgery.make(apple)))
+                        expectUnauthorized(response, "credential_invalid", "\(path): \(forgery.testDescription)")
                     } catch {
                         Issue.record("\(forgery.testDescription): \(error)")
                     }
@@ -193,8 +193,8 @@ import Testing
         ]
         try withAppleGateway { gateway, _, apple throws in
             for change in good {
-                let answer = try gateway.get("/closed", bearer(change.make(apple)))
-                #expect(answer.status == 200, "\(change.testDescription): \(answer)")
+                let response = try gateway.get("/closed", bearer(change.make(apple)))
+                #expect(response.status == 200, "\(change.testDescription): \(response)")
             }
         }
     }
@@ -212,8 +212,8 @@ import Testing
         try withAppleGateway { gateway, upstream, apple throws in
             let token = try apple.token()
             for path in ["/closed", "/maybe/a", "/public/a"] {
-                expectRefusal(try gateway.get(path, bearer(token) + bearer(token)), 400, "request_invalid", path)
-                expectRefusal(
+                expectRejection(try gateway.get(path, bearer(token) + bearer(token)), 400, "request_invalid", path)
+                expectRejection(
                     try gateway.get(path, bearer(token) + [("authorization", "Basic eDp5")]), 400, "request_invalid",
                     path)
             }
@@ -230,8 +230,8 @@ import Testing
             for value in [
                 token, "Basic \(token)", "Bearer", "Bearer a b", "Bearer \(token), Bearer \(token)", "Digest x=y",
             ] {
-                let answer = try gateway.get("/closed", [("Authorization", value)])
-                #expect(answer.status == 401, "\(value.prefix(20)): \(answer)")
+                let response = try gateway.get("/closed", [("Authorization", value)])
+                #expect(response.status == 401, "\(value.prefix(20)): \(response)")
             }
         }
     }

@@ -2,7 +2,7 @@ import MartletHTTP2
 import MartletTesting
 import Testing
 
-/// Which of a client's fields an upstream gets, of heads and of trailers, on every pair of wires.
+/// Which of a client's fields an upstream gets, of heads and of trailers, for every pair of protocols.
 @Suite struct `Client fields` {
     private static let routes = """
         - name: open
@@ -72,7 +72,7 @@ import Testing
         let seen = Box<[HTTP2Peer.Stream]>([])
         let upstream = try FrameUpstream { peer, stream, request in
             seen.withLock { $0.append(request) }
-            try peer.answer(stream, ["HTTP/1.1 200 OK"], ends: true)
+            try peer.respond(stream, ["HTTP/1.1 200 OK"], ends: true)
         }
         try withMartlet(GatewayConfig(endpoints: [upstream.url], routes: Self.routes).text) { gateway throws in
             let client = try gateway.connect()

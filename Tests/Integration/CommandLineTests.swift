@@ -10,7 +10,7 @@ import Testing
 
     static let good = GatewayConfig(endpoints: ["http://127.0.0.1:9"]).text
 
-    /// Runs `check` over a text and answers what it said.
+    /// Runs `check` on a text and returns its output.
     static func check(_ text: String, files: [String: String] = [:]) throws -> CommandResult {
         let folder = try TemporaryFolder()
         for (name, text) in files { try folder.write(text, to: name) }
@@ -120,7 +120,7 @@ import Testing
         #expect(diagnostic["line"]?.int64 ?? 0 > 1 && diagnostic["message"]?.string?.contains("limmits") == true)
     }
 
-    @Test func `without a configuration the way to one is told`() throws {
+    @Test func `without a configuration the error says how to get one`() throws {
         let result = try Self.martlet("check", "--config", "/nonexistent/config.yaml")
         #expect(result.ending == .exited(78) && result.errorOutput.contains("martlet init"), "\(result)")
     }
@@ -142,15 +142,15 @@ import Testing
         #expect(try Self.martlet("run", "--config", "/nonexistent/config.yaml").ending == .exited(78))
     }
 
-    static let mistakes: [(String, String, String)] = [
+    static let invalid: [(String, String, String)] = [
         ("unknown key", "limmits: {}\n", "unknown_key"),
         ("a key twice", "version: 1\n", "duplicate_key"),
         ("not YAML", "a: [\n", "config."),
         ("tab", "\tb: 1\n", "config."),
     ]
 
-    @Test func `a mistake is told with its place and its code`() throws {
-        for (what, text, code) in Self.mistakes {
+    @Test func `an error is reported with its position and its code`() throws {
+        for (what, text, code) in Self.invalid {
             let line = Self.good.split(separator: "\n", omittingEmptySubsequences: false).count
             let result = try Self.check(Self.good + text)
             #expect(result.ending == .exited(78), "\(what): \(result)")
@@ -161,7 +161,7 @@ import Testing
         }
     }
 
-    @Test func `every mistake is told at once, with what was probably meant`() throws {
+    @Test func `all errors are reported together, with what was probably meant`() throws {
         let text = """
             version: 1
             server:
@@ -248,7 +248,7 @@ import Testing
         }
     }
 
-    @Test func `variables stand for values, a missing one is told`() throws {
+    @Test func `variables stand for values, a missing one is reported`() throws {
         let text = Self.good.replacing("127.0.0.1:9\"", with: "127.0.0.1:${MARTLET_TEST_PORT}\"")
         let folder = try TemporaryFolder()
         let path = try folder.write(text, to: "config.yaml")

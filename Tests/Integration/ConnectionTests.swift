@@ -11,7 +11,7 @@ import Testing
         }
     }
 
-    @Test func `pipelined requests are answered in order`() throws {
+    @Test func `pipelined requests get their responses in order`() throws {
         let script: ScriptedUpstream.Script = { try $0.respond(200, body: $0.request.target) }
         try withOpenGateway(script: script) { gateway, _ throws in
             let client = try gateway.connect()
@@ -21,7 +21,18 @@ import Testing
         }
     }
 
-    @Test func `pipelined requests with bodies and refusals keep their order`() throws {
+    @Test func `more pipelined requests than an iteration serves get their responses in order`() throws {
+        let routes = "- { name: a, match: { path: /a }, auth: none, upstream: api }"
+        try withOpenGateway(routes: routes) { gateway, _ throws in
+            let client = try gateway.connect()
+            let rejected = String(repeating: "GET /b HTTP/1.1\r\nHost: a\r\n\r\n", count: 3000)
+            try client.send(rejected + "GET /a HTTP/1.1\r\nHost: a\r\n\r\n")
+            for _ in 0..<3000 { expectRejection(try client.response(), 404, "no_route") }
+            #expect(try client.response().text == "ok")
+        }
+    }
+
+    @Test func `pipelined requests with bodies and rejections keep their order`() throws {
         let routes = "- { name: a, match: { path: /a/** }, auth: none, upstream: api }"
         let script: ScriptedUpstream.Script = { try $0.respond(200, body: $0.request.text) }
         try withOpenGateway(routes: routes, script: script) { gateway, _ throws in
@@ -30,12 +41,12 @@ import Testing
                 "POST /a/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\noneGET /none HTTP/1.1\r\nHost: a\r\n\r\n")
             try client.send("POST /a/2 HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\ntwo\r\n0\r\n\r\n")
             #expect(try client.response().text == "one")
-            expectRefusal(try client.response(), 404, "no_route")
+            expectRejection(try client.response(), 404, "no_route")
             #expect(try client.response().text == "two")
         }
     }
 
-    @Test func `an answer is whole though the client says more before it ends its half`() throws {
+    @Test func `a response is whole though the client sends more before it ends its half`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             pause(.milliseconds(300))
             try exchange.respond(200, body: String(repeating: "x", count: 1000))
@@ -66,8 +77,8 @@ import Testing
     @Test func `Connection: close is heeded and said`() throws {
         try withOpenGateway { gateway, _ throws in
             let client = try gateway.connect()
-            let answer = try client.exchange("GET", "/", [("Connection", "close")])
-            #expect(answer.status == 200 && answer["Connection"]?.lowercased() == "close")
+            let response = try client.exchange("GET", "/", [("Connection", "close")])
+            #expect(response.status == 200 && response["Connection"]?.lowercased() == "close")
             #expect(client.socket.isEnded(within: .seconds(2)))
         }
     }
@@ -80,27 +91,27 @@ import Testing
         try withOpenGateway(script: script) { gateway, upstream throws in
             let client = try gateway.connect()
             for _ in 0..<3 {
-                let answer = try client.exchange("GET", "/")
-                #expect(answer.text == "bye" && answer["Connection"]?.lowercased() != "close")
+                let response = try client.exchange("GET", "/")
+                #expect(response.text == "bye" && response["Connection"]?.lowercased() != "close")
             }
             #expect(upstream.acceptedConnections == 3)
         }
     }
 
-    @Test func `HTTP/1.0 gets an answer that it understands, and its connection closed`() throws {
+    @Test func `HTTP/1.0 gets a response that it understands, and its connection closed`() throws {
         let script: ScriptedUpstream.Script = {
             try $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
         }
         try withOpenGateway(script: script) { gateway, upstream throws in
             let client = try gateway.connect()
             try client.send("GET /old HTTP/1.0\r\nHost: a\r\n\r\n")
-            let answer = try client.response()
-            #expect(answer.text == "abc" && answer["Transfer-Encoding"] == nil && answer.end == .closed)
+            let response = try client.response()
+            #expect(response.text == "abc" && response["Transfer-Encoding"] == nil && response.end == .closed)
             #expect(try upstream.onlyRequest().startLine.hasSuffix("HTTP/1.1"))
         }
     }
 
-    @Test func `an expectation is met only after the verdict`() throws {
+    @Test func `an expectation is met only after the decision`() throws {
         try withAppleGateway { gateway, upstream, apple throws in
             let refused = try gateway.connect()
             try refused.send("POST", "/v1", [("Expect", "100-continue"), ("Content-Length", "5")])
@@ -118,14 +129,14 @@ import Testing
         }
     }
 
-    @Test func `an expectation that nobody knows is refused`() throws {
+    @Test func `an unknown expectation is rejected`() throws {
         try withOpenGateway { gateway, upstream throws in
-            let answer = try gateway.exchange("POST", "/", [("Expect", "200-maybe")], body: [1])
-            #expect([400, 417].contains(answer.status) && upstream.requests.isEmpty)
+            let response = try gateway.exchange("POST", "/", [("Expect", "200-maybe")], body: [1])
+            #expect([400, 417].contains(response.status) && upstream.requests.isEmpty)
         }
     }
 
-    @Test func `after an early refusal the rest is drained or the connection closed, never misread`() throws {
+    @Test func `after an early rejection the rest is drained or the connection closed, never misread`() throws {
         try withAppleGateway { gateway, upstream, apple throws in
             let hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n"
             let client = try gateway.connect()
@@ -139,7 +150,7 @@ import Testing
         }
     }
 
-    @Test func `a huge body behind a refusal is not read to its end`() throws {
+    @Test func `a huge body behind a rejection is not read to its end`() throws {
         try withAppleGateway(server: "limits: { body_bytes: 1GiB }") { gateway, _, _ throws in
             let client = try gateway.connect()
             let socket = client.socket
@@ -167,7 +178,7 @@ import Testing
                 try client.send("GET", "/")
                 try waitUntil("the request arrives") { upstream.requests.count > ended }
                 if leavesHard { client.socket.reset() } else { client.close() }
-                // Not every way to leave can be told from a half-closed client that still waits; a reset can.
+                // Not every way to leave differs from a half-closed client that still waits; a reset does.
                 guard leavesHard else { continue }
                 try waitUntil("the upstream's side ends", within: .milliseconds(1500)) {
                     upstream.endedConnections > ended
@@ -176,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func `a client that leaves in the middle of an answer ends the upstream's exchange`() throws {
+    @Test func `a client that leaves in the middle of a response ends the upstream's exchange`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
             while true {
@@ -193,7 +204,7 @@ import Testing
         }
     }
 
-    @Test func `a half-closed client still gets its answer`() throws {
+    @Test func `a half-closed client still gets its response`() throws {
         let script: ScriptedUpstream.Script = {
             pause(.milliseconds(300))
             try $0.respond(200, body: "late")
@@ -207,20 +218,20 @@ import Testing
         }
     }
 
-    /// An answer in chunks with a pause between them that is longer than a silent client is left alone.
+    /// A response in chunks with a pause between them that is longer than a silent client is left alone.
     private static let slowChunks: ScriptedUpstream.Script = {
         try $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\none\r\n")
         pause(.milliseconds(1200))
         try? $0.send("3\r\ntwo\r\n0\r\n\r\n")
     }
 
-    @Test func `a half-closed client still gets the rest of a chunked answer`() throws {
+    @Test func `a half-closed client still gets the rest of a chunked response`() throws {
         try withOpenGateway(script: Self.slowChunks) { gateway, _ throws in
             let client = try gateway.connect()
             try client.send("GET", "/")
             client.socket.finishSending()
-            let answer = try client.response()
-            #expect(answer.text == "onetwo" && answer.end == .complete, "\(answer)")
+            let response = try client.response()
+            #expect(response.text == "onetwo" && response.end == .complete, "\(response)")
         }
     }
 
@@ -252,7 +263,7 @@ import Testing
         }
     }
 
-    @Test func `an upstream connection is not used again after an answer that was cut short`() throws {
+    @Test func `an upstream connection is not used again after a response that was cut short`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             if exchange.request.target == "/bad" {
                 try exchange.send(

@@ -3,10 +3,10 @@ import Glibc
 import MartletTesting
 import Testing
 
-/// What somebody new sees first: the demo prints commands, and each does what the line above it says.
+/// What a new user sees first: the demo prints commands, and each does what the line above it says.
 @Suite struct `Demo` {
     @Test(arguments: [SIGTERM, SIGINT])
-    func `every printed command answers as announced, and the demo leaves in good order`(signal: Int32) throws {
+    func `every printed command responds as announced, and the demo leaves in good order`(signal: Int32) throws {
         let folder = try TemporaryFolder()
         let demo = try ChildProcess(Executable.martlet(), ["demo", "--listen", "127.0.0.1:0"], output: folder)
         try waitUntil("the demo prints its commands") { demo.output.contains("curl ") && demo.output.hasSuffix("\n") }

@@ -1,9 +1,9 @@
 import MartletTesting
 import Testing
 
-/// The gateway's own answers, row by row (section 6).
+/// The gateway's own responses, row by row (section 6).
 @Suite struct `Errors` {
-    @Test func `every answer carries a request id, the gateway's and the upstream's`() throws {
+    @Test func `every response carries a request id, the gateway's and the upstream's`() throws {
         try withOpenGateway { gateway, _ throws in
             let first = try gateway.get("/")
             let second = try gateway.get("/")
@@ -16,25 +16,25 @@ import Testing
         let port = try refusedPort()
         try withMartlet(GatewayConfig(endpoints: ["http://127.0.0.1:\(port)"]).text) { gateway throws in
             let client = try gateway.connect()
-            expectRefusal(try client.exchange("GET", "/"), 502, "upstream_unavailable")
-            expectRefusal(try client.exchange("GET", "/"), 502, "upstream_unavailable")
+            expectRejection(try client.exchange("GET", "/"), 502, "upstream_unavailable")
+            expectRejection(try client.exchange("GET", "/"), 502, "upstream_unavailable")
         }
     }
 
-    @Test func `an upstream that does not answer in time is 504`() throws {
+    @Test func `an upstream that does not respond in time is 504`() throws {
         let script: ScriptedUpstream.Script = {
             _ = $0.waitForEnd()
             $0.closes = true
         }
         try withOpenGateway(upstream: "timeouts: { response_head: 300ms }", script: script) {
             gateway, upstream throws in
-            expectRefusal(try gateway.get("/"), 504, "upstream_timeout")
+            expectRejection(try gateway.get("/"), 504, "upstream_timeout")
             try waitUntil("the upstream's side is closed", within: .seconds(2)) { upstream.endedConnections == 1 }
         }
     }
 
-    static let badAnswers = [
-        ("no answer", ""), ("not HTTP", "hello\r\n\r\n"), ("another protocol", "SSH-2.0-x\r\n\r\n"),
+    static let badResponses = [
+        ("no response", ""), ("not HTTP", "hello\r\n\r\n"), ("another protocol", "SSH-2.0-x\r\n\r\n"),
         ("another version", "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n"), ("no status", "HTTP/1.1 OK\r\n\r\n"),
         ("a short status", "HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n"),
         ("a long status", "HTTP/1.1 2000 OK\r\nContent-Length: 0\r\n\r\n"),
@@ -48,55 +48,55 @@ import Testing
         ("bare CR in a value", "HTTP/1.1 200 OK\r\nA: b\rSet-Cookie: x\r\nContent-Length: 0\r\n\r\n"),
         ("half a head", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n"),
         ("an endless head", "HTTP/1.1 200 OK\r\nA: " + String(repeating: "b", count: 300_000) + "\r\n\r\n"),
-        ("a switch nobody asked for", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"),
+        ("an unrequested switch", "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: Upgrade\r\n\r\n"),
     ]
 
-    @Test func `an answer that is no HTTP is 502`() throws {
+    @Test func `a response that is no HTTP is 502`() throws {
         let bytes = Box("")
         let script: ScriptedUpstream.Script = {
             try $0.send(bytes.value)
             $0.closes = true
         }
         try withOpenGateway(script: script) { gateway, _ throws in
-            for (what, answer) in Self.badAnswers {
-                bytes.withLock { $0 = answer }
+            for (what, response) in Self.badResponses {
+                bytes.withLock { $0 = response }
                 // POST: not repeated on another connection, so that each row is one exchange.
                 let received = try gateway.exchange("POST", "/", body: [])
                 #expect([502].contains(received.status), "\(what): \(received)")
                 let code = received.member("code") ?? ""
                 #expect(["upstream_invalid", "upstream_unavailable"].contains(code), "\(what): \(code)")
-                if !answer.isEmpty { #expect(code == "upstream_invalid", "\(what)") }
+                if !response.isEmpty { #expect(code == "upstream_invalid", "\(what)") }
             }
         }
     }
 
-    @Test func `a refusal has a length or an end, whatever the client speaks`() throws {
+    @Test func `a rejection has a length or an end, whatever the client speaks`() throws {
         try withOpenGateway(routes: "- { name: a, match: { path: /a }, auth: none, upstream: api }") {
             gateway, _ throws in
             let old = try gateway.connect()
             try old.send("GET /none HTTP/1.0\r\nHost: a\r\n\r\n")
-            expectRefusal(try old.response(), 404, "no_route")
+            expectRejection(try old.response(), 404, "no_route")
             #expect(old.socket.isEnded(within: .seconds(2)))
             let head = try gateway.connect()
             try head.send("HEAD", "/none")
-            let answer = try head.response(to: "HEAD")
-            #expect(answer.status == 404 && head.reader.pending.isEmpty)
-            expectRefusal(try head.exchange("GET", "/none"), 404, "no_route")
+            let response = try head.response(to: "HEAD")
+            #expect(response.status == 404 && head.reader.pending.isEmpty)
+            expectRejection(try head.exchange("GET", "/none"), 404, "no_route")
         }
     }
 
-    @Test func `a problem is told in coarse words alone`() throws {
+    @Test func `an error is reported in coarse words alone`() throws {
         try withAppleGateway { gateway, _, apple throws in
-            let answers = try [
+            let responses = try [
                 gateway.get("/closed", bearer(apple.token { $0.claims["aud"] = "\"other\"" })),
                 gateway.get("/closed", bearer(apple.token { $0.claims["exp"] = "1" })),
                 gateway.get("/closed", bearer(apple.token { $0.header["kid"] = "\"other\"" })),
             ]
-            for answer in answers {
-                #expect(Set(answer.object.keys).isSubset(of: ["type", "title", "status", "code", "request_id"]))
-                #expect(answer.member("code") == "credential_invalid")
+            for response in responses {
+                #expect(Set(response.object.keys).isSubset(of: ["type", "title", "status", "code", "request_id"]))
+                #expect(response.member("code") == "credential_invalid")
             }
-            #expect(Set(answers.compactMap { $0.member("title") }).count == 1)
+            #expect(Set(responses.compactMap { $0.member("title") }).count == 1)
         }
     }
 }
@@ -113,14 +113,14 @@ import Testing
 
     @Test func `a stranger's word is replaced`() throws {
         try withOpenGateway { gateway, upstream throws in
-            let answer = try gateway.get(
+            let response = try gateway.get(
                 "/", Self.claimed + [("x_forwarded_for", "9.9.9.9"), ("X_Forwarded_Proto", "https")])
             let request = try upstream.onlyRequest()
             #expect(request.all("X-Forwarded-For") == ["127.0.0.1"])
             #expect(request.all("X-Forwarded-Proto") == ["http"])
             #expect(request.all("X-Forwarded-Host") == ["localhost"])
             #expect(request["Forwarded"]?.contains("1.2.3.4") != true)
-            #expect(request["X-Request-Id"] != "claimed" && request["X-Request-Id"] == answer["X-Request-Id"])
+            #expect(request["X-Request-Id"] != "claimed" && request["X-Request-Id"] == response["X-Request-Id"])
             #expect(request["traceparent"] == "00-\(Self.hex(32))-\(Self.hex(16))-01")
             #expect(request["Host"] == "localhost")
             #expect(!request.fields.contains { $0.name.contains("_") }, "\(request)")
@@ -144,12 +144,12 @@ import Testing
 
     @Test func `a trusted proxy's word is kept and added to`() throws {
         try withOpenGateway(server: "trusted_proxies: [10.0.0.0/8, 127.0.0.0/8]") { gateway, upstream throws in
-            let answer = try gateway.get("/", Self.claimed)
+            let response = try gateway.get("/", Self.claimed)
             let request = try upstream.onlyRequest()
             #expect(request["X-Forwarded-For"] == "1.2.3.4, 5.6.7.8, 127.0.0.1")
             #expect(request["X-Forwarded-Proto"] == "https")
             #expect(request["X-Forwarded-Host"] == "evil.test")
-            #expect(request["X-Request-Id"] == "claimed" && answer["X-Request-Id"] == "claimed")
+            #expect(request["X-Request-Id"] == "claimed" && response["X-Request-Id"] == "claimed")
         }
     }
 
@@ -180,9 +180,9 @@ import Testing
                 body: "x")
         }
         try withOpenGateway(script: script) { gateway, _ throws in
-            let answer = try gateway.get("/")
-            #expect(answer.status == 299 && answer.all("Set-Cookie") == ["a=1", "b=2"])
-            #expect(answer.all("Server") == ["mine"] && answer.all("Date") == ["Thu, 01 Jan 1970 00:00:00 GMT"])
+            let response = try gateway.get("/")
+            #expect(response.status == 299 && response.all("Set-Cookie") == ["a=1", "b=2"])
+            #expect(response.all("Server") == ["mine"] && response.all("Date") == ["Thu, 01 Jan 1970 00:00:00 GMT"])
         }
     }
 }

@@ -55,10 +55,10 @@ import Testing
                 ["explain", "--config", configuration, "--path", path] + more + fields.flatMap { ["--header", $0] })
         }
 
-        /// The subject that the upstream is told.
+        /// The subject that the upstream receives.
         func subject(with token: String) throws -> String? {
-            let answer = try gateway.get("/x", bearer(token))
-            let fields = answer.object["headers"] as? [String: Any] ?? [:]
+            let response = try gateway.get("/x", bearer(token))
+            let fields = response.object["headers"] as? [String: Any] ?? [:]
             return fields["x-auth-subject"] as? String
         }
     }
@@ -106,9 +106,9 @@ import Testing
                 let unseen = try stand.explain("/staff", token: token)
                 #expect(unseen.ending == .exited(0) && unseen.output.contains("has no account yet"), "\(unseen)")
             }
-            let answer = try stand.gateway.get("/staff", bearer(token))
-            let fields = answer.object["headers"] as? [String: Any] ?? [:]
-            let subject = try #require(fields["x-auth-subject"] as? String, "\(answer)")
+            let response = try stand.gateway.get("/staff", bearer(token))
+            let fields = response.object["headers"] as? [String: Any] ?? [:]
+            let subject = try #require(fields["x-auth-subject"] as? String, "\(response)")
             let seen = try stand.explain("/staff", token: token)
             #expect(seen.ending == .exited(0) && seen.output.contains("X-Auth-Subject: \(subject)\n"), "\(seen)")
         }

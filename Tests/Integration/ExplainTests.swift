@@ -2,7 +2,7 @@ import MartletJSON
 import MartletTesting
 import Testing
 
-/// `martlet explain`: the same verdict that a running gateway reaches, with its reasons.
+/// `martlet explain`: the same decision that a running gateway makes, with its reasons.
 @Suite struct `Explanation` {
     static let routes = """
         - { name: public, match: { path: /public/** }, auth: none, upstream: api }
@@ -18,7 +18,7 @@ import Testing
         - { name: closed, match: { path: /closed/** }, auth: { providers: [apple] }, upstream: api }
         """
 
-    /// A pretended Apple and a configuration that trusts it.
+    /// A simulated Apple and a configuration that trusts it.
     private struct Stand {
         let apple: AppleFixture
         let folder: TemporaryFolder
@@ -31,7 +31,7 @@ import Testing
             try folder.write(config.text, to: "config.yaml")
         }
 
-        /// Runs the command, which has to end as its verdict says and to be silent about the token.
+        /// Runs the command, whose exit code has to match its result, and which must not print the token.
         func explain(_ arguments: String..., token: String? = nil) throws -> String {
             var all = ["explain", "--config", folder.file("config.yaml")] + arguments
             if let token { all += ["--token", try folder.write(token + "\n", to: "token")] }
@@ -239,7 +239,7 @@ import Testing
             ["auth.scheme_not_accepted"])
     }
 
-    @Test func `somebody without a token`() throws {
+    @Test func `a client without a token`() throws {
         let stand = try Stand()
         let folder = try TemporaryFolder()
         func explain(_ caller: String, _ path: String) throws -> String {

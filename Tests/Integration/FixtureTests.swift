@@ -3,31 +3,31 @@ import Testing
 
 /// The means of the tests, tested: a fixture that lies makes every test behind it worthless.
 @Suite struct `Fixtures` {
-    @Test func `a scripted upstream records what it got and answers what it is told`() throws {
+    @Test func `a scripted upstream records what it got and responds as its script says`() throws {
         let upstream = try ScriptedUpstream { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\nT: 1\r\n\r\n")
         }
         let client = try HTTPClient(to: upstream.endpoint)
         try client.send("POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\nX: y\r\n\r\n")
-        let answer = try client.response()
-        #expect(answer.text == "abc" && answer.end == .complete)
-        #expect(answer.trailers.map(\.description) == ["T: 1"])
+        let response = try client.response()
+        #expect(response.text == "abc" && response.end == .complete)
+        #expect(response.trailers.map(\.description) == ["T: 1"])
         let request = try upstream.onlyRequest()
         #expect(request.text == "hi" && request["X"] == nil && request.trailers.count == 1)
         #expect(request.rawBody == Array("2\r\nhi\r\n0\r\nX: y\r\n\r\n".utf8))
     }
 
-    @Test func `an answer that ends too early is seen as truncated`() throws {
+    @Test func `a response that ends too early is seen as truncated`() throws {
         let upstream = try ScriptedUpstream { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
             exchange.closes = true
         }
         let client = try HTTPClient(to: upstream.endpoint)
-        let answer = try client.exchange("GET", "/")
-        #expect(answer.end == .truncated && answer.text == "abc")
+        let response = try client.exchange("GET", "/")
+        #expect(response.end == .truncated && response.text == "abc")
     }
 
-    @Test func `redis-server starts, answers, dies and comes back`() throws {
+    @Test func `redis-server starts, responds, dies and comes back`() throws {
         let redis = try RedisServer()
         #expect(try redis.command("SET a b") == "+OK\r\n")
         try redis.stop()
@@ -57,14 +57,14 @@ import Testing
         #expect(try run(try Executable.named("openssl"), arguments).ending == .exited(0))
     }
 
-    @Test func `the pretended Apple serves its keys and counts`() throws {
+    @Test func `the simulated Apple serves its keys and counts`() throws {
         let apple = try AppleFixture()
-        let answer = try HTTPClient(
+        let response = try HTTPClient(
             to: .loopback(Endpoint(text: String(apple.url.dropFirst(7).prefix { $0 != "/" })).port)
         )
         .exchange("GET", "/auth/keys")
-        #expect(answer.status == 200 && apple.fetches == 1)
-        #expect((answer.object["keys"] as? [[String: String]])?.first?["kid"] == "test-key-1")
+        #expect(response.status == 200 && apple.fetches == 1)
+        #expect((response.object["keys"] as? [[String: String]])?.first?["kid"] == "test-key-1")
         #expect(try apple.token().split(separator: ".").count == 3)
     }
 }

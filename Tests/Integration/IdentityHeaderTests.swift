@@ -44,8 +44,8 @@ import Testing
         try withAppleGateway { gateway, upstream, apple throws in
             let forged = Self.spellings.map { ($0, "forged") }
             let credential = path == "/closed" ? bearer(try apple.token()) : []
-            let answer = try gateway.get(path, forged + credential + [("X-Author", "kept"), ("X-Authority", "kept")])
-            #expect(answer.status == 200, "\(answer)")
+            let response = try gateway.get(path, forged + credential + [("X-Author", "kept"), ("X-Authority", "kept")])
+            #expect(response.status == 200, "\(response)")
             let request = try upstream.onlyRequest()
             #expect(!request.fields.contains { $0.value.contains("forged") }, "\(request)")
             #expect(request["X-Author"] == "kept" && request["X-Authority"] == "kept")
@@ -141,13 +141,13 @@ import Testing
                 ("TE", "gzip"), ("Upgrade", "h2c"), ("HTTP2-Settings", "AAMAAABkAAQAAP__"),
                 ("Proxy-Authorization", "Basic eDp5"),
             ]
-            let answer = try gateway.get("/", fields)
+            let response = try gateway.get("/", fields)
             let request = try upstream.onlyRequest()
             for name in ["X-Private", "Keep-Alive", "Proxy-Connection", "Upgrade", "Proxy-Authorization"] {
                 #expect(request[name] == nil, "\(name)")
             }
-            for name in ["X-Private", "Keep-Alive", "Proxy-Connection"] { #expect(answer[name] == nil, "\(name)") }
-            #expect(answer["X-Public"] == "1")
+            for name in ["X-Private", "Keep-Alive", "Proxy-Connection"] { #expect(response[name] == nil, "\(name)") }
+            #expect(response["X-Public"] == "1")
         }
     }
 
@@ -167,16 +167,16 @@ import Testing
         }
     }
 
-    @Test func `an identity name in an answer's trailer goes nowhere`() throws {
+    @Test func `an identity name in a response's trailer goes nowhere`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n")
             try exchange.send("X-Auth-Subject: forged\r\nX_Auth_Email: forged\r\nX-Sum: kept\r\n")
             try exchange.send("Authorization: forged\r\nContent_Length: 99\r\n\r\n")
         }
         try withOpenGateway(script: script) { gateway, _ throws in
-            let answer = try gateway.exchange("GET", "/")
-            #expect(answer.text == "hi" && answer.end == .complete)
-            #expect(answer.trailers.map(\.description) == ["X-Sum: kept"])
+            let response = try gateway.exchange("GET", "/")
+            #expect(response.text == "hi" && response.end == .complete)
+            #expect(response.trailers.map(\.description) == ["X-Sum: kept"])
             let peer = try HTTP2Peer(to: gateway.endpoint)
             let stream = try peer.outcome(of: try peer.request(["GET / HTTP/1.1", "Host: a"], ends: true))
             #expect(stream.body == Array("hi".utf8) && stream.trailers == "x-sum: kept\r\n")
@@ -252,9 +252,9 @@ import Testing
         ]
         try withAppleGateway(routes: Self.routes) { gateway, upstream, apple throws in
             for (email, expected) in rows {
-                let answer = try gateway.get("/", bearer(apple.token { $0.claims["email"] = email }))
-                guard answer.status == 200 else {
-                    Issue.record("\(email): \(answer)")
+                let response = try gateway.get("/", bearer(apple.token { $0.claims["email"] = email }))
+                guard response.status == 200 else {
+                    Issue.record("\(email): \(response)")
                     continue
                 }
                 let request = upstream.requests.last

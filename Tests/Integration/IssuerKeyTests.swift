@@ -51,7 +51,7 @@ import Testing
             try apple.restart()
             try waitUntil("the keys are refreshed", within: .seconds(20)) { apple.fetches >= 1 }
             apple.setKeys([try SigningKey("another")])
-            try waitUntil("the loops are told that a key is gone", within: .seconds(20)) {
+            try waitUntil("the loops know that a key is gone", within: .seconds(20)) {
                 try gateway.get("/closed", bearer(seen)).status == 401
             }
         }
@@ -95,7 +95,7 @@ import Testing
     @Test func `a bad document is a failed fetch, which is 503`() throws {
         for (what, script) in Self.badDocuments {
             let apple = try AppleFixture()
-            apple.answer(with: script)
+            apple.respond(with: script)
             try withAppleGateway(more: "jwks: { fetch_timeout: 1s }", apple: apple) { gateway, _, _ throws in
                 expectUnavailable(try gateway.get("/closed", bearer(apple.token())), what)
             }
@@ -105,7 +105,7 @@ import Testing
     @Test func `a redirect is not followed`() throws {
         let apple = try AppleFixture()
         let other = try AppleFixture()
-        apple.answer { try $0.respond(302, [("Location", other.url)]) }
+        apple.respond { try $0.respond(302, [("Location", other.url)]) }
         try withAppleGateway(apple: apple) { gateway, _, _ throws in
             expectUnavailable(try gateway.get("/closed", bearer(apple.token())))
             #expect(other.fetches == 0)
@@ -119,8 +119,8 @@ import Testing
             let client = try gateway.connect()
             for _ in 0..<300 {
                 let token = try apple.token { $0.header["kid"] = JSONText(string: "k\(UInt64.random(in: 0 ... .max))") }
-                let answer = try client.exchange("GET", "/closed", bearer(token))
-                #expect(answer.status == 401)
+                let response = try client.exchange("GET", "/closed", bearer(token))
+                #expect(response.status == 401)
             }
             #expect(apple.fetches - before <= 1, "\(apple.fetches - before) fetches")
             #expect(upstream.requests.count == 1)
@@ -129,7 +129,7 @@ import Testing
 
     @Test func `many callers with no keys at hand share one fetch`() throws {
         let apple = try AppleFixture()
-        apple.answer { exchange in
+        apple.respond { exchange in
             pause(.milliseconds(300))
             try exchange.respond(200, bytes: AppleFixture.document([.shared()]))
         }
@@ -144,7 +144,7 @@ import Testing
         }
     }
 
-    @Test func `instances that start at once ask the issuer once`() throws {
+    @Test func `instances that start together query the issuer once`() throws {
         let apple = try AppleFixture()
         let redis = try RedisServer()
         var config = GatewayConfig(
@@ -163,7 +163,7 @@ import Testing
         }
     }
 
-    @Test func `a key that the issuer could not be asked about is 503 until it answers`() throws {
+    @Test func `a key that could not be fetched is 503 until the issuer responds`() throws {
         let more = "jwks: { unknown_kid_cooldown: 2s, fetch_timeout: 1s }"
         try withAppleGateway(more: more) { gateway, upstream, apple throws in
             #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
@@ -175,9 +175,9 @@ import Testing
             try apple.restart()
             apple.setKeys([apple.key, fresh])
             try waitUntil("the key is found", within: .seconds(20)) {
-                let answer = try gateway.get("/closed", bearer(token))
-                #expect(answer.status != 401)
-                return answer.status == 200
+                let response = try gateway.get("/closed", bearer(token))
+                #expect(response.status != 401)
+                return response.status == 200
             }
             #expect(upstream.requests.count == 3)
         }
@@ -221,7 +221,7 @@ import Testing
     @Test func `while the issuer fails, the last good keys go on`() throws {
         try withAppleGateway(more: "jwks: { ttl: 1s, max_stale: 1h }") { gateway, _, apple throws in
             #expect(try gateway.get("/closed", bearer(apple.token())).status == 200)
-            apple.answer { try $0.respond(500) }
+            apple.respond { try $0.respond(500) }
             let before = apple.fetches
             try waitUntil("the issuer is asked again and fails") { apple.fetches > before }
             pause(.milliseconds(1500))

@@ -81,8 +81,8 @@ import Testing
         try client.send("GET", "/a")
         try waitUntil("the request is on its way") { upstream.requests.count == 1 }
         gateway.process.kill(SIGTERM)
-        let answer = try client.response()
-        #expect(answer.text == "finished" && answer["Connection"]?.lowercased() == "close")
+        let response = try client.response()
+        #expect(response.text == "finished" && response["Connection"]?.lowercased() == "close")
         #expect(client.socket.isEnded(within: .seconds(2)) && idle.socket.isEnded(within: .seconds(2)))
         #expect(try gateway.process.wait() == .exited(0))
     }
@@ -94,7 +94,7 @@ import Testing
         #expect(try gateway.process.wait() == .exited(0))
     }
 
-    @Test func `while it drains it accepts nobody and says that it is not ready`() throws {
+    @Test func `while it drains it accepts no connection and says that it is not ready`() throws {
         let script: ScriptedUpstream.Script = {
             pause(.seconds(2))
             try $0.respond(200, body: "x")
@@ -107,7 +107,7 @@ import Testing
         try waitUntil("the request is on its way") { upstream.requests.count == 1 }
         gateway.process.kill(SIGTERM)
         try waitUntil("readiness ends", within: .seconds(1)) { try gateway.askAdmin("/readyz").status == 503 }
-        try waitUntil("nobody is accepted", within: .seconds(1)) {
+        try waitUntil("no connection is accepted", within: .seconds(1)) {
             (try? RawSocket(connectingTo: gateway.endpoint)) == nil
         }
         #expect(try gateway.askAdmin("/livez").status == 200)
@@ -127,7 +127,7 @@ import Testing
         #expect(client.socket.isEnded(within: .seconds(1)))
     }
 
-    @Test func `a second signal ends it at once`() throws {
+    @Test func `a second signal ends it immediately`() throws {
         let script: ScriptedUpstream.Script = { _ = $0.waitForEnd() }
         let upstream = try ScriptedUpstream(script)
         let gateway = try Gateway(Self.config(upstream, path: "/a"))

@@ -11,7 +11,7 @@ import Testing
             ] {
                 let client = try gateway.connect()
                 try client.send("GET", "/", fields)
-                expectRefusal(try client.response(), 431, "request_too_large")
+                expectRejection(try client.response(), 431, "request_too_large")
                 #expect(client.socket.isEnded(within: .seconds(2)))
             }
             #expect(upstream.requests.count == 1)
@@ -21,7 +21,7 @@ import Testing
     @Test func `a head over its number of fields is 431`() throws {
         try withOpenGateway(server: "limits: { header_fields: 20 }") { gateway, upstream throws in
             #expect(try gateway.get("/", (0..<19).map { ("X-\($0)", "1") }).status == 200)
-            expectRefusal(try gateway.get("/", (0..<20).map { ("X-\($0)", "1") }), 431, "request_too_large")
+            expectRejection(try gateway.get("/", (0..<20).map { ("X-\($0)", "1") }), 431, "request_too_large")
             #expect(upstream.requests.count == 1)
         }
     }
@@ -30,10 +30,10 @@ import Testing
         try withOpenGateway { gateway, upstream throws in
             let client = try gateway.connect()
             try client.send("GET / HTTP/1.1\r\nHost: a\r\nX: " + String(repeating: "a", count: 40_000))
-            expectRefusal(try client.response(), 431, "request_too_large")
+            expectRejection(try client.response(), 431, "request_too_large")
             let line = try gateway.connect()
             try line.send("GET /" + String(repeating: "a", count: 40_000))
-            expectRefusal(try line.response(), 414, "request_too_large")
+            expectRejection(try line.response(), 414, "request_too_large")
             #expect(upstream.requests.isEmpty)
         }
     }
@@ -41,12 +41,12 @@ import Testing
     @Test func `a body over its limit is 413, announced or not`() throws {
         try withOpenGateway(server: "limits: { body_bytes: 1KiB }") { gateway, upstream throws in
             #expect(try gateway.exchange("POST", "/", body: Payload.bytes(1024)).status == 200)
-            expectRefusal(try gateway.exchange("POST", "/", body: Payload.bytes(1025)), 413, "request_too_large")
+            expectRejection(try gateway.exchange("POST", "/", body: Payload.bytes(1025)), 413, "request_too_large")
             #expect(upstream.requests.count == 1)
             let client = try gateway.connect()
             try client.send("POST", "/", [("Transfer-Encoding", "chunked")])
             try client.send(Payload.chunked(Payload.bytes(1025), size: 100))
-            expectRefusal(try client.response(), 413, "request_too_large")
+            expectRejection(try client.response(), 413, "request_too_large")
             #expect(client.socket.isEnded(within: .seconds(2)))
             try waitUntil("no request is left half open") {
                 upstream.requests.dropFirst().allSatisfy { $0.end == .truncated }
@@ -58,7 +58,7 @@ import Testing
         try withOpenGateway(server: "limits: { body_bytes: 1KiB }") { gateway, upstream throws in
             let client = try gateway.connect()
             try client.send("POST", "/", [("Expect", "100-continue"), ("Content-Length", "5000")])
-            expectRefusal(try client.response(), 413, "request_too_large")
+            expectRejection(try client.response(), 413, "request_too_large")
             #expect(client.interim.isEmpty && upstream.requests.isEmpty)
         }
     }
@@ -71,7 +71,7 @@ import Testing
         try withOpenGateway(server: "limits: { body_bytes: 1KiB }", routes: routes) { gateway, _ throws in
             #expect(try gateway.exchange("POST", "/big", body: Payload.bytes(100_000)).status == 200)
             #expect(try gateway.exchange("POST", "/small", body: Payload.bytes(10)).status == 200)
-            expectRefusal(try gateway.exchange("POST", "/small", body: Payload.bytes(11)), 413, "request_too_large")
+            expectRejection(try gateway.exchange("POST", "/small", body: Payload.bytes(11)), 413, "request_too_large")
         }
     }
 
@@ -106,7 +106,7 @@ import Testing
             let second = try gateway.connect()
             #expect(try second.exchange("GET", "/").status == 200)
             #expect(silent.socket.isEnded(within: .seconds(2)) && half.socket.isEnded(within: .seconds(2)))
-            // Those that have been answered stay.
+            // Those that have got a response stay.
             #expect(try gateway.connect().response().status == 503)
             for client in [served, first, second] { #expect(try client.exchange("GET", "/").status == 200) }
         }
@@ -122,7 +122,7 @@ import Testing
             pause(.milliseconds(1300))
             let other = try gateway.connect()
             #expect(try other.exchange("GET", "/").status == 200)
-            expectRefusal(try slow.response(), 503, "overloaded")
+            expectRejection(try slow.response(), 503, "overloaded")
             #expect(slow.socket.isEnded(within: .seconds(2)))
             try waitUntil("the request that was cut is ended upstream") {
                 upstream.requests.contains { $0.end == .truncated }
@@ -136,8 +136,8 @@ import Testing
             for client in held { #expect(try client.exchange("GET", "/").status == 200) }
             let extra = try gateway.connect()
             try? extra.send("GET", "/")
-            let answer = try? extra.response(within: .seconds(3))
-            #expect(answer == nil || answer?.status == 503)
+            let response = try? extra.response(within: .seconds(3))
+            #expect(response == nil || response?.status == 503)
             #expect(try held[0].exchange("GET", "/").status == 200)
         }
     }
@@ -213,7 +213,7 @@ import Testing
         }
     }
 
-    @Test func `a slow answer is not an idle connection`() throws {
+    @Test func `a slow response is not an idle connection`() throws {
         let script: ScriptedUpstream.Script = {
             pause(.milliseconds(1500))
             try $0.respond(200, body: "late")
@@ -223,7 +223,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that stops is cut off`() throws {
+    @Test func `a response that stops is cut off`() throws {
         let script: ScriptedUpstream.Script = {
             try $0.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc")
             _ = $0.waitForEnd()
@@ -231,14 +231,14 @@ import Testing
         }
         try withOpenGateway(upstream: "timeouts: { idle: 500ms }", script: script) { gateway, upstream throws in
             let client = try gateway.connect()
-            let answer = try client.exchange("GET", "/")
-            #expect(answer.end == .truncated && answer.text == "abc")
+            let response = try client.exchange("GET", "/")
+            #expect(response.end == .truncated && response.text == "abc")
             try waitUntil("the upstream's side ends", within: .seconds(2)) { upstream.endedConnections == 1 }
         }
     }
 
     @Test func `a connection that is never made is 504 or 502 in time`() throws {
-        // A listener whose queue is full answers no more handshakes.
+        // A listener whose queue is full completes no more handshakes.
         let listener = try Listener(on: .loopback(0), backlog: 0)
         var fillers: [RawSocket] = []
         while try RawSocket.connects(to: listener.endpoint, within: .milliseconds(300), holding: &fillers) {}
@@ -246,8 +246,8 @@ import Testing
         try withMartlet(config.text) { gateway throws in
             let client = try gateway.connect()
             try client.send("GET", "/")
-            let answer = try client.response(within: .seconds(4))
-            #expect([502, 504].contains(answer.status), "\(answer)")
+            let response = try client.response(within: .seconds(4))
+            #expect([502, 504].contains(response.status), "\(response)")
         }
         withExtendedLifetime((listener, fillers)) {}
     }

@@ -57,7 +57,7 @@ import Testing
         #expect(careless.requests.allSatisfy { $0.target == "/a?b=c" })
     }
 
-    @Test func `says so when a good token is refused, or nobody answers`() throws {
+    @Test func `says so when a valid token is rejected, or no server responds`() throws {
         let folder = try TemporaryFolder()
         let file = try folder.write(Self.token + "\n", to: "token")
         let strict = try ScriptedUpstream { try $0.respond(401) }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct `Log settings` {
     private static let written = "log: { level: debug, format: json }"
 
-    /// A configuration with ports that stay, so that a reload can be told by what it changes.
+    /// A configuration with ports that stay, so that a reload is recognized by what it changes.
     private static func config(_ log: String, _ upstream: ScriptedUpstream) throws -> (Gateway) -> String {
         { gateway in
             Lifecycle.config(upstream, path: "/a", for: gateway)
@@ -58,8 +58,8 @@ import Testing
         for level in ["debug", "info"] {
             try withMartlet(config.text.replacing("level: debug", with: "level: \(level)")) { gateway throws in
                 let token = try apple.token { $0.claims["aud"] = "\"com.other.app\"" }
-                let answer = try gateway.get("/closed", bearer(token))
-                #expect(answer.status == 401)
+                let response = try gateway.get("/closed", bearer(token))
+                #expect(response.status == 401)
                 guard level == "debug" else {
                     #expect(!gateway.everything.contains("credential rejected"))
                     return
@@ -69,7 +69,7 @@ import Testing
                         line["event"] == "credential check failed" && line["level"] == "debug"
                             && line["check"] == "audience"
                             && line["code"] == "apple.bad_audience" && line["provider"] == "apple"
-                            && line["request_id"] == answer["X-Request-Id"]
+                            && line["request_id"] == response["X-Request-Id"]
                     }
                 }
                 #expect(
@@ -97,7 +97,7 @@ import Testing
     }
 
     @Test func `debug names refused handshakes and PROXY headers`() throws {
-        let certificates = try WireCertificates.shared.get()
+        let certificates = try TLSCertificates.shared.get()
         let upstream = try ScriptedUpstream()
         var config = GatewayConfig(endpoints: [upstream.url], server: "trusted_proxies: [192.0.2.0/24]")
         config.listen = certificates.listener() + "\n- { address: 127.0.0.1:0, proxy_protocol: true }"

@@ -6,12 +6,12 @@ import Testing
     @Test func `the access log has one line per request, without token and query`() throws {
         try withAppleGateway { gateway, _, apple throws in
             let token = try apple.token()
-            let answers = try [
+            let responses = try [
                 gateway.get("/closed/path?secret=query", bearer(token)), gateway.get("/closed/other?secret=query"),
                 gateway.get("/closed/bad?secret=query", bearer(token + "x")), gateway.get("/closed/../x?secret=query"),
             ]
-            for answer in answers {
-                let identifier = answer["X-Request-Id"] ?? "none"
+            for response in responses {
+                let identifier = response["X-Request-Id"] ?? "none"
                 try waitUntil("a line about \(identifier)") { gateway.everything.contains(identifier) }
             }
             let parts = token.split(separator: ".").map(String.init)
@@ -19,7 +19,7 @@ import Testing
             for part in [token, parts[1], parts[2]] { #expect(!gateway.everything.contains(part)) }
             let lines = gateway.everything.split(separator: "\n")
             #expect(lines.count == gateway.log.count, "not every line is JSON: \(gateway.everything)")
-            let line = gateway.log.first { $0.text.contains(answers[0]["X-Request-Id"] ?? "none") }
+            let line = gateway.log.first { $0.text.contains(responses[0]["X-Request-Id"] ?? "none") }
             #expect(line?.text.contains("200") == true && line?.text.contains("closed") == true)
         }
     }
@@ -40,7 +40,7 @@ import Testing
         }
     }
 
-    @Test func `a refused request is told by its target, without the query`() throws {
+    @Test func `a rejected request is logged with its target, without the query`() throws {
         try withOpenGateway { gateway, _ throws in
             let rows = [
                 ("GET //x", "//x"), ("GET /../x?secret=query", "/../x?"), ("GET ?\u{540D}=secret=query", "?"),
@@ -48,8 +48,8 @@ import Testing
                 ("post /a", "/a"), ("CONNECT a:1", "a:1"), ("OPTIONS *", "*"),
             ]
             for (line, path) in rows {
-                let (answer, _) = try gateway.raw("\(line) HTTP/1.1\r\nHost: a\r\n\r\n")
-                let identifier = answer["X-Request-Id"] ?? "none"
+                let (response, _) = try gateway.raw("\(line) HTTP/1.1\r\nHost: a\r\n\r\n")
+                let identifier = response["X-Request-Id"] ?? "none"
                 try waitUntil("the line is there") { gateway.log.contains { $0["request_id"] == identifier } }
                 let found = gateway.log.first { $0["request_id"] == identifier }
                 #expect(
@@ -60,14 +60,14 @@ import Testing
         }
     }
 
-    @Test func `bytes_out counts bodies alone, our own answers' too`() throws {
+    @Test func `bytes_out counts bodies alone, our own responses' too`() throws {
         try withOpenGateway(routes: "- { name: a, match: { path: /a }, auth: none, upstream: api }") {
             gateway, _ throws in
             let peer = try HTTP2Peer(to: gateway.endpoint)
             let stream = try peer.outcome(of: try peer.request(["GET /none HTTP/1.1", "Host: a"], ends: true))
             let framed = stream.value(of: "x-request-id") ?? "none"
-            let answers = [try gateway.get("/none"), try gateway.get("/a"), try gateway.exchange("HEAD", "/none")]
-            let rows = answers.map { ($0["X-Request-Id"] ?? "none", $0.body.count) } + [(framed, stream.body.count)]
+            let responses = [try gateway.get("/none"), try gateway.get("/a"), try gateway.exchange("HEAD", "/none")]
+            let rows = responses.map { ($0["X-Request-Id"] ?? "none", $0.body.count) } + [(framed, stream.body.count)]
             for (identifier, count) in rows {
                 try waitUntil("the line is there") { gateway.log.contains { $0["request_id"] == identifier } }
                 #expect(gateway.log.first { $0["request_id"] == identifier }?["bytes_out"] == "\(count)")
@@ -76,15 +76,15 @@ import Testing
         }
     }
 
-    @Test func `the fine reason of a refusal is in the log alone`() throws {
+    @Test func `the fine reason of a rejection is in the log alone`() throws {
         try withAppleGateway { gateway, _, apple throws in
-            let answer = try gateway.get("/closed", bearer(apple.token { $0.claims["aud"] = "\"other\"" }))
+            let response = try gateway.get("/closed", bearer(apple.token { $0.claims["aud"] = "\"other\"" }))
             try waitUntil("the reason is logged") {
                 gateway.log.contains {
-                    $0.text.contains(answer["X-Request-Id"] ?? "none") && $0.text.contains("audience")
+                    $0.text.contains(response["X-Request-Id"] ?? "none") && $0.text.contains("audience")
                 }
             }
-            #expect(!answer.text.contains("audience") && !"\(answer.fields)".contains("audience"))
+            #expect(!response.text.contains("audience") && !"\(response.fields)".contains("audience"))
         }
     }
 
@@ -100,14 +100,14 @@ import Testing
         }
     }
 
-    @Test func `the admin listener answers about health, the public one does not`() throws {
+    @Test func `the admin listener reports health, the public one does not`() throws {
         try withOpenGateway(routes: "- { name: a, match: { path: /a }, auth: none, upstream: api }") {
             gateway, _ throws in
             for path in ["/livez", "/readyz", "/healthz"] {
                 #expect(try gateway.askAdmin(path).status == 200, "\(path)")
-                expectRefusal(try gateway.get(path), 404, "no_route", path)
+                expectRejection(try gateway.get(path), 404, "no_route", path)
             }
-            expectRefusal(try gateway.get("/metrics"), 404, "no_route")
+            expectRejection(try gateway.get("/metrics"), 404, "no_route")
             #expect(try gateway.askAdmin("/a").status == 404)
         }
     }
@@ -116,16 +116,16 @@ import Testing
         try withAppleGateway { gateway, _, apple throws in
             for _ in 0..<3 { _ = try gateway.get("/closed", bearer(apple.token())) }
             _ = try gateway.get("/closed")
-            let answer = try gateway.askAdmin("/metrics")
-            #expect(answer.status == 200 && answer["Content-Type"]?.hasPrefix("text/plain") == true)
-            let lines = answer.text.split(separator: "\n").map(String.init)
+            let response = try gateway.askAdmin("/metrics")
+            #expect(response.status == 200 && response["Content-Type"]?.hasPrefix("text/plain") == true)
+            let lines = response.text.split(separator: "\n").map(String.init)
             #expect(lines.contains { $0.hasPrefix("# TYPE martlet_") && $0.hasSuffix(" counter") })
             for line in lines where !line.hasPrefix("#") {
                 let value = line.split(separator: " ").last.flatMap { Double($0) }
                 #expect(line.hasPrefix("martlet_") && value != nil, "\(line)")
             }
-            #expect(lines.contains { !$0.hasPrefix("#") && $0.contains("401") }, "\(answer.text)")
-            #expect(!answer.text.contains(`Identity headers`.subject))
+            #expect(lines.contains { !$0.hasPrefix("#") && $0.contains("401") }, "\(response.text)")
+            #expect(!response.text.contains(`Identity headers`.subject))
         }
     }
 
@@ -133,8 +133,8 @@ import Testing
         let apple = try AppleFixture()
         apple.stop()
         try withAppleGateway(apple: apple) { gateway, _, _ throws in
-            let answer = try gateway.askAdmin("/readyz")
-            #expect(answer.text.contains("apple"), "\(answer)")
+            let response = try gateway.askAdmin("/readyz")
+            #expect(response.text.contains("apple"), "\(response)")
         }
     }
 }

@@ -35,8 +35,8 @@ import Testing
             let late = try run(try Executable.martlet(), ["reload", "--config", config])
             #expect(late.ending == .exited(78) && late.errorOutput.contains("server.address_in_use"), "\(late)")
         }
-        let nobody = try run(try Executable.martlet(), ["reload", "--address", "127.0.0.1:\(try refusedPort())"])
-        #expect(nobody.ending == .exited(69), "\(nobody)")
+        let unreachable = try run(try Executable.martlet(), ["reload", "--address", "127.0.0.1:\(try refusedPort())"])
+        #expect(unreachable.ending == .exited(69), "\(unreachable)")
         #expect(try run(try Executable.martlet(), ["reload", "x"]).ending == .exited(64))
     }
 
@@ -46,32 +46,32 @@ import Testing
                 ("Origin", "http://localhost:9901"), ("Origin", "null"), ("Sec-Fetch-Site", "same-origin"),
                 ("Content-Type", "text/plain; charset=utf-8"), ("Content-Type", "application/x-www-form-urlencoded"),
             ] {
-                expectRefusal(try Self.post(gateway, [field]), 403, "cross_site", "\(field)")
+                expectRejection(try Self.post(gateway, [field]), 403, "cross_site", "\(field)")
             }
             let got = try gateway.askAdmin("/reload")
-            expectRefusal(got, 405, "method_not_allowed")
+            expectRejection(got, 405, "method_not_allowed")
             #expect(got["Allow"] == "POST")
             #expect(!gateway.everything.contains("configuration reloaded"))
-            let answer = try Self.post(gateway)
-            #expect(answer.status == 200 && answer.member("status") == "reloaded", "\(answer)")
+            let response = try Self.post(gateway)
+            #expect(response.status == 200 && response.member("status") == "reloaded", "\(response)")
         }
     }
 
     // MARK: Admin listener
 
-    @Test func `the admin listener answers to its own names alone`() throws {
+    @Test func `the admin listener accepts its own names alone`() throws {
         let upstream = try ScriptedUpstream()
         var config = GatewayConfig(endpoints: [upstream.url])
         config.admin = "address: 127.0.0.1:0\nhosts: [gw.example.com]"
         try withMartlet(config.text) { gateway throws in
             for path in ["/", "/metrics", "/readyz", "/livez"] {
-                let answer = try HTTPClient(to: gateway.admin).exchange("GET", path, [("Host", "attacker.example")])
-                expectRefusal(answer, 421, "host_not_allowed", path)
+                let response = try HTTPClient(to: gateway.admin).exchange("GET", path, [("Host", "attacker.example")])
+                expectRejection(response, 421, "host_not_allowed", path)
             }
             for host in ["localhost", "\(gateway.admin)", "gw.example.com:9901"] {
                 #expect(try HTTPClient(to: gateway.admin).exchange("GET", "/readyz", [("Host", host)]).status == 200)
             }
-            expectRefusal(try gateway.askAdmin("/nothing"), 404, "not_found")
+            expectRejection(try gateway.askAdmin("/nothing"), 404, "not_found")
             try waitUntil("the log has the reasons") {
                 ["admin.host_not_allowed", "admin.not_found"].allSatisfy { reason in
                     gateway.log.contains { $0["event"] == "request" && $0["reason"] == reason }
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func `the dashboard knows what the gateway answers itself`() throws {
+    @Test func `the dashboard shows what the gateway responds itself`() throws {
         try withSignIn { stage in
             _ = try stage.passwordLogin()
             let page = try stage.gateway.askAdmin("/").text
@@ -118,9 +118,9 @@ import Testing
                 try HTTPClient(to: endpoint).exchange(method, path)
             }
             for (endpoint, path) in [(first, "/healthz"), (first, "/healthz?x=1"), (second, "/up")] {
-                let answer = try ask(endpoint, path)
-                #expect(answer.status == 200 && answer.text == "ready\n", "\(path): \(answer)")
-                #expect(answer["Cache-Control"] == "no-store")
+                let response = try ask(endpoint, path)
+                #expect(response.status == 200 && response.text == "ready\n", "\(path): \(response)")
+                #expect(response["Cache-Control"] == "no-store")
             }
             #expect(try ask(first, "/healthz", "HEAD").status == 200)
             #expect(try ask(first, "/healthz", "POST").status == 405)

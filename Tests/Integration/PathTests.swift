@@ -13,14 +13,14 @@ import Testing
         ]
         try withOpenGateway { gateway, upstream throws in
             for (target, forwarded) in rows {
-                let answer = try gateway.get(target)
-                #expect(answer.status == 200, "\(target): \(answer)")
+                let response = try gateway.get(target)
+                #expect(response.status == 200, "\(target): \(response)")
                 #expect(upstream.requests.last?.target == forwarded, "\(target)")
             }
         }
     }
 
-    @Test func `an ambiguous path is refused and reaches nobody`() throws {
+    @Test func `an ambiguous path is rejected and reaches no upstream`() throws {
         let rows = [
             "/a/../b", "/..", "/.", "/a/.", "/a/./b", "/%2e%2e/x", "/a/%2E/b", "/.%2e/", "/%2e./", "/a/..?x", "//a",
             "/a//b",
@@ -34,14 +34,14 @@ import Testing
         ]
         try withOpenGateway { gateway, upstream throws in
             for target in rows {
-                let (answer, isClosed) = try gateway.raw("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                expectRefusal(answer, 400, "request_invalid", target)
+                let (response, isClosed) = try gateway.raw("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                expectRejection(response, 400, "request_invalid", target)
                 #expect(isClosed, "\(target)")
             }
             for byte: UInt8 in [0x80, 0xC3, 0xFF, 0x7F, 0x01, 0x09] {
                 let client = try gateway.connect()
                 try client.send(Array("GET /a".utf8) + [byte] + Array(" HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
-                expectRefusal(try client.response(), 400, "request_invalid", "byte \(byte)")
+                expectRejection(try client.response(), 400, "request_invalid", "byte \(byte)")
             }
             #expect(upstream.requests.isEmpty)
         }
@@ -58,9 +58,9 @@ import Testing
             #expect(upstream.requests.last?.target == "/one/a%2Fb")
             #expect(try gateway.get("/one/100%25").status == 200)
             #expect(upstream.requests.last?.target == "/one/100%25")
-            expectRefusal(try gateway.get("/one/a/b"), 404, "no_route")
-            expectRefusal(try gateway.get("/one/a%5Cb"), 400, "request_invalid")
-            expectRefusal(try gateway.get("/one/%2e%2e"), 400, "request_invalid")
+            expectRejection(try gateway.get("/one/a/b"), 404, "no_route")
+            expectRejection(try gateway.get("/one/a%5Cb"), 400, "request_invalid")
+            expectRejection(try gateway.get("/one/%2e%2e"), 400, "request_invalid")
         }
     }
 
@@ -76,16 +76,16 @@ import Testing
                 #expect(try gateway.get(target).status == 200, "\(target)")
                 #expect(upstream.requests.last?.target == forwarded, "\(target)")
             }
-            expectRefusal(try gateway.get("//one//../a"), 400, "request_invalid")
-            expectRefusal(try gateway.get("//one//"), 404, "no_route")
+            expectRejection(try gateway.get("//one//../a"), 400, "request_invalid")
+            expectRejection(try gateway.get("//one//"), 404, "no_route")
         }
     }
 
     @Test func `a target longer than 8 KiB is refused as too long`() throws {
         try withOpenGateway { gateway, upstream throws in
             #expect(try gateway.get("/" + String(repeating: "a", count: 8000)).status == 200)
-            expectRefusal(try gateway.get("/" + String(repeating: "a", count: 8192)), 414, "request_too_large")
-            expectRefusal(try gateway.get("/?" + String(repeating: "a", count: 9000)), 414, "request_too_large")
+            expectRejection(try gateway.get("/" + String(repeating: "a", count: 8192)), 414, "request_too_large")
+            expectRejection(try gateway.get("/?" + String(repeating: "a", count: 9000)), 414, "request_too_large")
             #expect(upstream.requests.count == 1)
         }
     }
@@ -113,11 +113,11 @@ import Testing
         ]
         try withOpenGateway(routes: Self.table) { gateway, _ throws in
             for (target, isMatched) in rows {
-                let answer = try gateway.get(target)
+                let response = try gateway.get(target)
                 if isMatched {
-                    #expect(answer.status == 200, "\(target): \(answer)")
+                    #expect(response.status == 200, "\(target): \(response)")
                 } else {
-                    expectRefusal(answer, 404, "no_route", target)
+                    expectRejection(response, 404, "no_route", target)
                 }
             }
         }
@@ -140,8 +140,8 @@ import Testing
         ]
         try withOpenGateway(routes: Self.table) { gateway, _ throws in
             for (host, status) in rows {
-                let answer = try gateway.get("/h", [("Host", host)])
-                #expect(answer.status == status, "\(host)")
+                let response = try gateway.get("/h", [("Host", host)])
+                #expect(response.status == status, "\(host)")
             }
         }
     }
@@ -149,9 +149,9 @@ import Testing
     @Test func `a method that a matching route does not take is 405 with Allow`() throws {
         try withOpenGateway(routes: Self.table) { gateway, upstream throws in
             #expect(try gateway.exchange("PUT", "/only").status == 200)
-            let answer = try gateway.exchange("DELETE", "/only")
-            expectRefusal(answer, 405, "method_not_allowed")
-            let allowed = Set((answer["Allow"] ?? "").split(separator: ",").map { String($0.filter { $0 != " " }) })
+            let response = try gateway.exchange("DELETE", "/only")
+            expectRejection(response, 405, "method_not_allowed")
+            let allowed = Set((response["Allow"] ?? "").split(separator: ",").map { String($0.filter { $0 != " " }) })
             #expect(allowed.isSuperset(of: ["GET", "PUT"]) && !allowed.contains("DELETE"))
             #expect(upstream.requests.count == 1)
         }
@@ -164,8 +164,8 @@ import Testing
             """
         try withOpenGateway(routes: routes) { gateway, upstream throws in
             for method in ["post", "Delete", "purge", "gET"] {
-                let (answer, _) = try gateway.raw("\(method) /m/a HTTP/1.1\r\nHost: a\r\n\r\n")
-                expectRefusal(answer, 400, "request_invalid", method)
+                let (response, _) = try gateway.raw("\(method) /m/a HTTP/1.1\r\nHost: a\r\n\r\n")
+                expectRejection(response, 400, "request_invalid", method)
                 let peer = try HTTP2Peer(to: gateway.endpoint)
                 let stream = try peer.outcome(of: try peer.request(["\(method) /m/a HTTP/1.1", "Host: a"], ends: true))
                 #expect(stream.head.hasPrefix("HTTP/1.1 400"), "\(method): \(stream)")
@@ -179,8 +179,8 @@ import Testing
 
     @Test func `an absolute target that names another host than Host is refused`() throws {
         try withOpenGateway { gateway, upstream throws in
-            expectRefusal(try gateway.get("http://other.test/a"), 400, "request_invalid")
-            expectRefusal(try gateway.get("http://user@localhost/a"), 400, "request_invalid")
+            expectRejection(try gateway.get("http://other.test/a"), 400, "request_invalid")
+            expectRejection(try gateway.get("http://user@localhost/a"), 400, "request_invalid")
             #expect(upstream.requests.isEmpty)
         }
     }

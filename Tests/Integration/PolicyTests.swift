@@ -41,13 +41,13 @@ import Testing
         try withAppleGateway(routes: Self.routes(rows.map(\.0))) { gateway, _, apple throws in
             let token = try apple.token()
             for (index, row) in rows.enumerated() {
-                let answer = try gateway.get("/\(index)", bearer(token))
+                let response = try gateway.get("/\(index)", bearer(token))
                 if row.1 {
-                    #expect(answer.status == 200, "\(row.0): \(answer)")
+                    #expect(response.status == 200, "\(row.0): \(response)")
                 } else {
-                    expectRefusal(answer, 403, "not_allowed", row.0)
-                    #expect(answer["WWW-Authenticate"]?.hasPrefix("Bearer ") == true)
-                    #expect(answer["WWW-Authenticate"]?.contains(#"error="insufficient_scope""#) == true, "\(row.0)")
+                    expectRejection(response, 403, "not_allowed", row.0)
+                    #expect(response["WWW-Authenticate"]?.hasPrefix("Bearer ") == true)
+                    #expect(response["WWW-Authenticate"]?.contains(#"error="insufficient_scope""#) == true, "\(row.0)")
                 }
             }
         }
@@ -56,7 +56,7 @@ import Testing
     @Test func `all conditions of a route must hold`() throws {
         let both = "{ claim: email_verified, equals: true }\n    - { claim: email, equals: other@example.com }"
         try withAppleGateway(routes: Self.routes([both])) { gateway, upstream, apple throws in
-            expectRefusal(try gateway.get("/0", bearer(apple.token())), 403, "not_allowed")
+            expectRejection(try gateway.get("/0", bearer(apple.token())), 403, "not_allowed")
             let other = try apple.token { $0.claims["email"] = "\"other@example.com\"" }
             #expect(try gateway.get("/0", bearer(other)).status == 200)
             #expect(upstream.requests.count == 1)

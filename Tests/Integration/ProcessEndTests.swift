@@ -129,7 +129,7 @@ import Testing
         return mask >> UInt64(SIGTERM - 1) & 1 == 1
     }
 
-    @Test func `a start that waits for somebody ends at SIGTERM all the same`() throws {
+    @Test func `a start that waits for another process ends at SIGTERM all the same`() throws {
         let mute = try Listener(on: .loopback(0))
         var config = GatewayConfig(endpoints: ["builtin:echo"])
         config.more = "accounts: { url: \"postgresql://u@\(mute.endpoint)/d?sslmode=disable\" }\n"

@@ -4,7 +4,7 @@ import Testing
 
 /// What a busy or hostile day leaves behind: nothing.
 @Suite(.serialized) struct `Resources` {
-    @Test func `hundreds of connections at once are served`() throws {
+    @Test func `hundreds of concurrent connections are served`() throws {
         try withAppleGateway { gateway, _, apple throws in
             let token = try apple.token()
             let workers = (0..<16).map { _ in
@@ -39,7 +39,7 @@ import Testing
                 }
                 client.close()
             }
-            upstream.answer { $0.closes = true }
+            upstream.respond { $0.closes = true }
             for _ in 0..<10 { _ = try? gateway.get("/") }
             try waitUntil("the descriptors are back", within: .seconds(5)) {
                 try gateway.openDescriptors() <= before + 4
@@ -63,15 +63,15 @@ import Testing
                 return client
             }
             pause(.seconds(1))
-            let answer = try clients[0].reader.readHead()
-            #expect(answer?.status == 200)
+            let response = try clients[0].reader.readHead()
+            #expect(response?.status == 200)
             #expect(try clients[0].socket.receiveToEndOf(total - clients[0].reader.pending.count))
             let after = try gateway.memory("VmHWM")
             #expect(after - before < 24 << 20, "\(before) to \(after) bytes")
         }
     }
 
-    @Test func `a flood of tokens is remembered within bounds`() throws {
+    @Test func `a flood of tokens is cached within bounds`() throws {
         try withAppleGateway(server: "workers: 1") { gateway, _, apple throws in
             let client = try gateway.connect()
             _ = try client.exchange("GET", "/v1", bearer(apple.token()))

@@ -2,7 +2,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// `martlet simulate` and `martlet init`: what somebody needs who tries a configuration of their own.
+/// `martlet simulate` and `martlet init`: what a user needs to try a configuration.
 @Suite(.timeLimit(.minutes(2))) struct `Simulators by themselves` {
     /// A gateway whose `providers:` are the lines that the simulator prints.
     private static func withGateway(
@@ -37,9 +37,9 @@ import Testing
             #expect(orders.count == 4 && logins.count == 4)
             for (order, login) in zip(orders, logins) {
                 let code = try #require(try Self.curl(order).firstMatch(of: #/"code":"([^"]+)"/#)?.output.1)
-                let answer = try Self.curl(
+                let response = try Self.curl(
                     login.replacing("CODE", with: code).replacing("127.0.0.1:8080", with: "\(gateway.endpoint)"))
-                #expect(answer.hasPrefix("HTTP/1.1 200 ") && answer.contains("mat_"), "\(login): \(answer)")
+                #expect(response.hasPrefix("HTTP/1.1 200 ") && response.contains("mat_"), "\(login): \(response)")
             }
             for line in lines where line.hasPrefix("curl ") && !line.contains("CODE") { _ = try Self.curl(line) }
         }

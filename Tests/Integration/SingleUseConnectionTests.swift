@@ -43,7 +43,7 @@ import Testing
                         let client = try gateway.connect()
                         try client.send(Self.closing)
                         guard try client.response().text == "ok", client.socket.isEnded() else {
-                            throw TestFailure("after \(answered) answers one was not good")
+                            throw TestFailure("after \(answered) responses one was not good")
                         }
                         answered += 1
                     }
@@ -58,8 +58,8 @@ import Testing
             isOver.withLock { $0 = true }
             for other in others { #expect(try other.value() > 0) }
             try result.get()
-            // Soon after they are gone all is as before: one that says nothing is seen at once.
-            try waitUntil("connections come at once again") {
+            // Soon after they are gone all is as before: a silent connection is noticed immediately.
+            try waitUntil("connections come immediately again") {
                 let count = try Self.kept()
                 let client = try gateway.connect()
                 pause(.milliseconds(20))
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func `what comes behind it while the answer is on its way costs it nothing`() throws {
+    @Test func `what comes behind it while the response is on its way costs it nothing`() throws {
         try amongMany { gateway in
             for _ in 0..<5 {
                 let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 8192)
@@ -112,9 +112,9 @@ import Testing
                 pause(.milliseconds(2))
                 try client.send("\r\n")
                 pause(.milliseconds(100))
-                let answer = try client.response(within: .seconds(20))
-                let isSame = answer.body == Array(Self.long.prefix(100_000))
-                #expect(isSame && answer.end == .complete)
+                let response = try client.response(within: .seconds(20))
+                let isSame = response.body == Array(Self.long.prefix(100_000))
+                #expect(isSame && response.end == .complete)
             }
         }
     }
@@ -142,18 +142,18 @@ import Testing
         }
     }
 
-    @Test func `an answer that the client takes slowly is whole`() throws {
+    @Test func `a response that the client reads slowly is whole`() throws {
         try amongMany { gateway in
             let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 8192)
             try client.send("GET /long HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             pause(.milliseconds(300))
-            let answer = try client.response(within: .seconds(60))
-            let isSame = answer.body == Self.long
-            #expect(isSame && answer.end == .complete && client.socket.isEnded())
+            let response = try client.response(within: .seconds(60))
+            let isSame = response.body == Self.long
+            #expect(isSame && response.end == .complete && client.socket.isEnded())
         }
     }
 
-    @Test func `one that leaves before its answer is noticed`() throws {
+    @Test func `one that leaves before its response is noticed`() throws {
         try amongMany { gateway in
             let client = try gateway.connect()
             try client.send("GET /late HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")

@@ -75,13 +75,13 @@ import Testing
         ("a method that is no token", "G@T / HTTP/1.1\r\nHost: a\r\n\r\n"),
     ]
 
-    @Test func `an ambiguous head is refused with 400, the connection closed, and reaches nobody`() throws {
+    @Test func `an ambiguous head is rejected with 400, the connection closed, and reaches no upstream`() throws {
         try withOpenGateway { gateway, upstream throws in
             for (what, bytes) in Self.heads {
                 let smuggled = bytes + "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
                 do {
-                    let (answer, isClosed) = try gateway.raw(smuggled)
-                    expectRefusal(answer, 400, "request_invalid", what)
+                    let (response, isClosed) = try gateway.raw(smuggled)
+                    expectRejection(response, 400, "request_invalid", what)
                     #expect(isClosed, "\(what): the connection stays open")
                 } catch {
                     Issue.record("\(what): \(error)")
@@ -94,8 +94,8 @@ import Testing
     @Test(arguments: ["Host:a", "Host: a ", "Host:a ", "Host:\ta", "Host: \t a\t"])
     func `the white space around a host stays here`(_ line: String) throws {
         try withOpenGateway { gateway, upstream throws in
-            let (answer, _) = try gateway.raw("GET / HTTP/1.1\r\nAccept: b\r\n\(line)\r\nConnection: close\r\n\r\n")
-            #expect(answer.status == 200, "\(answer)")
+            let (response, _) = try gateway.raw("GET / HTTP/1.1\r\nAccept: b\r\n\(line)\r\nConnection: close\r\n\r\n")
+            #expect(response.status == 200, "\(response)")
             let lines = String(decoding: try upstream.onlyRequest().rawHead, as: UTF8.self).split(separator: "\r\n")
             #expect(lines.filter { $0.hasPrefix("Host") } == ["Host: a"])
         }
@@ -107,8 +107,8 @@ import Testing
             try client.send(
                 "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\nContent_Length: 6\r\n\r\nhello")
             // Refused, or forwarded without the second length: an upstream that folds `_` must not see two.
-            let answer = try client.response()
-            #expect([200, 400].contains(answer.status))
+            let response = try client.response()
+            #expect([200, 400].contains(response.status))
             #expect(upstream.requests.allSatisfy { $0.text == "hello" && $0["Content_Length"] == nil })
         }
     }
@@ -137,8 +137,8 @@ import Testing
                 let before = upstream.requests.count
                 let client = try gateway.connect()
                 try client.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + bytes)
-                let answer = try? client.response(within: .seconds(5))
-                if let answer { expectRefusal(answer, 400, "request_invalid", what) }
+                let response = try? client.response(within: .seconds(5))
+                if let response { expectRejection(response, 400, "request_invalid", what) }
                 #expect(client.socket.isEnded(within: .seconds(2)), "\(what): the connection stays open")
                 try? waitUntil("the upstream's side ends", within: .seconds(3)) {
                     upstream.endedConnections == upstream.acceptedConnections
@@ -172,7 +172,7 @@ import Testing
         }
     }
 
-    @Test func `a request body behind an early answer of the upstream is not read as a request`() throws {
+    @Test func `a request body behind an early response of the upstream is not read as a request`() throws {
         let script: ScriptedUpstream.Script = {
             try $0.respond(413, body: "no")
             $0.closes = true

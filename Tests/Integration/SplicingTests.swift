@@ -7,7 +7,7 @@ import Testing
     private static let server = "workers: 1\nlimits: { body_bytes: 100MiB }"
     private static let echo: ScriptedUpstream.Script = { try $0.respond(200, bytes: $0.request.body) }
 
-    private static func answer(_ payload: [UInt8]) -> ScriptedUpstream.Script {
+    private static func response(_ payload: [UInt8]) -> ScriptedUpstream.Script {
         { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nContent-Length: \(payload.count)\r\n\r\n")
             try exchange.socket.send(payload, within: .seconds(60))
@@ -23,11 +23,11 @@ import Testing
     /// After whatever has happened: another long exchange goes well, and no pipe is kept that is not empty.
     private func expectHealth(_ gateway: Gateway, _ upstream: ScriptedUpstream) throws {
         try waitForNoExchange(gateway)
-        upstream.answer(with: Self.echo)
+        upstream.respond(with: Self.echo)
         let payload = Payload.bytes(3 << 20, seed: 9)
-        let answer = try gateway.exchange("POST", "/health", body: payload)
-        let isSame = answer.body == payload
-        #expect(isSame && answer.end == .complete)
+        let response = try gateway.exchange("POST", "/health", body: payload)
+        let isSame = response.body == payload
+        #expect(isSame && response.end == .complete)
     }
 
     // MARK: Whole
@@ -43,10 +43,10 @@ import Testing
                     try socket.send("PUT /a HTTP/1.1\r\nHost: a\r\nContent-Length: \(count)\r\n\r\n")
                     try socket.send(payload, within: .seconds(60))
                 }
-                let answer = try client.response(within: .seconds(60))
+                let response = try client.response(within: .seconds(60))
                 try sent.value()
-                let isSame = answer.body == payload && upstream.requests.last?.body == payload
-                #expect(isSame && answer.end == .complete && answer["Content-Length"] == "\(count)")
+                let isSame = response.body == payload && upstream.requests.last?.body == payload
+                #expect(isSame && response.end == .complete && response["Content-Length"] == "\(count)")
             }
             try waitUntil("the log is written") { gateway.log.filter { $0["path"] == "/a" }.count == 3 }
             for line in gateway.log where line["path"] == "/a" {
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func `requests right behind a long upload are answered in order`() throws {
+    @Test func `requests right behind a long upload get their responses in order`() throws {
         try withOpenGateway(server: Self.server, script: Self.echo) { gateway, upstream throws in
             let bodies = [Payload.bytes(2 << 20), Payload.bytes(3), Payload.bytes((1 << 20) + 1, seed: 5), []]
             let client = try gateway.connect()
@@ -69,15 +69,15 @@ import Testing
                 try socket.send(bytes, within: .seconds(60))
             }
             for (index, body) in bodies.enumerated() {
-                let answer = try client.response(within: .seconds(60))
-                let isSame = answer.body == body && upstream.requests[index].body == body
+                let response = try client.response(within: .seconds(60))
+                let isSame = response.body == body && upstream.requests[index].body == body
                 #expect(isSame && upstream.requests[index].target == "/\(index)")
             }
             try sent.value()
         }
     }
 
-    @Test func `no body is awaited where a length stands for another answer's`() throws {
+    @Test func `no body is awaited where a length stands for another response's`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             let status = exchange.request.method == "HEAD" ? "200 OK" : "304 Not Modified"
             try exchange.send("HTTP/1.1 \(status)\r\nContent-Length: 10000000\r\n\r\n")
@@ -86,8 +86,8 @@ import Testing
             let client = try gateway.connect()
             for method in ["HEAD", "GET", "HEAD"] {
                 try client.send(method, "/")
-                let answer = try client.response(to: method)
-                #expect(answer.body.isEmpty && answer["Content-Length"] == "10000000")
+                let response = try client.response(to: method)
+                #expect(response.body.isEmpty && response["Content-Length"] == "10000000")
             }
             try expectHealth(gateway, upstream)
         }
@@ -97,14 +97,14 @@ import Testing
 
     @Test func `a slow reader gets everything, out of a pipe`() throws {
         let payload = Payload.bytes(24 << 20)
-        try withOpenGateway(server: Self.server, script: Self.answer(payload)) { gateway, _ throws in
+        try withOpenGateway(server: Self.server, script: Self.response(payload)) { gateway, _ throws in
             let before = try gateway.pipes()
             let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 16_384)
             try client.send("GET", "/")
             try waitUntil("a pipe holds what the client does not take") { try gateway.pipes() > before }
-            let answer = try client.response(within: .seconds(60))
-            let isSame = answer.body == payload
-            #expect(isSame && answer.end == .complete)
+            let response = try client.response(within: .seconds(60))
+            let isSame = response.body == payload
+            #expect(isSame && response.end == .complete)
         }
     }
 
@@ -125,9 +125,9 @@ import Testing
             let sent = Background { try socket.send(payload, within: .seconds(60)) }
             try waitUntil("a pipe holds what the upstream does not take") { try gateway.pipes() > before }
             mayRead.withLock { $0 = true }
-            let answer = try client.response(within: .seconds(60))
+            let response = try client.response(within: .seconds(60))
             try sent.value()
-            #expect(answer.status == 200 && answer.text == "read")
+            #expect(response.status == 200 && response.text == "read")
         }
     }
 
@@ -141,9 +141,9 @@ import Testing
             let client = try gateway.connect()
             try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(payload.count)\r\n\r\n")
             try Self.sendInBursts(payload, over: client.socket)
-            let answer = try client.response(within: .seconds(60))
-            let isSame = answer.body == payload && upstream.requests.last?.body == payload
-            #expect(isSame && answer.end == .complete)
+            let response = try client.response(within: .seconds(60))
+            let isSame = response.body == payload && upstream.requests.last?.body == payload
+            #expect(isSame && response.end == .complete)
         }
     }
 
@@ -159,8 +159,8 @@ import Testing
 
     // MARK: Ends
 
-    @Test func `a client that resets in the middle of an answer costs nothing more`() throws {
-        try withOpenGateway(server: Self.server, script: Self.answer(Payload.bytes(32 << 20))) { gateway, up throws in
+    @Test func `a client that resets in the middle of a response costs nothing more`() throws {
+        try withOpenGateway(server: Self.server, script: Self.response(Payload.bytes(32 << 20))) { gateway, up throws in
             let before = try gateway.pipes()
             let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 16_384)
             try client.send("GET", "/cut")
@@ -189,7 +189,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `an upstream that breaks off in the middle of an answer is seen to`(isReset: Bool) throws {
+    func `an upstream that breaks off in the middle of a response is seen to`(isReset: Bool) throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nContent-Length: 9000000\r\n\r\n")
             try exchange.send(Payload.bytes(5 << 20))
@@ -200,7 +200,7 @@ import Testing
             let client = try gateway.connect()
             try client.send("GET", "/cut")
             // However much of it came: it does not look whole.
-            if let answer = try? client.response() { #expect(answer.status == 200 && answer.end == .truncated) }
+            if let response = try? client.response() { #expect(response.status == 200 && response.end == .truncated) }
             try expectHealth(gateway, upstream)
             let reason = gateway.log.first { $0["path"] == "/cut" }?["reason"]
             #expect(["upstream.truncated", "upstream.reset"].contains(reason))
@@ -220,13 +220,13 @@ import Testing
             let socket = client.socket
             try client.send("POST /cut HTTP/1.1\r\nHost: a\r\nContent-Length: 90000000\r\n\r\n")
             let sent = Background { try? socket.send(Payload.bytes(64 << 20), within: .seconds(5)) }
-            expectRefusal(try client.response(), 502, "upstream_unavailable")
+            expectRejection(try client.response(), 502, "upstream_unavailable")
             _ = try sent.value()
             try waitForNoExchange(gateway)
         }
     }
 
-    @Test func `an answer that comes before the end of a long request reaches its client`() throws {
+    @Test func `a response that comes before the end of a long request reaches its client`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             var count = 0
             while count < 2 << 20 { count += try exchange.socket.receive().count }
@@ -239,8 +239,8 @@ import Testing
             let socket = client.socket
             try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000000\r\n\r\n")
             let sent = Background { try? socket.send(Payload.bytes(4 << 20), within: .seconds(5)) }
-            let answer = try client.response()
-            #expect(answer.status == 413 && answer.text == "too much")
+            let response = try client.response()
+            #expect(response.status == 413 && response.text == "too much")
             _ = try sent.value()
             try waitForNoExchange(gateway)
         }
@@ -248,9 +248,10 @@ import Testing
 
     // MARK: Deadlines
 
-    @Test func `a client that takes no more of a long answer is not waited for`() throws {
+    @Test func `a client that takes no more of a long response is not waited for`() throws {
         let server = Self.server + "\ntimeouts: { body_idle: 1s }"
-        try withOpenGateway(server: server, script: Self.answer(Payload.bytes(64 << 20))) { gateway, upstream throws in
+        let script = Self.response(Payload.bytes(64 << 20))
+        try withOpenGateway(server: server, script: script) { gateway, upstream throws in
             let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 16_384)
             try client.send("GET", "/")
             _ = try client.reader.readHead()
@@ -274,31 +275,31 @@ import Testing
             pause(.seconds(4))
             _ = exchange.waitForEnd()
         }
-        let patience = "timeouts: { idle: 1s }"
+        let timeouts = "timeouts: { idle: 1s }"
         try withOpenGateway(
-            server: Self.server, upstream: patience, readsBodies: false, script: script
+            server: Self.server, upstream: timeouts, readsBodies: false, script: script
         ) { gateway, _ throws in
             let client = try gateway.connect()
             let socket = client.socket
             try client.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 90000000\r\n\r\n")
             let sent = Background { try? socket.send(Payload.bytes(64 << 20), within: .seconds(3)) }
-            expectRefusal(try client.response(), 504, "upstream_timeout")
+            expectRejection(try client.response(), 504, "upstream_timeout")
             _ = try sent.value()
             try waitForNoExchange(gateway)
         }
     }
 
-    @Test func `a drain lets a long answer finish`() throws {
+    @Test func `a drain lets a long response finish`() throws {
         let payload = Payload.bytes(24 << 20)
-        try withOpenGateway(server: Self.server, script: Self.answer(payload)) { gateway, _ throws in
+        try withOpenGateway(server: Self.server, script: Self.response(payload)) { gateway, _ throws in
             let client = try HTTPClient(to: gateway.endpoint, receiveBuffer: 16_384)
             try client.send("GET", "/")
             pause(.milliseconds(200))
             gateway.process.kill(SIGTERM)
-            let answer = try client.response(within: .seconds(60))
-            let isSame = answer.body == payload
-            #expect(isSame && answer.end == .complete)
-            // A second signal would end it at once.
+            let response = try client.response(within: .seconds(60))
+            let isSame = response.body == payload
+            #expect(isSame && response.end == .complete)
+            // A second signal would end it immediately.
             #expect(try gateway.process.wait() == .exited(0))
         }
     }

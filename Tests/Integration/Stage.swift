@@ -12,7 +12,7 @@ func withOpenGateway(
     try withMartlet(config.text) { try body($0, upstream) }
 }
 
-/// A gateway that trusts a pretended Apple, before one scripted upstream.
+/// A gateway that trusts a simulated Apple, before one scripted upstream.
 ///
 /// By default `/public/**` is open, `/maybe/**` takes callers with and without a credential, all else wants one.
 func withAppleGateway(
@@ -31,35 +31,35 @@ func withAppleGateway(
 /// The field that carries a token.
 func bearer(_ token: String) -> [(String, String)] { [("Authorization", "Bearer \(token)")] }
 
-/// Checks that an answer is the gateway's own refusal, whole and well-formed.
-func expectRefusal(
-    _ answer: HTTPMessage, _ status: Int, _ code: String, _ what: String = "",
+/// Checks that a response is the gateway's own rejection, whole and well-formed.
+func expectRejection(
+    _ response: HTTPMessage, _ status: Int, _ code: String, _ what: String = "",
     at location: SourceLocation = #_sourceLocation
 ) {
-    let note = Comment(rawValue: "\(what) \(answer)")
-    #expect(answer.status == status, note, sourceLocation: location)
-    #expect(answer["Content-Type"]?.hasPrefix("application/problem+json") == true, note, sourceLocation: location)
-    #expect(answer.member("code") == code, note, sourceLocation: location)
-    #expect(answer.object["status"] as? Int == status, note, sourceLocation: location)
-    #expect(answer.member("type") != nil && answer.member("title") != nil, note, sourceLocation: location)
-    let identifier = answer["X-Request-Id"] ?? ""
-    #expect(!identifier.isEmpty && answer.member("request_id") == identifier, note, sourceLocation: location)
-    #expect(answer.end == .complete, note, sourceLocation: location)
+    let note = Comment(rawValue: "\(what) \(response)")
+    #expect(response.status == status, note, sourceLocation: location)
+    #expect(response["Content-Type"]?.hasPrefix("application/problem+json") == true, note, sourceLocation: location)
+    #expect(response.member("code") == code, note, sourceLocation: location)
+    #expect(response.object["status"] as? Int == status, note, sourceLocation: location)
+    #expect(response.member("type") != nil && response.member("title") != nil, note, sourceLocation: location)
+    let identifier = response["X-Request-Id"] ?? ""
+    #expect(!identifier.isEmpty && response.member("request_id") == identifier, note, sourceLocation: location)
+    #expect(response.end == .complete, note, sourceLocation: location)
 }
 
-/// Checks a refusal that says how long to stay away.
-func expectUnavailable(_ answer: HTTPMessage, _ what: String = "", at location: SourceLocation = #_sourceLocation) {
-    expectRefusal(answer, 503, "auth_unavailable", what, at: location)
-    let seconds = Int(answer["Retry-After"] ?? "") ?? 0
-    #expect(seconds >= 1, "Retry-After: \(answer["Retry-After"] ?? "none")", sourceLocation: location)
+/// Checks a rejection that says how long to wait.
+func expectUnavailable(_ response: HTTPMessage, _ what: String = "", at location: SourceLocation = #_sourceLocation) {
+    expectRejection(response, 503, "auth_unavailable", what, at: location)
+    let seconds = Int(response["Retry-After"] ?? "") ?? 0
+    #expect(seconds >= 1, "Retry-After: \(response["Retry-After"] ?? "none")", sourceLocation: location)
 }
 
 /// Checks a 401 and its challenge.
 func expectUnauthorized(
-    _ answer: HTTPMessage, _ code: String, _ what: String = "", at location: SourceLocation = #_sourceLocation
+    _ response: HTTPMessage, _ code: String, _ what: String = "", at location: SourceLocation = #_sourceLocation
 ) {
-    expectRefusal(answer, 401, code, what, at: location)
+    expectRejection(response, 401, code, what, at: location)
     let challenge =
         code == "credential_missing" ? #"Bearer realm="martlet""# : #"Bearer realm="martlet", error="invalid_token""#
-    #expect(answer["WWW-Authenticate"] == challenge, Comment(rawValue: what), sourceLocation: location)
+    #expect(response["WWW-Authenticate"] == challenge, Comment(rawValue: what), sourceLocation: location)
 }

@@ -2,9 +2,9 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// Clients that take nothing, or half-close: each wait has an end, and nobody who still listens is cut off.
+/// Clients that take nothing, or half-close: each wait has an end, and no client that still reads is cut off.
 @Suite struct `Stalled clients` {
-    /// An answer without an end.
+    /// A response without an end.
     private static let endless: ScriptedUpstream.Script = { exchange in
         try exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
         let chunk = "10000\r\n" + String(repeating: "y", count: 65_536) + "\r\n"
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `a half-closed client gets the whole of an answer that takes its time`() throws {
+    @Test func `a half-closed client gets the whole of a response that takes its time`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
             pause(.milliseconds(1200))
@@ -71,12 +71,12 @@ import Testing
             let client = try gateway.connect()
             try client.send("GET", "/")
             client.socket.finishSending()
-            let answer = try client.response()
-            #expect(answer.text == "hello world" && answer.end == .complete)
+            let response = try client.response()
+            #expect(response.text == "hello world" && response.end == .complete)
         }
     }
 
-    @Test func `a client that left a slow answer is noticed within a second`() throws {
+    @Test func `a client that left a slow response is noticed within a second`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n")
             _ = exchange.waitForEnd()
@@ -86,11 +86,11 @@ import Testing
             try client.send("GET", "/")
             #expect(try client.reader.readHead()?.status == 200)
             client.close()
-            try waitUntil("the upstream is told", within: .seconds(1)) { upstream.endedConnections == 1 }
+            try waitUntil("the upstream's connection is closed", within: .seconds(1)) { upstream.endedConnections == 1 }
         }
     }
 
-    @Test func `nothing is served behind an answer that closes`() throws {
+    @Test func `nothing is served behind a response that closes`() throws {
         let routes = "- { name: a, match: { path: /a/** }, auth: none, upstream: api }"
         try withOpenGateway(server: "workers: 1", routes: routes) { gateway, upstream throws in
             let one = "GET /none HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -101,8 +101,8 @@ import Testing
                 let sending = Background { try socket.send(String(repeating: one, count: count) + last) }
                 pause(.milliseconds(100))
                 let bytes = try socket.receiveToEnd(within: .seconds(20))
-                let answers = String(decoding: bytes, as: UTF8.self).components(separatedBy: "HTTP/1.1 404").count - 1
-                #expect(answers == count + 1)
+                let responses = String(decoding: bytes, as: UTF8.self).components(separatedBy: "HTTP/1.1 404").count - 1
+                #expect(responses == count + 1)
                 _ = try? sending.value()
             }
             #expect(upstream.requests.isEmpty)
@@ -117,7 +117,7 @@ import Testing
         let upstream = try ScriptedUpstream(script)
         let folder = try TemporaryFolder()
         var config = GatewayConfig(endpoints: [upstream.url], server: "workers: 1")
-        // Its buffers have one size; some of these answers end just where the gateway begins to hold back.
+        // Its buffers have one size; some of these responses end just where the gateway begins to hold back.
         config.listen = "- address: unix:\(folder.file("front.sock"))"
         try withMartlet(config.text) { gateway throws in
             for size in stride(from: 440_000, to: 600_000, by: 8000) {
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func `a drain does not cut off who is still taking an answer`() throws {
+    @Test func `a drain does not cut off a client that still takes a response`() throws {
         let sizes = [300_000, 1_000_000, 2_000_000, 2_600_000, 2_800_000, 3_000_000, 3_200_000, 4_000_000]
         let script: ScriptedUpstream.Script = { exchange in
             let size = Int(exchange.request.target.dropFirst()) ?? 0

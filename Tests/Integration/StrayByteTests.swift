@@ -3,7 +3,7 @@ import Testing
 
 /// Bytes end where they belong: what one exchange leaves behind is never part of another.
 @Suite struct `Stray bytes` {
-    @Test func `an answer that ends with its connection holds nothing of other requests`() throws {
+    @Test func `a response that ends with its connection holds nothing of other requests`() throws {
         let isOver = Box(false)
         let script: ScriptedUpstream.Script = { exchange in
             if exchange.request.target == "/until-close" {
@@ -27,7 +27,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func `what an upstream says behind its answer is nobody's answer`(inPieces: Bool) throws {
+    func `what an upstream sends behind its response is not the response to another request`(inPieces: Bool) throws {
         let extra = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\nContent-")
@@ -43,12 +43,12 @@ import Testing
         }
     }
 
-    @Test func `an answer that fills a read to its last byte hides nothing behind it`() throws {
+    @Test func `a response that fills a read to its last byte hides nothing behind it`() throws {
         let head = "HTTP/1.1 200 OK\r\nContent-Length: 65494\r\n\r\n"
-        let answer = head + String(repeating: "x", count: 65_536 - head.utf8.count)
-        try #require(answer.utf8.count - head.utf8.count == 65_494)
+        let response = head + String(repeating: "x", count: 65_536 - head.utf8.count)
+        try #require(response.utf8.count - head.utf8.count == 65_494)
         let script: ScriptedUpstream.Script = { exchange in
-            try exchange.send(answer + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+            try exchange.send(response + "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
         }
         try withOpenGateway(server: "workers: 1", script: script) { gateway, _ throws in
             for _ in 0..<10 {
@@ -59,7 +59,7 @@ import Testing
         }
     }
 
-    @Test func `an answer that came before its request is not overlooked`() throws {
+    @Test func `a response that came before its request is not overlooked`() throws {
         let listener = try Listener(on: .loopback(0))
         let serving = Background { () -> [RawSocket] in
             var kept: [RawSocket] = []

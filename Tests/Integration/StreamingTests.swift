@@ -10,9 +10,9 @@ import Testing
     func `a body with a length comes through and back`(count: Int) throws {
         let payload = Payload.bytes(count)
         try withOpenGateway(script: Self.echo) { gateway, upstream throws in
-            let answer = try gateway.exchange("POST", "/", body: payload)
-            let isSame = answer.body == payload && upstream.requests.first?.body == payload
-            #expect(isSame && answer.end == .complete && answer["Content-Length"] == "\(count)")
+            let response = try gateway.exchange("POST", "/", body: payload)
+            let isSame = response.body == payload && upstream.requests.first?.body == payload
+            #expect(isSame && response.end == .complete && response["Content-Length"] == "\(count)")
             #expect(upstream.requests.first?["Content-Length"] == "\(count)")
         }
     }
@@ -28,10 +28,10 @@ import Testing
             let client = try gateway.connect()
             try client.send("PUT", "/", [("Transfer-Encoding", "chunked")])
             try client.send(Payload.chunked(payload, size: size))
-            let answer = try client.response()
-            let isSame = answer.body == payload && upstream.requests.first?.body == payload
-            #expect(isSame && answer.end == .complete && answer["Transfer-Encoding"] == "chunked")
-            #expect(answer.trailers.map(\.description) == ["X-Sum: 7"])
+            let response = try client.response()
+            let isSame = response.body == payload && upstream.requests.first?.body == payload
+            #expect(isSame && response.end == .complete && response["Transfer-Encoding"] == "chunked")
+            #expect(response.trailers.map(\.description) == ["X-Sum: 7"])
         }
     }
 
@@ -44,9 +44,9 @@ import Testing
                 try socket.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: \(payload.count)\r\n\r\n")
                 try socket.send(payload, within: .seconds(60))
             }
-            let answer = try client.response(within: .seconds(90))
+            let response = try client.response(within: .seconds(90))
             try sent.value()
-            let isSame = answer.body == payload && answer.end == .complete
+            let isSame = response.body == payload && response.end == .complete
             #expect(isSame)
             let coded = Payload.chunked(payload, size: 50_000)
             let sentAgain = Background {
@@ -60,7 +60,7 @@ import Testing
         }
     }
 
-    @Test func `the first bytes of an answer arrive before its last are made`() throws {
+    @Test func `the first bytes of a response arrive before its last are made`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send(
                 "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -119,18 +119,18 @@ import Testing
         }
     }
 
-    @Test func `an answer without a length ends with its connection, and the client can tell`() throws {
+    @Test func `a response without a length ends with its connection, and the client can tell`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\n\r\nuntil the end")
             exchange.closes = true
         }
         try withOpenGateway(script: script) { gateway, _ throws in
-            let answer = try gateway.get("/")
-            #expect(answer.text == "until the end" && answer.end != .truncated)
+            let response = try gateway.get("/")
+            #expect(response.text == "until the end" && response.end != .truncated)
             let old = try gateway.connect()
             try old.send("GET / HTTP/1.0\r\nHost: a\r\n\r\n")
-            let oldAnswer = try old.response()
-            #expect(oldAnswer.text == "until the end" && oldAnswer["Transfer-Encoding"] == nil)
+            let oldResponse = try old.response()
+            #expect(oldResponse.text == "until the end" && oldResponse["Transfer-Encoding"] == nil)
         }
     }
 
@@ -153,8 +153,8 @@ import Testing
             $0.closes = true
         }
         try withOpenGateway(script: script) { gateway, _ throws in
-            for (what, answer) in Self.truncated {
-                bytes.withLock { $0 = answer }
+            for (what, response) in Self.truncated {
+                bytes.withLock { $0 = response }
                 for version in ["1.1", "1.0"] {
                     let client = try gateway.connect()
                     try client.send("GET / HTTP/\(version)\r\nHost: a\r\n\r\n")
@@ -172,37 +172,37 @@ import Testing
     @Test(arguments: [
         "zz\r\n", "3\r\nabc\r\nzz\r\n", "3\r\nabcd\r\n", "0\r\nBad Name: 1\r\n\r\n", "3\nabc\r\n0\r\n\r\n",
     ])
-    func `chunks that are bad in the segment of the head are a bad answer, told as one`(_ chunks: String) throws {
+    func `chunks that are bad in the segment of the head are a bad response, reported as one`(_ chunks: String) throws {
         let script: ScriptedUpstream.Script = {
             try $0.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks)
             $0.closes = true
         }
         try withOpenGateway(script: script) { gateway, _ throws in
-            expectRefusal(try gateway.get("/"), 502, "upstream_invalid", chunks)
+            expectRejection(try gateway.get("/"), 502, "upstream_invalid", chunks)
             let peer = try HTTP2Peer(to: gateway.endpoint)
             let stream = try peer.outcome(of: try peer.request(["GET / HTTP/1.1", "Host: a"], ends: true))
             #expect(stream.head.hasPrefix("HTTP/1.1 502") && stream.hasEnded && stream.reset == nil, "\(stream)")
         }
     }
 
-    @Test func `HEAD has the fields of an answer and no body`() throws {
+    @Test func `HEAD has the fields of a response and no body`() throws {
         let script: ScriptedUpstream.Script = { try $0.respond(200, [("X-A", "1")], body: "12345") }
         try withOpenGateway(script: script) { gateway, upstream throws in
             let client = try gateway.connect()
-            let answer = try client.exchange("HEAD", "/")
-            #expect(answer["Content-Length"] == "5" && answer["X-A"] == "1" && answer.body.isEmpty)
+            let response = try client.exchange("HEAD", "/")
+            #expect(response["Content-Length"] == "5" && response["X-A"] == "1" && response.body.isEmpty)
             #expect(try client.exchange("GET", "/").text == "12345")
             #expect(upstream.requests.map(\.method) == ["HEAD", "GET"])
         }
     }
 
-    @Test(arguments: [204, 304]) func `an answer that can have no body has none`(status: Int) throws {
+    @Test(arguments: [204, 304]) func `a response that can have no body has none`(status: Int) throws {
         let script: ScriptedUpstream.Script = { try $0.send("HTTP/1.1 \(status) X\r\nETag: \"a\"\r\n\r\n") }
         try withOpenGateway(script: script) { gateway, _ throws in
             let client = try gateway.connect()
             for _ in 0..<2 {
-                let answer = try client.exchange("GET", "/")
-                #expect(answer.status == status && answer["ETag"] == "\"a\"")
+                let response = try client.exchange("GET", "/")
+                #expect(response.status == status && response["ETag"] == "\"a\"")
             }
         }
     }

@@ -2,9 +2,9 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// Answers before the answer, answers before the end of a request, and requests that ask for something else than a page.
+/// Interim responses, responses before the end of a request, and requests for something else than a page.
 @Suite struct `Unusual exchanges` {
-    @Test func `interim answers of the upstream do not disturb the final one`() throws {
+    @Test func `interim responses of the upstream do not disturb the final one`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.send("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
             try exchange.send("HTTP/1.1 102 Processing\r\n\r\n")
@@ -16,11 +16,11 @@ import Testing
             let old = try gateway.connect()
             try old.send("GET / HTTP/1.0\r\nHost: a\r\n\r\n")
             guard let head = try old.reader.readHead() else { throw TestFailure("no head") }
-            #expect(head.status == 200, "1.0 knows no interim answers: \(head)")
+            #expect(head.status == 200, "1.0 knows no interim responses: \(head)")
         }
     }
 
-    @Test func `interim answers without end are not waited for without end`() throws {
+    @Test func `interim responses without end are not waited for without end`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             while true {
                 try exchange.send("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n")
@@ -28,12 +28,12 @@ import Testing
             }
         }
         try withOpenGateway(upstream: "timeouts: { response_head: 500ms }", script: script) { gateway, _ throws in
-            let answer = try gateway.get("/")
-            #expect([502, 504].contains(answer.status), "\(answer)")
+            let response = try gateway.get("/")
+            #expect([502, 504].contains(response.status), "\(response)")
         }
     }
 
-    @Test func `an answer before the end of the request comes through`() throws {
+    @Test func `a response before the end of the request comes through`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             try exchange.respond(403, [("Connection", "close")], body: "not you")
             exchange.closes = true
@@ -42,8 +42,8 @@ import Testing
             let client = try gateway.connect()
             try client.send("POST", "/", [("Content-Length", "1000000")])
             try client.send(Payload.bytes(1000))
-            let answer = try client.response()
-            #expect(answer.status == 403 && answer.text == "not you")
+            let response = try client.response()
+            #expect(response.status == 403 && response.text == "not you")
         }
     }
 
@@ -75,23 +75,23 @@ import Testing
         }
         try withOpenGateway(script: script) { gateway, _ throws in
             let fields = [("Connection", "Upgrade"), ("Upgrade", "h2c")]
-            expectRefusal(try gateway.exchange("POST", "/", fields, body: []), 502, "upstream_invalid")
+            expectRejection(try gateway.exchange("POST", "/", fields, body: []), 502, "upstream_invalid")
         }
     }
 
-    @Test func `CONNECT and the asterisk reach nobody`() throws {
+    @Test func `CONNECT and the asterisk reach no upstream`() throws {
         try withOpenGateway { gateway, upstream throws in
             let (connect, _) = try gateway.raw("CONNECT localhost:22 HTTP/1.1\r\nHost: localhost:22\r\n\r\n")
             #expect([400, 404, 405, 501].contains(connect.status), "\(connect)")
             let (star, _) = try gateway.raw("OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
             #expect(star.status != 502, "\(star)")
             let (get, _) = try gateway.raw("GET * HTTP/1.1\r\nHost: a\r\n\r\n")
-            expectRefusal(get, 400, "request_invalid")
+            expectRejection(get, 400, "request_invalid")
             #expect(!upstream.requests.contains { $0.method == "CONNECT" || $0.method == "GET" })
         }
     }
 
-    @Test func `a method that nobody knows goes through where the route takes any`() throws {
+    @Test func `an unknown method goes through where the route takes any`() throws {
         try withOpenGateway { gateway, upstream throws in
             for method in ["PROPFIND", "QUERY", "M-SEARCH", "purge", "DELETE", "PATCH", "OPTIONS"] {
                 #expect(try gateway.exchange(method, "/").status == 200, "\(method)")
@@ -102,9 +102,9 @@ import Testing
 
     @Test func `an absolute target decides the Host that the upstream sees`() throws {
         try withOpenGateway { gateway, upstream throws in
-            let (answer, _) = try gateway.raw(
+            let (response, _) = try gateway.raw(
                 "GET http://a.test/x HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n")
-            #expect(answer.status == 200)
+            #expect(response.status == 200)
             let request = try upstream.onlyRequest()
             #expect(request.all("Host") == ["a.test"] && request.target == "/x")
         }
@@ -113,11 +113,11 @@ import Testing
     @Test func `a request id that could forge a log line is not kept, even from a trusted proxy`() throws {
         try withOpenGateway(server: "trusted_proxies: [127.0.0.0/8]") { gateway, upstream throws in
             for value in [String(repeating: "a", count: 4000), "a b\"c", "a{b}", "", "\u{e9}"] {
-                let answer = try gateway.get("/", [("X-Request-Id", value)])
-                guard answer.status == 200 else { continue }
+                let response = try gateway.get("/", [("X-Request-Id", value)])
+                guard response.status == 200 else { continue }
                 let kept = upstream.requests.last?["X-Request-Id"] ?? ""
                 #expect(
-                    kept == answer["X-Request-Id"] && !kept.isEmpty && kept.utf8.count <= 256, "\(value.prefix(20))")
+                    kept == response["X-Request-Id"] && !kept.isEmpty && kept.utf8.count <= 256, "\(value.prefix(20))")
                 #expect(kept.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 }, "\(kept)")
             }
         }

@@ -23,7 +23,7 @@ class Type:
     """What was counted of one type, over its declaration and its extensions in one module."""
 
     def __init__(self):
-        self.stored, self.methods, self.declared, self.excused = 0, 0, None, False
+        self.stored, self.methods, self.declared, self.excused, self.files = 0, 0, None, False, set()
 
 
 def check_types(files):
@@ -41,32 +41,40 @@ def check_types(files):
 
 
 def count_types(path, source, types):
-    code, scopes, pending = source.code, [], None
-    for match in TOKEN.finditer(code):
+    for match, scopes, pending in walk(path, source):
         scope = scopes[-1] if scopes else None
-        if match.group(0) == "{":
-            scopes.append(pending)
-            pending = None
-        elif match.group(0) == "}":
-            if scopes:
-                scopes.pop()
-        elif match.group("type"):
-            if is_import(code, match.start()):
-                continue
-            pending = declare(path, source, match, scope, types)
+        if match.group("type"):
+            declare(path, source, match, types[pending])
         elif scope and match.group("func"):
             types[scope].methods += 1
-        elif scope and match.group("var") and is_stored(code, match):
+        elif scope and match.group("var") and is_stored(source.code, match):
             types[scope].stored += 1
 
 
-def declare(path, source, match, scope, types):
-    name = match.group("name") if not scope else f"{scope[1]}.{match.group('name')}"
-    key, line = (module_of(path), name), source.line_of(match.start())
-    if match.group("type") != "extension" and not types[key].declared:
-        types[key].declared = (path, line)
-    types[key].excused |= has_marker(source, line - 1)
-    return key
+def walk(path, source):
+    """Every match of TOKEN, with what is around it: for each open brace the type whose body it opens, or None, and then
+    the type that was declared or extended last and whose body has not begun. A type is (module, full name)."""
+    scopes, pending = [], None
+    for match in TOKEN.finditer(source.code):
+        if match.group("type"):
+            if is_import(source.code, match.start()):
+                continue
+            outer = scopes[-1] if scopes else None
+            pending = (module_of(path), f"{outer[1]}.{match.group('name')}" if outer else match.group("name"))
+        yield match, scopes, pending
+        if match.group(0) == "{":
+            scopes.append(pending)
+            pending = None
+        elif match.group(0) == "}" and scopes:
+            scopes.pop()
+
+
+def declare(path, source, match, found):
+    line = source.line_of(match.start())
+    if match.group("type") != "extension" and not found.declared:
+        found.declared = (path, line)
+    found.excused |= has_marker(source, line - 1)
+    found.files.add(path)
 
 
 def has_marker(source, index):

@@ -7,9 +7,11 @@ import sys
 import tempfile
 
 import binaries
+import calls
 import documents
 import limits
 import modules
+import structure
 from rules import check_package
 from swift_source import SwiftSource
 from words import Word, words_in_page, words_in_swift
@@ -266,6 +268,59 @@ def limits_fail(_):
             yield f"request-path-size: {path} with {count} lines reported {found}"
 
 
+CALLS = [
+    ("Sources/A/Loop.swift", SwiftSource('''
+struct Loop: ~Copyable {
+    var table: Table, log: [String] = []
+    mutating func run() { accept(1) { work() }; self.accept("text"); log.append("not the one of Table"); finish(at: .zero()) }
+    private func finish() {}
+    private func local() { func accept() {} }
+}
+''')),
+    ("Sources/A/Loop+Accept.swift", SwiftSource('''
+extension Loop {
+    mutating func accept(_ number: Int, now: Int = 1, then: (() -> Void)? = nil) { table.append(number); run() }
+    // Neither finish() nor accept(1) is called in a comment.
+    func finish(at time: Table.Time) {}
+}
+''')),
+    ("Sources/A/Table.swift", SwiftSource('''
+struct Table {
+    struct Time { static func zero() -> Time { Time() } }
+    mutating func append(_ number: Int) { other.accept(text: "a"); numbers.append(number) }
+}
+struct Record { func write() { Record().write() } }
+''')),
+]
+CALLS_EXPECTED = {
+    ("Loop.swift", 3, "Table", "Table.swift"), ("Loop.swift", 4, "accept", "Loop+Accept.swift"),
+    ("Loop.swift", 4, "finish", "Loop+Accept.swift"), ("Loop.swift", 4, "zero", "Table.swift"),
+    ("Loop+Accept.swift", 3, "append", "Table.swift"), ("Loop+Accept.swift", 3, "run", "Loop.swift"),
+    ("Loop+Accept.swift", 5, "Table", "Table.swift"),
+}
+
+
+def calls_fail(_):
+    found = {
+        (use.file.rsplit("/", 1)[-1], use.line, use.name, use.target_file.rsplit("/", 1)[-1])
+        for use in calls.uses(CALLS) if use.file != use.target_file
+    }
+    if found != CALLS_EXPECTED:
+        yield f"calls: {sorted(found ^ CALLS_EXPECTED)} differ"
+    found = calls.components({"a": {"b"}, "b": {"c", "d"}, "c": {"a"}, "d": {"e"}, "e": {"d", "f"}, "g": {"g", "a"}})
+    if found != [["a", "b", "c"], ["d", "e"]]:
+        yield f"components: {found}"
+    measured = structure.Structure(CALLS)
+    totals = dict(measured.totals(over=10))
+    expected = {
+        "types": 4, "most methods": "5 Loop", "most files of one type": "2 Loop", "files": 3, "functions": 9,
+        "cycles of files": "2", "files in cycles": 2, "cycles of types": "none", "bare Int32 handles": 0,
+    }
+    for name, count in expected.items():
+        if totals.get(name) != count:
+            yield f"structure: '{name}' is {totals.get(name)}, not {count}"
+
+
 def modules_fail(_):
     cases = {
         "Sources/MartletCore/A.swift": "MartletCore", "Plugins/AppleProvider/Login/A.swift": "AppleProvider",
@@ -285,7 +340,7 @@ def main():
         failures = [*rules_fail(folder), *format_fails(folder), *sizes_fail(folder)]
     with tempfile.TemporaryDirectory() as name:
         failures += documents_fail(pathlib.Path(name))
-        for check in (widths_fail, words_fail, limits_fail, modules_fail):
+        for check in (widths_fail, words_fail, limits_fail, calls_fail, modules_fail):
             failures += check(pathlib.Path(name))
     for failure in failures:
         print(f"Tests/Lint/selftest.py: error: {failure}")

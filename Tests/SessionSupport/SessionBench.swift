@@ -22,7 +22,7 @@ package struct SessionBench: Sendable {
     package init(
         backend: any SessionBackend, clock now: Box<Int64>, _ adjust: (inout SessionPolicy) -> Void = { _ in }
     ) {
-        var policy = SessionPolicy()
+        var policy = SessionPolicy.sample
         adjust(&policy)
         let revoked = revoked
         self.now = now
@@ -41,27 +41,27 @@ package struct SessionBench: Sendable {
         try await store.create(subject: subject, provider: provider, identity: .ann, client: client)
     }
 
-    /// Judges an access token.
-    package func judge(
+    /// Verifies an access token.
+    package func verify(
         _ token: Secret, from address: [UInt8] = []
     ) async throws(AuthenticationError) -> ProvenSession {
-        try await store.judge(
+        try await store.verify(
             Credential(bearer: token.copy),
             in: AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never, client: nil, address: address))
     }
 
-    /// Why the store does not take an access token; `nil` if it does.
-    package func refusal(of token: Secret) async -> ErrorCode? {
+    /// Why the store rejects an access token; `nil` if it accepts it.
+    package func rejection(of token: Secret) async -> ErrorCode? {
         do {
-            _ = try await judge(token)
+            _ = try await verify(token)
             return nil
         } catch {
             return error.code
         }
     }
 
-    /// Why the store does not take a refresh token; `nil` if it does.
-    package func refusal(ofRefreshing token: Secret) async -> SessionError? {
+    /// Why the store rejects a refresh token; `nil` if it accepts it.
+    package func rejection(ofRefreshing token: Secret) async -> SessionError? {
         do {
             _ = try await store.refresh(token)
             return nil
@@ -69,6 +69,13 @@ package struct SessionBench: Sendable {
             return error
         }
     }
+}
+
+extension SessionPolicy {
+    /// The policy that tests begin with.
+    package static let sample = SessionPolicy(
+        accessTTL: .seconds(15 * 60), refreshTTL: .seconds(60 * 86_400), idleTimeout: .seconds(30 * 86_400),
+        refreshReuseGrace: .seconds(30), maximumPerSubject: 10, cacheTTL: .seconds(5))
 }
 
 extension Clock {
@@ -82,7 +89,7 @@ extension Clock {
 }
 
 extension Identity {
-    /// Somebody with claims of several kinds.
+    /// An identity with claims of several kinds.
     package static var ann: Identity {
         Identity(
             providerSubject: "000123.abc", issuer: "https://appleid.apple.com",

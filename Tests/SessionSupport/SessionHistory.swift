@@ -2,8 +2,8 @@ internal import MartletCore
 package import MartletSession
 internal import MartletTesting
 
-/// A random run of logins, uses, refreshes with tokens old and new, logouts and jumps of the clock, by several instances; what the
-/// store answers is held against the model at every step.
+/// A random run of logins, uses, refreshes with tokens old and new, logouts and jumps of the clock, by several
+/// instances; the results of the store are compared with the model at every step.
 package struct SessionHistory {
     private typealias Tokens = (access: Secret, refresh: Secret)
 
@@ -18,8 +18,8 @@ package struct SessionHistory {
     private var access: [[(number: Int, token: Secret)]] = []
     private var refresh: [[(number: Int, token: Secret)]] = []
     private var trace: [String] = []
-    /// How often each answer was given, to see that a run reaches what it is there for.
-    package private(set) var answers: [String: Int] = [:]
+    /// How often each result occurred, to see that a run reaches what it is there for.
+    package private(set) var results: [String: Int] = [:]
 
     private var now: Int64 { clock.value }
 
@@ -28,7 +28,7 @@ package struct SessionHistory {
     ///   - instances: makes the backends that share sessions.
     package init(seed: UInt64, startingAt start: Int64, on backends: [any SessionBackend]) {
         var generator = SeededGenerator(seed: seed)
-        var policy = SessionPolicy()
+        var policy = SessionPolicy.sample
         policy.accessTTL = .seconds([20, 300, 900].randomElement(using: &generator) ?? 20)
         policy.refreshTTL = .seconds([1_000, 20_000].randomElement(using: &generator) ?? 1_000)
         policy.idleTimeout = .seconds([200, 3_000].randomElement(using: &generator) ?? 200)
@@ -43,7 +43,7 @@ package struct SessionHistory {
     }
 
     /// Takes so many steps.
-    /// - Throws: `TestFailure` that tells the seed and what was done, at the first answer that is not the model's.
+    /// - Throws: `TestFailure` with the seed and the steps, at the first result that is not the model's.
     package mutating func run(steps: Int) async throws {
         for _ in 0..<steps {
             let before = instances.map { $0.revoked.value.count }
@@ -58,7 +58,7 @@ package struct SessionHistory {
     private mutating func step(_ instance: SessionBench) async throws -> [Int] {
         switch Int.random(in: 0..<100, using: &generator) {
         case 0..<15: return try await login(instance)
-        case 15..<40: return try await judge(instance)
+        case 15..<40: return try await verify(instance)
         case 40..<70: return try await refresh(instance)
         case 70..<74: return try await logout(instance)
         case 74..<78: return try await logoutAll(instance)
@@ -85,17 +85,17 @@ package struct SessionHistory {
         return ended
     }
 
-    private mutating func judge(_ instance: SessionBench) async throws -> [Int] {
+    private mutating func verify(_ instance: SessionBench) async throws -> [Int] {
         guard let index = session(), let (number, token) = newestMostly(access[index]) else { return [] }
-        trace.append("judge \(number) of \(index)")
-        let expected = model.judge(number, of: index, at: now)
-        let answer = await instance.refusal(of: token)
-        note("judge", answer)
-        // A token that is over may be told from one that is forgotten, or not.
+        trace.append("verify \(number) of \(index)")
+        let expected = model.verify(number, of: index, at: now)
+        let result = await instance.rejection(of: token)
+        note("verify", result)
+        // An expired token may look like one that was evicted, or not.
         let codes: Set<ErrorCode?> = [.sessionTokenExpired, .sessionTokenUnknown]
         try check(
-            answer == expected || codes.isSuperset(of: [answer, expected]),
-            "answered \(answer.map(String.init(describing:)) ?? "yes"), expected \(expected.map(String.init(describing:)) ?? "yes")"
+            result == expected || codes.isSuperset(of: [result, expected]),
+            "answered \(result.map(String.init(describing:)) ?? "yes"), expected \(expected.map(String.init(describing:)) ?? "yes")"
         )
         return []
     }
@@ -123,8 +123,8 @@ package struct SessionHistory {
         let subject = Int.random(in: 0..<4, using: &generator) == 0 ? subject() : references[index].subject
         trace.append("logout \(index) as \(subject)")
         let ended = model.end(subject, at: now) { $0 == index }
-        let answer = try await instance.store.end(SessionReference(subject: subject, id: references[index].id))
-        try check(answer == !ended.isEmpty, "answered \(answer)")
+        let result = try await instance.store.end(SessionReference(subject: subject, id: references[index].id))
+        try check(result == !ended.isEmpty, "answered \(result)")
         return ended
     }
 
@@ -189,7 +189,7 @@ package struct SessionHistory {
     }
 
     private mutating func note(_ what: String, _ code: ErrorCode?) {
-        answers["\(what) \(code?.rawValue ?? "yes")", default: 0] += 1
+        results["\(what) \(code?.rawValue ?? "yes")", default: 0] += 1
     }
 
     private func check(_ holds: Bool, _ text: @autoclosure () -> String) throws {

@@ -27,7 +27,7 @@ struct SessionModel {
         let accessExpiry: Int64
     }
 
-    enum Answer: Equatable {
+    enum Outcome: Equatable {
         case refused(ErrorCode)
         case pair(Pair)
     }
@@ -68,8 +68,8 @@ struct SessionModel {
         return (pair, ended)
     }
 
-    /// - Returns: why the token is refused, `nil` if it is not.
-    mutating func judge(_ token: Int, of index: Int, at now: Int64) -> ErrorCode? {
+    /// - Returns: why the token is rejected, `nil` if it is not.
+    mutating func verify(_ token: Int, of index: Int, at now: Int64) -> ErrorCode? {
         guard isLive(sessions[index], at: now) else { return .sessionUnknown }
         // What has ended is forgotten by the next refresh; then it is a token that the session does not know.
         guard let expiry = sessions[index].access[token] else { return .sessionTokenUnknown }
@@ -78,7 +78,7 @@ struct SessionModel {
         return nil
     }
 
-    mutating func refresh(_ token: Int, of index: Int, at now: Int64) -> Answer {
+    mutating func refresh(_ token: Int, of index: Int, at now: Int64) -> Outcome {
         guard isLive(sessions[index], at: now) else { return .refused(.sessionUnknown) }
         if token == sessions[index].current { return rotate(index, at: now) }
         guard let spent = sessions[index].spent[token], now < spent.graceEnd else {
@@ -89,7 +89,7 @@ struct SessionModel {
         return .pair(spent.pair)
     }
 
-    private mutating func rotate(_ index: Int, at now: Int64) -> Answer {
+    private mutating func rotate(_ index: Int, at now: Int64) -> Outcome {
         let grace = policy.refreshReuseGrace.wholeMilliseconds
         let graces = sessions[index].spent.values.count { now < $0.graceEnd }
         let accesses = sessions[index].access.values.count { now < $0 }

@@ -8,7 +8,7 @@ package final class Box<Value: Sendable>: Sendable {
 
     package var value: Value { mutex.withLock { $0 } }
 
-    /// Changes or reads the value while nobody else does.
+    /// Changes or reads the value exclusively.
     package func withLock<Result: Sendable>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         try mutex.withLock { (value: inout sending Value) throws -> sending Result in
             var copy = value

@@ -14,12 +14,12 @@ package final class TemporaryFolder: Sendable {
     /// The path of a file in the folder, whether or not it is there.
     package func file(_ name: String) -> String { path + "/" + name }
 
-    /// Writes a file and answers its path.
+    /// Writes a file and returns its path.
     @discardableResult package func write(_ text: String, to name: String) throws -> String {
         try write(bytes: Array(text.utf8), to: name)
     }
 
-    /// Writes a file that only its owner may read, and answers its path.
+    /// Writes a file that only its owner may read, and returns its path.
     @discardableResult package func write(bytes: [UInt8], to name: String) throws -> String {
         let target = file(name)
         try Data(bytes).write(to: URL(fileURLWithPath: target), options: .atomic)

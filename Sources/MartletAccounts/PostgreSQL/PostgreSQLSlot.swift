@@ -3,9 +3,6 @@ internal import MartletIO
 
 /// One slot of the pool: keeps one connection, and reconnects when it ends.
 final class PostgreSQLSlot {
-    private static let minimumDelay = 50
-    private static let maximumDelay = 1800
-
     let index: Int
     private(set) var connection: PostgreSQLConnection?
     /// Whether it accepts calls.
@@ -21,7 +18,7 @@ final class PostgreSQLSlot {
     private unowned let pool: PostgreSQLPool
     /// Counts attempts, so that late events of earlier attempts are ignored.
     private var attempt = 0
-    private var failures = 0
+    private var backoff = Backoff()
     private var hasBeenOpen = false
     private var deadline: LoopTimer?
     private var retryTimer: LoopTimer?
@@ -51,7 +48,7 @@ final class PostgreSQLSlot {
             self?.deadline = nil
             self?.ended(.connectTimeout)
         }
-        let lookup = HostLookup(configuration.target.hosts, startingAt: failures, configuration.resolver)
+        let lookup = HostLookup(configuration.target.hosts, startingAt: backoff.failures, configuration.resolver)
         let (handle, index) = (configuration.handle, index)
         lookup.run { result in
             _ = handle.loop.execute { handle.value?.slot(index)?.resolved(result, attempt: attempt) }
@@ -104,7 +101,7 @@ final class PostgreSQLSlot {
     func open() -> Bool {
         isOpen = true
         isFailing = false
-        failures = 0
+        backoff.reset()
         defer { hasBeenOpen = true }
         return hasBeenOpen
     }
@@ -124,9 +121,7 @@ final class PostgreSQLSlot {
             return pool.closed(self, nil)
         }
         isFailing = true
-        failures += 1
-        let ceiling = min(PostgreSQLSlot.minimumDelay << min(failures, 10), PostgreSQLSlot.maximumDelay)
-        let delay = Duration.milliseconds(Int.random(in: ceiling / 2...ceiling, using: &generator))
+        let delay = backoff.next(using: &generator)
         retryTimer = loop.schedule(after: delay) { [weak self] in
             self?.retryTimer = nil
             self?.connect()

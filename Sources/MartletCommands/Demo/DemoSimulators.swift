@@ -3,6 +3,7 @@ internal import MartletCore
 internal import MartletCrypto
 internal import MartletIO
 internal import MartletProxy
+internal import MartletResponder
 internal import MartletServer
 internal import MartletSimulator
 

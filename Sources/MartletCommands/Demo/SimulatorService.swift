@@ -4,6 +4,7 @@ internal import MartletCrypto
 internal import MartletIO
 internal import MartletProvider
 internal import MartletProxy
+internal import MartletResponder
 internal import MartletServer
 internal import MartletSimulator
 

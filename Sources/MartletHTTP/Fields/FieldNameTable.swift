@@ -4,7 +4,7 @@
 /// letter and their length, because no spelling of a name in the table is shorter than its letters.
 @usableFromInline
 @safe package struct FieldNameTable: ~Copyable, @unchecked Sendable {
-    // @unchecked Sendable: the memory is written by the initialiser alone.
+    // @unchecked Sendable: the memory is written by the initializer alone.
     private struct Slot {
         var hash: UInt32
         var start: UInt32

@@ -1,4 +1,6 @@
+internal import MartletAuthenticator
 internal import MartletCore
+internal import MartletResponder
 
 /// Exchanges that outlive their credential: tunnels, event streams, other long responses and uploads.
 ///
@@ -7,17 +9,12 @@ internal import MartletCore
 /// finish.
 extension EventLoop {
     /// How often exchanges are checked, in nanoseconds.
-    static let expiryCheckInterval: Int64 = 200_000_000
-    /// Exchanges younger than this are allowed to finish.
-    static let minimumAge: Int64 = 700_000_000
-
-    /// How long the loop may sleep, in milliseconds.
-    var expiryCheckWait: Int32 { exchanges.count > 0 ? Int32(EventLoop.expiryCheckInterval / 1_000_000) : 1000 }
+    static let expiryCheckInterval = CredentialWatch.interval
 
     /// Ends exchanges whose credentials were revoked.
     mutating func markAllRevoked(_ revocationIDs: Set<UInt64>) {
-        for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
-            guard exchanges[exchange].credential.revocationID != 0,
+        for index in 0..<exchanges.end {
+            guard let exchange = exchanges.handle(at: index), exchanges[exchange].credential.revocationID != 0,
                 revocationIDs.contains(exchanges[exchange].credential.revocationID)
             else { continue }
             markRevoked(exchange)
@@ -25,62 +22,58 @@ extension EventLoop {
     }
 
     /// Ends an exchange because its credential was revoked.
-    mutating func markRevoked(_ exchange: Int32) {
+    mutating func markRevoked(_ exchange: Handle<Exchange>) {
         endCredential(exchange, isRevoked: true)
-        expiryCheckedAt = 0
+        credentialWatch.checkSoon()
     }
 
     /// Ends the exchanges whose credential has expired or was revoked.
     mutating func checkExpiries() {
-        guard exchanges.count > 0, now &- expiryCheckedAt >= EventLoop.expiryCheckInterval else { return }
-        expiryCheckedAt = now
+        guard credentialWatch.begin(exchanges: exchanges.count, at: now) else { return }
         let unixMilliseconds = clock.unixMilliseconds
         var endsForDrain = tunnelsToDrain
-        for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
+        for index in 0..<exchanges.end {
+            guard let exchange = exchanges.handle(at: index) else { continue }
             if exchanges[exchange].credential.end <= unixMilliseconds { endCredential(exchange, isRevoked: false) }
-            let generation = exchanges[exchange].generation
-            if exchanges[exchange].credential.decision >= 0, now &- exchanges[exchange].started >= EventLoop.minimumAge
+            if exchanges[exchange].credential.decision >= 0,
+                CredentialWatch.isLong(since: exchanges[exchange].record.started, at: now)
             {
                 retainToken(of: exchange)
             }
             if isTunnel(exchange) { checkTunnel(exchange, endsForDrain: &endsForDrain) }
-            guard exchanges.contains(exchange, generation), exchanges[exchange].terminateAt <= now else { continue }
-            terminateExpired(exchange)
+            guard exchanges[exchange].isAlive, exchanges[exchange].termination.deadline <= now else { continue }
+            terminate(exchange)
         }
         submitRevalidations()
     }
 
-    private mutating func endCredential(_ exchange: Int32, isRevoked: Bool) {
+    private mutating func endCredential(_ exchange: Handle<Exchange>, isRevoked: Bool) {
         exchanges[exchange].credential.revocationID = 0
         exchanges[exchange].credential.end = .max
-        exchanges[exchange].isRevoked = isRevoked
-        exchanges[exchange].terminateAt = now &+ exchanges[exchange].credential.expiryGrace
+        exchanges[exchange].termination.credentialEnded(
+            isRevoked: isRevoked, grace: exchanges[exchange].credential.expiryGrace, at: now)
     }
 
-    private mutating func terminateExpired(_ exchange: Int32) {
-        let closeReason = exchanges[exchange].isRevoked ? CloseReason.revoked : .expired
-        if isTunnel(exchange) {
-            exchanges[exchange].terminateAt = .max
-            return endTunnel(exchange, closeReason)
-        }
-        // A complete request that waits for its response is left alone; a response is cut off if it is a long one.
-        let isUnderWay = exchanges[exchange].hasResponseStarted || !exchanges[exchange].isRequestComplete
-        guard isUnderWay, now &- exchanges[exchange].started >= EventLoop.minimumAge,
-            let reason = closeReason.reason
-        else {
-            return
-        }
+    /// Ends an exchange whose credential has ended, if it is time.
+    private mutating func terminate(_ exchange: Handle<Exchange>) {
+        let progress = CredentialTermination.Progress(
+            isTunnel: isTunnel(exchange), isGRPC: exchanges[exchange].request.isGRPC,
+            isRequestComplete: exchanges[exchange].body.isComplete,
+            hasResponseStarted: exchanges[exchange].response.hasStarted, started: exchanges[exchange].record.started)
+        let action = exchanges[exchange].termination.action(for: progress, at: now)
+        let closeReason = exchanges[exchange].termination.closeReason
+        if action == .closeTunnel { return endTunnel(exchange, closeReason) }
+        guard action != .wait, let reason = closeReason.reason else { return }
         let failure = Failure.credentialInvalid(reason)
-        exchanges[exchange].isGRPC && exchanges[exchange].hasResponseStarted
-            ? endGRPCCall(exchange, failure) : fail(exchange, failure)
+        action == .endCall ? endGRPCCall(exchange, failure) : fail(exchange, failure)
     }
 
     /// A gRPC call ends with a status, which no caller mistakes for a complete response.
-    private mutating func endGRPCCall(_ exchange: Int32, _ failure: Failure) {
-        exchanges[exchange].reason = counters.reason(failure.reason)
+    private mutating func endGRPCCall(_ exchange: Handle<Exchange>, _ failure: Failure) {
+        exchanges[exchange].record.reason = counters.reason(failure.reason)
         dropUpstream(of: exchange)
-        exchanges[exchange].responseTrailers.removeAll()
-        failure.writeStatusTrailers(into: &exchanges[exchange].responseTrailers)
+        exchanges[exchange].response.trailers.removeAll()
+        failure.writeStatusTrailers(into: &exchanges[exchange].response.trailers)
         finishStream(exchange)
         complete(exchange)
     }

@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletProvider
 internal import MartletRouter
@@ -8,44 +9,59 @@ internal import MartletRouter
 extension EventLoop {
     /// Retains the tokens of exchanges in progress; call it before the caches are cleared.
     mutating func retainTokens() {
-        for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
-            guard exchanges[exchange].credential.decision >= 0 else { continue }
+        for index in 0..<exchanges.end {
+            guard let exchange = exchanges.handle(at: index), exchanges[exchange].credential.decision >= 0 else {
+                continue
+            }
             retainToken(of: exchange)
         }
     }
 
     /// Reevaluates all exchanges; call it when the new configuration is in place.
     mutating func reevaluateExchanges() {
-        for exchange in 0..<exchanges.end
-        where exchanges[exchange].isAlive && exchanges[exchange].responder == .upstream {
+        for index in 0..<exchanges.end {
+            guard let exchange = exchanges.handle(at: index), exchanges[exchange].responder == .upstream else {
+                continue
+            }
             switch reevaluate(exchange) {
-            case .stays: authenticator.keepsRoute(exchange)
+            case .stays: authenticator.keepsRoute(index)
             case .ends:
                 exchanges[exchange].credential.retainsToken = false
-                authenticator.releaseToken(of: exchange)
+                authenticator.releaseToken(of: index)
                 markRevoked(exchange)
             case .revalidate(let route):
                 // Short exchanges are allowed to finish.
-                let due = exchanges[exchange].started &+ EventLoop.minimumAge
-                authenticator.revalidate(exchange, for: route, at: due)
+                let due = exchanges[exchange].record.started &+ CredentialWatch.minimumAge
+                authenticator.revalidate(index, for: route, at: due)
             }
         }
     }
 
-    private mutating func reevaluate(_ exchange: Int32) -> Reevaluation {
+    private mutating func reevaluate(_ exchange: Handle<Exchange>) -> Reevaluation {
         let found = unsafe snapshot.routes.match(
-            method: exchanges[exchange].texts.method.span, authority: exchanges[exchange].texts.host.span,
-            path: exchanges[exchange].texts.path.span)
-        let isBound = exchanges[exchange].credential.revocationID != 0
-        guard case .route(let route) = found, snapshot.compiledRoutes[route].mount < 0 else {
-            if !isBound { exchanges[exchange].credential.expiryGrace = 0 }
+            method: exchanges[exchange].record.texts.method.span, authority: exchanges[exchange].record.texts.host.span,
+            path: exchanges[exchange].record.texts.path.span)
+        let evaluation = RouteReevaluation(
+            settings(of: found), isBound: exchanges[exchange].credential.revocationID != 0,
+            isAnonymous: exchanges[exchange].credential.provider < 0,
+            isUpgrade: !exchanges[exchange].tunnel.isNone)
+        switch evaluation {
+        case .stays: return .stays
+        case .ends(let grace):
+            if let grace { exchanges[exchange].credential.expiryGrace = grace }
             return .ends
+        case .dependsOnCredential(let grace):
+            exchanges[exchange].credential.expiryGrace = grace
+            guard case .route(let route) = found else { return .ends }
+            return authenticator.reevaluate(exchange.index, exchanges[exchange].credential, on: route, at: time)
         }
-        let expiryGrace = snapshot.compiledRoutes[route].tunnels.expiryGrace
-        // The route allows exchanges to outlive their credentials.
-        guard expiryGrace >= 0, isBound || exchanges[exchange].credential.provider < 0 else { return .stays }
-        exchanges[exchange].credential.expiryGrace = expiryGrace
-        if exchanges[exchange].tunnel >= 0, !snapshot.compiledRoutes[route].tunnels.areAllowed { return .ends }
-        return authenticator.reevaluate(exchange, exchanges[exchange].credential, on: route, at: time)
+    }
+
+    /// The route that was found, unless a handler in this process responds there.
+    private func settings(of found: RouteMatch) -> RouteReevaluation.Route? {
+        guard case .route(let route) = found, snapshot.compiledRoutes[route].mount < 0 else { return nil }
+        return RouteReevaluation.Route(
+            expiryGrace: snapshot.authentication.routes[route].expiryGrace,
+            allowsTunnels: snapshot.compiledRoutes[route].tunnels.areAllowed)
     }
 }

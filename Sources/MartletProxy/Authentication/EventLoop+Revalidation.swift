@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletProvider
 
@@ -10,44 +11,45 @@ extension EventLoop {
     /// Marks all sessions for revalidation, because a revocation may have been missed; call it before the caches are
     /// cleared.
     mutating func revalidateSessions() {
-        for exchange in 0..<exchanges.end where exchanges[exchange].isAlive {
+        for index in 0..<exchanges.end {
+            guard let exchange = exchanges.handle(at: index) else { continue }
             if exchanges[exchange].credential.decision >= 0 { retainToken(of: exchange) }
-            guard exchanges[exchange].credential.retainsToken, authenticator.retainsSession(of: exchange) else {
-                continue
-            }
-            authenticator.revalidate(exchange, at: now)
+            guard exchanges[exchange].credential.retainsToken, authenticator.retainsSession(of: index) else { continue }
+            authenticator.revalidate(index, at: now)
         }
     }
 
     /// Retains the token of an exchange, if it has one.
-    mutating func retainToken(of exchange: Int32) {
+    mutating func retainToken(of exchange: Handle<Exchange>) {
         let lent = unsafe exchanges.address(of: exchange)
-        unsafe authenticator.retainToken(of: exchange, &lent.pointee.credential)
+        unsafe authenticator.retainToken(of: exchange.index, &lent.pointee.credential)
     }
 
     /// Submits tokens that need revalidation, in batches.
     mutating func submitRevalidations() {
         for due in authenticator.dueRevalidations(at: time) {
+            guard let exchange = exchanges.handle(at: due.exchange) else { continue }
             guard let target = due.target else {
-                markRevoked(due.exchange)
+                markRevoked(exchange)
                 continue
             }
             let context = AuthenticationContext(
                 now: time.unixTime, deadline: MonotonicTime(nanoseconds: now &+ Authenticator.verificationTimeout),
-                client: network(of: due.exchange))
+                client: network(of: exchange))
             verifier.submit(
                 Verifier.Job(
                     credential: due.token.withBytes { Credential(bearer: $0) }, target: target,
-                    subjects: snapshot.signIn.subjects, context: context, mailbox: mailbox, exchange: due.exchange,
-                    generation: exchanges[due.exchange].generation, epoch: authenticator.epoch))
+                    subjects: snapshot.authentication.subjects, context: context, sink: mailbox,
+                    exchange: exchange.index,
+                    generation: exchange.generation, epoch: authenticator.epoch))
         }
     }
 
     /// Applies the result of a revalidation.
-    mutating func revalidated(_ exchange: Int32, epoch resultEpoch: Int, _ result: VerificationResult) {
+    mutating func revalidated(_ exchange: Handle<Exchange>, epoch resultEpoch: Int, _ result: VerificationResult) {
         let lent = unsafe exchanges.address(of: exchange)
         let continues = unsafe authenticator.completeRevalidation(
-            of: exchange, epoch: resultEpoch, result, at: time, &lent.pointee.credential)
+            of: exchange.index, epoch: resultEpoch, result, at: time, &lent.pointee.credential)
         if !continues { markRevoked(exchange) }
     }
 }

@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
@@ -5,15 +6,16 @@ internal import MartletProvider
 /// Carries out what the authenticator returns for credentials that are not cached.
 extension EventLoop {
     /// Submits a credential for verification, inline or on another thread; the head waits in the connection's input.
-    mutating func submitVerification(_ request: VerificationRequest, of exchange: Int32) {
+    @inline(never)
+    mutating func submitVerification(_ request: VerificationRequest, of exchange: Handle<Exchange>) {
         let downstream = exchanges[exchange].downstream
         let deadline = now &+ Authenticator.verificationTimeout
         let job = Verifier.Job(
-            credential: request.credential, target: request.target, subjects: snapshot.signIn.subjects,
+            credential: request.credential, target: request.target, subjects: snapshot.authentication.subjects,
             context: AuthenticationContext(
                 now: time.unixTime, deadline: MonotonicTime(nanoseconds: deadline), client: network(of: exchange),
                 address: request.form == .session ? address(of: exchange) : []),
-            mailbox: mailbox, exchange: exchange, generation: exchanges[exchange].generation,
+            sink: mailbox, exchange: exchange.index, generation: exchange.generation,
             epoch: authenticator.epoch)
         downstreams[downstream].phase = .authenticating
         arm(downstream: downstream, at: deadline)
@@ -23,17 +25,18 @@ extension EventLoop {
     /// Verifies some of the inline jobs, after everything else of the iteration, and resumes their requests.
     mutating func verifyInline() {
         guard !authenticator.isIdle else { return }
-        let threads = verifier
-        for (job, result) in authenticator.verifyInline(by: clock, others: { threads.submit($0) }) {
-            completeVerification(job.exchange, job.generation, epoch: job.epoch, result)
+        let verifier = threads.verifier
+        for (job, result) in authenticator.verifyInline(by: clock.source, others: { verifier.submit($0) }) {
+            completeVerification(
+                Handle(index: job.exchange, generation: job.generation), epoch: job.epoch, result)
         }
     }
 
     /// Resumes the request that waited for a verification.
     mutating func completeVerification(
-        _ exchange: Int32, _ generation: UInt32, epoch resultEpoch: Int, _ result: VerificationResult
+        _ exchange: Handle<Exchange>, epoch resultEpoch: Int, _ result: VerificationResult
     ) {
-        guard exchanges.contains(exchange, generation) else { return }
+        guard exchanges.contains(exchange) else { return }
         let downstream = exchanges[exchange].downstream
         guard downstreams[downstream].phase == .authenticating else {
             return revalidated(exchange, epoch: resultEpoch, result)
@@ -45,7 +48,7 @@ extension EventLoop {
     /// Responds to a request that the authenticator rejected.
     @inline(never)
     mutating func reject(
-        _ exchange: Int32, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>
+        _ exchange: Handle<Exchange>, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>
     ) {
         if case .verification(let error, let failed) = rejection.cause, debug.isOn {
             unsafe logRejection(error, failed, exchange, Array(bytes[failed.range]))
@@ -55,14 +58,14 @@ extension EventLoop {
 
     /// Logs why a credential was rejected.
     private func logRejection(
-        _ error: AuthenticationError, _ failed: FailedCredential, _ exchange: Int32, _ value: [UInt8]
+        _ error: AuthenticationError, _ failed: FailedCredential, _ exchange: Handle<Exchange>, _ value: [UInt8]
     ) {
         var provider: ProviderHandle?
         if case .provider(let handle) = authenticator.verificationTarget(failed.form, value, failed.route) {
             provider = handle
         }
         debug.credentialRejected(
-            requestID: unsafe String(decoding: exchanges[exchange].texts.requestID, as: UTF8.self), error,
+            requestID: unsafe String(decoding: exchanges[exchange].record.texts.requestID, as: UTF8.self), error,
             provider: provider,
             credential: failed.form == .basic ? Credential(basic: value) : Credential(bearer: value),
             in: AuthenticationContext(
@@ -72,18 +75,18 @@ extension EventLoop {
     }
 
     /// The client's network, as throttles count it: that of the peer, or of the client that trusted proxies name.
-    func network(of exchange: Int32) -> ClientNetwork? { ClientNetwork(address: address(of: exchange)) }
+    func network(of exchange: Handle<Exchange>) -> ClientNetwork? { ClientNetwork(address: address(of: exchange)) }
 
     /// The client's address: 16 bytes, or none for a Unix socket.
-    func address(of exchange: Int32) -> [UInt8] {
-        let forwarded = exchanges[exchange].forwardedNetwork
-        let address = forwarded.isEmpty ? downstreams[exchanges[exchange].downstream].address.bytes : forwarded
+    func address(of exchange: Handle<Exchange>) -> [UInt8] {
+        let forwarded = exchanges[exchange].record.forwardedNetwork
+        let address = forwarded.isEmpty ? downstreams[exchanges[exchange].downstream].origin.address.bytes : forwarded
         return address.contains { $0 != 0 } ? address : []
     }
 
     /// Removes cache entries of what was revoked, and ends the exchanges that it admitted.
     mutating func sweepRevocations() {
-        guard let due = authenticator.sweepRevocations(at: time) else { return }
+        guard authenticator.hasUnsweptRevocations, let due = authenticator.sweepRevocations(at: time) else { return }
         markAllRevoked(due.revocationIDs)
         for acknowledgement in due.acknowledgements { acknowledgement.acknowledge() }
     }

@@ -1,5 +1,5 @@
 /// A downstream connection that is not registered with the poller yet.
 struct DeferredRegistration {
-    let downstream: EventToken
+    let downstream: Handle<DownstreamConnection>
     let since: Int64
 }

@@ -1,6 +1,7 @@
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletIO
+internal import MartletResponder
 internal import MartletTLS
 
 /// One connection of a client, or one stream of an HTTP/2 connection.
@@ -37,86 +38,30 @@ struct DownstreamConnection: ~Copyable, SlabElement {
     var generation: UInt32 = 0
     var isAlive = false
 
-    var fd: Int32 = -1
-    /// Registered with the poller; also `true` where there is no socket, as for a stream.
-    var isRegistered = false
     var kind = Kind.http1
-    /// The listener it was accepted from.
-    var listener: Int32 = -1
-    var rules = ListenerRules()
-    /// The TLS engine; `nil` in clear text, and while a thread runs a step of the handshake.
-    var engine: TLSEngine?
-    /// Makes the engine when the first bytes arrive; the listener may be gone by then.
-    var tlsContext: TLSServerContext?
-    /// A thread has the engine.
-    var isHandshakeOffloaded = false
-    /// Events of the socket that wait in the ``HandshakeQueue``.
-    var queuedEvents: Readiness = []
-    /// The first flight of the handshake was sent.
-    var hasSentServerHello = false
+    var phase = Phase.head
+    var transport = Transport()
+    var handshake = DownstreamHandshake()
+    /// Where it comes from, and what its listener says about it.
+    var origin = DownstreamOrigin()
     /// Of an HTTP/2 connection: its framing and streams.
     var streams: DownstreamHTTP2State?
-    /// Of a stream: its connection, and its stream ID there.
-    var connection: Int32 = -1
-    /// The generation of that connection.
-    var connectionGeneration: UInt32 = 0
-    var streamID: Int32 = 0
-    /// Of a stream: the whole request was received, though maybe not consumed.
-    var isStreamEnded = false
-    /// Of a stream: its response was handed over completely.
-    var isResponseComplete = false
-    /// Of a stream: response bytes that had been sent when its deadline was last checked.
-    var sentAtCheck = 0
-    /// Of an HTTP/2 connection: frames may wait to be written.
-    var isDirty = false
-    /// The listener's own handler, which responds before anything is routed.
-    var handler: ListenerHandler?
-    var address = DownstreamAddress()
-    /// The socket's peer, as it was counted on accept; differs from `address` behind a PROXY protocol header.
-    var peerBytes: [UInt8] = []
-    /// How it was counted on accept.
-    var admission = ConnectionLimit.Admission.counted
-    var phase = Phase.head
-    /// The exchange in progress, or −1.
-    var exchange: Int32 = -1
-    var parser = RequestParser(maximumHeadBytes: 16_384)
-    /// Received and not yet consumed: part of a head, buffered body bytes, pipelined requests.
-    var input = ByteBuffer()
-    /// Not yet written to the socket.
-    var output = ByteBuffer()
-    /// Index of the pipe with a part of the body that the upstream has not accepted yet, or −1.
-    var pipe: Int32 = -1
-    /// Its last read filled the buffer.
-    var isBulk = false
+    /// Of a stream: its connection, and its state there.
+    var stream = DownstreamStream()
+    /// The exchange in progress.
+    var exchange = Handle<Exchange>.none
+    var reader = RequestReader()
+    /// The pipe with a part of the body that the upstream has not accepted yet.
+    var pipe = PipeHandle.none
+    var timer = ConnectionTimer()
+    var probe = PeerProbe()
+    var ending = ConnectionEnding()
     /// Reading is paused because the other side is slower.
     var isPaused = false
     /// In the list of connections to resume before the next wait.
     var isReady = false
-    /// The last request was answered before it was read completely.
-    var hasUnreadRequest = false
-    /// The kernel may have unread bytes although no further event will say so.
-    var mayHaveUnread = false
-    /// A head has begun and is incomplete.
-    var isReceivingHead = false
-    /// The peer has closed its sending side.
-    var isReadClosed = false
-    /// The deadline is that of a probe whether the peer is still connected.
-    var isProbePending = false
-    /// The deadline that is restored after the probe.
-    var deadlineAfterProbe = Int64.max
-    /// When the kernel last accepted some of `output`.
-    var lastWriteAt: Int64 = 0
-    /// A probe was sent for this request.
-    var hasProbed = false
-    /// Close once `output` is sent.
-    var closesAfterFlush = false
-    var requests = 0
-    /// The deadline of the current phase, in nanoseconds of the monotonic clock.
-    var deadline = Int64.max
-    /// The tick the timer wheel holds for it, `max` for none.
-    var scheduled = Int64.max
-    /// Bytes that may still be discarded while lingering.
-    var lingerBudget = 0
+    /// Of an HTTP/2 connection: frames may wait to be written.
+    var isDirty = false
 
     /// Whether it is one stream of an HTTP/2 connection.
     @inline(__always)
@@ -126,62 +71,103 @@ struct DownstreamConnection: ~Copyable, SlabElement {
     mutating func open(
         fd: Int32, kind: Kind, rules: ListenerRules, address: DownstreamAddress, maximumHeadBytes: Int
     ) {
-        self.rules = rules
-        self.address = address
-        peerBytes = address.bytes
+        origin.rules = rules
+        origin.address = address
+        origin.peerBytes = address.bytes
         reset(fd: fd, kind: kind, maximumHeadBytes: maximumHeadBytes)
     }
 
-    /// The same where the rules and the address are those of its last use: see ``wasStream(of:_:)``.
+    /// The same where the rules and the address are those of its last use: see ``wasStream(of:)``.
     mutating func reset(fd: Int32, kind: Kind, maximumHeadBytes: Int) {
-        self.fd = fd
-        isRegistered = kind == .stream
         self.kind = kind
         phase = .head
-        connection = -1
-        streamID = 0
-        isStreamEnded = false
-        isResponseComplete = false
-        sentAtCheck = 0
-        isDirty = false
-        isHandshakeOffloaded = false
-        queuedEvents = []
-        hasSentServerHello = false
-        exchange = -1
-        parser = RequestParser(maximumHeadBytes: maximumHeadBytes)
-        isBulk = false
+        transport.open(fd)
+        transport.isSecure = kind != .stream && origin.rules.isSecure
+        if kind != .stream { handshake = DownstreamHandshake() }
+        stream = DownstreamStream()
+        exchange = .none
+        reader.reset(maximumHeadBytes: maximumHeadBytes)
+        timer = ConnectionTimer()
+        probe = PeerProbe()
+        ending = ConnectionEnding()
         isPaused = false
         isReady = false
-        hasUnreadRequest = false
-        mayHaveUnread = false
-        isReceivingHead = false
-        isReadClosed = false
-        hasProbed = false
-        isProbePending = false
-        closesAfterFlush = false
-        requests = 0
-        deadline = .max
-        scheduled = .max
-        lingerBudget = 0
+        isDirty = false
     }
 
     /// Whether its last use was a stream of this connection.
-    func wasStream(of connection: Int32, _ generation: UInt32) -> Bool {
-        kind == .stream && self.connection == connection && connectionGeneration == generation
+    func wasStream(of connection: Handle<DownstreamConnection>) -> Bool {
+        kind == .stream && stream.connection == connection
     }
 
     /// Frees the memory of a connection that ended.
     mutating func close() {
-        fd = -1
-        exchange = -1
-        if handler != nil { handler = nil }
-        if kind != .stream {
-            engine = nil
-            tlsContext = nil
+        exchange = .none
+        if origin.handler != nil { origin.handler = nil }
+        if kind == .stream {
+            transport.output.release()
+        } else {
+            transport.close()
+            handshake.tlsContext = nil
             streams = nil
         }
-        input.release()
-        output.release()
+        reader.input.release()
+    }
+}
+
+/// The TLS handshake of a downstream connection, as far as the engine does not know it.
+struct DownstreamHandshake {
+    /// Makes the engine when the first bytes arrive; the listener may be gone by then.
+    var tlsContext: TLSServerContext?
+    /// A thread has the engine.
+    var isOffloaded = false
+    /// Events of the socket that wait in the ``HandshakeQueue``.
+    var queuedEvents: Readiness = []
+    /// The first flight of the handshake was sent.
+    var hasSentServerHello = false
+}
+
+/// Where a downstream connection comes from, and what its listener says about it.
+struct DownstreamOrigin {
+    /// The listener it was accepted from.
+    var listener: Int32 = -1
+    var rules = ListenerRules()
+    /// The listener's own handler, which responds before anything is routed.
+    var handler: ListenerHandler?
+    var address = DownstreamAddress()
+    /// The socket's peer, as it was counted on accept; differs from `address` behind a PROXY protocol header.
+    var peerBytes: [UInt8] = []
+    /// How it was counted on accept.
+    var admission = ConnectionLimit.Admission.counted
+}
+
+/// What a stream of an HTTP/2 connection has that a connection has not.
+struct DownstreamStream {
+    /// Its connection, and its stream ID there.
+    var connection = Handle<DownstreamConnection>.none
+    var id: Int32 = 0
+    /// The whole request was received, though maybe not consumed.
+    var isEnded = false
+    /// Its response was handed over completely.
+    var isResponseComplete = false
+    /// Response bytes that had been sent when its deadline was last checked.
+    var sentAtCheck = 0
+}
+
+/// The requests of a downstream connection as bytes.
+struct RequestReader: ~Copyable {
+    var parser = RequestParser(maximumHeadBytes: 16_384)
+    /// Received and not yet consumed: part of a head, buffered body bytes, pipelined requests.
+    var input = ByteBuffer()
+    /// A head has begun and is incomplete.
+    var isReceivingHead = false
+    /// How many requests have begun.
+    var requests = 0
+
+    mutating func reset(maximumHeadBytes: Int) {
+        parser = RequestParser(maximumHeadBytes: maximumHeadBytes)
+        isReceivingHead = false
+        requests = 0
     }
 }
 

@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletIO
+internal import MartletResponder
 
 /// Accepts downstream connections.
 ///
@@ -13,39 +14,37 @@ internal import MartletIO
 extension EventLoop {
     /// Most connections accepted from one listener before others have their turn.
     private static let acceptBatch = 64
-    /// How long a response may take before its connection is registered, in nanoseconds.
-    static let deferredRegistrationTime: Int64 = 20_000_000
 
     /// Accepts connections from a listener.
     mutating func accept(_ id: Int32) {
-        guard let index = listeners.firstIndex(where: { $0.id == id }) else { return }
+        guard let index = acceptor.index(ofListener: id) else { return }
         for _ in 0..<EventLoop.acceptBatch {
-            guard let (fd, peer) = Socket.accept(listeners[index].fd) else {
+            guard let (fd, peer) = Socket.accept(acceptor.listeners[index].fd) else {
                 guard martlet_errno() == EMFILE || martlet_errno() == ENFILE else { return }
                 if freeCapacity() { continue }
-                return rejectOne(listeners[index])
+                return rejectOne(acceptor.listeners[index])
             }
-            acceptConnection(fd, from: peer, by: listeners[index])
+            acceptConnection(fd, from: peer, by: acceptor.listeners[index])
         }
     }
 
     /// Out of descriptors: uses the reserved one to reject a connection, or the listener would stay readable forever.
     private mutating func rejectOne(_ listener: ListenerSocket) {
-        reservedDescriptor.release()
+        acceptor.reservedDescriptor.release()
         if let (fd, _) = Socket.accept(listener.fd) {
             counters.refused &+= 1
             rejectConnection(fd, listener.rules)
         }
-        reservedDescriptor.acquire()
+        acceptor.reservedDescriptor.acquire()
     }
 
     private mutating func acceptConnection(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
         let bytes = peer.addressBytes
         // Behind a proxy the client's address counts, which is not known yet.
         let isUncounted = peer.isUnix || listener.rules.expectsProxyHeader
-        var admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
-        if admission == .refused, connections.isFull(snapshot.limits), freeCapacity() {
-            admission = connections.enter(isUncounted ? nil : bytes, limits: snapshot.limits)
+        var admission = acceptor.admit(isUncounted ? nil : bytes, limits: snapshot.limits)
+        if acceptor.admitsInstead(admission, limits: snapshot.limits), freeCapacity() {
+            admission = acceptor.admit(isUncounted ? nil : bytes, limits: snapshot.limits)
         }
         guard admission != .refused else {
             counters.refused &+= 1
@@ -61,21 +60,20 @@ extension EventLoop {
         downstreams[downstream].open(
             fd: fd, kind: .http1, rules: listener.rules, address: address,
             maximumHeadBytes: snapshot.limits.headerBytes)
-        if let handler = listener.handler { downstreams[downstream].handler = handler }
-        downstreams[downstream].listener = listener.id
-        downstreams[downstream].tlsContext = listener.tls
-        downstreams[downstream].admission = admission
-        guard deferAccept.isActive || register(downstream) else { return close(downstream: downstream) }
+        if let handler = listener.handler { downstreams[downstream].origin.handler = handler }
+        downstreams[downstream].origin.listener = listener.id
+        downstreams[downstream].handshake.tlsContext = listener.tls
+        downstreams[downstream].origin.admission = admission
+        guard acceptor.deferAccept.isActive || register(downstream) else { return close(downstream: downstream) }
         counters.accepted &+= 1
-        acceptOrder.add(token(of: downstream), alive: downstreams.count) {
-            downstreams.contains($0.index, $0.generation)
-        }
-        if deferAccept.isActive { return readImmediately(downstream) }
+        acceptor.order.add(downstream, alive: downstreams.count) { downstreams.contains($0) }
+        if acceptor.deferAccept.isActive { return readImmediately(downstream) }
         startConnection(downstream)
     }
 
-    private mutating func startConnection(_ downstream: Int32) {
-        downstreams[downstream].rules.expectsProxyHeader ? awaitProxyHeader(downstream) : startTransport(downstream)
+    private mutating func startConnection(_ downstream: Handle<DownstreamConnection>) {
+        downstreams[downstream].origin.rules.expectsProxyHeader
+            ? awaitProxyHeader(downstream) : startTransport(downstream)
     }
 
     /// Over the limit: responds with 503 where the client can read it, and closes the connection immediately.
@@ -85,40 +83,38 @@ extension EventLoop {
             return
         }
         var out = ByteBuffer(capacity: 512)
-        nextRequestID()
+        logs.requestIDs.next()
         unsafe Failure.tooManyConnections.write(
-            into: &out, requestID: requestIDText.bytes, date: dateText, isHead: false, close: true,
+            into: &out, requestID: logs.requestIDs.text.bytes, date: clock.dateText, isHead: false, close: true,
             offersBasic: false)
         let bytes = unsafe out.bytes
         _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
         // With an unread request, closing would discard the response.
-        _ = receiveBuffer.receive(from: fd)
+        _ = scratch.receiveBuffer.receive(from: fd)
         _ = CLinux.close(fd)
     }
 
     // MARK: Connections for one request
 
     /// Reads a connection whose first bytes have arrived.
-    private mutating func readImmediately(_ downstream: Int32) {
-        let generation = downstreams[downstream].generation
+    private mutating func readImmediately(_ downstream: Handle<DownstreamConnection>) {
         startConnection(downstream)
-        guard downstreams.contains(downstream, generation) else { return }
+        guard downstreams[downstream].isAlive else { return }
         readDownstream(downstream)
-        guard downstreams.contains(downstream, generation) else { return }
+        guard downstreams[downstream].isAlive else { return }
         if isFinalRequest(downstream) {
-            deferredRegistrations.append(
-                DeferredRegistration(
-                    downstream: EventToken(.downstream, index: downstream, generation: generation), since: now))
+            acceptor.deferRegistration(of: downstream, since: now)
         } else if !register(downstream) {
             abandon(downstream)
         }
     }
 
     /// Whether all that is left to do for a connection is the response to its final request.
-    private func isFinalRequest(_ downstream: Int32) -> Bool {
+    private func isFinalRequest(_ downstream: Handle<DownstreamConnection>) -> Bool {
         let exchange = downstreams[downstream].exchange
-        return exchange >= 0 && downstreams[downstream].kind == .http1 && downstreams[downstream].output.isEmpty
-            && exchanges[exchange].isRequestComplete && !exchanges[exchange].keepsAlive
-            && exchanges[exchange].tunnel < 0
+        return !exchange.isNone && downstreams[downstream].kind == .http1
+            && downstreams[downstream].transport.output.isEmpty
+            && exchanges[exchange].body.isComplete && !exchanges[exchange].request.keepsAlive
+            && exchanges[exchange].tunnel.isNone
     }
 }

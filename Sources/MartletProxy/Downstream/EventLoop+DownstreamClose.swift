@@ -5,106 +5,130 @@ internal import MartletHTTP
 internal import MartletHTTP2
 internal import MartletIO
 internal import MartletProvider
+internal import MartletResponder
 internal import MartletTLS
 
 /// How downstream connections end.
 extension EventLoop {
     /// The client has closed its sending side.
-    mutating func downstreamReadClosed(_ downstream: Int32) {
-        switch downstreams[downstream].phase {
-        case .proxyHeader, .handshake: close(downstream: downstream)
-        case .frames: abandon(downstream)
-        case .head: downstreams[downstream].output.isEmpty ? close(downstream: downstream) : closeAfterFlush(downstream)
-        case .lingering: close(downstream: downstream)
-        case .authenticating: handleHalfClose(downstream)
-        case .exchange where isTunnel(downstreams[downstream].exchange):
-            tunnelDownstreamEnded(downstreams[downstream].exchange)
-        case .exchange:
-            exchanges[downstreams[downstream].exchange].isRequestComplete
-                ? handleHalfClose(downstream)
-                : abandon(downstream)
+    mutating func downstreamReadClosed(_ downstream: Handle<DownstreamConnection>) {
+        let exchange = downstreams[downstream].exchange
+        let halfClose = HalfClose(
+            in: downstreams[downstream].phase, isTunnel: isTunnel(exchange),
+            isRequestComplete: !exchange.isNone && exchanges[exchange].body.isComplete,
+            hasOutput: !downstreams[downstream].transport.output.isEmpty)
+        switch halfClose {
+        case .close: close(downstream: downstream)
+        case .closeAfterFlush: closeAfterFlush(downstream)
+        case .abandon: abandon(downstream)
+        case .probe: handleHalfClose(downstream)
+        case .endTunnelSide: tunnelDownstreamEnded(exchange)
+        case .wait: break
         }
     }
 
     /// A client that half-closed still gets its response; one that disconnected does not need it.
     ///
-    /// Only sending something tells the two apart, so a waiting HTTP/1.1 client is sent bytes without effect: a 100
-    /// (Continue), which it must expect (RFC 9110 §15.2), or a leading zero of the next chunk's size (RFC 9112 §7.1).
-    mutating func handleHalfClose(_ downstream: Int32) {
-        guard downstreams[downstream].phase == .exchange, !downstreams[downstream].hasProbed,
-            exchanges[downstreams[downstream].exchange].isRequestComplete
+    /// Only sending something tells the two apart, so a waiting HTTP/1.1 client is sent bytes without effect
+    /// (``PeerProbe/Message``).
+    mutating func handleHalfClose(_ downstream: Handle<DownstreamConnection>) {
+        guard downstreams[downstream].phase == .exchange,
+            exchanges[downstreams[downstream].exchange].body.isComplete,
+            downstreams[downstream].probe.schedule(restoring: downstreams[downstream].timer.deadline)
         else { return }
-        downstreams[downstream].hasProbed = true
-        downstreams[downstream].isProbePending = true
-        downstreams[downstream].deadlineAfterProbe = downstreams[downstream].deadline
-        arm(downstream: downstream, at: now &+ 400_000_000)
+        arm(downstream: downstream, at: now &+ PeerProbe.delay)
     }
 
     /// Sends the probe of ``handleHalfClose(_:)``, unless unsent output serves as one.
-    mutating func probePeer(_ downstream: Int32) {
+    mutating func probePeer(_ downstream: Handle<DownstreamConnection>) {
         let exchange = downstreams[downstream].exchange
-        guard downstreams[downstream].output.isEmpty, !hasResponseInPipe(downstream) else {
+        guard downstreams[downstream].transport.output.isEmpty, !hasResponseInPipe(downstream) else {
             return arm(downstream: downstream, at: now &+ snapshot.loopTimeouts.bodyIdle)
         }
-        arm(downstream: downstream, at: downstreams[downstream].deadlineAfterProbe)
-        guard exchange >= 0, !exchanges[exchange].isHTTP10 else { return }
+        arm(downstream: downstream, at: downstreams[downstream].probe.deadlineAfterwards)
+        guard !exchange.isNone else { return }
+        let message = PeerProbe.Message(
+            isHTTP10: exchanges[exchange].request.isHTTP10,
+            hasResponseStarted: exchanges[exchange].response.hasStarted,
+            isChunked: exchanges[exchange].response.isChunked)
+        guard message != .none else { return }
         staging.removeAll()
-        if !exchanges[exchange].hasResponseStarted {
-            staging.append("HTTP/1.1 100 Continue\r\n\r\n")
-        } else if exchanges[exchange].isResponseChunked {
-            staging.append("0")
+        switch message {
+        case .none: break
+        case .interimResponse: staging.append("HTTP/1.1 100 Continue\r\n\r\n")
+        case .leadingZero: staging.append("0")
         }
         sendStaging(exchange)
     }
 
     /// Keeps reading what a rejected client still sends, so that it sees the response and not a reset.
-    mutating func linger(_ downstream: Int32, received: Int) {
-        downstreams[downstream].lingerBudget -= received
-        if downstreams[downstream].lingerBudget < 0 { close(downstream: downstream) }
+    mutating func linger(_ downstream: Handle<DownstreamConnection>, received: Int) {
+        if !downstreams[downstream].ending.discard(received) { close(downstream: downstream) }
     }
 
-    /// Shuts down writing and starts to linger.
-    mutating func startLinger(_ downstream: Int32) {
-        sendCloseNotify(downstream)
-        // The last bytes may wait in the kernel for the FIN: closing with unread input would discard them.
-        _ = shutdown(downstreams[downstream].fd, Int32(SHUT_WR))
-        guard !downstreams[downstream].isReadClosed else { return close(downstream: downstream) }
+    /// Discards what the client of a connection that is closed for writing still sends.
+    private mutating func startLinger(_ downstream: Handle<DownstreamConnection>) {
         downstreams[downstream].phase = .lingering
         register(downstream)
-        downstreams[downstream].closesAfterFlush = false
-        downstreams[downstream].lingerBudget = EventLoop.lingerBytes
-        downstreams[downstream].input.release()
-        arm(downstream: downstream, at: now &+ EventLoop.lingerTime)
+        downstreams[downstream].ending.startLinger()
+        downstreams[downstream].reader.input.release()
+        arm(downstream: downstream, at: now &+ ConnectionEnding.lingerTime)
         markReady(downstream: downstream)
     }
 
+    /// Closes the connection as soon as its output is sent.
+    mutating func closeAfterFlush(_ downstream: Handle<DownstreamConnection>) {
+        downstreams[downstream].phase = .head
+        let hasOutput = !downstreams[downstream].transport.output.isEmpty
+        switch downstreams[downstream].ending.responseEnded(closes: true, hasOutput: hasOutput) {
+        case .keep: break
+        case .closeAfterFlush: arm(downstream: downstream, at: now &+ snapshot.loopTimeouts.bodyIdle)
+        case .close: endConnection(downstream)
+        }
+    }
+
+    /// Closes a connection whose output is sent.
+    mutating func endConnection(_ downstream: Handle<DownstreamConnection>) {
+        // The poller may have bytes for this iteration that were not dispatched yet: the kernel knows.
+        let mayBeSending =
+            downstreams[downstream].ending.hasUnreadRequest || downstreams[downstream].transport.mayHaveUnread
+            || !downstreams[downstream].reader.input.isEmpty || Socket.hasUnread(downstreams[downstream].transport.fd)
+        // The last bytes may wait in the kernel for the FIN: closing with unread input would discard them.
+        downstreams[downstream].transport.closeWrite()
+        let isReadClosed = downstreams[downstream].transport.isReadClosed
+        switch downstreams[downstream].ending.outputSent(mayBeSending: mayBeSending, isReadClosed: isReadClosed) {
+        case .linger: startLinger(downstream)
+        case .close: close(downstream: downstream)
+        }
+    }
+
     /// Closes a downstream connection and frees its slot.
-    mutating func close(downstream: Int32) {
+    mutating func close(downstream: Handle<DownstreamConnection>) {
         guard downstreams[downstream].isAlive else { return }
         if downstreams[downstream].kind == .http2 {
             abandonStreams(of: downstream)
-            if let streams = downstreams[downstream].streams { closedSessions.append(streams.session) }
+            if let streams = downstreams[downstream].streams { schedule.closedSessions.append(streams.session) }
         }
         dropPipe(ofDownstream: downstream)
         if downstreams[downstream].isStream {
             removeStream(downstream)
         } else {
-            if downstreams[downstream].requests == 1 { deferAccept.recordSingleUse() }
-            _ = CLinux.close(downstreams[downstream].fd)
-            connections.leave(downstreams[downstream].peerBytes, downstreams[downstream].admission)
+            if downstreams[downstream].reader.requests == 1 { acceptor.deferAccept.recordSingleUse() }
+            _ = CLinux.close(downstreams[downstream].transport.fd)
+            acceptor.release(downstreams[downstream].origin.peerBytes, downstreams[downstream].origin.admission)
         }
         downstreams[downstream].close()
         downstreams.free(downstream)
     }
 
     /// The client disconnected: its exchange ends here and upstream.
-    mutating func abandon(_ downstream: Int32) {
+    mutating func abandon(_ downstream: Handle<DownstreamConnection>) {
         guard downstreams[downstream].isAlive else { return }
         let exchange = downstreams[downstream].exchange
-        if exchange >= 0 {
+        if !exchange.isNone {
             dropUpstream(of: exchange)
-            if exchanges[exchange].status == 0 { exchanges[exchange].status = 499 }
-            exchanges[exchange].reason = counters.reason("request.client_left")
+            if exchanges[exchange].response.status == 0 { exchanges[exchange].response.status = 499 }
+            exchanges[exchange].record.reason = counters.reason("request.client_left")
             finish(exchange)
         }
         if downstreams[downstream].isStream { resetStream(downstream, .cancel) }
@@ -112,23 +136,20 @@ extension EventLoop {
     }
 
     /// The deadline of a downstream connection has passed.
-    mutating func downstreamTimedOut(_ downstream: Int32) {
-        switch downstreams[downstream].phase {
-        case .lingering, .proxyHeader: close(downstream: downstream)
-        case .handshake: handshakeTimedOut(downstream)
-        case .frames: framesTimedOut(downstream)
-        case .head:
-            if downstreams[downstream].isStream { return writeTimedOut(downstream) }
-            guard downstreams[downstream].isReceivingHead else { return close(downstream: downstream) }
-            downstreams[downstream].isReceivingHead = false
+    mutating func downstreamTimedOut(_ downstream: Handle<DownstreamConnection>) {
+        let timeout = DownstreamTimeout(
+            in: downstreams[downstream].phase, isStream: downstreams[downstream].isStream,
+            isReceivingHead: downstreams[downstream].reader.isReceivingHead)
+        switch timeout {
+        case .close: close(downstream: downstream)
+        case .failHandshake: handshakeTimedOut(downstream)
+        case .closeFrames: framesTimedOut(downstream)
+        case .checkWriting: writeTimedOut(downstream)
+        case .rejectHead:
+            downstreams[downstream].reader.isReceivingHead = false
             reject(beginUnparsed(downstream), .requestTimeout)
-        case .authenticating: resumeRequest(downstream, with: .failure(.unavailable("auth.timed_out")))
-        case .exchange: exchangeTimedOut(downstreams[downstream].exchange)
+        case .failVerification: resumeRequest(downstream, with: .failure(.unavailable("auth.timed_out")))
+        case .checkExchange: exchangeTimedOut(downstreams[downstream].exchange)
         }
     }
-
-    /// How long, and how much, is read from a client that was already answered and closed.
-    static let lingerTime: Int64 = 2_000_000_000
-
-    static let lingerBytes = 1024 * 1024
 }

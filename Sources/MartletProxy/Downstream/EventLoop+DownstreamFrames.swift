@@ -1,4 +1,3 @@
-private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -8,125 +7,84 @@ internal import MartletTLS
 /// HTTP/2 downstream: writing frames, and the deadlines of the connection.
 extension EventLoop {
     /// Schedules the connection's frames to be written at the end of the iteration.
-    mutating func markDirty(downstream: Int32) {
+    mutating func markDirty(downstream: Handle<DownstreamConnection>) {
         guard !downstreams[downstream].isDirty else { return }
         downstreams[downstream].isDirty = true
-        dirty.append(EventToken(.downstream, index: downstream, generation: downstreams[downstream].generation))
+        schedule.dirty.append(EventToken(downstream: downstream))
     }
 
     /// Writes the frames of every dirty connection.
     mutating func writeAllFrames() {
-        while !dirty.isEmpty {
-            let turn = dirty
-            dirty.removeAll(keepingCapacity: true)
+        while !schedule.dirty.isEmpty {
+            let turn = schedule.dirty
+            schedule.dirty.removeAll(keepingCapacity: true)
             for token in turn {
                 switch token.kind {
-                case .downstream where downstreams.contains(token.index, token.generation):
-                    writeFrames(downstream: token.index)
-                case .upstream where upstreams.contains(token.index, token.generation):
-                    writeFrames(upstream: token.index)
+                case .downstream where downstreams.contains(token.downstream):
+                    writeFrames(downstream: token.downstream)
+                case .upstream where upstreams.contains(token.upstream): writeFrames(upstream: token.upstream)
                 default: break
                 }
             }
         }
     }
 
-    mutating func writeFrames(downstream: Int32) {
+    mutating func writeFrames(downstream: Handle<DownstreamConnection>) {
         downstreams[downstream].isDirty = false
         guard let streams = downstreams[downstream].streams else { return }
-        let generation = downstreams[downstream].generation
-        while downstreams[downstream].output.count < EventLoop.frameBatchBytes, streams.session.hasOutput {
-            if downstreams[downstream].rules.isSecure {
-                plaintext.removeAll()
-                streams.session.takeOutput(into: &plaintext, upTo: EventLoop.frameBatchBytes)
-                guard !plaintext.isEmpty, encryptFrames(downstream) else { break }
-                flush(downstream: downstream)
-            } else {
-                plaintext.removeAll()
-                streams.session.takeOutput(into: &plaintext, upTo: EventLoop.frameBatchBytes)
-                if plaintext.isEmpty { break }
-                sendFrames(to: downstream)
-            }
-            guard downstreams.contains(downstream, generation) else { return }
+        let lent = unsafe downstreams.address(of: downstream)
+        switch unsafe lent.pointee.transport.sendFrames(of: streams.session, by: &plaintext, now: now) {
+        case .failed: return abandon(downstream)
+        case .sent, .buffered: framesWritten(downstream)
+        case .blocked, nil: break
         }
+        guard downstreams[downstream].isAlive else { return }
         unsafe serveDownstreamEvents(of: downstream, streams, UnsafeBufferPointer(start: nil, count: 0))
         if counters.tunnelsOpen > 0 { advanceTunnels(streams) }
-        guard downstreams.contains(downstream, generation), downstreams[downstream].output.isEmpty else { return }
-        if downstreams[downstream].closesAfterFlush { return endConnection(downstream) }
+        guard downstreams[downstream].isAlive, downstreams[downstream].transport.output.isEmpty else { return }
+        if downstreams[downstream].ending.closesAfterFlush { return endConnection(downstream) }
         closeIfFinished(downstream, streams)
-    }
-
-    /// Sends the frames in `plaintext`; bytes that the kernel does not accept are buffered in `output`.
-    private mutating func sendFrames(to downstream: Int32) {
-        guard downstreams[downstream].output.isEmpty else {
-            unsafe downstreams[downstream].output.append(plaintext.bytes)
-            return flush(downstream: downstream)
-        }
-        let sent = unsafe martlet_send(
-            downstreams[downstream].fd, plaintext.bytes.baseAddress, plaintext.count, Int32(MSG_NOSIGNAL))
-        if sent < 0 {
-            let reason = martlet_errno()
-            guard reason == EAGAIN || reason == EINTR else { return abandon(downstream) }
-        } else {
-            plaintext.consume(sent)
-            downstreams[downstream].lastWriteAt = now
-        }
-        if !plaintext.isEmpty { unsafe downstreams[downstream].output.append(plaintext.bytes) }
-        if sent >= 0 { framesWritten(downstream) }
     }
 
     /// Releases the sessions of connections that were closed in this iteration: nothing refers to them any more.
     mutating func freeClosedSessions() {
-        while let session = closedSessions.popLast() { session.free() }
+        while let session = schedule.closedSessions.popLast() { session.free() }
     }
 
     /// Advances tunnels that may have waited for these frames to be written.
     mutating func advanceTunnels(_ streams: DownstreamHTTP2State) {
-        for stream in Array(streams.slots.values)
-        where downstreams[stream].isAlive && isTunnel(downstreams[stream].exchange) {
+        for index in streams.slots.values {
+            guard let stream = downstreams.handle(at: index), isTunnel(downstreams[stream].exchange) else { continue }
             advanceTunnel(downstreams[stream].exchange)
         }
     }
 
-    /// Encrypts `plaintext`.
-    mutating func encryptFrames(_ downstream: Int32) -> Bool {
-        do {
-            try unsafe downstreams[downstream].engine?.send(plaintext.bytes)
-        } catch {
-            abandon(downstream)
-            return false
-        }
-        downstreams[downstream].engine?.dequeueCiphertext(into: &downstreams[downstream].output)
-        return true
-    }
-
     /// The kernel accepted frames that had been buffered.
-    mutating func framesWritten(_ downstream: Int32) {
-        guard downstreams[downstream].output.isEmpty else { return armWrite(downstream) }
-        downstreams[downstream].output.release()
-        if downstreams[downstream].closesAfterFlush { return endConnection(downstream) }
+    mutating func framesWritten(_ downstream: Handle<DownstreamConnection>) {
+        guard downstreams[downstream].transport.output.isEmpty else { return armWrite(downstream) }
+        if downstreams[downstream].ending.closesAfterFlush { return endConnection(downstream) }
         guard let streams = downstreams[downstream].streams else { return }
         armFrames(downstream, streams)
         if streams.session.hasOutput { markDirty(downstream: downstream) }
-        if downstreams[downstream].mayHaveUnread { markReady(downstream: downstream) }
+        if downstreams[downstream].transport.mayHaveUnread { markReady(downstream: downstream) }
     }
 
     /// Closes a connection that has sent GOAWAY and has no open streams.
-    mutating func closeIfFinished(_ downstream: Int32, _ streams: DownstreamHTTP2State) {
+    mutating func closeIfFinished(_ downstream: Handle<DownstreamConnection>, _ streams: DownstreamHTTP2State) {
         guard streams.slots.isEmpty, streams.session.isFinished else { return }
         endConnection(downstream)
     }
 
     /// Sets the deadline of the connection itself; its streams have their own.
-    mutating func armFrames(_ downstream: Int32, _ streams: DownstreamHTTP2State) {
+    mutating func armFrames(_ downstream: Handle<DownstreamConnection>, _ streams: DownstreamHTTP2State) {
         if !streams.session.isReceivingHead {
             streams.headStartedAt = .max
         } else if streams.headStartedAt == .max {
             streams.headStartedAt = now
         }
-        if !downstreams[downstream].output.isEmpty {
+        if !downstreams[downstream].transport.output.isEmpty {
             // Unsent output has its own deadline, which other frames of a client that reads nothing do not extend.
-            if downstreams[downstream].deadline == .max { armWrite(downstream) }
+            if downstreams[downstream].timer.deadline == .max { armWrite(downstream) }
             return
         }
         if streams.headStartedAt != .max {
@@ -142,8 +100,8 @@ extension EventLoop {
     }
 
     /// The connection's deadline has passed.
-    mutating func framesTimedOut(_ downstream: Int32) {
-        guard let streams = downstreams[downstream].streams, downstreams[downstream].output.isEmpty else {
+    mutating func framesTimedOut(_ downstream: Handle<DownstreamConnection>) {
+        guard let streams = downstreams[downstream].streams, downstreams[downstream].transport.output.isEmpty else {
             return abandon(downstream)
         }
         if streams.headStartedAt != .max {
@@ -153,7 +111,7 @@ extension EventLoop {
             streams.session.goAway()
             streams.session.goAway()
         }
-        downstreams[downstream].closesAfterFlush = true
+        downstreams[downstream].ending.closesAfterFlush = true
         markDirty(downstream: downstream)
     }
 }

@@ -2,6 +2,7 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletHTTP2
+internal import MartletResponder
 internal import MartletTLS
 
 /// HTTP/2 downstream: one connection with many streams, each in a slot of its own that carries one request.
@@ -11,130 +12,135 @@ extension EventLoop {
     /// The limit for one stream.
     static let streamHighWatermark = 64 * 1024
     static let streamLowWatermark = 16 * 1024
-    /// Bytes of frames per write.
-    static let frameBatchBytes = 64 * 1024
 
     // MARK: The connection
 
     /// Whether the connection may start HTTP/2 with prior knowledge: on its first bytes, in clear text.
-    func mayBecomeHTTP2(_ downstream: Int32) -> Bool {
-        downstreams[downstream].requests == 0 && downstreams[downstream].rules.offersHTTP2
-            && !downstreams[downstream].rules.isSecure
+    func mayBecomeHTTP2(_ downstream: Handle<DownstreamConnection>) -> Bool {
+        downstreams[downstream].reader.requests == 0 && downstreams[downstream].origin.rules.offersHTTP2
+            && !downstreams[downstream].origin.rules.isSecure
             && !downstreams[downstream].isStream
     }
 
     /// Switches the connection to HTTP/2.
-    mutating func startHTTP2(_ downstream: Int32) {
+    mutating func startHTTP2(_ downstream: Handle<DownstreamConnection>) {
         do throws(HTTP2Error) {
             downstreams[downstream].streams = DownstreamHTTP2State(
-                try HTTP2Session.server(snapshot.http2, pool: http2Memory))
+                try HTTP2Session.server(snapshot.http2, pool: scratch.http2Memory))
         } catch {
             return
         }
         counters.http2Connections &+= 1
         downstreams[downstream].kind = .http2
         downstreams[downstream].phase = .frames
-        downstreams[downstream].isReceivingHead = false
+        downstreams[downstream].reader.isReceivingHead = false
         if isDraining { downstreams[downstream].streams?.session.goAway() }
         markDirty(downstream: downstream)
     }
 
     /// Handles received frames.
-    mutating func receiveFrames(_ bytes: UnsafeBufferPointer<UInt8>, from downstream: Int32) {
+    mutating func receiveFrames(_ bytes: UnsafeBufferPointer<UInt8>, from downstream: Handle<DownstreamConnection>) {
         // The session could not be created.
         guard let streams = downstreams[downstream].streams else { return close(downstream: downstream) }
-        let generation = downstreams[downstream].generation
         let isIntact = unsafe streams.session.receive(bytes, now: now)
         unsafe serveDownstreamEvents(of: downstream, streams, bytes)
-        guard downstreams.contains(downstream, generation) else { return }
+        guard downstreams[downstream].isAlive else { return }
         markDirty(downstream: downstream)
         guard !isIntact else { return armFrames(downstream, streams) }
         counters.http2Refusals &+= 1
         abandonStreams(of: downstream)
-        downstreams[downstream].closesAfterFlush = true
-        downstreams[downstream].hasUnreadRequest = true
+        downstreams[downstream].ending.closesAfterFlush = true
+        downstreams[downstream].ending.hasUnreadRequest = true
     }
 
     mutating func serveDownstreamEvents(
-        of downstream: Int32, _ streams: DownstreamHTTP2State, _ bytes: UnsafeBufferPointer<UInt8>
+        of downstream: Handle<DownstreamConnection>, _ streams: DownstreamHTTP2State,
+        _ bytes: UnsafeBufferPointer<UInt8>
     ) {
-        let generation = downstreams[downstream].generation
         while let event = streams.session.nextEvent() {
             switch event {
             case .head(let streamID, let ends): startStream(streamID, of: downstream, streams, ends: ends)
             case .data(let streamID, let start, let count):
                 let data = unsafe UnsafeBufferPointer(rebasing: bytes[start..<start &+ count])
-                guard let stream = streams.slots[streamID] else { continue }
+                guard let stream = stream(streamID, of: streams) else { continue }
                 unsafe streamReceived(stream, data)
             case .trailers(let streamID):
                 staging.removeAll()
                 streams.session.takeHead(streamID, into: &staging)
-                if let stream = streams.slots[streamID] { bufferStreamTrailers(stream) }
+                if let stream = stream(streamID, of: streams) { bufferStreamTrailers(stream) }
             case .end(let streamID):
-                guard let stream = streams.slots[streamID] else { continue }
-                downstreams[stream].isStreamEnded = true
+                guard let stream = stream(streamID, of: streams) else { continue }
+                downstreams[stream].stream.isEnded = true
                 finishStreamInput(stream)
             case .closed(let streamID, _):
-                if let stream = streams.slots[streamID] { downstreamStreamClosed(stream) }
+                if let stream = stream(streamID, of: streams) { downstreamStreamClosed(stream) }
             case .drained(let streamID):
-                if let stream = streams.slots[streamID] { streamDrained(stream) }
+                if let stream = stream(streamID, of: streams) { streamDrained(stream) }
             case .refused(let streamID, let failure):
                 startRejectedStream(streamID, of: downstream, streams, rejected: failure)
             case .interim, .goAway: break
             }
-            guard downstreams.contains(downstream, generation) else { return }
+            guard downstreams[downstream].isAlive else { return }
         }
     }
 
     // MARK: Streams
 
+    /// An open stream, by its ID.
+    @inline(__always)
+    private func stream(_ streamID: Int32, of streams: DownstreamHTTP2State) -> Handle<DownstreamConnection>? {
+        guard let index = streams.slots[streamID] else { return nil }
+        return downstreams.handle(at: index)
+    }
+
     /// Allocates a slot for a new stream.
     private mutating func allocateStream(
-        _ streamID: Int32, of downstream: Int32, _ streams: DownstreamHTTP2State
-    ) -> Int32 {
+        _ streamID: Int32, of downstream: Handle<DownstreamConnection>, _ streams: DownstreamHTTP2State
+    ) -> Handle<DownstreamConnection> {
         let stream = downstreams.allocate()
         // The session has limited the head; as text it is a little longer.
         let headBytes = snapshot.limits.headerBytes &+ 1024
-        if downstreams[stream].wasStream(of: downstream, downstreams[downstream].generation) {
+        if downstreams[stream].wasStream(of: downstream) {
             downstreams[stream].reset(fd: -1, kind: .stream, maximumHeadBytes: headBytes)
         } else {
             downstreams[stream].open(
-                fd: -1, kind: .stream, rules: downstreams[downstream].rules, address: downstreams[downstream].address,
+                fd: -1, kind: .stream, rules: downstreams[downstream].origin.rules,
+                address: downstreams[downstream].origin.address,
                 maximumHeadBytes: headBytes)
-            downstreams[stream].connectionGeneration = downstreams[downstream].generation
         }
-        if downstreams[downstream].handler != nil { downstreams[stream].handler = downstreams[downstream].handler }
-        downstreams[stream].connection = downstream
-        downstreams[stream].streamID = streamID
-        streams.slots[streamID] = stream
+        if downstreams[downstream].origin.handler != nil {
+            downstreams[stream].origin.handler = downstreams[downstream].origin.handler
+        }
+        downstreams[stream].stream.connection = downstream
+        downstreams[stream].stream.id = streamID
+        streams.slots[streamID] = stream.index
         streams.idleSince = .max
-        downstreams[downstream].requests &+= 1
+        downstreams[downstream].reader.requests &+= 1
         counters.http2Streams &+= 1
         return stream
     }
 
     private mutating func startStream(
-        _ streamID: Int32, of downstream: Int32, _ streams: DownstreamHTTP2State, ends: Bool
+        _ streamID: Int32, of downstream: Handle<DownstreamConnection>, _ streams: DownstreamHTTP2State, ends: Bool
     ) {
         let stream = allocateStream(streamID, of: downstream, streams)
-        downstreams[stream].isStreamEnded = ends
+        downstreams[stream].stream.isEnded = ends
         let text = unsafe streams.session.headText
         // A malformed request is not forwarded.
         if let code = streams.session.pendingErrorCode(streamID) {
             return unsafe rejectBrokenStream(stream, code, text)
         }
-        var parser = downstreams[stream].parser
+        var parser = downstreams[stream].reader.parser
         switch streams.session.fill(&head, &parser) {
         case .complete:
-            let generation = downstreams[stream].generation
             let exchange = unsafe beginExchange(stream, text)
             unsafe admit(exchange, text, verification: nil)
             // A head whose credential has to be verified is parsed again when the result is there.
-            guard downstreams.contains(stream, generation), downstreams[stream].phase == .authenticating else { return }
-            unsafe downstreams[stream].input.append(text)
+            guard downstreams[stream].isAlive, downstreams[stream].phase == .authenticating else { return }
+            unsafe downstreams[stream].reader.input.append(text)
         case .failure(let failure):
             let exchange = beginUnparsed(stream)
-            unsafe exchanges[exchange].texts.set(unreadable: text)
+            unsafe exchanges[exchange].record.texts.set(unreadable: text)
             reject(exchange, .head(failure))
         case .needMore: reject(beginUnparsed(stream), .head(.badRequestLine))
         }
@@ -142,86 +148,87 @@ extension EventLoop {
 
     /// A malformed stream that the session has already reset; the log records why.
     private mutating func rejectBrokenStream(
-        _ stream: Int32, _ code: HTTP2Code, _ text: UnsafeBufferPointer<UInt8>
+        _ stream: Handle<DownstreamConnection>, _ code: HTTP2Code, _ text: UnsafeBufferPointer<UInt8>
     ) {
         let exchange = beginUnparsed(stream)
-        unsafe exchanges[exchange].texts.set(unreadable: text)
+        unsafe exchanges[exchange].record.texts.set(unreadable: text)
         guard code == .protocolError else { return downstreamStreamClosed(stream) }
         reject(exchange, .head(.badContentLength))
     }
 
     private mutating func startRejectedStream(
-        _ streamID: Int32, of downstream: Int32, _ streams: DownstreamHTTP2State, rejected failure: HeadError
+        _ streamID: Int32, of downstream: Handle<DownstreamConnection>, _ streams: DownstreamHTTP2State,
+        rejected failure: HeadError
     ) {
         let stream = allocateStream(streamID, of: downstream, streams)
-        downstreams[stream].isStreamEnded = true
+        downstreams[stream].stream.isEnded = true
         let exchange = beginUnparsed(stream)
-        exchanges[exchange].isGRPC = streams.session.isRejectedGRPC(streamID)
+        exchanges[exchange].request.isGRPC = streams.session.isRejectedGRPC(streamID)
         reject(exchange, .head(failure))
     }
 
     /// Handles bytes of a stream's request body.
-    private mutating func streamReceived(_ stream: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
+    private mutating func streamReceived(_ stream: Handle<DownstreamConnection>, _ bytes: UnsafeBufferPointer<UInt8>) {
         // Already answered: discard and return flow-control credit.
-        guard !downstreams[stream].isResponseComplete else { return creditStream(stream, bytes.count) }
-        guard downstreams[stream].input.isEmpty, !downstreams[stream].isPaused,
+        guard !downstreams[stream].stream.isResponseComplete else { return creditStream(stream, bytes.count) }
+        guard downstreams[stream].reader.input.isEmpty, !downstreams[stream].isPaused,
             downstreams[stream].phase == .exchange
         else {
-            return unsafe downstreams[stream].input.append(bytes)
+            return unsafe downstreams[stream].reader.input.append(bytes)
         }
         unsafe receivedPlaintext(stream, bytes)
     }
 
     /// Completes the request once all frames of the stream are consumed.
-    mutating func finishStreamInput(_ stream: Int32) {
+    mutating func finishStreamInput(_ stream: Handle<DownstreamConnection>) {
         let exchange = downstreams[stream].exchange
-        guard downstreams[stream].isStreamEnded, downstreams[stream].input.isEmpty,
+        guard downstreams[stream].stream.isEnded, downstreams[stream].reader.input.isEmpty,
             downstreams[stream].phase == .exchange,
-            exchange >= 0, !exchanges[exchange].isRequestComplete
+            !exchange.isNone, !exchanges[exchange].body.isComplete
         else { return }
         if isTunnel(exchange) {
-            downstreams[stream].isReadClosed = true
+            downstreams[stream].transport.isReadClosed = true
             return tunnelDownstreamEnded(exchange)
         }
-        guard exchanges[exchange].framing.isChunked || exchanges[exchange].remaining == 0 else {
+        guard exchanges[exchange].body.framing.isChunked || exchanges[exchange].body.remaining == 0 else {
             return abandon(stream)
         }
         finishStreamedBody(exchange)
     }
 
-    private mutating func bufferStreamTrailers(_ stream: Int32) {
+    private mutating func bufferStreamTrailers(_ stream: Handle<DownstreamConnection>) {
         let exchange = downstreams[stream].exchange
-        guard exchange >= 0, !exchanges[exchange].isRequestComplete else { return }
-        exchanges[exchange].streamTrailers.removeAll()
-        unsafe exchanges[exchange].streamTrailers.append(staging.bytes)
+        guard !exchange.isNone, !exchanges[exchange].body.isComplete else { return }
+        exchanges[exchange].trailers.received.removeAll()
+        unsafe exchanges[exchange].trailers.received.append(staging.bytes)
         staging.removeAll()
     }
 
     /// Returns flow-control credit for consumed bytes.
-    mutating func creditStream(_ stream: Int32, _ count: Int) {
-        let connection = downstreams[stream].connection
-        downstreams[connection].streams?.session.consume(downstreams[stream].streamID, count)
+    mutating func creditStream(_ stream: Handle<DownstreamConnection>, _ count: Int) {
+        let connection = downstreams[stream].stream.connection
+        downstreams[connection].streams?.session.consume(downstreams[stream].stream.id, count)
         markDirty(downstream: connection)
     }
 
     /// The stream is closed in both directions, or was reset.
-    private mutating func downstreamStreamClosed(_ stream: Int32) {
+    private mutating func downstreamStreamClosed(_ stream: Handle<DownstreamConnection>) {
         let exchange = downstreams[stream].exchange
-        if exchange >= 0 {
+        if !exchange.isNone {
             counters.http2Resets &+= 1
             dropUpstream(of: exchange)
-            if exchanges[exchange].status == 0 { exchanges[exchange].status = 499 }
-            exchanges[exchange].reason = counters.reason("request.client_left")
+            if exchanges[exchange].response.status == 0 { exchanges[exchange].response.status = 499 }
+            exchanges[exchange].record.reason = counters.reason("request.client_left")
             finish(exchange)
         }
         close(downstream: stream)
     }
 
     /// The client has read the buffered output: resume the upstream.
-    private mutating func streamDrained(_ stream: Int32) {
-        downstreams[stream].lastWriteAt = now
+    private mutating func streamDrained(_ stream: Handle<DownstreamConnection>) {
+        downstreams[stream].transport.lastWriteAt = now
         let exchange = downstreams[stream].exchange
-        guard exchange >= 0, exchanges[exchange].upstream >= 0 else { return }
+        guard !exchange.isNone, !exchanges[exchange].upstream.isNone else { return }
         let upstream = exchanges[exchange].upstream
         guard upstreams[upstream].isPaused else { return }
         upstreams[upstream].isPaused = false
@@ -229,50 +236,52 @@ extension EventLoop {
     }
 
     /// Removes a stream from its connection.
-    mutating func removeStream(_ stream: Int32) {
-        let connection = downstreams[stream].connection
+    mutating func removeStream(_ stream: Handle<DownstreamConnection>) {
+        let connection = downstreams[stream].stream.connection
         guard let streams = downstreams[connection].streams else { return }
-        streams.slots[downstreams[stream].streamID] = nil
+        streams.slots[downstreams[stream].stream.id] = nil
         armFrames(connection, streams)
     }
 
     /// Resets a stream.
-    mutating func resetStream(_ stream: Int32, _ code: HTTP2Code) {
-        let connection = downstreams[stream].connection
-        downstreams[connection].streams?.session.reset(downstreams[stream].streamID, code)
+    mutating func resetStream(_ stream: Handle<DownstreamConnection>, _ code: HTTP2Code) {
+        let connection = downstreams[stream].stream.connection
+        downstreams[connection].streams?.session.reset(downstreams[stream].stream.id, code)
         markDirty(downstream: connection)
     }
 
     /// Abandons all streams of a connection that ends.
-    mutating func abandonStreams(of downstream: Int32) {
+    mutating func abandonStreams(of downstream: Handle<DownstreamConnection>) {
         guard let streams = downstreams[downstream].streams else { return }
-        for stream in Array(streams.slots.values) { abandon(stream) }
+        for index in streams.slots.values {
+            if let stream = downstreams.handle(at: index) { abandon(stream) }
+        }
     }
 
     // MARK: Responses
 
     /// Sends a complete head in `staging` as HEADERS frames on a stream; on HTTP/1 it is sent with what follows.
-    mutating func sendStreamHead(_ exchange: Int32, ends: Bool) {
+    mutating func sendStreamHead(_ exchange: Handle<Exchange>, ends: Bool) {
         guard exchanges[exchange].isStream else { return }
         let stream = exchanges[exchange].downstream
-        let connection = downstreams[stream].connection
+        let connection = downstreams[stream].stream.connection
         unsafe downstreams[connection].streams?.session.submitHead(
-            downstreams[stream].streamID, staging.bytes, ends: ends)
-        if ends { exchanges[exchange].hasEndedStream = true }
+            downstreams[stream].stream.id, staging.bytes, ends: ends)
+        if ends { exchanges[exchange].response.hasEndedStream = true }
         staging.removeAll()
         markDirty(downstream: connection)
     }
 
     /// Sends body bytes on a stream.
-    mutating func sendOnStream(_ bytes: UnsafeBufferPointer<UInt8>, on stream: Int32) {
-        let connection = downstreams[stream].connection
+    mutating func sendOnStream(_ bytes: UnsafeBufferPointer<UInt8>, on stream: Handle<DownstreamConnection>) {
+        let connection = downstreams[stream].stream.connection
         guard let session = downstreams[connection].streams?.session else { return }
-        unsafe session.send(downstreams[stream].streamID, bytes)
+        unsafe session.send(downstreams[stream].stream.id, bytes)
         markDirty(downstream: connection)
         let exchange = downstreams[stream].exchange
-        if exchange < 0 || exchanges[exchange].isRequestComplete { armWrite(stream) }
-        guard exchange >= 0, exchanges[exchange].upstream >= 0 else { return }
-        let unsent = session.unsent(downstreams[stream].streamID)
+        if exchange.isNone || exchanges[exchange].body.isComplete { armWrite(stream) }
+        guard !exchange.isNone, !exchanges[exchange].upstream.isNone else { return }
+        let unsent = session.unsent(downstreams[stream].stream.id)
         if unsent > EventLoop.streamHighWatermark
             || unsent > EventLoop.streamLowWatermark && session.unsentTotal > EventLoop.connectionHighWatermark
         {
@@ -281,27 +290,27 @@ extension EventLoop {
     }
 
     /// Ends the response on a stream, with its trailers.
-    mutating func finishStream(_ exchange: Int32) {
-        guard exchanges[exchange].isStream, !exchanges[exchange].hasEndedStream else { return }
-        exchanges[exchange].hasEndedStream = true
+    mutating func finishStream(_ exchange: Handle<Exchange>) {
+        guard exchanges[exchange].isStream, !exchanges[exchange].response.hasEndedStream else { return }
+        exchanges[exchange].response.hasEndedStream = true
         let stream = exchanges[exchange].downstream
-        let connection = downstreams[stream].connection
+        let connection = downstreams[stream].stream.connection
         unsafe downstreams[connection].streams?.session.end(
-            downstreams[stream].streamID, trailers: exchanges[exchange].responseTrailers.bytes)
+            downstreams[stream].stream.id, trailers: exchanges[exchange].response.trailers.bytes)
         markDirty(downstream: connection)
     }
 
     /// The response was handed over: the exchange ends, and its stream when the client has read everything.
-    mutating func completeStream(_ exchange: Int32) {
+    mutating func completeStream(_ exchange: Handle<Exchange>) {
         let stream = exchanges[exchange].downstream
-        let connection = downstreams[stream].connection
-        let isWhole = exchanges[exchange].isRequestComplete
+        let connection = downstreams[stream].stream.connection
+        let isWhole = exchanges[exchange].body.isComplete
         finish(exchange)
-        downstreams[stream].isResponseComplete = true
+        downstreams[stream].stream.isResponseComplete = true
         downstreams[stream].phase = .head
         markDirty(downstream: connection)
-        if !isWhole, downstreams[connection].streams?.session.resetAtEnd(downstreams[stream].streamID) != true {
-            downstreams[connection].streams?.session.reset(downstreams[stream].streamID, .noError)
+        if !isWhole, downstreams[connection].streams?.session.resetAtEnd(downstreams[stream].stream.id) != true {
+            downstreams[connection].streams?.session.reset(downstreams[stream].stream.id, .noError)
             return close(downstream: stream)
         }
         arm(downstream: stream, at: now &+ snapshot.loopTimeouts.bodyIdle)

@@ -17,16 +17,16 @@ struct HandshakeQueue: ~Copyable {
     static let batch = 8
 
     /// A connection has at most one entry for events and one for a step, and connections are bounded.
-    private var waiting = FairQueue<(connection: EventToken, work: Work)>(.none)
+    private var waiting = FairQueue<(connection: Handle<DownstreamConnection>, work: Work)>(.none)
 
     var isEmpty: Bool { waiting.count == 0 }
 
-    mutating func append(_ work: Work, of connection: EventToken, from network: ClientNetwork?) {
+    mutating func append(_ work: Work, of connection: Handle<DownstreamConnection>, from network: ClientNetwork?) {
         _ = waiting.append((connection, work), of: network?.workOwner ?? .anonymous)
     }
 
     /// Removes the next entry of a batch of which `done` were processed.
-    mutating func next(after done: Int) -> (connection: EventToken, work: Work)? {
+    mutating func next(after done: Int) -> (connection: Handle<DownstreamConnection>, work: Work)? {
         done < HandshakeQueue.batch ? waiting.popFirst() : nil
     }
 }

@@ -1,6 +1,7 @@
 package import MartletConfig
 internal import MartletCore
 internal import MartletIO
+package import MartletResponder
 package import MartletTLS
 
 /// A listening socket that a loop accepts from.
@@ -29,7 +30,7 @@ package struct ListenerSocket: Sendable {
     /// Registers the socket with a poller.
     func register(with poller: borrowing Poller) throws(IOError) {
         let interest: Readiness = isShared ? [.readable, .exclusive] : .readable
-        try poller.add(fd, interest, token: EventToken(.listener, index: id).raw)
+        try poller.add(fd, interest, token: EventToken(listener: id).raw)
     }
 
     /// - Parameters:

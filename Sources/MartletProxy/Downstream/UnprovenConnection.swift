@@ -1,5 +1,3 @@
-internal import MartletCore
-
 /// The state of a connection, as far as it matters when the connection limit is reached.
 ///
 /// A connection costs its client next to nothing: an unfinished handshake, half a head or a slow body can occupy a slot
@@ -32,40 +30,65 @@ enum UnprovenConnection {
     }
 }
 
-/// The connections of a loop in the order in which they were accepted, oldest first.
-///
-/// Ended connections stay in it until they are reached; ``add(_:alive:isAlive:)`` bounds their number.
-struct ConnectionOrder {
-    /// How many connections are examined for an evictable one.
-    static let searchLimit = 512
-    /// Ended connections are not removed below this number.
-    private static let slack = 1024
-
-    private var queue = FIFO<EventToken>()
-
-    /// Number of entries, ended connections included.
-    var count: Int { queue.count }
-
-    /// Adds the newest connection.
-    /// - Parameters:
-    ///   - alive: how many connections there are.
-    ///   - isAlive: whether a connection has not ended; called for all of them when too many entries have.
-    @inline(__always)
-    mutating func add(_ connection: EventToken, alive: Int, isAlive: (EventToken) -> Bool) {
-        if queue.count > 2 &* alive &+ Self.slack { removeEnded(isAlive) }
-        queue.append(connection)
+extension UnprovenConnection {
+    /// A connection that waits for something other than the end of an exchange.
+    struct Wait {
+        var phase = DownstreamConnection.Phase.head
+        /// When the wait ends; `max` where it has no end.
+        var deadline = Int64.max
+        /// Requests that have begun.
+        var requests = 0
+        /// A head has begun and is incomplete.
+        var isReceivingHead = false
+        /// There are bytes that the client has not accepted.
+        var hasOutput = false
     }
 
-    @inline(never)
-    private mutating func removeEnded(_ isAlive: (EventToken) -> Bool) {
-        for _ in 0..<queue.count {
-            if let connection = queue.popFirst(), isAlive(connection) { queue.append(connection) }
+    /// A request in progress, as far as it matters when the limit is reached.
+    struct Upload {
+        /// No provider has verified its caller.
+        var isAnonymous = true
+        var isRequestComplete = false
+        var hasResponseStarted = false
+        /// It is a tunnel, or has requested one.
+        var isUpgrade = false
+        var started: Int64 = 0
+        /// Bytes of its body that were received.
+        var bytes = 0
+    }
+
+    /// A connection that waits for a PROXY header, a handshake or its first request, or is in the middle of a head;
+    /// `nil` for any other.
+    init?(waiting: Wait, timeouts: LoopTimeouts) {
+        let timeout: Int64
+        switch waiting.phase {
+        case .proxyHeader: timeout = timeouts.requestHead
+        case .handshake: timeout = timeouts.handshake
+        case .head:
+            guard waiting.requests == 0 || waiting.isReceivingHead, !waiting.hasOutput else { return nil }
+            timeout = timeouts.requestHead
+        case .frames, .exchange, .authenticating, .lingering: return nil
         }
+        // The start of the wait follows from its deadline.
+        guard waiting.deadline != .max else { return nil }
+        self = .silent(since: waiting.deadline &- timeout)
     }
 
-    /// Removes the oldest connection from the queue.
-    mutating func popOldest() -> EventToken? { queue.popFirst() }
+    /// An HTTP/2 connection without open streams: evictable before its first request, and in the middle of a head.
+    /// - Parameters:
+    ///   - requests: requests that have begun.
+    ///   - headStartedAt: when a head began that is incomplete; `max` for none.
+    ///   - idleSince: when the last stream ended; `max` for none.
+    init?(withoutStreams requests: Int, headStartedAt: Int64, idleSince: Int64, now: Int64) {
+        guard requests == 0 || headStartedAt != .max else { return nil }
+        self = .silent(since: min(headStartedAt, idleSince, now))
+    }
 
-    /// Requeues a connection behind all others, so that the next search begins elsewhere.
-    mutating func requeue(_ connection: EventToken) { queue.append(connection) }
+    /// A request of an unverified caller whose body is being received; `nil` for any other.
+    init?(_ upload: Upload) {
+        guard upload.isAnonymous, !upload.isRequestComplete, !upload.hasResponseStarted, !upload.isUpgrade else {
+            return nil
+        }
+        self = .uploading(since: upload.started, bytes: upload.bytes)
+    }
 }

@@ -1,99 +1,89 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletResponder
 internal import MartletRouter
 
 /// Deadlines of a downstream connection while a request is under way.
 extension EventLoop {
     /// Requires progress of a body: some byte within `body_idle`, and `body_min_rate` on average.
-    mutating func armBody(_ exchange: Int32) {
-        exchanges[exchange].receivedAt = now
+    mutating func armBody(_ exchange: Handle<Exchange>) {
+        exchanges[exchange].progress.restart(now: now)
         armNextCheck(exchange)
     }
 
-    mutating func armNextCheck(_ exchange: Int32) {
-        if awaitsContinue(exchange) {
-            return arm(downstream: exchanges[exchange].downstream, at: now &+ EventLoop.continueTimeout)
+    private mutating func armNextCheck(_ exchange: Handle<Exchange>) {
+        let deadline = exchanges[exchange].progress.nextCheck(
+            now: now, progressRules, awaitsContinue: exchanges[exchange].awaitsContinue)
+        arm(downstream: exchanges[exchange].downstream, at: deadline)
+    }
+
+    private var progressRules: BodyProgress.Rules {
+        BodyProgress.Rules(
+            idleTimeout: snapshot.loopTimeouts.bodyIdle, minimumRate: snapshot.limits.bodyMinimumRate)
+    }
+
+    /// The deadline of a downstream connection with a request in progress has passed.
+    mutating func exchangeTimedOut(_ exchange: Handle<Exchange>) {
+        let downstream = exchanges[exchange].downstream
+        switch requestDeadline(of: exchange).action {
+        case .ignore: return
+        case .probePeer:
+            downstreams[downstream].probe.isPending = false
+            probePeer(downstream)
+        case .failLocal: fail(exchange, .localFailed)
+        case .checkOutput: if !hasDrainedOutput(downstream) { writeTimedOut(downstream) }
+        case .sendContinue: sendOwnContinue(exchange)
+        case .checkPause: checkPause(exchange)
+        case .checkCall: checkCall(exchange)
+        case .checkProgress:
+            switch exchanges[exchange].progress.check(now: now, progressRules) {
+            case .arriving: armNextCheck(exchange)
+            case .timedOut: fail(exchange, .requestTimeout)
+            }
         }
-        let rateCheck = exchanges[exchange].windowStart &+ EventLoop.rateWindow
-        let idle = exchanges[exchange].receivedAt &+ snapshot.loopTimeouts.bodyIdle
-        arm(
-            downstream: exchanges[exchange].downstream,
-            at: snapshot.limits.bodyMinimumRate > 0 ? min(rateCheck, idle) : idle)
     }
 
-    /// How long an upstream may take to send 100 (Continue) before the gateway sends it: a client would wait forever
-    /// for an upstream that never does (RFC 9110 §10.1.1).
-    static let continueTimeout: Int64 = 1_000_000_000
-
-    func awaitsContinue(_ exchange: Int32) -> Bool {
-        exchanges[exchange].expectsContinue && !exchanges[exchange].hasContinued && exchanges[exchange].bodyBytes == 0
-            && exchanges[exchange].responder == .upstream && !exchanges[exchange].hasResponseStarted
+    private func requestDeadline(of exchange: Handle<Exchange>) -> RequestDeadline {
+        let downstream = exchanges[exchange].downstream
+        return RequestDeadline(
+            isTunnel: isTunnel(exchange),
+            isProbePending: downstreams[downstream].probe.isPending,
+            isComplete: exchanges[exchange].body.isComplete,
+            isLocal: exchanges[exchange].responder == .local,
+            hasResponseStarted: exchanges[exchange].response.hasStarted,
+            awaitsContinue: exchanges[exchange].awaitsContinue,
+            isPaused: downstreams[downstream].isPaused,
+            isCall: exchanges[exchange].request.isGRPC && !exchanges[exchange].upstream.isNone)
     }
 
-    mutating func sendOwnContinue(_ exchange: Int32) {
-        exchanges[exchange].hasContinued = true
+    private mutating func sendOwnContinue(_ exchange: Handle<Exchange>) {
+        exchanges[exchange].request.hasContinued = true
         armBody(exchange)
         sendContinue(exchange)
     }
 
-    /// The deadline of a downstream connection with a request in progress has passed.
-    mutating func exchangeTimedOut(_ exchange: Int32) {
+    private mutating func checkCall(_ exchange: Handle<Exchange>) {
         let downstream = exchanges[exchange].downstream
-        if isTunnel(exchange) { return }
-        if downstreams[downstream].isProbePending {
-            downstreams[downstream].isProbePending = false
-            return probePeer(downstream)
-        }
-        if exchanges[exchange].isRequestComplete {
-            if exchanges[exchange].responder == .local, !exchanges[exchange].hasResponseStarted {
-                return fail(exchange, .localFailed)
-            }
-            return hasDrainedOutput(downstream) ? () : writeTimedOut(downstream)
-        }
-        if awaitsContinue(exchange) { return sendOwnContinue(exchange) }
-        if downstreams[downstream].isPaused { return pausedTimedOut(exchange) }
-        if exchanges[exchange].isGRPC, exchanges[exchange].upstream >= 0 { return callTimedOut(exchange) }
-        let window = now &- exchanges[exchange].windowStart
-        let isWindowOver = window >= EventLoop.rateWindow
-        let wanted = Int(window / 1_000_000_000) &* snapshot.limits.bodyMinimumRate
-        let isIdle = now &- exchanges[exchange].receivedAt >= snapshot.loopTimeouts.bodyIdle
-        guard !isIdle, !isWindowOver || exchanges[exchange].windowBytes >= wanted else {
-            return fail(exchange, .requestTimeout)
-        }
-        if isWindowOver { beginRateWindow(exchange) }
-        armNextCheck(exchange)
+        hasDrainedOutput(downstream) || isReading(downstream) ? armBody(exchange) : writeTimedOut(downstream)
     }
 
-    /// A gRPC call may be silent for its upstream's `timeouts.idle`, which counts bytes in both directions; only its
-    /// output must be read.
-    mutating func callTimedOut(_ exchange: Int32) {
-        let downstream = exchanges[exchange].downstream
-        let isTaking =
-            hasDrainedOutput(downstream)
-            || now &- downstreams[downstream].lastWriteAt < snapshot.loopTimeouts.bodyIdle
-        isTaking ? armBody(exchange) : writeTimedOut(downstream)
-    }
-
-    mutating func beginRateWindow(_ exchange: Int32) {
-        exchanges[exchange].windowStart = now
-        exchanges[exchange].windowBytes = 0
-    }
-
-    /// A client whose reading is paused need not send.
-    ///
     /// A client that reads nothing either may be what its upstream waits for.
-    mutating func pausedTimedOut(_ exchange: Int32) {
+    private mutating func checkPause(_ exchange: Handle<Exchange>) {
         let downstream = exchanges[exchange].downstream
         let upstream = exchanges[exchange].upstream
-        let isTakingNothing =
-            downstreams[downstream].isStream
-            ? !hasSentMore(downstream) : now &- downstreams[downstream].lastWriteAt >= snapshot.loopTimeouts.bodyIdle
-        if upstream >= 0, upstreams[upstream].isPaused, isTakingNothing { return abandon(downstream) }
-        beginRateWindow(exchange)
+        let reads = downstreams[downstream].isStream ? hasSentMore(downstream) : isReading(downstream)
+        let isUpstreamPaused = !upstream.isNone && upstreams[upstream].isPaused
+        guard !RequestDeadline.isStuck(isUpstreamPaused: isUpstreamPaused, isReading: reads) else {
+            return abandon(downstream)
+        }
+        exchanges[exchange].progress.begin(now: now)
         armBody(exchange)
     }
 
-    /// Over how long a rate is averaged (`body_min_rate`), in nanoseconds.
-    static let rateWindow: Int64 = 30_000_000_000
+    private func isReading(_ downstream: Handle<DownstreamConnection>) -> Bool {
+        RequestDeadline.isReading(
+            lastWriteAt: downstreams[downstream].transport.lastWriteAt, now: now,
+            timeout: snapshot.loopTimeouts.bodyIdle)
+    }
 }

@@ -2,113 +2,85 @@ private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletResponder
 internal import MartletRouter
 
 /// The request's body: streamed to the upstream or a local handler, with back-pressure, limits and deadlines.
 extension EventLoop {
-    private static let lastChunk: StaticString = "0\r\n"
     /// Smaller pieces are buffered and sent with what comes next.
     private static let directSendThreshold = 4 * 1024
 
     /// Consumes bytes of a request's body as far as possible.
     /// - Returns: how many were consumed; 0 when more are needed first or the other side is slow.
-    mutating func consumeBody(_ bytes: UnsafeBufferPointer<UInt8>, for exchange: Int32) -> Int {
+    mutating func consumeBody(_ bytes: UnsafeBufferPointer<UInt8>, for exchange: Handle<Exchange>) -> Int {
+        let isStream = exchanges[exchange].isStream
         if isTunnel(exchange) {
-            if exchanges[exchange].isStream { creditStream(exchanges[exchange].downstream, bytes.count) }
+            if isStream { creditStream(exchanges[exchange].downstream, bytes.count) }
             return unsafe tunnelFromDownstream(bytes, exchange)
         }
-        let generation = exchanges[exchange].generation
-        let used: Int
-        switch exchanges[exchange].framing {
-        case .length: used = unsafe consumeLength(bytes, exchange)
-        case .chunked:
-            used =
-                unsafe exchanges[exchange].isStream
-                ? consumeStreamed(bytes, exchange)
-                : consumeChunks(bytes, exchange)
-        case .none, .untilClose: used = 0
-        }
-        guard exchanges.contains(exchange, generation) else { return bytes.count }
-        if exchanges[exchange].isStream { creditStream(exchanges[exchange].downstream, used) }
-        if exchanges[exchange].upstream >= 0 { flush(upstream: exchanges[exchange].upstream) }
-        guard exchanges.contains(exchange, generation) else { return bytes.count }
-        if exchanges[exchange].isRequestComplete { requestCompleted(exchange) } else { armBody(exchange) }
+        let used = unsafe forwardBody(bytes, of: exchange, isStream: isStream)
+        guard exchanges[exchange].isAlive else { return bytes.count }
+        if isStream { creditStream(exchanges[exchange].downstream, used) }
+        if !exchanges[exchange].upstream.isNone { flush(upstream: exchanges[exchange].upstream) }
+        guard exchanges[exchange].isAlive else { return bytes.count }
+        if exchanges[exchange].body.isComplete { requestCompleted(exchange) } else { armBody(exchange) }
         return used
     }
 
-    private mutating func consumeLength(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Int {
-        let count = min(bytes.count, exchanges[exchange].remaining)
-        exchanges[exchange].remaining &-= count
+    /// Forwards the elements of the body that `bytes` contain.
+    /// - Returns: how many bytes were consumed; all of them where the exchange has failed.
+    @inline(__always)
+    private mutating func forwardBody(
+        _ bytes: UnsafeBufferPointer<UInt8>, of exchange: Handle<Exchange>, isStream: Bool
+    ) -> Int {
         // The last byte of a stream's body may be followed by trailers.
-        let mayHaveTrailers = exchanges[exchange].isStream && goesOverStream(exchange)
-        if exchanges[exchange].remaining == 0, !mayHaveTrailers { exchanges[exchange].isRequestComplete = true }
-        exchanges[exchange].bodyBytes &+= count
-        unsafe forwardBody(unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), of: exchange)
-        return count
-    }
-
-    private mutating func consumeChunks(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Int {
+        let mayHaveTrailers = isStream && goesOverStream(exchange)
         var offset = 0
         while true {
-            switch unsafe exchanges[exchange].decoder.next(bytes.span, from: &offset) {
-            case .data(let range):
-                exchanges[exchange].bodyBytes &+= Int(range.count)
-                guard exchanges[exchange].bodyBytes <= exchanges[exchange].bodyLimit else {
-                    fail(exchange, .bodyTooLarge)
-                    return bytes.count
-                }
-                unsafe forwardChunk(bytes[range], of: exchange)
+            switch unsafe exchanges[exchange].body.next(
+                bytes.span, from: &offset, isStream: isStream, mayHaveTrailers: mayHaveTrailers)
+            {
+            case .data(let range): unsafe forwardPiece(bytes[range], of: exchange)
             case .trailer(let field): unsafe collectTrailer(field, bytes, of: exchange)
             case .end:
-                exchanges[exchange].isRequestComplete = true
-                writeLastChunk(of: exchange)
+                forwardEnd(of: exchange)
                 return offset
             case .needMore: return offset
-            case .failure(let failure):
+            case .tooLarge:
+                fail(exchange, .bodyTooLarge)
+                return bytes.count
+            case .malformed(let failure):
                 fail(exchange, .head(failure))
                 return bytes.count
             }
         }
     }
 
-    /// A stream's frames delimit the body.
-    private mutating func consumeStreamed(_ bytes: UnsafeBufferPointer<UInt8>, _ exchange: Int32) -> Int {
-        exchanges[exchange].bodyBytes &+= bytes.count
-        guard exchanges[exchange].bodyBytes <= exchanges[exchange].bodyLimit else {
-            fail(exchange, .bodyTooLarge)
-            return bytes.count
-        }
-        unsafe forwardChunk(bytes, of: exchange)
-        return bytes.count
-    }
-
     /// The last frame of a stream's body was consumed.
-    mutating func finishStreamedBody(_ exchange: Int32) {
-        let generation = exchanges[exchange].generation
-        exchanges[exchange].isRequestComplete = true
+    mutating func finishStreamedBody(_ exchange: Handle<Exchange>) {
+        exchanges[exchange].body.isComplete = true
         // Only now it is known which of them the upstream may get.
         var lines = ByteBuffer()
-        swap(&lines, &exchanges[exchange].streamTrailers)
+        swap(&lines, &exchanges[exchange].trailers.received)
         unsafe collectTrailers(lines.bytes, of: exchange)
-        writeLastChunk(of: exchange)
-        if exchanges[exchange].upstream >= 0 { flush(upstream: exchanges[exchange].upstream) }
-        if exchanges.contains(exchange, generation) { requestCompleted(exchange) }
+        forwardEnd(of: exchange)
+        if !exchanges[exchange].upstream.isNone { flush(upstream: exchanges[exchange].upstream) }
+        if exchanges[exchange].isAlive { requestCompleted(exchange) }
     }
 
-    /// Forwards body bytes to the upstream or a local handler.
-    private mutating func forwardBody(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
-        exchanges[exchange].bytesIn &+= bytes.count
-        exchanges[exchange].windowBytes &+= bytes.count
+    /// Forwards a piece of the body to the upstream or a local handler.
+    private mutating func forwardPiece(_ piece: UnsafeBufferPointer<UInt8>, of exchange: Handle<Exchange>) {
+        exchanges[exchange].record.bytesIn &+= piece.count
+        exchanges[exchange].progress.add(piece.count)
         switch exchanges[exchange].responder {
-        case .local:
-            let room = LocalLimits.bodyBytes - exchanges[exchange].body.count
-            let part = unsafe UnsafeBufferPointer(rebasing: bytes[..<min(max(room, 0), bytes.count)])
-            unsafe exchanges[exchange].body.append(part)
+        case .local: unsafe exchanges[exchange].heldBody.append(piece, upTo: LocalLimits.bodyBytes)
         case .upstream:
             let upstream = exchanges[exchange].upstream
-            guard upstream >= 0 else { return }
-            let sent = unsafe sendDirectly(bytes, of: exchange)
-            unsafe upstreams[upstream].output.append(unsafe UnsafeBufferPointer(rebasing: bytes[sent...]))
+            guard !upstream.isNone else { return }
+            let encoder = bodyEncoder(of: exchange, on: upstream)
+            let sent = unsafe encoder.isChunked ? 0 : sendDirectly(piece, of: exchange)
+            let rest = unsafe UnsafeBufferPointer(rebasing: piece[sent...])
+            unsafe encoder.append(rest, to: &upstreams[upstream].output)
             if upstreams[upstream].output.count > EventLoop.highWatermark {
                 downstreams[exchanges[exchange].downstream].isPaused = true
             }
@@ -118,87 +90,57 @@ extension EventLoop {
 
     /// Sends a large piece of the body from the receive buffer, if nothing is buffered before it.
     /// - Returns: how much the kernel accepted.
-    private mutating func sendDirectly(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) -> Int {
+    private mutating func sendDirectly(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Handle<Exchange>) -> Int {
         let upstream = exchanges[exchange].upstream
-        guard bytes.count >= EventLoop.directSendThreshold, upstreams[upstream].kind == .http1,
-            !upstreams[upstream].isSecure,
-            upstreams[upstream].isUp,
-            upstreams[upstream].output.isEmpty, exchanges[exchange].headSent == exchanges[exchange].head.count
+        guard bytes.count >= EventLoop.directSendThreshold, upstreams[upstream].acceptsDirectBody,
+            exchanges[exchange].hasSentHead
         else { return 0 }
-        let sent = unsafe CLinux.send(upstreams[upstream].fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
+        let sent = unsafe CLinux.send(
+            upstreams[upstream].transport.fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL))
         // An error will occur again on the next flush.
         guard sent > 0 else { return 0 }
-        if !exchanges[exchange].isRequestComplete { armResponseTimeout(upstream) }
+        if !exchanges[exchange].body.isComplete { armResponseTimeout(upstream) }
         return sent
     }
 
-    private mutating func forwardChunk(_ bytes: UnsafeBufferPointer<UInt8>, of exchange: Int32) {
+    /// Forwards the end of the body, where the upstream cannot tell it from the bytes.
+    private mutating func forwardEnd(of exchange: Handle<Exchange>) {
         let upstream = exchanges[exchange].upstream
-        let isChunk = exchanges[exchange].responder == .upstream && upstream >= 0 && upstreams[upstream].kind != .stream
-        if isChunk {
-            upstreams[upstream].output.append(hexadecimal: UInt(bytes.count))
-            upstreams[upstream].output.append("\r\n")
-        }
-        unsafe forwardBody(bytes, of: exchange)
-        if isChunk { upstreams[upstream].output.append("\r\n") }
+        guard exchanges[exchange].responder == .upstream, !upstream.isNone else { return }
+        let encoder = bodyEncoder(of: exchange, on: upstream)
+        unsafe encoder.appendEnd(
+            trailers: exchanges[exchange].trailers.forwarded.bytes, to: &upstreams[upstream].output)
     }
 
     /// Reclaims the body bytes that an upstream connection could not send, in a form that any other can send.
-    mutating func reclaimBody(_ exchange: Int32) {
+    mutating func reclaimBody(_ exchange: Handle<Exchange>) {
         let upstream = exchanges[exchange].upstream
-        guard upstream >= 0, !upstreams[upstream].output.isEmpty else { return }
-        var waiting = ByteBuffer()
-        swap(&waiting, &upstreams[upstream].output)
-        guard isChunked(exchange, on: upstream) else { return unsafe exchanges[exchange].body.append(waiting.bytes) }
-        var decoder = ChunkedDecoder()
-        var offset = 0
-        while true {
-            switch unsafe decoder.next(waiting.bytes.span, from: &offset) {
-            case .data(let range): unsafe exchanges[exchange].body.append(waiting.bytes[range])
-            case .trailer: continue
-            case .end, .needMore, .failure: return
-            }
-        }
+        guard !upstream.isNone, !upstreams[upstream].output.isEmpty else { return }
+        let encoder = bodyEncoder(of: exchange, on: upstream)
+        exchanges[exchange].heldBody.reclaim(&upstreams[upstream].output, from: encoder)
     }
 
     /// Gives an upstream connection the body bytes that were reclaimed, and the body's end where it was received.
-    mutating func forwardHeldBody(of exchange: Int32) {
-        guard exchanges[exchange].isRequestComplete || !exchanges[exchange].body.isEmpty else { return }
+    mutating func forwardHeldBody(of exchange: Handle<Exchange>) {
+        guard exchanges[exchange].body.isComplete || !exchanges[exchange].heldBody.isEmpty else { return }
         let upstream = exchanges[exchange].upstream
-        var held = ByteBuffer()
-        swap(&held, &exchanges[exchange].body)
-        if !held.isEmpty {
-            let isChunk = isChunked(exchange, on: upstream)
-            if isChunk {
-                upstreams[upstream].output.append(hexadecimal: UInt(held.count))
-                upstreams[upstream].output.append("\r\n")
-            }
-            unsafe upstreams[upstream].output.append(held.bytes)
-            if isChunk { upstreams[upstream].output.append("\r\n") }
-        }
-        if exchanges[exchange].isRequestComplete { writeLastChunk(of: exchange) }
+        let encoder = bodyEncoder(of: exchange, on: upstream)
+        exchanges[exchange].heldBody.forward(to: &upstreams[upstream].output, with: encoder)
+        if exchanges[exchange].body.isComplete { forwardEnd(of: exchange) }
     }
 
-    /// Whether the body is sent in chunks.
-    private func isChunked(_ exchange: Int32, on upstream: Int32) -> Bool {
-        exchanges[exchange].framing.isChunked && upstreams[upstream].kind != .stream
+    @inline(__always)
+    private func bodyEncoder(
+        of exchange: Handle<Exchange>, on upstream: Handle<UpstreamConnection>
+    ) -> UpstreamBodyEncoder {
+        UpstreamBodyEncoder(exchanges[exchange].body.framing, on: upstreams[upstream].kind)
     }
 
-    private mutating func writeLastChunk(of exchange: Int32) {
-        let upstream = exchanges[exchange].upstream
-        guard exchanges[exchange].responder == .upstream, upstream >= 0, isChunked(exchange, on: upstream) else {
-            return
-        }
-        upstreams[upstream].output.append(EventLoop.lastChunk)
-        unsafe upstreams[upstream].output.append(unsafe exchanges[exchange].requestTrailers.bytes)
-        upstreams[upstream].output.append("\r\n")
-    }
-
-    mutating func requestCompleted(_ exchange: Int32) {
+    mutating func requestCompleted(_ exchange: Handle<Exchange>) {
         arm(downstream: exchanges[exchange].downstream, at: .max)
         if exchanges[exchange].responder == .local { return startLocal(exchange) }
         let upstream = exchanges[exchange].upstream
-        guard upstream >= 0, upstreams[upstream].phase == .awaitingHead else { return }
+        guard !upstream.isNone, upstreams[upstream].phase == .awaitingHead else { return }
         armResponseTimeout(upstream)
     }
 }

@@ -9,18 +9,14 @@ internal import MartletIO
 /// accepted them. So a transfer is always in the state it would be in if they were still in the sending socket's queue.
 /// The side that filled the pipe is paused until it is empty again.
 extension EventLoop {
-    /// Shorter remainders are copied: two system calls and the pipe cost more.
-    private static let spliceThreshold = 64 * 1024
-    /// Smaller transfers are not bulk (any more): a single read and write cost less.
-    private static let bulkThreshold = 16 * 1024
-
     // MARK: Responses
 
     /// Moves a part of a response's body.
     /// - Returns: whether that is all there is to do now; otherwise the upstream connection has to be read.
-    mutating func spliceResponse(_ upstream: Int32) -> Bool {
+    mutating func spliceResponse(_ upstream: Handle<UpstreamConnection>) -> Bool {
         guard canSpliceResponse(upstream), let pipe = pipes.acquire() else { return false }
-        let count = pipes.fill(pipe, from: upstreams[upstream].fd, atMost: upstreams[upstream].remaining)
+        let count = pipes.fill(
+            pipe, from: upstreams[upstream].transport.fd, atMost: upstreams[upstream].response.remaining)
         guard count > 0 else {
             // An end of stream or an error is left to the read.
             let isDry = count < 0 && martlet_errno() == EAGAIN
@@ -28,63 +24,57 @@ extension EventLoop {
             return isDry
         }
         upstreams[upstream].pipe = pipe
-        upstreams[upstream].isBulk = count >= EventLoop.bulkThreshold
-        arm(upstream: upstream, at: now &+ exchanges[upstreams[upstream].exchange].idleTimeout)
+        upstreams[upstream].transport.isBulk = SpliceRules.isBulk(count)
+        arm(upstream: upstream, at: now &+ exchanges[upstreams[upstream].exchange].forwarding.idleTimeout)
         drainResponsePipe(upstream)
         return true
     }
 
-    private func canSpliceResponse(_ upstream: Int32) -> Bool {
-        guard upstreams[upstream].kind == .http1, !upstreams[upstream].isSecure, upstreams[upstream].phase == .body,
-            upstreams[upstream].pipe < 0,
-            case .length = upstreams[upstream].framing, upstreams[upstream].remaining >= EventLoop.spliceThreshold,
-            upstreams[upstream].input.isEmpty
-        else { return false }
+    private func canSpliceResponse(_ upstream: Handle<UpstreamConnection>) -> Bool {
+        guard upstreams[upstream].canSpliceResponse else { return false }
         let exchange = upstreams[upstream].exchange
-        guard exchange >= 0, !isTunnel(exchange) else { return false }
-        let downstream = exchanges[exchange].downstream
-        return downstreams[downstream].kind == .http1 && !downstreams[downstream].rules.isSecure
-            && downstreams[downstream].output.isEmpty
+        guard !exchange.isNone, !isTunnel(exchange) else { return false }
+        return downstreams[exchanges[exchange].downstream].acceptsSplicedResponse
     }
 
     /// The client can accept more of a response in a pipe.
-    mutating func resumeSplice(toDownstream downstream: Int32) {
+    mutating func resumeSplice(toDownstream downstream: Handle<DownstreamConnection>) {
         let exchange = downstreams[downstream].exchange
-        guard exchange >= 0, exchanges[exchange].upstream >= 0, upstreams[exchanges[exchange].upstream].pipe >= 0 else {
-            return
-        }
+        guard !exchange.isNone, !exchanges[exchange].upstream.isNone,
+            !upstreams[exchanges[exchange].upstream].pipe.isNone
+        else { return }
         drainResponsePipe(exchanges[exchange].upstream)
     }
 
-    private mutating func drainResponsePipe(_ upstream: Int32) {
+    private mutating func drainResponsePipe(_ upstream: Handle<UpstreamConnection>) {
         let (exchange, pipe) = (upstreams[upstream].exchange, upstreams[upstream].pipe)
         let downstream = exchanges[exchange].downstream
-        let (count, hasFailed) = pipes.drain(pipe, into: downstreams[downstream].fd)
-        exchanges[exchange].bytesOut &+= count
-        upstreams[upstream].remaining &-= count
-        guard !hasFailed else { return abandon(downstream) }
+        let drained = drainPipe(pipe, into: downstreams[downstream].transport.fd)
+        exchanges[exchange].record.bytesOut &+= drained.sent
+        upstreams[upstream].response.skip(drained.sent)
+        guard !drained.hasFailed else { return abandon(downstream) }
         let wasPaused = upstreams[upstream].isPaused
-        if count > 0 || !wasPaused { downstreams[downstream].lastWriteAt = now }
-        guard pipes.byteCount(pipe) == 0 else {
+        let isProgress = drained.isProgress(wasPaused: wasPaused)
+        if isProgress { downstreams[downstream].transport.lastWriteAt = now }
+        guard drained.isOver else {
             upstreams[upstream].isPaused = true
-            if exchanges[exchange].isRequestComplete, count > 0 || !wasPaused { armWrite(downstream) }
+            if exchanges[exchange].body.isComplete, isProgress { armWrite(downstream) }
             return
         }
         dropPipe(ofUpstream: upstream)
         if wasPaused {
             upstreams[upstream].isPaused = false
-            arm(upstream: upstream, at: now &+ exchanges[exchange].idleTimeout)
+            arm(upstream: upstream, at: now &+ exchanges[exchange].forwarding.idleTimeout)
             // The rest is up to the upstream connection, which has its own deadline.
-            if exchanges[exchange].isRequestComplete, !downstreams[downstream].isProbePending {
+            if exchanges[exchange].body.isComplete, !downstreams[downstream].probe.isPending {
                 arm(downstream: downstream, at: .max)
             }
         }
-        guard upstreams[upstream].remaining == 0 else { return markReady(upstream: upstream) }
-        let generation = upstreams[upstream].generation
+        guard upstreams[upstream].response.remaining == 0 else { return markReady(upstream: upstream) }
         // Discard what other requests left.
         staging.removeAll()
         finishResponse(upstream)
-        guard upstreams.contains(upstream, generation), upstreams[upstream].phase == .idle else { return }
+        guard upstreams[upstream].isAlive, upstreams[upstream].phase == .idle else { return }
         checkIdle(upstream, received: ReceiveBuffer.size)
     }
 
@@ -92,98 +82,93 @@ extension EventLoop {
 
     /// Moves a part of a request's body.
     /// - Returns: whether that is all there is to do now; otherwise the downstream connection has to be read.
-    mutating func spliceBody(_ downstream: Int32) -> Bool {
+    mutating func spliceBody(_ downstream: Handle<DownstreamConnection>) -> Bool {
         guard canSpliceRequest(downstream), let pipe = pipes.acquire() else { return false }
         let exchange = downstreams[downstream].exchange
-        let count = pipes.fill(pipe, from: downstreams[downstream].fd, atMost: exchanges[exchange].remaining)
+        let count = pipes.fill(
+            pipe, from: downstreams[downstream].transport.fd, atMost: exchanges[exchange].body.remaining)
         guard count > 0 else {
             let isDry = count < 0 && martlet_errno() == EAGAIN
             pipes.release(pipe)
-            if isDry { downstreams[downstream].mayHaveUnread = false }
+            if isDry { downstreams[downstream].transport.mayHaveUnread = false }
             return isDry
         }
         downstreams[downstream].pipe = pipe
-        downstreams[downstream].isBulk = count >= EventLoop.bulkThreshold
+        downstreams[downstream].transport.isBulk = SpliceRules.isBulk(count)
         armBody(exchange)
         drainRequestPipe(downstream)
         return true
     }
 
-    private func canSpliceRequest(_ downstream: Int32) -> Bool {
-        guard downstreams[downstream].kind == .http1, !downstreams[downstream].rules.isSecure,
-            downstreams[downstream].phase == .exchange,
-            downstreams[downstream].pipe < 0, downstreams[downstream].input.isEmpty
-        else { return false }
+    private func canSpliceRequest(_ downstream: Handle<DownstreamConnection>) -> Bool {
+        guard downstreams[downstream].canSpliceRequest else { return false }
         let exchange = downstreams[downstream].exchange
-        guard exchanges[exchange].responder == .upstream, case .length = exchanges[exchange].framing,
-            exchanges[exchange].remaining >= EventLoop.spliceThreshold, !isTunnel(exchange),
-            exchanges[exchange].body.isEmpty, exchanges[exchange].headSent == exchanges[exchange].head.count
-        else { return false }
+        guard exchanges[exchange].hasSpliceableBody, !isTunnel(exchange) else { return false }
         let upstream = exchanges[exchange].upstream
-        return upstream >= 0 && upstreams[upstream].kind == .http1 && !upstreams[upstream].isSecure
-            && upstreams[upstream].isUp
-            && !upstreams[upstream].isReadClosed && upstreams[upstream].output.isEmpty
-            && upstreams[upstream].transportOutput.isEmpty
+        return !upstream.isNone && upstreams[upstream].acceptsSplicedRequest
     }
 
     /// The upstream can accept more of a body in a pipe.
-    mutating func resumeSplice(toUpstream upstream: Int32) {
+    mutating func resumeSplice(toUpstream upstream: Handle<UpstreamConnection>) {
         let exchange = upstreams[upstream].exchange
-        guard exchange >= 0, downstreams[exchanges[exchange].downstream].pipe >= 0 else { return }
+        guard !exchange.isNone, !downstreams[exchanges[exchange].downstream].pipe.isNone else { return }
         drainRequestPipe(exchanges[exchange].downstream)
     }
 
-    private mutating func drainRequestPipe(_ downstream: Int32) {
+    private mutating func drainRequestPipe(_ downstream: Handle<DownstreamConnection>) {
         let (exchange, pipe) = (downstreams[downstream].exchange, downstreams[downstream].pipe)
         let upstream = exchanges[exchange].upstream
-        let (sent, hasFailed) = pipes.drain(pipe, into: upstreams[upstream].fd)
-        // If the upstream closed: read its early response; the unsent body is discarded.
-        let count = hasFailed ? sent &+ pipes.byteCount(pipe) : sent
-        exchanges[exchange].remaining &-= count
-        exchanges[exchange].bodyBytes &+= count
-        exchanges[exchange].bytesIn &+= count
-        exchanges[exchange].windowBytes &+= count
-        if exchanges[exchange].remaining == 0 { exchanges[exchange].isRequestComplete = true }
-        if hasFailed {
+        let drained = drainPipe(pipe, into: upstreams[upstream].transport.fd)
+        exchanges[exchange].body.skip(drained.consumed)
+        exchanges[exchange].record.bytesIn &+= drained.consumed
+        exchanges[exchange].progress.add(drained.consumed)
+        if drained.hasFailed {
+            // If the upstream closed: read its early response.
             sendFailed(upstream)
-        } else if sent > 0, !exchanges[exchange].isRequestComplete {
+        } else if drained.sent > 0, !exchanges[exchange].body.isComplete {
             armResponseTimeout(upstream)
         }
-        guard hasFailed || pipes.byteCount(pipe) == 0 else {
+        guard drained.isOver else {
             downstreams[downstream].isPaused = true
             return
         }
         dropPipe(ofDownstream: downstream)
         downstreams[downstream].isPaused = false
-        if exchanges[exchange].isRequestComplete { requestCompleted(exchange) } else { armBody(exchange) }
+        if exchanges[exchange].body.isComplete { requestCompleted(exchange) } else { armBody(exchange) }
         markReady(downstream: downstream)
     }
 
     // MARK: Pipes
 
+    private mutating func drainPipe(_ pipe: PipeHandle, into socket: Int32) -> PipeDrain {
+        let (sent, hasFailed) = pipes.drain(pipe, into: socket)
+        return PipeDrain(sent: sent, left: pipes.byteCount(pipe), hasFailed: hasFailed)
+    }
+
     /// Whether a part of the response for a client is in a pipe.
-    func hasResponseInPipe(_ downstream: Int32) -> Bool {
+    func hasResponseInPipe(_ downstream: Handle<DownstreamConnection>) -> Bool {
         let exchange = downstreams[downstream].exchange
-        guard exchange >= 0, exchanges[exchange].upstream >= 0 else { return false }
-        return upstreams[exchanges[exchange].upstream].pipe >= 0
+        guard !exchange.isNone, !exchanges[exchange].upstream.isNone else { return false }
+        return !upstreams[exchanges[exchange].upstream].pipe.isNone
     }
 
     /// Whether a part of the request for an upstream is in a pipe.
-    func hasRequestInPipe(_ upstream: Int32) -> Bool {
-        upstreams[upstream].exchange >= 0 && downstreams[exchanges[upstreams[upstream].exchange].downstream].pipe >= 0
+    func hasRequestInPipe(_ upstream: Handle<UpstreamConnection>) -> Bool {
+        let exchange = upstreams[upstream].exchange
+        return !exchange.isNone && !downstreams[exchanges[exchange].downstream].pipe.isNone
     }
 
     /// Releases the pipe of a request body, with its remaining bytes.
-    mutating func dropPipe(ofDownstream downstream: Int32) {
-        guard downstreams[downstream].pipe >= 0 else { return }
+    mutating func dropPipe(ofDownstream downstream: Handle<DownstreamConnection>) {
+        guard !downstreams[downstream].pipe.isNone else { return }
         pipes.release(downstreams[downstream].pipe)
-        downstreams[downstream].pipe = -1
+        downstreams[downstream].pipe = .none
     }
 
     /// Releases the pipe of a response body, with its remaining bytes.
-    mutating func dropPipe(ofUpstream upstream: Int32) {
-        guard upstreams[upstream].pipe >= 0 else { return }
+    mutating func dropPipe(ofUpstream upstream: Handle<UpstreamConnection>) {
+        guard !upstreams[upstream].pipe.isNone else { return }
         pipes.release(upstreams[upstream].pipe)
-        upstreams[upstream].pipe = -1
+        upstreams[upstream].pipe = .none
     }
 }

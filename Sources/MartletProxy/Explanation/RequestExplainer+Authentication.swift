@@ -1,7 +1,9 @@
+internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
+internal import MartletResponder
 internal import MartletRouter
 
 /// The phases that authenticate, authorize and render the identity headers.
@@ -21,7 +23,7 @@ extension RequestExplainer {
         if request.authorization == nil, route.mode == .optional {
             explanation.policy = route.policy.explain(nil, now: clock.unixTime)
         }
-        var authenticator = Authenticator(snapshot)
+        var authenticator = Authenticator(snapshot.authentication)
         var credential = CredentialState()
         var outcome = decide(request, route, nil, &authenticator, &credential)
         var principal: Principal?
@@ -53,7 +55,7 @@ extension RequestExplainer {
     ) -> Outcome {
         let time = LoopTime(monotonic: clock.monotonicTime.nanoseconds, unix: clock.unixTime.seconds)
         return unsafe request.bytes.withUnsafeBufferPointer { bytes in
-            guard let routed = RoutedRequest(.route(route.index), exchange: 0, in: snapshot) else {
+            guard let routed = RoutedRequest(exchange: 0, route: route.index, mount: route.mount) else {
                 return .rejected(Rejection(.noRoute))
             }
             switch unsafe authenticator.authorize(
@@ -61,7 +63,7 @@ extension RequestExplainer {
             {
             case .authorized(let authorized):
                 var block = ByteBuffer()
-                authorized.writeIdentityHeaders(into: &block)
+                unsafe block.append(authorized.headers)
                 return .authorized(headers: Self.lines(of: block))
             case .rejected(let rejection): return .rejected(rejection)
             case .pending(let verification): return .pending(verification)
@@ -102,7 +104,7 @@ extension RequestExplainer {
         else { throw Stop(.credentialInvalid("auth.provider_not_on_route")) }
         explanation.provider = handle
         var assumed = assumed
-        if assumed.subject == nil, snapshot.signIn.subjects != nil {
+        if assumed.subject == nil, snapshot.authentication.subjects != nil {
             explanation.isNewAccount = true
             assumed.subject = Self.newSubject
         }
@@ -112,7 +114,7 @@ extension RequestExplainer {
             throw Stop(.notAllowed(reason))
         }
         var block = ByteBuffer()
-        let headers = snapshot.writeIdentityHeaders(
+        let headers = snapshot.authentication.writeIdentityHeaders(
             of: principal, route: route.index, at: clock.unixTime, into: &block)
         explanation.droppedHeaders = headers.dropped
         explanation.headers = Self.lines(of: block)
@@ -160,7 +162,9 @@ extension RequestExplainer {
         case .success(let proven): identity = proven
         case .failure(let error): return .failure(error)
         }
-        guard let subjects = snapshot.signIn.subjects else { return .success(handle.principal(of: identity)) }
+        guard let subjects = snapshot.authentication.subjects else {
+            return .success(handle.principal(of: identity))
+        }
         do throws(AuthenticationError) {
             let subject =
                 hasAccounts ? try await subjects.knownSubject(of: identity, provider: handle.name) : nil

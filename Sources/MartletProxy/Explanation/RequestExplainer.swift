@@ -1,7 +1,9 @@
+internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
 internal import MartletHTTP
 internal import MartletProvider
+internal import MartletResponder
 internal import MartletRouter
 
 /// Takes a request through its phases without forwarding it, and records the outcome of each.
@@ -69,7 +71,7 @@ package struct RequestExplainer: Sendable {
                 explanation.outcome = .answeredLocally
                 return explanation
             }
-            offersBasic = snapshot.compiledRoutes[route.index].acceptsBasic
+            offersBasic = snapshot.authentication.routes[route.index].acceptsBasic
             if let assumed = input.assumed {
                 try admitAssumed(assumed, route, &explanation)
             } else {

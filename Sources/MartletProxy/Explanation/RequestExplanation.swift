@@ -1,6 +1,7 @@
 package import MartletCore
 package import MartletJSON
 package import MartletProvider
+internal import MartletResponder
 package import MartletRouter
 
 /// A request to explain, as a client would send it.

@@ -1,5 +1,14 @@
 internal import MartletCore
 internal import MartletProvider
+internal import MartletResponder
+
+/// Where the counters of a route are.
+struct RouteSlot: Sendable, BitwiseCopyable {
+    let rawValue: Int32
+
+    @inline(__always)
+    static var noRoute: RouteSlot { RouteSlot(rawValue: 0) }
+}
 
 /// The counters of one loop.
 struct Counters: ~Copyable {
@@ -15,10 +24,14 @@ struct Counters: ~Copyable {
         let pointer: String
     }
 
+    /// The loop's number.
+    private let loop: Int
     private(set) var routeNames: [String] = ["-"]
     /// The same as bytes, for the log.
     private(set) var routeTexts: [[UInt8]] = [Array("-".utf8)]
-    private var slots: [String: Int32] = [:]
+    private var slots: [String: RouteSlot] = [:]
+    /// For each route of the configuration, its slot.
+    private(set) var routeSlots: [RouteSlot] = []
     private var statuses = FlatList(repeating: 0, count: Counters.statusLimit)
     private var histogram = FlatList(repeating: 0, count: Counters.buckets)
     private var sums = FlatList(repeating: 0, count: 1)
@@ -46,10 +59,18 @@ struct Counters: ~Copyable {
     /// TLS handshakes by outcome: the version, the version and `resumed`, or a `tls.` code.
     private(set) var handshakes: [String: Int] = [:]
 
-    /// Index of a route's counters; stable across reloads because it is assigned by name.
-    mutating func slot(of route: String) -> Int32 {
+    init(loop: Int = 0) { self.loop = loop }
+
+    /// Assigns every route of a configuration its slot.
+    mutating func assignSlots(toRoutes names: [String]) {
+        routeSlots.removeAll()
+        for name in names { routeSlots.append(slot(of: name)) }
+    }
+
+    /// The slot of a route's counters; stable across reloads because it is assigned by name.
+    mutating func slot(of route: String) -> RouteSlot {
         if let known = slots[route] { return known }
-        let slot = Int32(routeNames.count)
+        let slot = RouteSlot(rawValue: Int32(routeNames.count))
         routeNames.append(route)
         routeTexts.append(Array(route.utf8))
         slots[route] = slot
@@ -94,8 +115,8 @@ struct Counters: ~Copyable {
     }
 
     /// Counts one finished request.
-    mutating func count(route: Int32, status: Int, reason: Int32, microseconds: Int) {
-        let slot = Int(route)
+    mutating func count(route: RouteSlot, status: Int, reason: Int32, microseconds: Int) {
+        let slot = Int(route.rawValue)
         statuses[slot &* Counters.statusLimit &+ min(max(status, 0), Counters.statusLimit &- 1)] &+= 1
         var bucket = 0
         while bucket < latencyBounds.count, microseconds > latencyBounds[bucket] { bucket &+= 1 }
@@ -121,6 +142,7 @@ struct Counters: ~Copyable {
     /// All counters.
     func report() -> LoopReport {
         var report = LoopReport()
+        report.loop = loop
         for (slot, name) in routeNames.enumerated() {
             let first = slot * Counters.statusLimit
             for status in 0..<Counters.statusLimit where statuses[first + status] > 0 {

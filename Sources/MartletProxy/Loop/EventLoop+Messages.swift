@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -11,14 +12,14 @@ extension EventLoop {
     mutating func drainMailbox() {
         for message in mailbox.drain() {
             switch message {
-            case .verificationFinished(let exchange, let generation, let resultEpoch, let result):
-                completeVerification(exchange, generation, epoch: resultEpoch, result)
-            case .localResponse(let exchange, let generation, let response):
-                guard exchanges.contains(exchange, generation) else { continue }
-                localResponded(exchange, response)
-            case .handshake(let downstream, let generation, let step):
-                let token = EventToken(.downstream, index: downstream, generation: generation)
-                handshakeQueue.append(.finished(step), of: token, from: network(of: token))
+            case .verificationFinished(let finished):
+                completeVerification(
+                    Handle(index: finished.exchange, generation: finished.generation), epoch: finished.epoch,
+                    finished.result)
+            case .localResponse(let exchange, let response):
+                if exchanges.contains(exchange) { localResponded(exchange, response) }
+            case .handshake(let downstream, let step):
+                threads.handshakeQueue.append(.finished(step), of: downstream, from: network(of: downstream))
             case .adopt(let next, let sockets): adopt(next, sockets)
             case .resolved(let names): directory.resolve(names)
             case .invalidateCaches:
@@ -28,9 +29,7 @@ extension EventLoop {
             case .revoked(let revocationIDs, let acknowledgement):
                 authenticator.revoke(revocationIDs, acknowledgement, at: time)
             case .rejectSessions(let rejects): authenticator.rejectSessions(rejects)
-            case .logFormatChanged:
-                textEpoch += 1
-                logFormat = accessLog.format
+            case .logFormatChanged: logs.access.formatChanged()
             case .report(let reply): reply(report())
             case .drain(let deadline, let hasSuccessor): drain(until: deadline, hasSuccessor: hasSuccessor)
             }

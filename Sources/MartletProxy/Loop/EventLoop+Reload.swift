@@ -1,13 +1,15 @@
 private import CLinux
+internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletHTTP2
 internal import MartletIO
 internal import MartletProvider
+internal import MartletRouter
 internal import MartletTLS
 
-/// Applies a new configuration, and opens and closes listeners.
+/// Applies a new configuration, and opens and closes acceptor.listeners.
 extension EventLoop {
     /// Adopts a new configuration: requests in progress finish under the old one, unless they are long ones that the
     /// new one would reject.
@@ -20,22 +22,22 @@ extension EventLoop {
         retainSnapshotForTrailers(snapshot)
         retainTokens()
         snapshot = next
-        authenticator.adopt(next)
-        textEpoch += 1
-        assignRouteSlots()
+        authenticator.adopt(next.authentication)
+        logs.access.configurationChanged()
+        counters.assignSlots(toRoutes: snapshot.routes.routes.map(\.name))
         reevaluateExchanges()
         if head.fields.capacity != next.limits.headerFields {
             head = RequestHead(maximumFields: next.limits.headerFields)
         }
         for retired in directory.adopt(next, resolved: []) { closeIdleConnections(of: retired) }
         let kept = Set(sockets.map(\.id))
-        for listener in listeners where !kept.contains(listener.id) { acceptPendingThenClose(listener) }
-        listeners.removeAll { !kept.contains($0.id) }
+        for listener in acceptor.listeners where !kept.contains(listener.id) { acceptPendingThenClose(listener) }
+        acceptor.listeners.removeAll { !kept.contains($0.id) }
         drainDownstreams(of: { !kept.contains($0) })
         for socket in sockets {
-            if let index = listeners.firstIndex(where: { $0.id == socket.id }) {
+            if let index = acceptor.listeners.firstIndex(where: { $0.id == socket.id }) {
                 _ = CLinux.close(socket.fd)
-                listeners[index] = socket.keeping(listeners[index].fd)
+                acceptor.listeners[index] = socket.keeping(acceptor.listeners[index].fd)
             } else {
                 try? listen(socket)
             }
@@ -45,8 +47,10 @@ extension EventLoop {
     /// Requests in progress are logged with the provider that verified them.
     mutating func renumberProviders(_ next: Snapshot) {
         let indices = snapshot.providers.map { old in next.providers.firstIndex { $0.name == old.name } ?? -1 }
-        for exchange in 0..<exchanges.end
-        where exchanges[exchange].isAlive && exchanges[exchange].credential.provider >= 0 {
+        for index in 0..<exchanges.end {
+            guard let exchange = exchanges.handle(at: index), exchanges[exchange].credential.provider >= 0 else {
+                continue
+            }
             exchanges[exchange].credential.provider =
                 Int32(indices[Int(exchanges[exchange].credential.provider)])
         }
@@ -54,18 +58,18 @@ extension EventLoop {
 
     /// Requests whose trailers are still to come keep the header rules that their heads were forwarded with.
     mutating func retainSnapshotForTrailers(_ former: Snapshot) {
-        for exchange in 0..<exchanges.end
-        where exchanges[exchange].isAlive && exchanges[exchange].responder == .upstream
-            && !exchanges[exchange].isRequestComplete && exchanges[exchange].tunnel < 0
-        {
-            exchanges[exchange].retain(former: former)
+        for index in 0..<exchanges.end {
+            guard let exchange = exchanges.handle(at: index), exchanges[exchange].responder == .upstream,
+                !exchanges[exchange].body.isComplete, exchanges[exchange].tunnel.isNone
+            else { continue }
+            exchanges[exchange].headerRules.retain(former: former)
         }
     }
 
     /// Starts accepting from a listener; the loop now owns its descriptor.
     mutating func listen(_ listener: ListenerSocket) throws(IOError) {
         try listener.register(with: poller)
-        listeners.append(listener)
+        acceptor.listeners.append(listener)
     }
 
     /// Accepts what is queued and closes the listener.
@@ -77,7 +81,7 @@ extension EventLoop {
     mutating func stopAccepting(_ listener: ListenerSocket) {
         poller.remove(listener.fd)
         // Whoever accepts from the socket next finds its options unchanged.
-        if deferAccept.isActive { Socket.setDeferAccept(listener.fd, false) }
+        if acceptor.deferAccept.isActive { Socket.setDeferAccept(listener.fd, false) }
         _ = CLinux.close(listener.fd)
     }
 }

@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -10,11 +11,11 @@ internal import MartletTLS
 extension EventLoop {
     func report() -> LoopReport {
         var report = counters.report()
-        report.loop = id
         report.tokenEntries = authenticator.decisionCount
         report.tokenHits = authenticator.hits
         report.tokenMisses = authenticator.misses
-        for downstream in 0..<downstreams.end where downstreams[downstream].isAlive {
+        for index in 0..<downstreams.end {
+            guard let downstream = downstreams.handle(at: index) else { continue }
             switch downstreams[downstream].kind {
             case .stream: report.openStreams += 1
             case .http2: report.openHTTP2Connections += 1

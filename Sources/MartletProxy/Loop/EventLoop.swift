@@ -1,8 +1,8 @@
 private import CLinux
+package import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
 internal import MartletHTTP
-internal import MartletHTTP2
 package import MartletIO
 internal import MartletRouter
 
@@ -52,154 +52,99 @@ package struct EventLoop: ~Copyable {
     /// Below it, reading resumes.
     static let lowWatermark = 64 * 1024
 
-    let id: Int
-    let mailbox: Mailbox
-    let verifier: Verifier
-    /// Threads for the expensive steps of TLS handshakes.
-    let handshakePool: ThreadPool
-    var handshakeQueue = HandshakeQueue()
-    let connections: ConnectionLimit
-    let accessLog: any AccessLogging
-    var logFormat: AccessFormat
-    let debug: DebugLog
-    let clock: Clock
-
+    /// The current configuration.
     var snapshot: Snapshot
-    /// Counts configurations and log formats: the log caches formatted texts under it.
-    var textEpoch = 0
-    let reservedDescriptor = ReservedDescriptor()
-    var listeners: [ListenerSocket] = []
     let poller: Poller
-    var timerWheel: TimerWheel
-    var due: [TimerWheel.Entry] = []
+    var clock: LoopClock
+    var schedule: LoopSchedule
+    var threads: LoopThreads
+    var logs: LoopLogs
+    var counters: Counters
 
     var downstreams = Slab<DownstreamConnection>()
     var exchanges = Slab<Exchange>()
     var upstreams = Slab<UpstreamConnection>()
     var tunnels = Slab<Tunnel>()
-    /// Decides when listeners defer accepting.
-    var deferAccept = DeferAcceptPolicy()
-    /// The downstream connections, oldest first.
-    var acceptOrder = ConnectionOrder()
-    /// Connections whose final request is in progress, and which are not registered with the poller yet.
-    var deferredRegistrations = FIFO<DeferredRegistration>()
-    /// When exchanges were last checked for expired credentials.
-    var expiryCheckedAt: Int64 = 0
-    /// Connections to resume before the next wait.
-    var ready: [EventToken] = []
-    /// HTTP/2 connections that may have frames to write.
-    var dirty: [EventToken] = []
-    /// Sessions of connections that were closed in this iteration.
-    var closedSessions: [HTTP2Session] = []
-    /// The memory of all HTTP/2 sessions of the loop.
-    let http2Memory = HTTP2MemoryPool()
 
-    var directory = UpstreamDirectory()
+    /// Decides which connections are admitted.
+    var acceptor: Acceptor
     /// Decides who may pass.
     var authenticator: Authenticator
-    var counters = Counters()
-    /// For each route of the snapshot, its index in the counters.
-    var routeSlots: [Int32] = []
-    var records = AccessRecords()
+    /// Decides when credentials of exchanges in progress are checked.
+    var credentialWatch = CredentialWatch()
+    /// Decides which endpoint gets a request.
+    var directory = UpstreamDirectory()
 
     // Scratch space of the thread, reused for every request.
     var head: RequestHead
     var response: ResponseHead
-    let receiveBuffer = ReceiveBuffer()
     var staging = ByteBuffer(capacity: 128 * 1024)
     /// The last decrypted bytes, or the next to encrypt.
     var plaintext = ByteBuffer(capacity: 64 * 1024)
-    /// Pipes for splicing long bodies.
-    var pipes = SplicePipes()
-    var normalizedPath = ByteBuffer(capacity: 8 * 1024)
-    var requestIDText = ByteBuffer(capacity: 64)
-    var dateText = ByteBuffer(capacity: 64)
-    private var dateSecond: Int64 = -1
-
-    /// The monotonic clock, read once per batch, in nanoseconds.
-    var now: Int64
-    /// The wall clock, read once per batch, in seconds.
-    var unixTime: Int64
-    /// Both of them.
-    var time: LoopTime { LoopTime(monotonic: now, unix: unixTime) }
-    var idPrefix: UInt64
-    var idCount: UInt64 = 0
-
-    /// When a drain aborts what is left; `max` while serving.
-    var drainDeadline = Int64.max
-    var isDraining: Bool { drainDeadline != .max }
+    var scratch = LoopScratch()
 
     /// Builds a loop; ``run()`` starts it.
     package init(_ setup: Setup) throws(IOError) {
-        let created = try Poller()
-        try created.add(setup.mailbox.descriptor, .readable, token: EventToken(.mailbox, index: 0).raw)
-        for listener in setup.listeners { try listener.register(with: created) }
-        id = setup.id
-        mailbox = setup.mailbox
-        verifier = setup.verifier
-        handshakePool = setup.handshakes
-        connections = setup.connections
-        accessLog = setup.log
-        logFormat = setup.log.format
-        debug = setup.debug
-        clock = setup.clock
+        let poller = try Poller()
+        try poller.add(setup.mailbox.descriptor, .readable, token: EventToken.mailbox.raw)
+        for listener in setup.listeners { try listener.register(with: poller) }
+        let clock = LoopClock(setup.clock)
+        schedule = LoopSchedule(now: clock.now)
+        self.poller = poller
+        self.clock = clock
         snapshot = setup.snapshot
-        poller = created
-        now = setup.clock.monotonicTime.nanoseconds
-        unixTime = setup.clock.unixTime.seconds
-        timerWheel = TimerWheel(now: MonotonicTime(nanoseconds: now))
-        authenticator = Authenticator(setup.snapshot)
+        threads = LoopThreads(mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes)
+        logs = LoopLogs(access: setup.log, debug: setup.debug, requestIDPrefix: .random(in: .min ... .max))
+        counters = Counters(loop: setup.id)
+        acceptor = Acceptor(connections: setup.connections, listeners: setup.listeners)
+        authenticator = Authenticator(setup.snapshot.authentication)
         head = RequestHead(maximumFields: setup.snapshot.limits.headerFields)
         response = ResponseHead(maximumFields: 256)
-        idPrefix = .random(in: .min ... .max)
         directory.adopt(setup.snapshot, resolved: setup.resolved)
-        listeners = setup.listeners
-        assignRouteSlots()
-        readClocks()
+        counters.assignSlots(toRoutes: setup.snapshot.routes.routes.map(\.name))
     }
 
     /// Serves until a drain is over.
     package mutating func run() {
         while true {
-            let idle: Int32 = isQuiet ? expiryCheckWait : min(50, deferredRegistrationWait)
-            let isIdle = ready.isEmpty && handshakeQueue.isEmpty && authenticator.isIdle
-            let timeout = isIdle ? timerWheel.wait(now: now, idle: idle) : 0
+            let timeout = hasWork ? 0 : schedule.wait(now: now, idle: idleWait)
             let count = poller.wait(milliseconds: timeout)
             readClocks()
             // Upstream connections first: one that was closed, or sent unsolicited bytes, must not be reused.
             for index in 0..<count { dispatch(index, ifUpstream: true) }
             for index in 0..<count { dispatch(index, ifUpstream: false) }
             resumeReady()
-            if !handshakeQueue.isEmpty { advanceHandshakes() }
+            if !threads.handshakeQueue.isEmpty { advanceHandshakes() }
             verifyInline()
             sweepRevocations()
             checkExpiries()
             fireTimers()
             registerOverdue()
             updateDeferAccept()
-            if !dirty.isEmpty { writeAllFrames() }
+            if !schedule.dirty.isEmpty { writeAllFrames() }
             freeClosedSessions()
-            records.flush(to: accessLog, now: now, isIdle: count == 0)
+            reclaimSlots()
+            logs.access.flush(now: now, isIdle: count == 0)
             if isDraining && isDrained { break }
         }
-        records.flush(to: accessLog, now: now, isIdle: true)
+        logs.access.flush(now: now, isIdle: true)
         mailbox.close()
     }
 
-    /// Whether nothing but deadlines can require work.
-    private var isQuiet: Bool {
-        records.isEmpty && authenticator.sweep.isEmpty && deferredRegistrations.isEmpty && !deferAccept.isActive
+    /// Whether there is work to do before the next event.
+    private var hasWork: Bool { schedule.hasReady || !threads.handshakeQueue.isEmpty || !authenticator.isIdle }
+
+    /// How long the loop may sleep without timers, in milliseconds.
+    private var idleWait: Int32 {
+        isQuiet ? CredentialWatch.wait(exchanges: exchanges.count) : min(50, acceptor.registrationWait(at: now))
     }
 
+    /// Whether nothing but deadlines can require work.
+    private var isQuiet: Bool { logs.access.isEmpty && !authenticator.hasUnsweptRevocations && acceptor.isQuiet }
+
     private mutating func readClocks() {
-        now = clock.monotonicTime.nanoseconds
-        unixTime = clock.unixTime.seconds
-        guard unixTime != dateSecond else { return }
         // After the clock was set back, cached decisions would stay valid for too long: invalidate them.
-        if unixTime < dateSecond { authenticator.invalidate() }
-        dateSecond = unixTime
-        dateText.removeAll()
-        HTTPDate(UnixTime(seconds: unixTime)).append(to: &dateText)
+        if clock.read() { authenticator.invalidate() }
     }
 
     private mutating func dispatch(_ index: Int, ifUpstream isUpstream: Bool) {
@@ -207,50 +152,88 @@ package struct EventLoop: ~Copyable {
         guard (token.kind == .upstream) == isUpstream else { return }
         let readiness = poller.readiness(at: index)
         switch token.kind {
-        case .downstream: downstreamEvent(token, readiness)
-        case .upstream: upstreamEvent(token, readiness)
-        case .listener: accept(token.index)
+        case .downstream: downstreamEvent(token.downstream, readiness)
+        case .upstream: upstreamEvent(token.upstream, readiness)
+        case .listener: accept(token.listener)
         case .mailbox: drainMailbox()
         case nil: break
         }
     }
 
+    /// Frees the slots of what ended in this iteration: until here none has a new owner, so that `isAlive` alone tells
+    /// after a call whether that has closed a connection or ended an exchange.
+    private mutating func reclaimSlots() {
+        downstreams.reclaim()
+        exchanges.reclaim()
+        upstreams.reclaim()
+        tunnels.reclaim()
+    }
+
     /// Resumes paused connections: each gets one more turn, so that none starves the others.
     private mutating func resumeReady() {
-        guard !ready.isEmpty else { return }
-        let turn = ready
-        ready.removeAll(keepingCapacity: true)
-        for token in turn {
+        guard schedule.hasReady else { return }
+        for token in schedule.takeReady() {
             switch token.kind {
             case .downstream:
-                guard downstreams.contains(token.index, token.generation) else { continue }
-                downstreams[token.index].isReady = false
-                continueDownstream(token.index)
+                guard downstreams.contains(token.downstream) else { continue }
+                downstreams[token.downstream].isReady = false
+                continueDownstream(token.downstream)
             case .upstream:
-                guard upstreams.contains(token.index, token.generation) else { continue }
-                upstreams[token.index].isReady = false
-                readUpstream(token.index)
+                guard upstreams.contains(token.upstream) else { continue }
+                upstreams[token.upstream].isReady = false
+                readUpstream(token.upstream)
             default: break
             }
         }
     }
 
     /// Adds a downstream connection to the list of those to resume.
-    mutating func markReady(downstream: Int32) {
+    mutating func markReady(downstream: Handle<DownstreamConnection>) {
         guard !downstreams[downstream].isReady else { return }
         downstreams[downstream].isReady = true
-        ready.append(EventToken(.downstream, index: downstream, generation: downstreams[downstream].generation))
+        schedule.markReady(EventToken(downstream: downstream))
     }
 
     /// Adds an upstream connection to the list of those to resume.
-    mutating func markReady(upstream: Int32) {
+    mutating func markReady(upstream: Handle<UpstreamConnection>) {
         guard !upstreams[upstream].isReady else { return }
         upstreams[upstream].isReady = true
-        ready.append(EventToken(.upstream, index: upstream, generation: upstreams[upstream].generation))
+        schedule.markReady(EventToken(upstream: upstream))
+    }
+}
+
+// What many files use of the loop's parts.
+extension EventLoop {
+    /// The monotonic clock, read once per batch, in nanoseconds.
+    @inline(__always)
+    var now: Int64 { clock.now }
+
+    /// The wall clock, read once per batch, in seconds.
+    @inline(__always)
+    var unixTime: Int64 { clock.unixTime }
+
+    /// Both of them.
+    @inline(__always)
+    var time: LoopTime { clock.time }
+
+    var mailbox: Mailbox { threads.mailbox }
+
+    var verifier: Verifier { threads.verifier }
+
+    var debug: DebugLog { logs.debug }
+
+    @inline(__always)
+    var isDraining: Bool { schedule.isDraining }
+
+    /// When a drain aborts what is left; `max` while serving.
+    var drainDeadline: Int64 { schedule.drainDeadline }
+
+    var receiveBuffer: ReceiveBuffer {
+        @inline(__always) _read { yield scratch.receiveBuffer }
     }
 
-    /// Assigns every route its index in the counters.
-    mutating func assignRouteSlots() {
-        routeSlots = snapshot.routes.routes.map { counters.slot(of: $0.name) }
+    var pipes: SplicePipes {
+        @inline(__always) _read { yield scratch.pipes }
+        @inline(__always) _modify { yield &scratch.pipes }
     }
 }

@@ -1,16 +1,39 @@
-/// What an event or a timer belongs to, in the 64 bits that the kernel returns: kind, generation, index.
+/// What an event or a timer belongs to, in the 64 bits that the kernel returns: its kind (8 bits), and a handle with a
+/// generation of 24 bits, or the ID of a listener.
 struct EventToken {
     enum Kind: UInt8 { case mailbox, listener, downstream, upstream }
 
+    private static let handleBits: UInt64 = 0x00FF_FFFF_FFFF_FFFF
+
     let raw: UInt64
 
+    @inline(__always)
     init(raw: UInt64) { self.raw = raw }
 
-    init(_ kind: Kind, index: Int32, generation: UInt32 = 0) {
-        raw = UInt64(kind.rawValue) << 56 | UInt64(generation & 0xFF_FFFF) << 32 | UInt64(UInt32(bitPattern: index))
-    }
+    @inline(__always)
+    private init(_ kind: Kind, _ bits: UInt64) { raw = UInt64(kind.rawValue) << 56 | bits & EventToken.handleBits }
 
+    @inline(__always)
+    init(downstream handle: Handle<DownstreamConnection>) { self.init(.downstream, handle.raw) }
+
+    @inline(__always)
+    init(upstream handle: Handle<UpstreamConnection>) { self.init(.upstream, handle.raw) }
+
+    init(listener id: Int32) { self.init(.listener, UInt64(UInt32(bitPattern: id))) }
+
+    static var mailbox: EventToken { EventToken(.mailbox, 0) }
+
+    @inline(__always)
     var kind: Kind? { Kind(rawValue: UInt8(truncatingIfNeeded: raw >> 56)) }
-    var generation: UInt32 { UInt32(truncatingIfNeeded: raw >> 32) & 0xFF_FFFF }
-    var index: Int32 { Int32(bitPattern: UInt32(truncatingIfNeeded: raw)) }
+
+    /// The connection, where that is the token's kind.
+    @inline(__always)
+    var downstream: Handle<DownstreamConnection> { Handle(raw: raw & EventToken.handleBits) }
+
+    /// The connection, where that is the token's kind.
+    @inline(__always)
+    var upstream: Handle<UpstreamConnection> { Handle(raw: raw & EventToken.handleBits) }
+
+    /// The ID of the listener, where that is the token's kind.
+    var listener: Int32 { Int32(truncatingIfNeeded: raw) }
 }

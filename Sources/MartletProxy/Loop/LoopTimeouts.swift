@@ -15,8 +15,3 @@ struct LoopTimeouts: Sendable {
         bodyIdle = timeouts.bodyIdle.boundedNanoseconds
     }
 }
-
-extension Duration {
-    /// Nanoseconds, at most a hundred years: safe to add to the clock.
-    var boundedNanoseconds: Int64 { min(max(wholeNanoseconds, 0), 3_155_760_000 * 1_000_000_000) }
-}

@@ -1,3 +1,4 @@
+package import MartletAuthenticator
 package import MartletCore
 
 /// The messages that the rest of the process may post.
@@ -37,5 +38,12 @@ extension Mailbox {
         let reply = OnceOnly<LoopReport>()
         post(.report { reply.complete($0) })
         return await reply.value(within: timeout)
+    }
+}
+
+extension Mailbox: VerificationResultSink {
+    /// Posts results of verifications.
+    package func receive(_ results: [FinishedVerification]) {
+        post(results.map { LoopMessage.verificationFinished($0) })
     }
 }

@@ -1,16 +1,18 @@
 private import CLinux
+internal import MartletAuthenticator
 internal import MartletCore
 package import MartletIO
+internal import MartletResponder
 private import Synchronization
 
 /// A message from another thread to a loop.
 enum LoopMessage: Sendable {
     /// The result of a verification that a request waits for.
-    case verificationFinished(exchange: Int32, generation: UInt32, epoch: Int, VerificationResult)
+    case verificationFinished(FinishedVerification)
     /// A local handler's response.
-    case localResponse(exchange: Int32, generation: UInt32, LocalResponse)
+    case localResponse(exchange: Handle<Exchange>, LocalResponse)
     /// A finished step of a TLS handshake with a client.
-    case handshake(downstream: Int32, generation: UInt32, HandshakeStep)
+    case handshake(downstream: Handle<DownstreamConnection>, HandshakeStep)
     /// A new configuration.
     case adopt(Snapshot, listeners: [ListenerSocket])
     /// New addresses of endpoints that are named by host.

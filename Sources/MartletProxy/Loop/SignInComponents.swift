@@ -1,4 +1,5 @@
 package import MartletProvider
+package import MartletResponder
 package import MartletRouter
 
 /// The components for sessions, accounts and the gateway's own endpoints.

@@ -1,7 +1,9 @@
-internal import MartletCore
 internal import MartletHTTP
 
 /// The upgrade of an exchange: from the offer in its request to the end of the upgraded connection.
+///
+/// It knows no socket: it is given the bytes of each side, what was sent, and the time in nanoseconds, and returns what
+/// to do.
 struct Tunnel: ~Copyable, SlabElement {
     enum Phase: UInt8 {
         /// The upstream has not responded yet: nothing after the request's head is forwarded.
@@ -22,80 +24,245 @@ struct Tunnel: ~Copyable, SlabElement {
         var isCloseSent = false
         /// The writing direction was closed.
         var isWriteClosed = false
+
+        /// Close has to be sent, unless it was sent or can no longer be sent.
+        mutating func requestClose(hasReceivedClose: Bool) {
+            isCloseSent = hasReceivedClose || isWriteClosed
+            isClosePending = !isCloseSent
+        }
+
+        mutating func closeSent() {
+            isClosePending = false
+            isCloseSent = true
+        }
+
+        /// Whether nothing more is expected from the side, which has sent Close or has not.
+        func isDone(hasClosed: Bool) -> Bool { isReadClosed || (isCloseSent && hasClosed) }
     }
+
+    /// How long to wait for the end of a frame in progress, in nanoseconds.
+    static let frameTimeout: Int64 = 400_000_000
+    /// How long to wait for both sides after Close was sent.
+    static let closeTimeout: Int64 = 1_000_000_000
+    /// How long to wait for an upstream whose client has disconnected.
+    static let departureTimeout: Int64 = 500_000_000
+    /// How many tunnels a drain ends at a time, at least.
+    static let minimumDrainBatch = 64
 
     var generation: UInt32 = 0
     var isAlive = false
 
-    var phase = Phase.requested
-    var isWebSocket = false
-    /// The protocol as the client spelled it.
-    var name = ByteBuffer()
-    /// The `Sec-WebSocket-Accept` value that the upstream must send.
-    var accept = ByteBuffer()
-
-    var fromDownstream = WebSocketFrameTracker(from: .client)
-    var fromUpstream = WebSocketFrameTracker(from: .server)
-    var downstream = Side()
-    var upstream = Side()
-    var closeReason = CloseReason.none
-    var openedAt: Int64 = 0
+    private(set) var phase = Phase.requested
+    private(set) var offer = UpgradeOffer()
+    private(set) var fromDownstream = WebSocketFrameTracker(from: .client)
+    private(set) var fromUpstream = WebSocketFrameTracker(from: .server)
+    private var downstream = Side()
+    private var upstream = Side()
+    private(set) var closeReason = CloseReason.none
+    private(set) var openedAt: Int64 = 0
     /// When bytes were last received, from either side.
-    var usedAt: Int64 = 0
-    var idleTimeout: Int64 = 0
+    private var usedAt: Int64 = 0
+    private var idleTimeout: Int64 = 0
     /// When the maximum age is reached; before the tunnel opens, that age.
-    var endsAt = Int64.max
+    private var endsAt = Int64.max
     /// When closing times out.
-    var deadline = Int64.max
+    private var deadline = Int64.max
 
-    mutating func begin() {
+    @inline(__always)
+    private var isWebSocket: Bool { offer.isWebSocket }
+
+    // MARK: Begin
+
+    /// Begins with what was accepted of the offer in the head in `bytes`.
+    mutating func request(_ accepted: UpgradeOffer.Accepted, _ bytes: Span<UInt8>, _ limits: TunnelLimits) {
         phase = .requested
-        isWebSocket = false
-        name.removeAll()
-        accept.removeAll()
+        offer.set(accepted, bytes)
         fromDownstream = WebSocketFrameTracker(from: .client)
         fromUpstream = WebSocketFrameTracker(from: .server)
         downstream = Side()
         upstream = Side()
         closeReason = .none
-        endsAt = .max
+        idleTimeout = limits.idleTimeout
+        endsAt = limits.maximumAge
         deadline = .max
     }
 
-    mutating func close() {
-        name.release()
-        accept.release()
-    }
-}
-
-/// Why the gateway ends a tunnel, and the status and text of its Close frame.
-struct CloseReason: Sendable {
-    /// For the client; the upstream gets "going away", unless it is a protocol error.
-    let status: WebSocketStatus
-    let upstreamStatus: WebSocketStatus
-    let text: StaticString
-    /// For the log and the metrics; `nil` for a normal end.
-    let reason: ErrorCode?
-
-    private init(_ status: WebSocketStatus, upstream: WebSocketStatus, _ text: StaticString, _ reason: ErrorCode?) {
-        self.status = status
-        upstreamStatus = upstream
-        self.text = text
-        self.reason = reason
+    /// The upstream has switched: from now on bytes pass in both directions.
+    ///
+    /// - Parameter upstreamIdleTimeout: a limit for the route's timeout, in nanoseconds.
+    mutating func open(now: Int64, hasExtensions: Bool, upstreamIdleTimeout: Int64) {
+        fromDownstream.hasExtensions = hasExtensions
+        fromUpstream.hasExtensions = hasExtensions
+        phase = .open
+        openedAt = now
+        usedAt = now
+        endsAt = now &+ endsAt
+        idleTimeout = min(idleTimeout, upstreamIdleTimeout)
     }
 
-    /// The sides end it themselves.
-    static let none = CloseReason(.goingAway, upstream: .goingAway, "", nil)
-    static let expired = CloseReason(
-        .credentialEnded, upstream: .goingAway, "credential expired", "auth.credential_expired")
-    static let revoked = CloseReason(
-        .credentialEnded, upstream: .goingAway, "session revoked", "auth.credential_revoked")
-    static let idle = CloseReason(.goingAway, upstream: .goingAway, "idle", "tunnel.idle")
-    static let aged = CloseReason(.goingAway, upstream: .goingAway, "connection too old", "tunnel.too_old")
-    static let draining = CloseReason(
-        .goingAway, upstream: .goingAway, "gateway is stopping", "tunnel.gateway_stopping")
-    static let clientViolation = CloseReason(
-        .protocolError, upstream: .protocolError, "protocol error", "tunnel.client_broke_protocol")
-    static let upstreamViolation = CloseReason(
-        .protocolError, upstream: .protocolError, "protocol error", "tunnel.upstream_broke_protocol")
+    /// Frees the memory.
+    mutating func close() { offer.release() }
+
+    // MARK: Bytes
+
+    /// Inspects what the client has sent, from `offset` on, and advances it past the bytes that the step covers.
+    ///
+    /// Call until it returns `done` or `violation`.
+    @inline(__always)
+    mutating func nextFromDownstream(_ bytes: Span<UInt8>, _ offset: inout Int, now: Int64) -> Step {
+        usedAt = now
+        guard isWebSocket else { return Tunnel.passAll(bytes, &offset) }
+        if dequeueClose(for: .upstream, now: now) { return .sendClose }
+        while true {
+            switch fromDownstream.next(bytes, from: &offset, stopsBetweenFrames: upstream.isClosePending) {
+            case .pass(let range): if !upstream.isCloseSent { return .pass(range) }
+            case .passHeader: if !upstream.isCloseSent { return .passHeader }
+            case .needMore, .closed: return .done
+            case .violation: return phase == .open ? .violation : .done
+            }
+        }
+    }
+
+    /// The same for the upstream.
+    ///
+    /// Call until it returns `sendClose`, `done` or `violation`: nothing after Close is for the client.
+    @inline(__always)
+    mutating func nextFromUpstream(_ bytes: Span<UInt8>, _ offset: inout Int, now: Int64) -> Step {
+        usedAt = now
+        guard isWebSocket else { return Tunnel.passAll(bytes, &offset) }
+        if dequeueClose(for: .downstream, now: now) { return .sendClose }
+        while true {
+            switch fromUpstream.next(bytes, from: &offset, stopsBetweenFrames: downstream.isClosePending) {
+            case .pass(let range): if !downstream.isCloseSent { return .pass(range) }
+            case .passHeader: if !downstream.isCloseSent { return .passHeader }
+            case .needMore, .closed: return .done
+            case .violation: return phase == .open ? .violation : .done
+            }
+        }
+    }
+
+    /// Other protocols have no frames.
+    @inline(__always)
+    private static func passAll(_ bytes: Span<UInt8>, _ offset: inout Int) -> Step {
+        guard offset < bytes.count else { return .done }
+        let range = ByteRange(from: offset, to: bytes.count)
+        offset = bytes.count
+        return .pass(range)
+    }
+
+    // MARK: Ends
+
+    /// Starts closing a tunnel; a WebSocket's Close frames are due when ``dequeueClose(for:now:)`` says so.
+    mutating func end(_ reason: CloseReason, now: Int64) -> Ending {
+        guard phase == .open else { return .ignored }
+        phase = .closing
+        closeReason = reason
+        guard isWebSocket else { return .abort }
+        // A side that has received a Close frame from the other gets no second one.
+        downstream.requestClose(hasReceivedClose: fromUpstream.hasClosed)
+        upstream.requestClose(hasReceivedClose: fromDownstream.hasClosed)
+        deadline = now &+ Tunnel.frameTimeout
+        return .close
+    }
+
+    /// Whether a Close frame is to be sent to a side now: it is pending, and the last frame for that side is complete.
+    /// It counts as sent.
+    @inline(__always)
+    mutating func dequeueClose(for peer: Peer, now: Int64) -> Bool {
+        switch peer {
+        case .downstream:
+            guard downstream.isClosePending, fromUpstream.isBetweenFrames else { return false }
+            downstream.closeSent()
+        case .upstream:
+            guard upstream.isClosePending, fromDownstream.isBetweenFrames else { return false }
+            upstream.closeSent()
+        }
+        // Once Close was sent to both sides, their replies have a timeout.
+        if !downstream.isClosePending, !upstream.isClosePending { deadline = now &+ Tunnel.closeTimeout }
+        return true
+    }
+
+    /// A side has closed its sending direction; what it sent before was consumed.
+    mutating func peerClosed(_ peer: Peer, now: Int64) -> PeerEnd {
+        switch peer {
+        case .downstream:
+            guard !downstream.isReadClosed else { return .known }
+            downstream.isReadClosed = true
+            shortenDeadline(to: now &+ Tunnel.departureTimeout)
+        case .upstream:
+            guard !upstream.isReadClosed else { return .known }
+            upstream.isReadClosed = true
+            shortenDeadline(to: now &+ Tunnel.closeTimeout)
+        }
+        let isAbrupt = isWebSocket && phase == .open && !fromDownstream.hasClosed && !fromUpstream.hasClosed
+        return isAbrupt ? .abrupt : .orderly
+    }
+
+    /// When one side of a WebSocket has disconnected, the other is not waited for long.
+    private mutating func shortenDeadline(to limit: Int64) {
+        if isWebSocket { deadline = min(deadline, limit) }
+    }
+
+    /// Advances the end after a side has closed or was flushed: forwards closed directions, and finishes when both
+    /// sides are done.
+    @inline(__always)
+    mutating func advance(now: Int64, isDownstreamFlushed: Bool, isUpstreamFlushed: Bool) -> Actions {
+        if fromDownstream.hasClosed, fromUpstream.hasClosed {
+            // Both sides have sent Close; the upstream should end the connection (RFC 6455 §7.1.1).
+            phase = .closing
+            shortenDeadline(to: now &+ Tunnel.closeTimeout)
+        }
+        let isDownstreamDone = downstream.isDone(hasClosed: fromDownstream.hasClosed)
+        let isUpstreamDone = upstream.isDone(hasClosed: fromUpstream.hasClosed)
+        var actions: Actions = []
+        if isUpstreamFlushed, !upstream.isWriteClosed,
+            downstream.isReadClosed || (upstream.isCloseSent && isUpstreamDone)
+        {
+            upstream.isWriteClosed = true
+            actions.insert(.closeWriteUpstream)
+        }
+        if isDownstreamFlushed, !downstream.isWriteClosed,
+            upstream.isReadClosed || (downstream.isCloseSent && isDownstreamDone)
+        {
+            downstream.isWriteClosed = true
+            actions.insert(.closeWriteDownstream)
+        }
+        if isDownstreamDone, isUpstreamDone, isUpstreamFlushed, isDownstreamFlushed { actions.insert(.finish) }
+        return actions
+    }
+
+    // MARK: Time
+
+    /// Whether the deadline of closing has passed.
+    func isOverdue(at now: Int64) -> Bool { now >= deadline }
+
+    /// Checks the deadline of closing, the age, and the idle timeout.
+    ///
+    /// - Parameters:
+    ///   - isDownstreamFlushed: only read when the tunnel is overdue.
+    ///   - lastWriteAt: when the client last accepted bytes.
+    ///   - isDraining: the gateway is stopping, and it is this tunnel's turn.
+    func check(now: Int64, isDownstreamFlushed: Bool, lastWriteAt: Int64, isDraining: Bool) -> Check {
+        guard !isOverdue(at: now) else {
+            if isDownstreamFlushed { return downstream.isClosePending ? .abort : .finish }
+            // A client that still reads gets the rest of what its upstream sent before it disconnected.
+            let isReading = now &- lastWriteAt < Tunnel.closeTimeout
+            return isReading && phase == .open ? .none : .abort
+        }
+        guard phase == .open else { return .none }
+        if now >= endsAt { return .end(.aged) }
+        if now &- usedAt >= idleTimeout { return .end(.idle) }
+        return isDraining && isWebSocket ? .end(.draining) : .none
+    }
+
+    /// How many WebSockets a drain ends in one check: few enough that their clients do not all reconnect at the same
+    /// time, enough to finish in the first half of the drain.
+    ///
+    /// - Parameters:
+    ///   - timeLeft: until the drain aborts what is left, in nanoseconds.
+    ///   - interval: between two checks.
+    static func drainBatch(open: Int, timeLeft: Int64, interval: Int64) -> Int {
+        let checks = max(timeLeft / (2 &* interval), 1)
+        return max(minimumDrainBatch, Int(Int64(open) / checks))
+    }
 }

@@ -14,12 +14,12 @@ struct UpstreamDirectory: ~Copyable {
         /// The protocol it uses.
         var transport: EndpointProtocol
         /// HTTP/2 connections with capacity for more streams.
-        var connections: [Int32] = []
+        var connections: [Handle<UpstreamConnection>] = []
         var addresses: [SocketEndpoint]
         var addressIndex = 0
         var active = 0
         /// Idle connections, the one used last at the end.
-        var idle: [Int32] = []
+        var idle: [Handle<UpstreamConnection>] = []
         var failures = 0
         var ejections = 0
         var ejectedUntil: Int64 = 0
@@ -32,12 +32,12 @@ struct UpstreamDirectory: ~Copyable {
     private static let maximumEjection: Int64 = 60_000_000_000
 
     var endpoints = FlatList<Endpoint>()
-    private var known: [EndpointKey: Int32] = [:]
+    private var known: [EndpointKey: EndpointIndex] = [:]
     /// Upstreams by an index that is stable across reloads, because it is assigned by name.
     private(set) var clusters = FlatList<Cluster>()
-    private var clusterOfName: [String: Int32] = [:]
+    private var clusterOfName: [String: ClusterIndex] = [:]
     /// For each upstream of the current snapshot, its index in `clusters`.
-    private(set) var clusterOfUpstream: [Int32] = []
+    private(set) var clusterOfUpstream: [ClusterIndex] = []
 
     /// The same address with another transport is another endpoint.
     private struct EndpointKey: Hashable {
@@ -48,46 +48,47 @@ struct UpstreamDirectory: ~Copyable {
     /// One upstream and its endpoints.
     struct Cluster {
         var upstream: Upstream
-        var members: [Int32]
+        var members: [EndpointIndex]
         var rotation = 0
     }
 
     /// Adopts a new configuration; endpoints that stay keep their connections and their failures.
     /// - Returns: the endpoints that are not used any more.
     @discardableResult
-    mutating func adopt(_ snapshot: Snapshot, resolved: [ResolvedName]) -> [Int32] {
+    mutating func adopt(_ snapshot: Snapshot, resolved: [ResolvedName]) -> [EndpointIndex] {
         clusterOfUpstream.removeAll()
-        var used: Set<Int32> = []
+        var used: Set<EndpointIndex> = []
         for upstream in snapshot.upstreams {
             let cluster = register(upstream)
             clusterOfUpstream.append(cluster)
             used.formUnion(clusters[Int(cluster)].members)
         }
-        var retired: [Int32] = []
-        for index in endpoints.indices {
-            let wasRetired = endpoints[index].isRetired
-            endpoints[index].isRetired = !used.contains(Int32(index))
-            if endpoints[index].isRetired && !wasRetired { retired.append(Int32(index)) }
+        var retired: [EndpointIndex] = []
+        for position in endpoints.indices {
+            let index = EndpointIndex(rawValue: Int32(position))
+            let wasRetired = endpoints[position].isRetired
+            endpoints[position].isRetired = !used.contains(index)
+            if endpoints[position].isRetired && !wasRetired { retired.append(index) }
         }
         resolve(resolved)
         return retired
     }
 
-    private mutating func register(_ upstream: Upstream) -> Int32 {
-        var members: [Int32] = []
+    private mutating func register(_ upstream: Upstream) -> ClusterIndex {
+        var members: [EndpointIndex] = []
         for address in upstream.endpoints { members.append(register(address, upstream)) }
         if let index = clusterOfName[upstream.name] {
             clusters[Int(index)].upstream = upstream
             clusters[Int(index)].members = members
             return index
         }
-        let index = Int32(clusters.count)
+        let index = ClusterIndex(rawValue: Int32(clusters.count))
         clusters.append(Cluster(upstream: upstream, members: members))
         clusterOfName[upstream.name] = index
         return index
     }
 
-    private mutating func register(_ address: EndpointAddress, _ upstream: Upstream) -> Int32 {
+    private mutating func register(_ address: EndpointAddress, _ upstream: Upstream) -> EndpointIndex {
         let key = EndpointKey(address: address, transport: upstream.transport)
         let transport = EndpointProtocol(address, upstream)
         if let index = known[key] {
@@ -105,7 +106,7 @@ struct UpstreamDirectory: ~Copyable {
             case .unix(let path): ("localhost", SocketEndpoint(path: path).map { [$0] } ?? [])
             case .echo: ("localhost", [])
             }
-        let index = Int32(endpoints.count)
+        let index = EndpointIndex(rawValue: Int32(endpoints.count))
         endpoints.append(
             Endpoint(
                 address: address, hostValue: Array(host.utf8), text: Array(EndpointText.url(address).utf8),
@@ -128,20 +129,24 @@ struct UpstreamDirectory: ~Copyable {
     /// Chooses an endpoint of an upstream.
     /// - Parameters:
     ///   - hash: the hash for `balance: hash`.
-    ///   - avoiding: the endpoint that just failed the request, −1 for none.
-    mutating func choose(_ index: Int32, hash: UInt64, avoiding: Int32, now: Int64) -> Int32? {
+    ///   - avoiding: the endpoint that just failed the request, if one has.
+    mutating func choose(
+        _ cluster: ClusterIndex, hash: UInt64, avoiding: EndpointIndex, now: Int64
+    ) -> EndpointIndex? {
         // Read in place: most upstreams have one endpoint, and a copy of the members would be retained and released.
-        guard clusters[Int(index)].members.count > 1 else { return clusters[Int(index)].members.first }
-        return chooseAmong(index, hash: hash, avoiding: avoiding, now: now)
+        guard clusters[Int(cluster)].members.count > 1 else { return clusters[Int(cluster)].members.first }
+        return chooseAmong(cluster, hash: hash, avoiding: avoiding, now: now)
     }
 
     @inline(never)
-    private mutating func chooseAmong(_ index: Int32, hash: UInt64, avoiding: Int32, now: Int64) -> Int32? {
-        let members = clusters[Int(index)].members
-        let balance = clusters[Int(index)].upstream.balance
-        clusters[Int(index)].rotation = (clusters[Int(index)].rotation &+ 1) % members.count
-        let start = balance.isHash ? Int(hash % UInt64(members.count)) : clusters[Int(index)].rotation
-        var best: Int32?
+    private mutating func chooseAmong(
+        _ cluster: ClusterIndex, hash: UInt64, avoiding: EndpointIndex, now: Int64
+    ) -> EndpointIndex? {
+        let members = clusters[Int(cluster)].members
+        let balance = clusters[Int(cluster)].upstream.balance
+        clusters[Int(cluster)].rotation = (clusters[Int(cluster)].rotation &+ 1) % members.count
+        let start = balance.isHash ? Int(hash % UInt64(members.count)) : clusters[Int(cluster)].rotation
+        var best: EndpointIndex?
         for step in 0..<members.count {
             let index = members[(start + step) % members.count]
             guard index != avoiding, isUsable(index, now) else { continue }
@@ -155,25 +160,25 @@ struct UpstreamDirectory: ~Copyable {
             ?? members.first
     }
 
-    private func isUsable(_ index: Int32, _ now: Int64) -> Bool {
+    private func isUsable(_ index: EndpointIndex, _ now: Int64) -> Bool {
         endpoints[Int(index)].ejections == 0
             || (endpoints[Int(index)].ejectedUntil <= now && !endpoints[Int(index)].isHalfOpen)
     }
 
     /// A request is sent to an endpoint; one that was ejected is half-open meanwhile.
-    mutating func began(_ index: Int32) {
+    mutating func began(_ index: EndpointIndex) {
         endpoints[Int(index)].active &+= 1
         if endpoints[Int(index)].ejections > 0 { endpoints[Int(index)].isHalfOpen = true }
     }
 
     /// A request to an endpoint has ended.
-    mutating func ended(_ index: Int32) {
+    mutating func ended(_ index: EndpointIndex) {
         endpoints[Int(index)].active &-= 1
         endpoints[Int(index)].isHalfOpen = false
     }
 
     /// An endpoint responded.
-    mutating func succeeded(_ index: Int32) {
+    mutating func succeeded(_ index: EndpointIndex) {
         guard endpoints[Int(index)].failures > 0 || endpoints[Int(index)].ejections > 0 else { return }
         endpoints[Int(index)].failures = 0
         endpoints[Int(index)].ejections = 0
@@ -182,7 +187,7 @@ struct UpstreamDirectory: ~Copyable {
 
     /// An endpoint failed a request: a refused connection immediately, other failures after five in a row, and a failed
     /// half-open attempt eject it for 1 s, doubling up to 60 s.
-    mutating func failed(_ index: Int32, refused: Bool, now: Int64) {
+    mutating func failed(_ index: EndpointIndex, refused: Bool, now: Int64) {
         let position = Int(index)
         endpoints[position].failures &+= 1
         let wasEjected = endpoints[position].ejections > 0
@@ -195,7 +200,7 @@ struct UpstreamDirectory: ~Copyable {
     }
 
     /// The next address to connect to; names with several addresses are rotated.
-    mutating func nextAddress(of index: Int32) -> SocketEndpoint? {
+    mutating func nextAddress(of index: EndpointIndex) -> SocketEndpoint? {
         let addresses = endpoints[Int(index)].addresses
         guard !addresses.isEmpty else { return nil }
         endpoints[Int(index)].addressIndex = (endpoints[Int(index)].addressIndex &+ 1) % addresses.count

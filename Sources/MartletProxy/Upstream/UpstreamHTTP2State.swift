@@ -9,7 +9,7 @@ final class UpstreamHTTP2State {
         @inline(__always) _modify { yield &session.owner.numbers }
     }
     /// Streams that wait for the connection to be established.
-    var waiting: [Int32] = []
+    var waiting: [Handle<UpstreamConnection>] = []
     /// When frames were last received.
     var lastFrameAt: Int64 = 0
 

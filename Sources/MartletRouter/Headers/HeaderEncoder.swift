@@ -30,7 +30,7 @@ struct HeaderEncoder {
     private func appendPercent(_ bytes: Span<UInt8>, _ guarded: UInt8?, _ buffer: inout ByteBuffer) {
         let last = bytes.count &- 1
         var start = 0
-        // Runs of unchanged bytes are copied at once.
+        // Runs of unchanged bytes are copied together.
         for index in 0..<bytes.count {
             let byte = bytes[index]
             if byte.isPrintable, byte != .percent, byte != guarded, byte != .space || (index > 0 && index < last) {

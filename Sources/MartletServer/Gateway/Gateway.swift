@@ -6,6 +6,7 @@ internal import MartletIO
 internal import MartletProvider
 package import MartletProxy
 internal import MartletRedis
+internal import MartletResponder
 private import Synchronization
 
 /// The composition root: builds the object graph of a configuration, starts it, replaces it on reload, and shuts it

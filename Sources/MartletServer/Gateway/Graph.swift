@@ -196,12 +196,9 @@ extension IssuerKeysPolicy {
 extension SessionPolicy {
     /// The `sessions:` block.
     package init(_ configuration: SessionsConfiguration) {
-        self.init()
-        accessTTL = configuration.accessTTL
-        refreshTTL = configuration.refreshTTL
-        idleTimeout = configuration.idleTimeout
-        refreshReuseGrace = configuration.refreshReuseGrace
-        maximumPerSubject = configuration.maximumPerSubject
-        cacheTTL = configuration.cacheTTL
+        self.init(
+            accessTTL: configuration.accessTTL, refreshTTL: configuration.refreshTTL,
+            idleTimeout: configuration.idleTimeout, refreshReuseGrace: configuration.refreshReuseGrace,
+            maximumPerSubject: configuration.maximumPerSubject, cacheTTL: configuration.cacheTTL)
     }
 }

@@ -1,6 +1,7 @@
 package import MartletConfig
 package import MartletIO
 package import MartletProxy
+internal import MartletResponder
 internal import MartletTLS
 
 /// The addresses that the process listens on, with the sockets of every loop.

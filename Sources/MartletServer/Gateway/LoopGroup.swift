@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 package import MartletCore
 internal import MartletIO
 package import MartletProxy

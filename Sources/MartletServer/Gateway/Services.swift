@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 package import MartletCore
 internal import MartletFetch
 package import MartletIO
@@ -81,7 +82,7 @@ struct KeyFetcher: KeyFetching {
                 throw FetchError(code: "fetch.status", message: "response status \(response.status)")
             }
             return response.body
-        } catch let failure as HTTPFetchError {
+        } catch let failure as HTTPCallError {
             throw FetchError(code: failure.code, message: failure.message)
         } catch let error as FetchError {
             throw error
@@ -98,20 +99,11 @@ struct HTTPCaller: HTTPCalling {
     let provider: String
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
-        do throws(HTTPFetchError) {
-            return HTTPCallResponse(try await fetcher.send(FetchRequest(call), for: .provider(provider)))
-        } catch {
-            throw HTTPCallError(error)
-        }
+        try await fetcher.send(call, for: .provider(provider))
     }
 
     func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling {
-        do throws(HTTPFetchError) {
-            return ReservedCaller(
-                fetcher: fetcher, slot: try await fetcher.reserve(.provider(provider), within: limit))
-        } catch {
-            throw HTTPCallError(error)
-        }
+        ReservedCaller(fetcher: fetcher, slot: try await fetcher.reserve(.provider(provider), within: limit))
     }
 }
 
@@ -121,31 +113,6 @@ private struct ReservedCaller: HTTPCalling {
     let slot: FetchSlot
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
-        do throws(HTTPFetchError) {
-            return HTTPCallResponse(try await fetcher.send(FetchRequest(call), in: slot))
-        } catch {
-            throw HTTPCallError(error)
-        }
+        try await fetcher.send(call, in: slot)
     }
-}
-
-extension FetchRequest {
-    fileprivate init(_ call: HTTPCall) {
-        let content: Content =
-            switch call.content {
-            case .none: .none
-            case .form(let fields): .form(fields)
-            }
-        self.init(
-            call.url, content: content, headers: call.headers, timeout: call.timeout, maximumBytes: call.maximumBytes,
-            isRepeatable: call.isRepeatable)
-    }
-}
-
-extension HTTPCallResponse {
-    fileprivate init(_ response: FetchResponse) { self.init(status: response.status, body: response.body) }
-}
-
-extension HTTPCallError {
-    fileprivate init(_ failure: HTTPFetchError) { self.init(code: failure.code, message: failure.message) }
 }

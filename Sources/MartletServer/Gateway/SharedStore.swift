@@ -1,7 +1,7 @@
+internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
 internal import MartletProvider
-internal import MartletProxy
 package import MartletRedis
 package import MartletSession
 private import Synchronization

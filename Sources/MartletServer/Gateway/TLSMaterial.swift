@@ -170,12 +170,16 @@ extension TLSServerOptions {
 
 extension TLSClientOptions {
     /// `tls:` and `protocol:` of an upstream.
-    fileprivate init(_ wire: UpstreamTransport) {
+    fileprivate init(_ transport: UpstreamTransport) {
         let trust: Trust =
-            if !wire.tls.verifies { .anyCertificate } else { wire.tls.authorityFile.map { .file($0.value) } ?? .system }
+            if !transport.tls.verifies {
+                .anyCertificate
+            } else {
+                transport.tls.authorityFile.map { .file($0.value) } ?? .system
+            }
         self.init(
-            trust: trust, identity: wire.tls.certificate.map { TLSIdentityFiles($0) },
-            protocols: wire.version == .h2 ? [.http2] : [.http1])
+            trust: trust, identity: transport.tls.certificate.map { TLSIdentityFiles($0) },
+            protocols: transport.version == .h2 ? [.http2] : [.http1])
     }
 }
 

@@ -1,6 +1,6 @@
 internal import MartletCore
 internal import MartletProvider
-internal import MartletProxy
+internal import MartletResponder
 
 /// Decodes `application/x-www-form-urlencoded` (WHATWG URL §5.1), but rejects invalid escapes.
 struct FormDecoder {

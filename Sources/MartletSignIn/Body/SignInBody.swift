@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletJSON
 package import MartletProvider
-package import MartletProxy
+package import MartletResponder
 
 /// The body of a sign-in request: JSON or a form, parsed strictly, with strings read directly into secrets.
 package enum SignInBody {

@@ -1,5 +1,5 @@
 internal import MartletCore
-internal import MartletProxy
+internal import MartletResponder
 
 /// Which web pages may call the endpoints (CORS, Fetch §3.2): those of the configured origins, exactly as written.
 ///

@@ -2,7 +2,7 @@ internal import MartletAccounts
 internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
-internal import MartletProxy
+internal import MartletResponder
 internal import MartletSession
 
 /// Endpoints for the identities and the password of the caller's account.

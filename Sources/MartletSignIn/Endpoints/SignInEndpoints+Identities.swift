@@ -2,7 +2,7 @@ internal import MartletAccounts
 internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
-internal import MartletProxy
+internal import MartletResponder
 internal import MartletSession
 
 /// The endpoint that lists the identities of the caller's account.

@@ -3,7 +3,7 @@ internal import MartletCore
 internal import MartletCrypto
 internal import MartletJSON
 internal import MartletProvider
-internal import MartletProxy
+internal import MartletResponder
 internal import MartletSession
 
 /// The endpoints that issue tokens: login and refresh, and the nonce for a login.

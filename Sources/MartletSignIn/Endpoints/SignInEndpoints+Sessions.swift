@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
-internal import MartletProxy
+internal import MartletResponder
 internal import MartletSession
 
 /// Endpoints for the caller's own sessions.

@@ -3,7 +3,7 @@ internal import MartletCore
 internal import MartletHTTP
 internal import MartletJSON
 internal import MartletProvider
-package import MartletProxy
+package import MartletResponder
 internal import MartletSession
 
 /// The endpoints that the gateway serves itself: logins, sessions, links, passwords, and related documents.
@@ -98,7 +98,7 @@ extension SignInEndpoints {
         guard token.starts(with: prefix.utf8) else { throw .credentialInvalid(.signInSessionNeeded) }
         let proven: ProvenSession
         do throws(AuthenticationError) {
-            proven = try await setup.sessions.judge(Credential(bearer: token), in: context(of: request))
+            proven = try await setup.sessions.verify(Credential(bearer: token), in: context(of: request))
         } catch {
             throw .authentication(error)
         }

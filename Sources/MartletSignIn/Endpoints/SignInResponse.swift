@@ -1,6 +1,6 @@
 internal import MartletCore
 internal import MartletJSON
-internal import MartletProxy
+internal import MartletResponder
 internal import MartletSession
 
 /// Builds successful responses, none of which may be cached.

@@ -2,7 +2,7 @@ private import MartletCore
 private import MartletCrypto
 private import MartletJOSE
 private import MartletJSON
-package import MartletProxy
+package import MartletResponder
 
 /// The HTTP endpoints of the simulated Apple: its keys, its discovery document, and tokens for tests.
 ///

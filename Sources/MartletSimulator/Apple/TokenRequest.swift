@@ -2,7 +2,7 @@ private import MartletCore
 internal import MartletCrypto
 private import MartletJOSE
 internal import MartletJSON
-internal import MartletProxy
+internal import MartletResponder
 
 /// A request for a token, parsed strictly: unknown, repeated and mistyped members are errors.
 ///

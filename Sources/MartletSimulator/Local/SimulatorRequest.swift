@@ -1,6 +1,6 @@
 private import MartletCore
 internal import MartletJSON
-internal import MartletProxy
+internal import MartletResponder
 
 /// A request to a simulator's own endpoints, parsed strictly: unknown, repeated and mistyped members are errors.
 struct SimulatorRequest {

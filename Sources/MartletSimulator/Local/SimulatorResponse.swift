@@ -1,6 +1,6 @@
 private import MartletCore
 internal import MartletJSON
-internal import MartletProxy
+internal import MartletResponder
 
 /// The types of a simulator's own problem documents.
 enum ProblemType {

@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletCrypto
 internal import MartletJSON
-internal import MartletProxy
+internal import MartletResponder
 
 /// A request for a code of a simulated login, parsed strictly.
 ///

@@ -1,7 +1,7 @@
 private import MartletCore
 private import MartletCrypto
 internal import MartletJSON
-package import MartletProxy
+package import MartletResponder
 
 /// The HTTP endpoints of the simulated WeChat: its calls for signing in, and codes for tests.
 ///

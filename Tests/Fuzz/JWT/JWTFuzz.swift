@@ -15,7 +15,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     if unsafe start[0] & 1 == 0 {
         readToken(bytes)
     } else {
-        judgeClaims(bytes)
+        checkClaims(bytes)
     }
     return 0
 }
@@ -29,20 +29,20 @@ private func readToken(_ token: [UInt8]) {
     precondition(Base64URL.encode(jws.signature).utf8.elementsEqual(token[(jws.signingInput.count + 1)...]))
     let algorithm = try? jws.algorithm(among: [.rs256])
     precondition(algorithm == nil || jws.header.fields["alg"] == "RS256")
-    // Twice, so that the second is one that is remembered.
+    // Twice, so that the second header is a cached one.
     for _ in 0..<2 {
         guard let known = try? CompactJWS(token, headers: headers) else { preconditionFailure("read alone it is one") }
         precondition(known.header.fields == jws.header.fields && (try? known.keyID()) == (try? jws.keyID()))
         precondition((try? known.algorithm(among: [.rs256])) == algorithm)
         precondition(((try? known.checkHeaderFields()) != nil) == ((try? jws.checkHeaderFields()) != nil))
     }
-    precondition(verdict(token) == nil, "nobody signed this")
+    precondition(verify(token) == nil, "no key has signed this")
 }
 
-private func judgeClaims(_ payload: [UInt8]) {
+private func checkClaims(_ payload: [UInt8]) {
     let input = Array("\(bench.header).\(Base64URL.encode(payload))".utf8)
     guard let signature = try? bench.key.sign(input) else { preconditionFailure("cannot sign") }
-    guard let identity = verdict(input + Array(".\(Base64URL.encode(signature))".utf8)) else { return }
+    guard let identity = verify(input + Array(".\(Base64URL.encode(signature))".utf8)) else { return }
     precondition((1...255).contains(identity.providerSubject.utf8.count))
     precondition(identity.issuer == "https://appleid.apple.com")
     precondition(identity.expiresAt > bench.now && identity.issuedAt < identity.expiresAt)
@@ -51,7 +51,7 @@ private func judgeClaims(_ payload: [UInt8]) {
     }
 }
 
-private func verdict(_ token: [UInt8]) -> Identity? {
+private func verify(_ token: [UInt8]) -> Identity? {
     let context = AuthenticationContext(now: bench.now, deadline: .never)
     guard case .authenticated(let identity) = try? bench.provider.verify(Credential(bearer: token), in: context) else {
         return nil
@@ -109,7 +109,7 @@ private struct Bench: KeyFetching {
         return JSON.write(["keys": [.object(entry)]] as JSONObject)
     }
 
-    /// Gets the key, so that verdicts need no wait.
+    /// Fetches the key, so that verifications need no wait.
     func ready() -> Bench {
         let done = DispatchSemaphore(value: 0)
         let provider = self.provider

@@ -1,7 +1,7 @@
 import MartletCore
 import MartletHTTP
 
-/// Normalises the input: the normal form is its own normal form and has no segment that anyone could walk up with.
+/// Normalizes the input: the result is its own normal form, and has no segment that leads to a parent.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     guard size > 1 else { return 0 }
@@ -27,7 +27,7 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
         precondition(!plain.elementsEqual(".".utf8) && !plain.elementsEqual("..".utf8))
     }
     precondition(normal.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "\\") && $0 != UInt8(ascii: "#") })
-    // Nobody who decodes the path once finds a character in it that folds to a separator.
+    // Whoever decodes the path once finds no character in it that folds to a separator.
     let decoded = String(decoding: decode(normal), as: UTF8.self).unicodeScalars
     precondition(!decoded.contains { CompatibilityForms.areAmbiguous($0.value) })
     return 0

@@ -1,26 +1,26 @@
 import MartletCore
 import MartletHTTP
 
-/// Reads the input as the beginning of a connection: every shorter piece of it must leave the same answer open or give it.
+/// Reads the input as the beginning of a connection: every prefix must give the same outcome, or ask for more.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
     let bytes = Array(UnsafeBufferPointer(start: data, count: size))
     let whole = ProxyHeader.parse(bytes.span)
     if case .needMore = whole { precondition(size < ProxyHeader.longest) }
-    var settled: ProxyHeader.Outcome?
+    var decided: ProxyHeader.Outcome?
     for count in 0...min(size, ProxyHeader.longest) {
         let outcome = ProxyHeader.parse(bytes.span.extracting(0..<count))
-        if let settled {
-            precondition(outcome == settled, "more bytes changed the answer")
+        if let decided {
+            precondition(outcome == decided, "more bytes changed the outcome")
         } else if outcome != .needMore {
-            settled = outcome
+            decided = outcome
             if case .complete(let used, let peer) = outcome {
                 precondition(used == count, "it was complete earlier")
                 if case .address(let address) = peer { check(address) }
             }
         }
     }
-    precondition(settled ?? .needMore == whole)
+    precondition(decided ?? .needMore == whole)
     return 0
 }
 

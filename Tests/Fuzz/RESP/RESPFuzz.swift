@@ -31,7 +31,7 @@ private let expectations: [RedisExpectation] = [
     .anything, .value, .acknowledgement, .acknowledgementOrNothing, .integer, .array,
 ]
 
-/// Greets, submits eight commands and feeds the bytes in pieces; every command is answered exactly once.
+/// Sends the hello and eight commands, and feeds the bytes in pieces; every command completes exactly once.
 private func drive(_ bytes: UnsafeBufferPointer<UInt8>, choice: Int, piece: Int) throws(StoreError) -> Run {
     let now = MonotonicTime(nanoseconds: 0)
     var settings = RedisConnectionState.Settings()
@@ -57,7 +57,7 @@ private func drive(_ bytes: UnsafeBufferPointer<UInt8>, choice: Int, piece: Int)
     return run
 }
 
-/// Greets as a listener, asks for a sign of life and feeds the bytes in pieces.
+/// Sends the hello of a subscriber and a ping, and feeds the bytes in pieces.
 private func listen(_ bytes: UnsafeBufferPointer<UInt8>, piece: Int) throws(StoreError) -> Run {
     let now = MonotonicTime(nanoseconds: 0)
     var settings = RedisConnectionState.Settings()

@@ -1,6 +1,6 @@
 import MartletSession
 
-/// A message as anybody who may publish could send it.
+/// A message as any client that may publish could send it.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzRevocationMessage(_ data: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     let message = unsafe Array(UnsafeBufferPointer(start: data, count: count))

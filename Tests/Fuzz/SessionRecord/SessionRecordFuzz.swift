@@ -1,7 +1,7 @@
 import MartletCore
 import MartletSession
 
-/// A record as somebody might have written it: what is read is written and read as the same.
+/// A record of any origin: what is read from it survives writing and reading.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzSessionRecord(_ data: UnsafePointer<UInt8>, _ count: Int) -> Int32 {
     let bytes = unsafe Array(UnsafeBufferPointer(start: data, count: count))

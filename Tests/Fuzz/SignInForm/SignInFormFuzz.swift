@@ -1,7 +1,7 @@
 import MartletCore
 import MartletJSON
 import MartletProvider
-import MartletProxy
+import MartletResponder
 import MartletSignIn
 
 private let limits = JSONLimits(maximumDepth: 8, maximumBytes: SignInBody.maximumBytes)

@@ -23,7 +23,7 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     precondition((configuration == nil) == diagnostics.hasErrors, "a configuration exactly when there is no error")
     for diagnostic in diagnostics.sorted {
         precondition(diagnostic.location.line > 0 && diagnostic.location.column > 0, "every error has a place")
-        precondition(diagnostic.code.rawValue.hasPrefix("config."), "every error has a reason of this room")
+        precondition(diagnostic.code.rawValue.hasPrefix("config."), "every error has a code of this module")
         precondition(!diagnostic.description.utf8.contains { $0 < 0x20 }, "every error is one line")
     }
     for provider in configuration?.providers ?? [] {

@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func `goes on to the next server where one is away`() async throws {
+    @Test func `goes on to the next server if one is unavailable`() async throws {
         let server = try SharedPostgreSQL.get()
         let away = try refusedPort()
         let url = server.url(database: try server.makeDatabase())
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test(arguments: [1, 2])
-    func `brings a database of a version before up to date, at several instances at once`(version: Int) async throws {
+    func `migrates a database of an earlier version, from several instances concurrently`(version: Int) async throws {
         let server = try SharedPostgreSQL.get()
         let database = try server.makeDatabase()
         try await withStores(at: server.url(database: database)) { stores in

@@ -13,7 +13,7 @@ enum SharedPostgreSQL {
             if let server { return server }
             let fresh = try PostgreSQLServer()
             server = fresh
-            // Nobody lets go of what is static: the server would outlive the tests.
+            // A static value is never released: the server would outlive the tests.
             atexit { SharedPostgreSQL.end() }
             return fresh
         }

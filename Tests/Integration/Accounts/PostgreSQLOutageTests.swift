@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func `ends calls at their deadline when PostgreSQL does not answer`() async throws {
+    @Test func `ends calls at their deadline when PostgreSQL does not respond`() async throws {
         let server = try PostgreSQLServer()
         try await withStores(at: server.url()) { stores in
             let store = stores[0]
@@ -90,7 +90,7 @@ import Testing
         throw TestFailure("not every connection takes calls")
     }
 
-    @Test func `refuses at once what is more than can wait`() async throws {
+    @Test func `rejects immediately what exceeds the queue`() async throws {
         let server = try PostgreSQLServer()
         try await withStores(at: server.url()) { stores in
             let store = stores[0]
@@ -121,13 +121,13 @@ import Testing
                 }
                 // A change whose commit was under way may fail; none of these was.
                 #expect(codes.allSatisfy { $0 == nil }, "\(codes)")
-                try await settled(server, database)
+                try await waitUntilRefilled(server, database)
             }
             #expect(store.health.state == .ready && store.health.reconnects >= 3)
         }
     }
 
-    private func settled(_ server: PostgreSQLServer, _ database: String) async throws {
+    private func waitUntilRefilled(_ server: PostgreSQLServer, _ database: String) async throws {
         for _ in 0..<500 {
             let count = try server.query("SELECT count(*) FROM pg_stat_activity WHERE datname = '\(database)'")
             if count == "4" { return }
@@ -171,7 +171,7 @@ import Testing
         }
     }
 
-    @Test func `answers what waits when it is shut down`() async throws {
+    @Test func `completes waiting calls when it is shut down`() async throws {
         let server = try PostgreSQLServer()
         try await withStores(at: server.url()) { stores in
             server.freeze(true)

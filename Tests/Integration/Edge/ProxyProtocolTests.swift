@@ -21,7 +21,7 @@ import Testing
         Case(
             testDescription: "version 1 with IPv6", header: Array("PROXY TCP6 2001:db8::1 ::1 80 443\r\n".utf8),
             client: "2001:db8::1"),
-        Case(testDescription: "version 1 of nobody", header: Array("PROXY UNKNOWN\r\n".utf8), client: "127.0.0.1"),
+        Case(testDescription: "version 1, unknown", header: Array("PROXY UNKNOWN\r\n".utf8), client: "127.0.0.1"),
         Case(
             testDescription: "version 2",
             header: signature + [0x21, 0x11, 0, 12, 192, 0, 2, 1, 198, 51, 100, 7, 0xDC, 0x04, 1, 0xBB],
@@ -43,18 +43,18 @@ import Testing
     func `tells who the client is`(_ test: Case) throws {
         let upstream = try ScriptedUpstream()
         try withMartlet(Self.config(upstream)) { gateway throws in
-            // At once, and with a pause within the header and behind it.
+            // All together, and with a pause within the header and behind it.
             for cut in [0, 3, test.header.count] {
                 let bytes = test.header + Self.request
                 let socket = try RawSocket(connectingTo: gateway.endpoint)
                 try socket.send(Array(bytes[..<cut]))
                 if cut > 0 { pause(.milliseconds(30)) }
                 try socket.send(Array(bytes[cut...]))
-                let answer = String(decoding: try socket.receiveToEnd(), as: UTF8.self)
-                #expect(answer.hasPrefix("HTTP/1.1 200 "), "\(answer)")
+                let response = String(decoding: try socket.receiveToEnd(), as: UTF8.self)
+                #expect(response.hasPrefix("HTTP/1.1 200 "), "\(response)")
             }
-            let told = upstream.requests.map { $0["X-Forwarded-For"] }
-            #expect(told == [test.client, test.client, test.client])
+            let received = upstream.requests.map { $0["X-Forwarded-For"] }
+            #expect(received == [test.client, test.client, test.client])
             try waitUntil("the log names the client") {
                 gateway.log.filter { $0["event"] == "request" && $0["client"] == test.client }.count == 3
             }
@@ -67,7 +67,7 @@ import Testing
         ("a bad address", "PROXY TCP4 1.2.3.4.5 1.2.3.4 1 2\r\n", "bad_address"),
         ("a line without end", "PROXY " + String(repeating: "x", count: 120), "bad_line"),
     ])
-    func `closes without an answer what does not begin with it`(
+    func `closes a connection that does not begin with it without a response`(
         _ name: String, _ bytes: String, _ reason: String
     ) throws {
         let upstream = try ScriptedUpstream()
@@ -198,7 +198,7 @@ import Testing
             for _ in 0..<2 {
                 let client = try HTTPClient(to: gateway.endpoint)
                 try client.send("GET", "/a")
-                let header = try answer(listener)
+                let header = try receiveHeader(listener)
                 #expect(Array(header.prefix(16)) == Self.signature + [0x21, 0x11, 0, 12])
                 #expect(Array(header.suffix(12).prefix(8)) == [127, 0, 0, 1, 127, 0, 0, 1])
                 #expect(port(header, 24) == client.socket.localPort && port(header, 26) == gateway.endpoint.port)
@@ -206,7 +206,7 @@ import Testing
             }
             let client = try HTTPClient(to: .unix(gateway.folder.file("m.sock")))
             try client.send("GET", "/a")
-            #expect(try answer(listener) == Self.signature + [0x20, 0, 0, 0])
+            #expect(try receiveHeader(listener) == Self.signature + [0x20, 0, 0, 0])
             #expect(try client.response().status == 200)
         }
     }
@@ -220,18 +220,18 @@ import Testing
         try withMartlet(config.text) { gateway throws in
             let socket = try RawSocket(connectingTo: gateway.endpoint)
             try socket.send(Self.line + Self.request)
-            let header = try answer(listener)
+            let header = try receiveHeader(listener)
             #expect(Array(header.suffix(12).prefix(4)) == [192, 0, 2, 1] && port(header, 24) == 56_324)
             #expect(String(decoding: try socket.receiveToEnd(), as: UTF8.self).hasPrefix("HTTP/1.1 200 "))
         }
     }
 
-    private func port(_ header: [UInt8], _ place: Int) -> UInt16 {
-        header.count > place + 1 ? UInt16(header[place]) << 8 | UInt16(header[place + 1]) : 0
+    private func port(_ header: [UInt8], _ offset: Int) -> UInt16 {
+        header.count > offset + 1 ? UInt16(header[offset]) << 8 | UInt16(header[offset + 1]) : 0
     }
 
-    /// Takes a connection, answers the request on it, and returns what stood before that.
-    private func answer(_ listener: Listener) throws -> [UInt8] {
+    /// Accepts a connection, responds to the request on it, and returns the bytes before that request.
+    private func receiveHeader(_ listener: Listener) throws -> [UInt8] {
         let socket = try #require(listener.accept(within: .seconds(10)))
         var bytes: [UInt8] = []
         let end = Array("\r\n\r\n".utf8)

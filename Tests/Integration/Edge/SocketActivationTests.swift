@@ -3,7 +3,7 @@ import Glibc
 import MartletTesting
 import Testing
 
-/// Listening sockets that somebody else has opened, and Unix sockets of our own with an owner.
+/// Listening sockets that another process has opened, and Unix sockets of our own with an owner.
 @Suite struct `Socket activation` {
     /// A command line that opens sockets as the descriptors 3, 4 … and becomes the gateway, as a service manager does.
     private static func launcher(_ sockets: [String], manager: Bool = true) throws -> [String] {
@@ -77,7 +77,7 @@ import Testing
         let successor = try #require(
             gateway.log.last { $0["event"] == "successor started" }?["pid"].flatMap { Int32($0) })
         kill(successor, SIGTERM)
-        try waitUntil("nobody listens any more") { (try? RawSocket(connectingTo: endpoint)) == nil }
+        try waitUntil("the socket is closed") { (try? RawSocket(connectingTo: endpoint)) == nil }
     }
 
     @Test(arguments: [
@@ -87,7 +87,7 @@ import Testing
         ),
         ("fd:77", "fd:77 is not a listening socket passed at startup"),
     ])
-    func `of a socket that is not there is a mistake in the configuration`(_ address: String, _ text: String) throws {
+    func `of a missing socket is an error in the configuration`(_ address: String, _ text: String) throws {
         let upstream = try ScriptedUpstream()
         let folder = try TemporaryFolder()
         let path = try folder.write(Self.config(upstream, listen: "- address: \(address)"), to: "config.yaml")
@@ -123,15 +123,15 @@ import Testing
         }
     }
 
-    @Test func `of an owner whom nobody knows is a mistake in the configuration`() throws {
+    @Test func `of an unknown owner is an error in the configuration`() throws {
         let upstream = try ScriptedUpstream()
         let folder = try TemporaryFolder()
-        let listen = "- { address: unix:m.sock, owner: nobody-of-this-name }"
+        let listen = "- { address: unix:m.sock, owner: no-such-user }"
         let path = try folder.write(Self.config(upstream, listen: listen), to: "config.yaml")
         let result = try run(try Executable.martlet(), ["run", "--config", path])
         #expect(result.ending == .exited(78), "\(result)")
         #expect(
-            result.errorOutput.contains("config.yaml:4:18: error: owner: unknown user 'nobody-of-this-name'"),
+            result.errorOutput.contains("config.yaml:4:18: error: owner: unknown user 'no-such-user'"),
             "\(result)")
     }
 }

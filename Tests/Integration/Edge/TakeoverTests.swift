@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    /// Asks until it is told to stop; answers are counted by status, everything else by what went wrong.
+    /// Sends requests until it is stopped; responses are counted by status, everything else by what went wrong.
     private static func load(_ endpoint: Endpoint, keeping: Bool, _ stop: Box<Bool>) -> Background<[String: Int]> {
         Background {
             var counts: [String: Int] = [:]
@@ -83,9 +83,9 @@ import Testing
             while !stop.value {
                 do {
                     let client = try kept ?? HTTPClient(to: endpoint)
-                    let answer = try client.exchange("GET", "/a")
-                    counts["\(answer.status)", default: 0] += 1
-                    kept = keeping && answer["Connection"]?.lowercased() != "close" ? client : nil
+                    let response = try client.exchange("GET", "/a")
+                    counts["\(response.status)", default: 0] += 1
+                    kept = keeping && response["Connection"]?.lowercased() != "close" ? client : nil
                 } catch {
                     counts["\(error)", default: 0] += 1
                     kept = nil
@@ -134,8 +134,8 @@ import Testing
         try client.send("GET", "/a")
         try waitUntil("the request is on its way") { fleet.upstream.requests.count == 1 }
         try fleet.upgrade()
-        let answer = try client.response()
-        #expect(answer.text == "finished" && answer["Connection"]?.lowercased() == "close")
+        let response = try client.response()
+        #expect(response.text == "finished" && response["Connection"]?.lowercased() == "close")
         #expect(try fleet.first.process.wait() == .exited(0))
         try fleet.end()
     }
@@ -246,7 +246,7 @@ import Testing
     }
 }
 
-/// Whether a process is there that has not ended; one that nobody has waited for yet has.
+/// Whether a process is there that has not ended; one that was not waited for yet has.
 private func isRunning(_ pid: Int32) -> Bool {
     guard let text = try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8) else { return false }
     return text.split(separator: ")").last?.split(separator: " ").first != "Z"

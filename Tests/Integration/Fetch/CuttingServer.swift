@@ -38,7 +38,7 @@ final class CuttingServer: Sendable {
     private let record = Box(Record())
     let isSecure: Bool
 
-    /// - Parameter body: what a request is answered with.
+    /// - Parameter body: the body of the response to a request.
     init(
         _ context: TLSServerContext? = nil, body: @escaping @Sendable (String) -> String = { _ in "ok" },
         _ script: @escaping Script
@@ -50,8 +50,8 @@ final class CuttingServer: Sendable {
             while let socket = listener.accept() {
                 record.withLock { $0.sockets.append(socket) }
                 _ = Background {
-                    let wire = try CuttingWire(socket, context)
-                    try? Self.serve(wire, body, record, script)
+                    let connection = try CuttingConnection(socket, context)
+                    try? Self.serve(connection, body, record, script)
                     socket.close()
                 }
             }
@@ -71,12 +71,13 @@ final class CuttingServer: Sendable {
     var connections: Int { record.value.sockets.count }
 
     private static func serve(
-        _ wire: CuttingWire, _ body: (String) -> String, _ record: Box<Record>, _ script: Script
+        _ connection: CuttingConnection, _ body: (String) -> String, _ record: Box<Record>, _ script: Script
     ) throws {
-        try wire.handshake()
-        let name = wire.isHTTP2 ? "h2" : "http/1.1"
+        try connection.handshake()
+        let name = connection.isHTTP2 ? "h2" : "http/1.1"
         record.withLock { _ = $0.protocols.insert(name) }
-        let requests: any CuttingRequests = wire.isHTTP2 ? try CuttingStreams(wire) : CuttingMessages(wire)
+        let requests: any CuttingRequests =
+            connection.isHTTP2 ? try CuttingStreams(connection) : CuttingMessages(connection)
         while let target = try requests.next() {
             let count = record.withLock { record in
                 record.arrivals[target, default: 0] += 1
@@ -84,7 +85,7 @@ final class CuttingServer: Sendable {
             }
             let ending = script(target, count)
             try requests.end(ending, body(target))
-            if ending != .respond, ending != .expectationFailed { return ending == .reset ? wire.reset() : () }
+            if ending != .respond, ending != .expectationFailed { return ending == .reset ? connection.reset() : () }
         }
     }
 }
@@ -97,7 +98,7 @@ private protocol CuttingRequests {
 }
 
 /// The bytes of a connection, under TLS or not.
-private final class CuttingWire {
+private final class CuttingConnection {
     private let socket: RawSocket
     private var engine: TLSEngine?
     private var plain: [UInt8] = []
@@ -152,10 +153,10 @@ private final class CuttingWire {
 }
 
 private final class CuttingMessages: CuttingRequests {
-    private let wire: CuttingWire
+    private let connection: CuttingConnection
     private var buffer: [UInt8] = []
 
-    init(_ wire: CuttingWire) { self.wire = wire }
+    init(_ connection: CuttingConnection) { self.connection = connection }
 
     func next() throws -> String? {
         while true {
@@ -173,7 +174,7 @@ private final class CuttingMessages: CuttingRequests {
                     return String(head[0].split(separator: " ")[1])
                 }
             }
-            let bytes = try wire.receive()
+            let bytes = try connection.receive()
             guard !bytes.isEmpty else { return nil }
             buffer += bytes
         }
@@ -181,10 +182,11 @@ private final class CuttingMessages: CuttingRequests {
 
     func end(_ ending: CuttingServer.Ending, _ body: String) throws {
         switch ending {
-        case .respond: try wire.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
-        case .cut: try wire.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\no".utf8))
+        case .respond:
+            try connection.send(Array("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)".utf8))
+        case .cut: try connection.send(Array("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\no".utf8))
         case .expectationFailed:
-            try wire.send(Array("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n".utf8))
+            try connection.send(Array("HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n".utf8))
         case .reset, .close, .refuse, .goAway: break
         }
     }
@@ -194,14 +196,14 @@ private final class CuttingStreams: CuttingRequests {
     /// Length 8, type 7, stream 0; no stream was done, no error.
     private static let goAway: [UInt8] = [0, 0, 8, 7, 0, 0, 0, 0, 0] + [UInt8](repeating: 0, count: 8)
 
-    private let wire: CuttingWire
+    private let connection: CuttingConnection
     private let session: HTTP2Session
     private var targets: [Int32: String] = [:]
     private var ready: [Int32] = []
     private var current: Int32 = 0
 
-    init(_ wire: CuttingWire) throws {
-        self.wire = wire
+    init(_ connection: CuttingConnection) throws {
+        self.connection = connection
         session = try HTTP2Session.server(HTTP2Options())
         try flush()
     }
@@ -210,7 +212,7 @@ private final class CuttingStreams: CuttingRequests {
 
     func next() throws -> String? {
         while ready.isEmpty {
-            let bytes = try wire.receive()
+            let bytes = try connection.receive()
             guard !bytes.isEmpty else { return nil }
             let goesOn = unsafe bytes.withUnsafeBufferPointer { unsafe session.receive($0, now: 0) }
             while let event = session.nextEvent() {
@@ -245,7 +247,7 @@ private final class CuttingStreams: CuttingRequests {
             let head = "HTTP/1.1 417 Expectation Failed\r\nContent-Length: 0\r\n\r\n"
             unsafe Array(head.utf8).withUnsafeBufferPointer { unsafe session.submitHead(current, $0, ends: true) }
         case .refuse: session.reset(current, .refusedStream)
-        case .goAway: try wire.send(Self.goAway)
+        case .goAway: try connection.send(Self.goAway)
         case .reset, .close: break
         }
         try flush()
@@ -254,6 +256,6 @@ private final class CuttingStreams: CuttingRequests {
     private func flush() throws {
         var output = ByteBuffer()
         session.takeOutput(into: &output, upTo: 1 << 20)
-        if !output.isEmpty { try wire.send(output.array) }
+        if !output.isEmpty { try connection.send(output.array) }
     }
 }

@@ -42,7 +42,7 @@ extension HTTPFetcher {
     }
 
     @Test(arguments: [201, 204, 400, 401, 404, 500, 503])
-    func `every status but a redirect is an answer`(status: Int) async throws {
+    func `every status but a redirect is a response`(status: Int) async throws {
         let server = try ScriptedUpstream { try $0.respond(status, body: status == 204 ? "" : "x") }
         try await withFetcher { fetcher in
             let response = try await fetcher.get(server.url, for: .issuerKeys, timeout: .seconds(10), maximumBytes: 10)
@@ -98,7 +98,7 @@ extension HTTPFetcher {
         "", "HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc",
         "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nab",
     ])
-    func `an answer that is cut is a failure`(start: String) async throws {
+    func `a truncated response is a failure`(start: String) async throws {
         let server = try ScriptedUpstream { exchange in
             try exchange.send(start)
             exchange.closes = true
@@ -114,7 +114,7 @@ extension HTTPFetcher {
         try await withFetcher { fetcher in #expect(await fetcher.code(server.url) == .fetchFailed) }
     }
 
-    @Test func `nobody listening is a failure at once`() async throws {
+    @Test func `a closed port is an immediate failure`() async throws {
         let port = try refusedPort()
         try await withFetcher { fetcher in
             #expect(await fetcher.code("http://127.0.0.1:\(port)/") == .fetchUnreachable)
@@ -135,9 +135,9 @@ extension HTTPFetcher {
     @Test func `posts a form`() async throws {
         let server = try ScriptedUpstream()
         try await withFetcher { fetcher in
-            let form = FetchRequest.Content.form([("client_id", "a b"), ("code", "x&y")])
+            let form = HTTPCall.Content.form([("client_id", "a b"), ("code", "x&y")])
             _ = try await fetcher.send(
-                FetchRequest(server.url + "/token", content: form, timeout: .seconds(10), maximumBytes: 10),
+                HTTPCall(server.url + "/token", content: form, timeout: .seconds(10), maximumBytes: 10),
                 for: .provider("p"))
         }
         let request = try server.onlyRequest()
@@ -148,16 +148,16 @@ extension HTTPFetcher {
     @Test(arguments: [("X", "a\r\nY: b"), ("X\r\nY", "a"), ("X:", "a"), ("", "a"), ("X", "")])
     func `a header that would become two is refused`(name: String, value: String) async throws {
         try await withFetcher { fetcher in
-            let request = FetchRequest(
+            let request = HTTPCall(
                 "http://127.0.0.1:1/", headers: [(name, value)], timeout: .seconds(1), maximumBytes: 1)
-            let failure = await #expect(throws: HTTPFetchError.self) {
+            let failure = await #expect(throws: HTTPCallError.self) {
                 try await fetcher.send(request, for: .provider("p"))
             }
             #expect(failure?.code == .fetchHeaderInvalid)
         }
     }
 
-    @Test func `a cancelled task gets its answer at once and the server is let go`() async throws {
+    @Test func `a cancelled task ends immediately and the connection is closed`() async throws {
         let server = try ScriptedUpstream { exchange in _ = exchange.waitForEnd() }
         try await withFetcher { fetcher in
             let task = Task { await fetcher.code(server.url, timeout: .seconds(60)) }
@@ -171,7 +171,7 @@ extension HTTPFetcher {
         }
     }
 
-    @Test func `shutdown answers everyone`() async throws {
+    @Test func `shutdown completes every request`() async throws {
         let server = try ScriptedUpstream { exchange in _ = exchange.waitForEnd() }
         let fetcher = try HTTPFetcher(FetchOptions())
         let tasks = (0..<8).map { _ in Task { await fetcher.code(server.url, timeout: .seconds(60)) } }
@@ -218,23 +218,23 @@ extension HTTPFetcher {
         try await withFetcher { fetcher in
             var slots: [FetchSlot] = []
             for _ in 0..<16 { slots.append(try await fetcher.reserve(.issuerKeys, within: .seconds(1))) }
-            let late = await #expect(throws: HTTPFetchError.self) {
+            let late = await #expect(throws: HTTPCallError.self) {
                 try await fetcher.reserve(.issuerKeys, within: .milliseconds(50))
             }
             #expect(late?.code == .fetchTimeout)
             let last = slots.popLast()
             let slot = try #require(last)
-            let request = FetchRequest(server.url + "/stuck", timeout: .seconds(60), maximumBytes: 10)
+            let request = HTTPCall(server.url + "/stuck", timeout: .seconds(60), maximumBytes: 10)
             let first = Task { try await fetcher.send(request, in: slot) }
             while server.requests.isEmpty { try await Task.sleep(for: .milliseconds(2)) }
-            let second = await #expect(throws: HTTPFetchError.self) {
+            let second = await #expect(throws: HTTPCallError.self) {
                 try await fetcher.send(
-                    FetchRequest(server.url, timeout: .seconds(5), maximumBytes: 10), in: slot)
+                    HTTPCall(server.url, timeout: .seconds(5), maximumBytes: 10), in: slot)
             }
             #expect(second?.code == .fetchOverloaded)
             first.cancel()
             _ = await first.result
-            let quick = FetchRequest(server.url, timeout: .seconds(5), maximumBytes: 10)
+            let quick = HTTPCall(server.url, timeout: .seconds(5), maximumBytes: 10)
             #expect(try await fetcher.send(quick, in: slot).status == 200)
             let waiting = Task { await fetcher.code(server.url) }
             slots.removeAll()
@@ -320,7 +320,7 @@ extension HTTPFetcher {
         let port = try refusedPort()
         try await withFetcher { fetcher in
             let url = "http://127.0.0.1:\(port)/path?secret=s3cr3t"
-            let failure = await #expect(throws: HTTPFetchError.self) {
+            let failure = await #expect(throws: HTTPCallError.self) {
                 try await fetcher.get(url, for: .issuerKeys, timeout: .seconds(5), maximumBytes: 1)
             }
             #expect(failure?.description.contains("127.0.0.1") == true)

@@ -42,7 +42,7 @@ import Testing
         func send(
             _ path: String, form: [(name: String, value: String)]? = nil, isRepeatable: Bool
         ) async -> Bool {
-            let request = FetchRequest(
+            let request = HTTPCall(
                 "\(server.url)\(path)", content: form.map { .form($0) } ?? .none, timeout: .seconds(10),
                 maximumBytes: 100, isRepeatable: isRepeatable)
             return (try? await fetcher.send(request, for: .provider("w"))) != nil
@@ -63,7 +63,7 @@ import Testing
             try await pair.keepConnection()
             let isAnswered = await pair.send(path, form: form, isRepeatable: false)
             #expect(isAnswered == (ending == .respond || ending == .expectationFailed), "\(path)")
-            // A second one would be sent at once: time for it to arrive.
+            // A second one would be sent immediately: time for it to arrive.
             try await Task.sleep(for: .milliseconds(50))
             #expect(pair.server.arrivals[path] == 1, "\(path) after \(ending)")
         }

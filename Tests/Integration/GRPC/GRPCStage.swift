@@ -11,8 +11,8 @@ func call(_ method: String, _ more: [String] = []) -> [String] {
     ["POST \(method) HTTP/1.1", "Host: localhost", "Content-Type: application/grpc"] + more
 }
 
-/// A server of gRPC that speaks bytes: `/…/Echo` answers each message, `/…/Fail` answers with status 9, `/…/Silent` says only
-/// that it begins.
+/// A server of gRPC that speaks bytes: `/…/Echo` echoes each message, `/…/Fail` responds with status 9, `/…/Silent`
+/// sends only the head.
 final class GRPCUpstream: Sendable {
     private let listener: Listener
     /// The heads of the calls so far, as HTTP/1 text.
@@ -50,7 +50,7 @@ final class GRPCUpstream: Sendable {
             for (id, stream) in peer.streams where !done.contains(id) {
                 if begun.insert(id).inserted {
                     heads.withLock { $0.append(stream.head) }
-                    try peer.answer(id, ["HTTP/1.1 200 OK", "Content-Type: application/grpc", "X-Start: yes"])
+                    try peer.respond(id, ["HTTP/1.1 200 OK", "Content-Type: application/grpc", "X-Start: yes"])
                 }
                 let isSilent = stream.head.contains("/Silent ")
                 for text in isSilent ? [] : stream.messages.dropFirst(answered[id, default: 0]) {

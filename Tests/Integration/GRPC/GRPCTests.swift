@@ -24,10 +24,10 @@ import Testing
             let stream = try peer.request(call("/echo.E/Echo", fields), ends: false)
             try peer.send(stream, message("hello"))
             try peer.end(stream)
-            let answer = try peer.outcome(of: stream)
-            #expect(answer.head.hasPrefix("HTTP/1.1 200") && answer.value(of: "x-start") == "yes")
-            #expect(answer.messages == [Array("hello!".utf8)] && answer.reset == nil)
-            #expect(answer.trailers.contains("grpc-status: 0") && answer.trailers.contains("x-end: yes"))
+            let response = try peer.outcome(of: stream)
+            #expect(response.head.hasPrefix("HTTP/1.1 200") && response.value(of: "x-start") == "yes")
+            #expect(response.messages == [Array("hello!".utf8)] && response.reset == nil)
+            #expect(response.trailers.contains("grpc-status: 0") && response.trailers.contains("x-end: yes"))
             let head = try #require(upstream.heads.value.first).lowercased()
             #expect(head.contains("\r\nx-auth-subject: apple:") && !head.contains("root"))
             #expect(!head.contains("\r\nauthorization:"))
@@ -41,8 +41,9 @@ import Testing
         try withGateway { gateway, _, _ throws in
             let peer = try HTTP2Peer(to: gateway.endpoint)
             let stream = try peer.request(call("/public/Fail"), ends: true)
-            let answer = try peer.outcome(of: stream)
-            #expect(answer.trailers.contains("grpc-status: 9") && answer.trailers.contains("grpc-message: not%20now"))
+            let response = try peer.outcome(of: stream)
+            #expect(response.trailers.contains("grpc-status: 9"))
+            #expect(response.trailers.contains("grpc-message: not%20now"))
         }
     }
 
@@ -53,16 +54,16 @@ import Testing
             for round in 0..<10 {
                 for stream in streams {
                     try peer.send(stream, message("\(stream) \(round)"))
-                    try peer.wait(for: "the answer to message \(round)") {
+                    try peer.wait(for: "the reply to message \(round)") {
                         peer.streams[stream]?.messages.count == round + 1
                     }
                 }
             }
             for stream in streams {
                 try peer.end(stream)
-                let answer = try peer.outcome(of: stream)
-                #expect(answer.messages == (0..<10).map { Array("\(stream) \($0)!".utf8) })
-                #expect(answer.value(of: "grpc-status") == "0")
+                let response = try peer.outcome(of: stream)
+                #expect(response.messages == (0..<10).map { Array("\(stream) \($0)!".utf8) })
+                #expect(response.value(of: "grpc-status") == "0")
             }
         }
     }
@@ -88,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func `a refusal is an answer that gRPC understands`() throws {
+    @Test func `a rejection is a response that gRPC understands`() throws {
         let dead = try refusedPort()
         let silent = try Listener(on: .loopback(0))
         let routes = """
@@ -116,12 +117,12 @@ import Testing
                 ("/closed/" + String(repeating: "a", count: 9000), [], "8", "request_too_large"),
                 ("/closed/x", ["X-Large: " + String(repeating: "a", count: 20_000)], "8", "request_too_large"),
             ] {
-                let answer = try peer.outcome(of: try peer.request(call(method, fields), ends: true))
-                #expect(answer.head.hasPrefix("HTTP/1.1 200"), "\(method)")
-                #expect(answer.value(of: "content-type") == "application/grpc", "\(method)")
-                #expect(answer.value(of: "grpc-status") == status, "\(method)")
-                #expect(answer.value(of: "grpc-message") == code, "\(method)")
-                #expect(answer.body.isEmpty && answer.reset == nil, "\(method)")
+                let response = try peer.outcome(of: try peer.request(call(method, fields), ends: true))
+                #expect(response.head.hasPrefix("HTTP/1.1 200"), "\(method)")
+                #expect(response.value(of: "content-type") == "application/grpc", "\(method)")
+                #expect(response.value(of: "grpc-status") == status, "\(method)")
+                #expect(response.value(of: "grpc-message") == code, "\(method)")
+                #expect(response.body.isEmpty && response.reset == nil, "\(method)")
             }
             // Others on the same connection get what they always get.
             let other = ["GET /closed/x HTTP/1.1", "Host: localhost", "Content-Type: text/plain"]
@@ -137,9 +138,10 @@ import Testing
             let stream = try peer.request(call("/closed/Silent", ["Authorization: Bearer \(token)"]), ends: false)
             let other = try peer.request(call("/public/Echo"), ends: false)
             let start = ContinuousClock.now
-            let answer = try peer.outcome(of: stream)
+            let response = try peer.outcome(of: stream)
             #expect(ContinuousClock.now - start < .milliseconds(3200))
-            #expect(answer.value(of: "grpc-status") == "16" && answer.value(of: "grpc-message") == "credential_invalid")
+            #expect(response.value(of: "grpc-status") == "16")
+            #expect(response.value(of: "grpc-message") == "credential_invalid")
             try waitUntil("the upstream hears of it", within: .seconds(2)) { upstream.resets.value == 1 }
             try peer.send(other, message("still"))
             try peer.end(other)

@@ -5,7 +5,7 @@ import MartletTesting
 /// A client of the gateway that speaks HTTP/2 with prior knowledge, many requests at a time.
 final class HTTP2Caller {
     /// What came of one request.
-    struct Answer: Equatable {
+    struct Response: Equatable {
         var head = ""
         var body = ""
         var isWhole = false
@@ -17,7 +17,7 @@ final class HTTP2Caller {
 
     private let socket: RawSocket
     private let session: HTTP2Session
-    private(set) var answers: [Int32: Answer] = [:]
+    private(set) var responses: [Int32: Response] = [:]
     private(set) var isOver = false
 
     init(to gateway: Gateway) throws {
@@ -27,7 +27,7 @@ final class HTTP2Caller {
 
     deinit { session.free() }
 
-    /// Sends one request without a body and answers its stream's number.
+    /// Sends one request without a body and returns its stream's ID.
     func ask(_ method: String, _ target: String, _ fields: [(String, String)] = []) throws -> Int32 {
         let lines = fields.map { "\($0): \($1)\r\n" }.joined()
         let text = Array("\(method) \(target) HTTP/1.1\r\nHost: a.example\r\n\(lines)\r\n".utf8)
@@ -35,18 +35,18 @@ final class HTTP2Caller {
             unsafe session.submitRequest($0, isSecure: false, ends: true)
         }
         guard let stream else { throw TestFailure("no stream can be opened") }
-        answers[stream] = Answer()
+        responses[stream] = Response()
         try send()
         return stream
     }
 
-    /// Reads until a stream is over, and answers what came of it.
-    func answer(_ stream: Int32) throws -> Answer {
-        while answers[stream]?.isWhole != true, answers[stream]?.code == nil { try read() }
-        return answers[stream] ?? Answer()
+    /// Reads until a stream is closed, and returns its response.
+    func response(_ stream: Int32) throws -> Response {
+        while responses[stream]?.isWhole != true, responses[stream]?.code == nil { try read() }
+        return responses[stream] ?? Response()
     }
 
-    /// Whether another request can be sent before an answer has come.
+    /// Whether another request can be sent before a response has come.
     var canAsk: Bool { session.canOpenStream }
 
     /// Takes what has come.
@@ -72,14 +72,14 @@ final class HTTP2Caller {
         case .head(let stream, let ends):
             var text = ByteBuffer()
             session.takeHead(stream, into: &text)
-            answers[stream, default: Answer()].head = String(decoding: text.array, as: UTF8.self)
-            if ends { answers[stream, default: Answer()].isWhole = true }
+            responses[stream, default: Response()].head = String(decoding: text.array, as: UTF8.self)
+            if ends { responses[stream, default: Response()].isWhole = true }
         case .data(let stream, let start, let count):
-            answers[stream, default: Answer()].body += String(decoding: bytes[start..<start + count], as: UTF8.self)
+            responses[stream, default: Response()].body += String(decoding: bytes[start..<start + count], as: UTF8.self)
             session.consume(stream, count)
-        case .end(let stream): answers[stream, default: Answer()].isWhole = true
-        case .closed(let stream, let code) where answers[stream]?.isWhole != true:
-            answers[stream, default: Answer()].code = code.rawValue
+        case .end(let stream): responses[stream, default: Response()].isWhole = true
+        case .closed(let stream, let code) where responses[stream]?.isWhole != true:
+            responses[stream, default: Response()].code = code.rawValue
         default: break
         }
     }

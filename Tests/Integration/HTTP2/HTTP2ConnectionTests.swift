@@ -20,7 +20,7 @@ import Testing
                 asked.append((try caller.ask("GET", "/v1", fields), who))
             }
             for (number, (stream, who)) in asked.enumerated() {
-                #expect(try caller.answer(stream).body == "apple:\(subjects[who]) \(number)")
+                #expect(try caller.response(stream).body == "apple:\(subjects[who]) \(number)")
             }
         }
     }
@@ -33,7 +33,7 @@ import Testing
                     let attacker = try RawSocket(connectingTo: gateway.endpoint)
                     // The gateway may have had enough before all of it is sent.
                     try? attacker.send(Self.preface + flood)
-                    #expect(try caller.answer(caller.ask("GET", "/")).status == 200)
+                    #expect(try caller.response(caller.ask("GET", "/")).status == 200)
                     #expect(attacker.isEnded())
                 }
             }

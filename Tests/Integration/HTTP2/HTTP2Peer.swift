@@ -76,8 +76,8 @@ final class HTTP2Peer {
         return stream
     }
 
-    /// Answers a stream with a head given as lines.
-    func answer(_ stream: Int32, _ lines: [String], ends: Bool = false) throws {
+    /// Responds on a stream with a head given as lines.
+    func respond(_ stream: Int32, _ lines: [String], ends: Bool = false) throws {
         let text = lines.joined(separator: "\r\n") + "\r\n\r\n"
         unsafe Array(text.utf8).withUnsafeBufferPointer { unsafe session.submitHead(stream, $0, ends: ends) }
         try flush()

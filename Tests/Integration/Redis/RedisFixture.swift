@@ -43,7 +43,7 @@ func failure(_ body: () async throws(StoreError) -> Void) async -> ErrorCode? {
 }
 
 extension RedisClient {
-    /// The code of the outage, `nil` for an answer or a miss.
+    /// The code of the outage, `nil` for a reply or a miss.
     func outage(reading key: String) async -> ErrorCode? {
         if case .unavailable(let error) = await value(for: key) { error.code } else { nil }
     }

@@ -3,12 +3,12 @@ import MartletRedis
 import MartletTesting
 import Testing
 
-/// Something that is not Redis, or is out of its mind: it answers the handshake, then every read with the same bytes.
-private final class PretendedRedis: Sendable {
+/// A server that is not Redis, or is broken: it completes the handshake, then sends the same reply to every read.
+private final class SimulatedRedis: Sendable {
     private let listener: Listener
     let connections = Box(0)
 
-    init(greeting: String = "+OK\r\n+PONG\r\n", answer: String, isCut: Bool = false) throws {
+    init(greeting: String = "+OK\r\n+PONG\r\n", reply: String, isCut: Bool = false) throws {
         let listener = try Listener(on: .loopback(0))
         self.listener = listener
         let connections = connections
@@ -17,7 +17,7 @@ private final class PretendedRedis: Sendable {
                 connections.withLock { $0 += 1 }
                 guard (try? socket.receive()) != nil, (try? socket.send(greeting)) != nil else { continue }
                 guard let bytes = try? socket.receive(within: .seconds(5)), !bytes.isEmpty else { continue }
-                try? socket.send(answer)
+                try? socket.send(reply)
                 if !isCut { _ = socket.isEnded(within: .seconds(5)) }
                 socket.close()
             }
@@ -34,35 +34,35 @@ private final class PretendedRedis: Sendable {
 @Suite(.timeLimit(.minutes(2))) struct RedisNonsenseTests {
     struct Case: Sendable, CustomTestStringConvertible {
         let testDescription: String
-        let answer: String
+        let reply: String
         let code: ErrorCode
         var isCut = false
     }
 
     static let cases = [
-        Case(testDescription: "HTTP", answer: "HTTP/1.1 400 Bad Request\r\n\r\n", code: .redisReplyMalformed),
-        Case(testDescription: "a bulk of a terabyte", answer: "$1099511627776\r\nx", code: .redisTimeout),
+        Case(testDescription: "HTTP", reply: "HTTP/1.1 400 Bad Request\r\n\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "a bulk of a terabyte", reply: "$1099511627776\r\nx", code: .redisTimeout),
         Case(
-            testDescription: "a bulk of an impossible length", answer: "$99999999999999999999\r\n",
+            testDescription: "a bulk of an impossible length", reply: "$99999999999999999999\r\n",
             code: .redisReplyMalformed),
-        Case(testDescription: "a negative length", answer: "$-7\r\n", code: .redisReplyMalformed),
-        Case(testDescription: "an array of two billion", answer: "*2147483647\r\n", code: .redisReplyMalformed),
-        Case(testDescription: "an array above the bound", answer: "*65537\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "a negative length", reply: "$-7\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "an array of two billion", reply: "*2147483647\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "an array above the bound", reply: "*65537\r\n", code: .redisReplyMalformed),
         Case(
-            testDescription: "deep nesting", answer: String(repeating: "*1\r\n", count: 50), code: .redisReplyMalformed),
-        Case(testDescription: "RESP3", answer: "%1\r\n+a\r\n+b\r\n", code: .redisReplyMalformed),
-        Case(testDescription: "a number for a value", answer: ":1\r\n", code: .redisReplyUnexpected),
-        Case(testDescription: "an array for a value", answer: "*1\r\n$1\r\na\r\n", code: .redisReplyUnexpected),
-        Case(testDescription: "half a reply and the end", answer: "$5\r\nab", code: .redisConnectionLost, isCut: true),
-        Case(testDescription: "half a reply and silence", answer: "$5\r\nab", code: .redisTimeout),
+            testDescription: "deep nesting", reply: String(repeating: "*1\r\n", count: 50), code: .redisReplyMalformed),
+        Case(testDescription: "RESP3", reply: "%1\r\n+a\r\n+b\r\n", code: .redisReplyMalformed),
+        Case(testDescription: "a number for a value", reply: ":1\r\n", code: .redisReplyUnexpected),
+        Case(testDescription: "an array for a value", reply: "*1\r\n$1\r\na\r\n", code: .redisReplyUnexpected),
+        Case(testDescription: "half a reply and the end", reply: "$5\r\nab", code: .redisConnectionLost, isCut: true),
+        Case(testDescription: "half a reply and silence", reply: "$5\r\nab", code: .redisTimeout),
         Case(
-            testDescription: "over a mebibyte", answer: "$1200000\r\n" + String(repeating: "x", count: 1_200_000),
+            testDescription: "over a mebibyte", reply: "$1200000\r\n" + String(repeating: "x", count: 1_200_000),
             code: .redisReplyTooLarge),
     ]
 
     @Test(arguments: cases)
     func `nonsense is an outage and costs the connection`(sample: Case) async throws {
-        let server = try PretendedRedis(answer: sample.answer, isCut: sample.isCut)
+        let server = try SimulatedRedis(reply: sample.reply, isCut: sample.isCut)
         try await withRedis(server.url) { client in
             try await client.waitUntilConnected()
             let code = await client.outage(reading: "a")
@@ -85,8 +85,8 @@ private final class PretendedRedis: Sendable {
         ("NOAUTH Authentication required.", .redisAuthRequired),
         ("ERR something else", .redisRefused),
     ])
-    func `every refusal of the server has its code`(text: String, code: ErrorCode) async throws {
-        let server = try PretendedRedis(answer: "-\(text)\r\n")
+    func `every error reply has its code`(text: String, code: ErrorCode) async throws {
+        let server = try SimulatedRedis(reply: "-\(text)\r\n")
         try await withRedis(server.url) { client in
             try await client.waitUntilConnected()
             #expect(await client.outage(reading: "a") == code)
@@ -104,15 +104,15 @@ private final class PretendedRedis: Sendable {
     func `a handshake that is refused keeps the client down with the reason`(
         greeting: String, code: ErrorCode
     ) async throws {
-        let server = try PretendedRedis(greeting: greeting, answer: "")
+        let server = try SimulatedRedis(greeting: greeting, reply: "")
         try await withRedis(server.url) { client in
             #expect(await failure { () async throws(StoreError) in try await client.waitUntilConnected() } == code)
             #expect(client.status.state == .down && client.status.lastError?.code == code)
         }
     }
 
-    @Test func `a server that never greets is given up after the connect deadline`() async throws {
-        let server = try PretendedRedis(greeting: "", answer: "")
+    @Test func `a silent server is given up after the connect deadline`() async throws {
+        let server = try SimulatedRedis(greeting: "", reply: "")
         try await withRedis(server.url) { client in
             #expect(
                 await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
@@ -121,7 +121,7 @@ private final class PretendedRedis: Sendable {
     }
 
     @Test func `a silent idle connection is found dead by its heartbeat`() async throws {
-        let server = try PretendedRedis(answer: "")
+        let server = try SimulatedRedis(reply: "")
         var options = RedisOptions()
         options.heartbeatInterval = .milliseconds(50)
         options.commandTimeout = .milliseconds(100)
@@ -132,7 +132,7 @@ private final class PretendedRedis: Sendable {
         }
     }
 
-    private func waitForConnections(_ server: PretendedRedis, _ count: Int) async throws {
+    private func waitForConnections(_ server: SimulatedRedis, _ count: Int) async throws {
         let start = ContinuousClock.now
         while server.connections.value < count {
             guard ContinuousClock.now - start < .seconds(20) else { throw TestFailure("no new connection") }

@@ -38,7 +38,7 @@ import Testing
         }
     }
 
-    @Test func `ends commands at their deadline when Redis does not answer`() async throws {
+    @Test func `ends commands at their deadline when Redis does not respond`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
             try await client.waitUntilConnected()
@@ -111,7 +111,7 @@ import Testing
             try await client.set([1], for: "a", lifetime: .seconds(60))
             try FileManager.default.removeItem(atPath: name)
             try FileManager.default.createSymbolicLink(atPath: name, withDestinationPath: new.socketPath)
-            // The connection stands, so nobody asks where the name leads now.
+            // The connection stands, so the name is not resolved again.
             try await client.set([2], for: "a", lifetime: .seconds(60))
             #expect(try new.command("DBSIZE") == ":0\r\n")
             #expect(try old.command("REPLICAOF 127.0.0.1 1") == "+OK\r\n")

@@ -4,7 +4,7 @@ import MartletRedis
 import MartletTesting
 import Testing
 
-/// A way for Redis to be away for a while, and what it takes to come back.
+/// A way for Redis to be unavailable for a while, and what it takes to come back.
 private enum Absence: CustomTestStringConvertible {
     case killed, frozen, paused
 
@@ -65,8 +65,7 @@ private func ask(_ client: RedisClient, into tally: Box<Tally>, until isOver: Bo
     private static let bound = Duration.seconds(4)
 
     @Test(arguments: [Absence.killed, .frozen, .paused])
-    fileprivate func `works again soon after Redis does, and nobody waits long meanwhile`(absence: Absence) async throws
-    {
+    fileprivate func `works again soon after Redis does, without long waits meanwhile`(absence: Absence) async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
             try await client.waitUntilConnected()

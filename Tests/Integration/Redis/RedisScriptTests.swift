@@ -55,7 +55,7 @@ extension RedisClient {
         }
     }
 
-    @Test func `answers arrays in arrays, with nothing in them`() async throws {
+    @Test func `reads arrays in arrays, with nothing in them`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
             try await client.waitUntilConnected()
@@ -104,10 +104,10 @@ extension RedisClient {
             #expect(!(try server.command(cause).hasPrefix("-")))
             if code == .redisRefused {
                 let reading = RedisScript("return redis.call('GET', KEYS[1])")
-                let refusal = await failure { () async throws(StoreError) in
+                let rejection = await failure { () async throws(StoreError) in
                     _ = try await client.run(reading, keys: [Array("k".utf8)], arguments: [], expecting: .value)
                 }
-                #expect(refusal == .redisRefused)
+                #expect(rejection == .redisRefused)
             } else {
                 #expect(await client.scriptFailure() == code)
             }
@@ -162,7 +162,7 @@ extension RedisClient {
         }
     }
 
-    @Test func `a script's own failure is no answer, and one of the wrong kind costs the connection`() async throws {
+    @Test func `a script's own failure is no reply, and one of the wrong kind costs the connection`() async throws {
         let server = try RedisServer()
         try await withRedis(server.url) { client in
             try await client.waitUntilConnected()

@@ -4,7 +4,7 @@ import MartletRedis
 import MartletTesting
 import Testing
 
-/// What a subscriber heard: messages, and `gap` wherever it was told of one.
+/// What a subscriber received: messages, and `gap` for each gap.
 private final class Ear: Sendable {
     private let heard = Box<[String]>([])
 
@@ -34,9 +34,9 @@ private func withSubscriber<Result>(
 }
 
 extension RedisServer {
-    /// Publishes until somebody hears it.
+    /// Publishes until a subscriber receives it.
     fileprivate func publish(_ text: String, on channel: String = "news") async throws {
-        try await eventually("somebody listens") { try command("PUBLISH \(channel) \(text)") == ":1\r\n" }
+        try await eventually("a subscriber listens") { try command("PUBLISH \(channel) \(text)") == ":1\r\n" }
     }
 }
 
@@ -114,7 +114,7 @@ extension RedisServer {
         }
     }
 
-    @Test func `does not mistake a pause of the server for news`() async throws {
+    @Test func `does not take a pause of the server for a message`() async throws {
         let server = try RedisServer()
         try await withSubscriber(server.url) { subscriber, ear in
             try await subscriber.waitUntilConnected()
@@ -166,7 +166,7 @@ extension RedisServer {
         try await withSubscriber(server.url) { subscriber, ear in
             try await subscriber.waitUntilConnected()
             subscriber.shutdown()
-            try await eventually("nobody listens") { try server.command("PUBSUB NUMSUB news").hasSuffix(":0\r\n") }
+            try await eventually("no subscriber") { try server.command("PUBSUB NUMSUB news").hasSuffix(":0\r\n") }
             #expect(try server.command("PUBLISH news one") == ":0\r\n")
             #expect(ear.all == ["gap"] && subscriber.status.state == .stopped)
         }

@@ -44,7 +44,7 @@ import Testing
             try await client.set([1], for: "a", lifetime: .seconds(60))
         }
         try await withRedis(url) { client in
-            // TLS 1.3 lets the client finish before the server judges it.
+            // TLS 1.3 lets the client finish before the server verifies it.
             let code = await failure { () async throws(StoreError) in
                 try await client.waitUntilConnected()
                 try await client.set([1], for: "a", lifetime: .seconds(60))

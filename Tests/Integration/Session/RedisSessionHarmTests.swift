@@ -6,7 +6,7 @@ import MartletSessionTesting
 import MartletTesting
 import Testing
 
-/// What becomes of sessions when Redis is away, is not itself, or somebody writes into it.
+/// What becomes of sessions when Redis is unavailable, is not itself, or another client writes into it.
 @Suite(.timeLimit(.minutes(3))) struct RedisSessionHarmTests {
     @Test func `an outage is never a miss`() async throws {
         let server = try RedisServer()
@@ -14,12 +14,12 @@ import Testing
             let bench = SessionBench(backend: clients[0].sessions(), startingAt: hourAhead())
             let tokens = try await bench.login()
             try server.stop()
-            let error = await #expect(throws: AuthenticationError.self) { try await bench.judge(tokens.accessToken) }
+            let error = await #expect(throws: AuthenticationError.self) { try await bench.verify(tokens.accessToken) }
             #expect(error?.disposition == .unavailable && error?.code == .sessionStoreUnavailable)
             #expect((error?.cause as? StoreError)?.code.rawValue.hasPrefix("redis.") == true)
             #expect(error?.retryAfter == .seconds(1))
-            let refusal = await bench.refusal(ofRefreshing: tokens.refreshToken)
-            #expect(refusal?.kind == .unavailable && refusal?.code == .sessionStoreUnavailable)
+            let rejection = await bench.rejection(ofRefreshing: tokens.refreshToken)
+            #expect(rejection?.kind == .unavailable && rejection?.code == .sessionStoreUnavailable)
             let outages: [SessionError?] = [
                 await #expect(throws: SessionError.self) { try await bench.login() },
                 await #expect(throws: SessionError.self) { try await bench.store.list(subject: "usr_ann") },
@@ -29,10 +29,10 @@ import Testing
                 },
             ]
             #expect(outages.allSatisfy { $0?.kind == .unavailable })
-            #expect(await bench.refusal(of: Secret("mat_x")) == .sessionTokenMalformed)
+            #expect(await bench.rejection(of: Secret("mat_x")) == .sessionTokenMalformed)
             try server.restart()
             _ = try await clients[0].recovery()
-            #expect(await bench.refusal(of: tokens.accessToken) == .sessionUnknown)
+            #expect(await bench.rejection(of: tokens.accessToken) == .sessionUnknown)
         }
     }
 
@@ -47,7 +47,7 @@ import Testing
             await #expect(throws: SessionError.self) { try await bench.store.end(tokens.session) }
             await #expect(throws: SessionError.self) { try await bench.login() }
             _ = try server.command("ACL SETUSER default allchannels")
-            #expect(await bench.refusal(of: tokens.accessToken) == nil)
+            #expect(await bench.rejection(of: tokens.accessToken) == nil)
             #expect(bench.revoked.value.isEmpty)
         }
     }
@@ -64,7 +64,7 @@ import Testing
             var tokens = try await bench.login()
             for _ in 0..<2 { tokens = try await bench.store.refresh(tokens.refreshToken) }
             bench.advance(.seconds(100))
-            #expect(await bench.refusal(of: tokens.accessToken) == nil)
+            #expect(await bench.rejection(of: tokens.accessToken) == nil)
             #expect(try await bench.store.list(subject: "usr_ann").count == 1)
             try await bench.store.endAll(subject: "usr_ann", provider: "apple", except: nil)
             #expect(bench.revoked.value.count == 2)
@@ -74,18 +74,18 @@ import Testing
     /// What a changed field leads to.
     struct Change: Sendable, CustomTestStringConvertible {
         let field: String
-        let judged: ErrorCode?
+        let rejected: ErrorCode?
         let refreshed: ErrorCode?
         var testDescription: String { field }
     }
 
     @Test(arguments: [
-        Change(field: "d", judged: .sessionRecordUnreadable, refreshed: .sessionRecordUnreadable),
-        Change(field: "a:", judged: .sessionTokenUnknown, refreshed: nil),
-        Change(field: "r", judged: nil, refreshed: .sessionTokenReused),
-        Change(field: "v", judged: nil, refreshed: .sessionTokenUnknown),
-        Change(field: "m", judged: nil, refreshed: nil),
-        Change(field: "p", judged: nil, refreshed: nil),
+        Change(field: "d", rejected: .sessionRecordUnreadable, refreshed: .sessionRecordUnreadable),
+        Change(field: "a:", rejected: .sessionTokenUnknown, refreshed: nil),
+        Change(field: "r", rejected: nil, refreshed: .sessionTokenReused),
+        Change(field: "v", rejected: nil, refreshed: .sessionTokenUnknown),
+        Change(field: "m", rejected: nil, refreshed: nil),
+        Change(field: "p", rejected: nil, refreshed: nil),
     ])
     func `a changed field opens nothing`(change: Change) async throws {
         let server = try RedisServer()
@@ -102,9 +102,9 @@ import Testing
                 let start = change.field == "a:" ? (value.firstIndex(of: 0x20) ?? 0) + 1 : 0
                 value[start + Int(Double(value.count - start) * position)] ^= 1
                 try await client.set(field.name, to: value, of: key)
-                #expect(await bench.refusal(of: tokens.accessToken) == change.judged)
+                #expect(await bench.rejection(of: tokens.accessToken) == change.rejected)
                 #expect(try await bench.store.list(subject: "usr_ann").count == (change.field == "m" ? 0 : 1))
-                #expect(await bench.refusal(ofRefreshing: tokens.refreshToken)?.code == change.refreshed)
+                #expect(await bench.rejection(ofRefreshing: tokens.refreshToken)?.code == change.refreshed)
             }
         }
     }
@@ -122,14 +122,14 @@ import Testing
             let access = try #require(try await client.fields(of: key).first { $0.name.hasPrefix("a:") })
             let space = try #require(access.value.firstIndex(of: 0x20))
             try await client.set(access.name, to: later + access.value[space...], of: key)
-            #expect(await bench.refusal(of: tokens.accessToken) == .sessionTokenUnknown)
+            #expect(await bench.rejection(of: tokens.accessToken) == .sessionTokenUnknown)
             try await client.set(access.name, to: access.value, of: key)
-            #expect(await bench.refusal(of: tokens.accessToken) == nil)
+            #expect(await bench.rejection(of: tokens.accessToken) == nil)
             try await client.set("x", to: later, of: key)
             try await client.ask("PERSIST", String(decoding: key, as: UTF8.self))
             bench.advance(.seconds(1000))
-            #expect(await bench.refusal(of: tokens.accessToken) == .sessionTokenExpired)
-            #expect(await bench.refusal(ofRefreshing: tokens.refreshToken)?.kind == .invalid)
+            #expect(await bench.rejection(of: tokens.accessToken) == .sessionTokenExpired)
+            #expect(await bench.rejection(ofRefreshing: tokens.refreshToken)?.kind == .invalid)
         }
     }
 
@@ -147,10 +147,10 @@ import Testing
             // All of mine in their place, their record in mine.
             let record = try #require(try await client.fields(of: other).first { $0.name == "d" })
             try await client.set("d", to: record.value, of: key)
-            #expect(await bench.refusal(of: mine.accessToken) == .sessionRecordUnreadable)
+            #expect(await bench.rejection(of: mine.accessToken) == .sessionRecordUnreadable)
             for field in fields { try await client.set(field.name, to: field.value, of: other) }
-            #expect(await bench.refusal(of: mine.accessToken) == .sessionRecordUnreadable)
-            #expect(await bench.refusal(of: theirs.accessToken) == .sessionRecordUnreadable)
+            #expect(await bench.rejection(of: mine.accessToken) == .sessionRecordUnreadable)
+            #expect(await bench.rejection(of: theirs.accessToken) == .sessionRecordUnreadable)
         }
     }
 
@@ -173,16 +173,16 @@ import Testing
                 } else {
                     try await client.set(name, to: Array(value.utf8), of: key)
                 }
-                _ = await bench.refusal(of: tokens.accessToken)
+                _ = await bench.rejection(of: tokens.accessToken)
                 _ = try? await bench.store.list(subject: "usr_ann")
-                _ = await bench.refusal(ofRefreshing: tokens.refreshToken)
+                _ = await bench.rejection(ofRefreshing: tokens.refreshToken)
                 try? await bench.store.endAll(subject: "usr_ann", provider: nil, except: nil)
             }
             try await client.ask("FLUSHALL")
             let tokens = try await bench.login()
             let key = String(decoding: try await client.key("s"), as: UTF8.self)
             try await client.ask("SET", key, "text")
-            let error = await #expect(throws: AuthenticationError.self) { try await bench.judge(tokens.accessToken) }
+            let error = await #expect(throws: AuthenticationError.self) { try await bench.verify(tokens.accessToken) }
             #expect(error?.disposition == .unavailable)
             #expect(clients[0].status.reconnects == 0)
         }

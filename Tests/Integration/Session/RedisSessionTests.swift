@@ -9,21 +9,21 @@ import Testing
     @Test func `whatever order things happen in, the rules hold across instances`() async throws {
         let server = try RedisServer()
         try await withInstances(3, of: server, options: patient) { clients in
-            var answers: [String: Int] = [:]
+            var results: [String: Int] = [:]
             for seed in 0..<12 as Range<UInt64> {
                 try await clients[0].ask("FLUSHALL")
                 var history = SessionHistory(
                     seed: seed, startingAt: hourAhead(), on: clients.map { $0.sessions() })
                 try await history.run(steps: 500)
-                answers.merge(history.answers, uniquingKeysWith: +)
+                results.merge(history.results, uniquingKeysWith: +)
             }
-            for answer in ["judge yes", "refresh yes", "refresh session.token_reused", "judge session.unknown"] {
-                #expect(answers[answer, default: 0] > 20, "\(answer)")
+            for result in ["verify yes", "refresh yes", "refresh session.token_reused", "verify session.unknown"] {
+                #expect(results[result, default: 0] > 20, "\(result)")
             }
         }
     }
 
-    @Test func `200 refreshes of one token at once, at four instances, make one pair`() async throws {
+    @Test func `200 concurrent refreshes of one token, at four instances, make one pair`() async throws {
         let server = try RedisServer()
         try await withInstances(4, of: server, options: patient) { clients in
             let clock = Box(hourAhead())
@@ -44,7 +44,7 @@ import Testing
                 }
                 #expect(pairs.count == 200 && Set(pairs).count == 1 && pairs.first != .some(nil))
             }
-            for instance in instances { #expect(await instance.refusal(of: tokens.accessToken) == nil) }
+            for instance in instances { #expect(await instance.rejection(of: tokens.accessToken) == nil) }
             #expect(instances.allSatisfy { $0.revoked.value.isEmpty })
         }
     }
@@ -102,7 +102,7 @@ import Testing
             #expect(try await ends("s") == start + 1_000_000)
             #expect(try await ends("i") == start + 1_500_000)
             bench.advance(.seconds(100))
-            _ = try await bench.judge(tokens.accessToken)
+            _ = try await bench.verify(tokens.accessToken)
             #expect(try await ends("s") == start + 1_100_000)
             bench.advance(.seconds(500))
             _ = try await bench.store.refresh(tokens.refreshToken)
@@ -126,7 +126,7 @@ import Testing
             try await eventually("the keys are gone", within: .seconds(60)) {
                 try await clients[0].ask("DBSIZE") == .integer(0)
             }
-            #expect(await bench.refusal(of: tokens.accessToken) == .sessionUnknown)
+            #expect(await bench.rejection(of: tokens.accessToken) == .sessionUnknown)
         }
     }
 
@@ -150,7 +150,7 @@ import Testing
                 address: [UInt8](repeating: 0, count: 10) + [255, 255, 192, 0, 2, 1])
             let tokens = try await bench.login(client: phone)
             #expect(try await room() < 1_900)
-            _ = try await bench.judge(tokens.accessToken, from: [UInt8](repeating: 1, count: 16))
+            _ = try await bench.verify(tokens.accessToken, from: [UInt8](repeating: 1, count: 16))
             #expect(try await room() < 2_000)
         }
     }
@@ -186,16 +186,16 @@ import Testing
         }
     }
 
-    @Test func `a judgement is one round trip`() async throws {
+    @Test func `a verification is one round trip`() async throws {
         let server = try RedisServer()
         try await withInstances(1, of: server) { clients in
             let bench = SessionBench(backend: clients[0].sessions(), startingAt: hourAhead())
             let tokens = try await bench.login()
-            for _ in 0..<2 { _ = try await bench.judge(tokens.accessToken) }
+            for _ in 0..<2 { _ = try await bench.verify(tokens.accessToken) }
             let before = clients[0].status.commands
             for _ in 0..<10 {
                 bench.advance(.seconds(61))
-                _ = try await bench.judge(tokens.accessToken)
+                _ = try await bench.verify(tokens.accessToken)
             }
             #expect(clients[0].status.commands == before + 10)
         }
@@ -218,7 +218,7 @@ import Testing
                 bench.advance(.milliseconds(1))
                 let third = try await bench.login()
                 _ = try await bench.store.refresh(second.refreshToken)
-                #expect(await bench.refusal(ofRefreshing: second.refreshToken)?.code == .sessionTokenReused)
+                #expect(await bench.rejection(ofRefreshing: second.refreshToken)?.code == .sessionTokenReused)
                 #expect(try await bench.store.end(third.session))
                 for _ in 0..<2 { _ = try await bench.login() }
                 try await bench.store.endAll(subject: "usr_ann", provider: "apple", except: nil)

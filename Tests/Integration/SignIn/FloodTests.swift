@@ -2,7 +2,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// What a flood of one kind, from one network, leaves to everybody else.
+/// What a flood of one kind, from one network, leaves to other clients.
 @Suite struct `A flood of what needs no proof` {
     private static let server = "trusted_proxies: [127.0.0.0/8]"
 
@@ -22,13 +22,13 @@ import Testing
         let client = try gateway.connect()
         var statuses: [Int] = []
         for number in 0..<most {
-            let answer = try client.exchange("POST", target, from(address), body: try body(number))
-            guard answer.status != 429 else {
-                expectRefusal(answer, 429, "throttled")
-                #expect((Int(answer["Retry-After"] ?? "") ?? 0) >= 1)
+            let response = try client.exchange("POST", target, from(address), body: try body(number))
+            guard response.status != 429 else {
+                expectRejection(response, 429, "throttled")
+                #expect((Int(response["Retry-After"] ?? "") ?? 0) >= 1)
                 return statuses
             }
-            statuses.append(answer.status)
+            statuses.append(response.status)
         }
         throw TestFailure("\(most) posts to \(target), and none was refused")
     }
@@ -146,8 +146,8 @@ import Testing
             pause(.milliseconds(500))
             for number in 0..<10 {
                 let started = ContinuousClock.now
-                let answer = try Self.login(stage, from: "198.51.100.\(number)")
-                #expect(answer.status == 200, "after \(ContinuousClock.now - started)")
+                let response = try Self.login(stage, from: "198.51.100.\(number)")
+                #expect(response.status == 200, "after \(ContinuousClock.now - started)")
             }
             isOver.withLock { $0 = true }
             let statuses = try flood.flatMap { try $0.value() }

@@ -5,14 +5,14 @@ import Testing
 /// What a client reads, and the log has, of a body that cannot be taken.
 @Suite struct `Refused bodies` {
     private func expect(
-        _ answer: HTTPMessage, _ pointer: String, _ code: String, _ detail: String,
+        _ response: HTTPMessage, _ pointer: String, _ code: String, _ detail: String,
         at location: SourceLocation = #_sourceLocation
     ) {
-        #expect(answer.status == 400 && answer.member("code") == "request_invalid", sourceLocation: location)
-        let errors = answer.object["errors"] as? [[String: String]]
+        #expect(response.status == 400 && response.member("code") == "request_invalid", sourceLocation: location)
+        let errors = response.object["errors"] as? [[String: String]]
         #expect(errors == [["pointer": pointer, "code": code]], sourceLocation: location)
-        #expect(answer.member("detail") == detail, sourceLocation: location)
-        #expect(answer["Content-Type"] == "application/problem+json", sourceLocation: location)
+        #expect(response.member("detail") == detail, sourceLocation: location)
+        #expect(response["Content-Type"] == "application/problem+json", sourceLocation: location)
     }
 
     @Test func `name the member, and what was probably meant`() throws {
@@ -59,8 +59,8 @@ import Testing
             let client = try stage.gateway.connect()
             for _ in 0..<3 {
                 let fields = [("Content-Type", "application/json")]
-                let answer = try client.exchange("POST", "/auth/login/apple", fields, body: Array("{}".utf8))
-                #expect(answer.status == 400)
+                let response = try client.exchange("POST", "/auth/login/apple", fields, body: Array("{}".utf8))
+                #expect(response.status == 400)
             }
         }
     }

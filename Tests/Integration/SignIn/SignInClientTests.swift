@@ -13,8 +13,8 @@ import Testing
         ) { stage in
             func from(_ address: String) -> [(String, String)] { [("X-Forwarded-For", address)] }
             func listed(_ token: String) throws -> [String: Any] {
-                let answer = try stage.send("GET", "/auth/sessions", bearer: token, from("192.0.2.9"))
-                return try #require((answer.object["sessions"] as? [[String: Any]])?.first)
+                let response = try stage.send("GET", "/auth/sessions", bearer: token, from("192.0.2.9"))
+                return try #require((response.object["sessions"] as? [[String: Any]])?.first)
             }
             let body = ["username": "alice", "password": SignInStage.password, "device_name": "Alice\u{2019}s phone"]
             let login = try stage.send(

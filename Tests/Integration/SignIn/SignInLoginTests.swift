@@ -5,16 +5,16 @@ import Testing
 
 /// From a proof to a session, over HTTP.
 @Suite struct `Signing in` {
-    @Test func `answers tokens whose bearer the upstream knows`() throws {
+    @Test func `returns tokens whose bearer the upstream knows`() throws {
         try withSignIn { stage in
-            let answer = try stage.post(
+            let response = try stage.post(
                 "/auth/login/password", ["username": "Alice", "password": SignInStage.password, "unknown": [1, 2]])
-            #expect(answer.status == 200 && answer["Cache-Control"] == "no-store")
-            #expect(answer.body.last == 0x0A && answer["Content-Type"] == "application/json")
-            let tokens = try Tokens(answer)
+            #expect(response.status == 200 && response["Cache-Control"] == "no-store")
+            #expect(response.body.last == 0x0A && response["Content-Type"] == "application/json")
+            let tokens = try Tokens(response)
             #expect(tokens.subject.hasPrefix("usr_") && tokens.isNew == true)
             #expect(tokens.access.utf8.count <= 128 && tokens.refresh.utf8.count <= 128)
-            #expect(answer.object["expires_in"] as? Int == 900 && answer.member("provider") == "password")
+            #expect(response.object["expires_in"] as? Int == 900 && response.member("provider") == "password")
             #expect(try stage.subject(seenWith: tokens.access) == tokens.subject)
             let again = try Tokens(
                 stage.post(
@@ -27,10 +27,10 @@ import Testing
         try withSignIn { stage in
             let token = try stage.apple.token()
             let direct = try stage.subject(seenWith: token)
-            let answer = try stage.post(
+            let response = try stage.post(
                 "/auth/login/apple",
                 ["identity_token": token, "full_name": ["given_name": "Änne", "family_name": "B."]])
-            let tokens = try Tokens(answer)
+            let tokens = try Tokens(response)
             #expect(tokens.subject == direct && tokens.isNew == false)
             let session = try stage.send("GET", "/auth/session", bearer: tokens.access)
             let claims = try #require(session.object["claims"] as? [String: Any])
@@ -48,7 +48,7 @@ import Testing
             #expect(tokens.subject == "apple:001.abc.0001" && tokens.isNew == nil)
             #expect(try stage.subject(seenWith: tokens.access) == tokens.subject)
             let link = try stage.post("/auth/link/apple", bearer: tokens.access, ["identity_token": "x"])
-            expectRefusal(link, 404, "no_route")
+            expectRejection(link, 404, "no_route")
         }
     }
 
@@ -64,13 +64,13 @@ import Testing
                 stage.send("GET", "/auth/session", bearer: "mat_x"),
                 stage.send("GET", "/auth/session", bearer: try stage.apple.token()),
             ]
-            for answer in shapes { expectUnauthorized(answer, "credential_invalid") }
+            for response in shapes { expectUnauthorized(response, "credential_invalid") }
             expectUnauthorized(try stage.send("GET", "/auth/session"), "credential_missing")
-            expectRefusal(try stage.post("/auth/login/nobody", ["a": "b"]), 404, "no_route")
+            expectRejection(try stage.post("/auth/login/nobody", ["a": "b"]), 404, "no_route")
         }
     }
 
-    @Test func `at once by many makes one account`() throws {
+    @Test func `by many clients concurrently makes one account`() throws {
         try withSignIn { stage in
             let token = try stage.apple.token()
             let gateway = stage.gateway
@@ -102,9 +102,9 @@ import Testing
                 members["nonce"] = nonce
                 return try stage.post("/auth/login/apple", members)
             }
-            let answer = try stage.send("POST", "/auth/nonce")
-            #expect(answer.status == 200 && answer["Cache-Control"] == "no-store")
-            let nonce = try #require(answer.member("nonce"))
+            let response = try stage.send("POST", "/auth/nonce")
+            #expect(response.status == 200 && response["Cache-Control"] == "no-store")
+            let nonce = try #require(response.member("nonce"))
             #expect(try login(nonce, claim: nonce).status == 200)
             expectUnauthorized(try login(nonce, claim: nonce), "credential_invalid", "used before")
             expectUnauthorized(try login("my own", claim: "my own"), "credential_invalid", "not ours")
@@ -117,7 +117,7 @@ import Testing
 
     // Refresh
 
-    @Test func `is prolonged by many at once with one new pair`() throws {
+    @Test func `is prolonged by many clients concurrently with one new pair`() throws {
         try withSignIn { stage in
             let first = try stage.passwordLogin()
             let gateway = stage.gateway

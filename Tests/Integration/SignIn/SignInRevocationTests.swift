@@ -10,8 +10,8 @@ import Testing
     private static let rounds = 30
     private static let connections = 12
 
-    /// Ends sessions round by round and asks with them at once, on connections that have asked before.
-    private func refusals(
+    /// Ends sessions round by round and sends requests with them immediately, on connections that were used before.
+    private func rejections(
         of stage: SignInStage, rounds: Int = Self.rounds, _ end: (Tokens) throws -> HTTPMessage
     ) throws {
         let clients = try (0..<Self.connections).map { _ in try stage.gateway.connect() }
@@ -30,7 +30,7 @@ import Testing
     @Test(arguments: [End.logout, .everywhere, .byID])
     func `are the ends for every connection`(end: End) throws {
         try withSignIn(server: "workers: 4") { stage in
-            try refusals(of: stage) { tokens in
+            try rejections(of: stage) { tokens in
                 switch end {
                 case .everywhere: try stage.send("POST", "/auth/logout?all=true", bearer: tokens.access)
                 case .byID: try stage.send("DELETE", "/auth/sessions/\(tokens.session)", bearer: tokens.access)
@@ -43,7 +43,7 @@ import Testing
     @Test func `are the ends in Redis too`() throws {
         let redis = try RedisServer()
         try withSignIn(server: "workers: 4", more: "store: { url: \"\(redis.url)\" }") { stage in
-            try refusals(of: stage) { try stage.send("POST", "/auth/logout", bearer: $0.access) }
+            try rejections(of: stage) { try stage.send("POST", "/auth/logout", bearer: $0.access) }
         }
     }
 
@@ -51,7 +51,7 @@ import Testing
         let users = (0..<4).map { "user\($0)" }
         try withSignIn(users: users, server: "workers: 4") { stage in
             var names = users
-            try refusals(of: stage, rounds: users.count) { tokens in
+            try rejections(of: stage, rounds: users.count) { tokens in
                 let name = names.removeFirst()
                 let link = ["username": name, "password": SignInStage.password]
                 #expect(try stage.post("/auth/link/password", bearer: tokens.access, link).status == 204)
@@ -65,7 +65,7 @@ import Testing
         let users = (0..<4).map { "user\($0)" }
         try withSignIn(users: users, server: "workers: 4") { stage in
             var names = users
-            try refusals(of: stage, rounds: users.count) { tokens in
+            try rejections(of: stage, rounds: users.count) { tokens in
                 let name = names.removeFirst()
                 let link = ["username": name, "password": SignInStage.password]
                 #expect(try stage.post("/auth/link/password", bearer: tokens.access, link).status == 204)

@@ -40,7 +40,7 @@ import Testing
             #expect(try status("/a/x", bearer(session)) == 401)
             #expect(try status("/a/x", bearer(try stage.appleLogin().access)) == 200)
             #expect(try status("/a/x", pair) == 401)
-            // A bad one is never nobody's, and a refresh token is no access token.
+            // A bad one never counts as anonymous, and a refresh token is no access token.
             #expect(try status("/m/x", bearer("mat_planted")) == 401)
             #expect(try status("/x", bearer(try stage.passwordLogin().refresh)) == 401)
         }
@@ -48,8 +48,8 @@ import Testing
 
     @Test func `offer a pair where one will do, and know it by its bytes`() throws {
         try withSignIn(routes: Self.routes) { stage in
-            let refusal = try stage.gateway.get("/x")
-            let challenges = refusal.fields.filter { $0.name.lowercased() == "www-authenticate" }.map(\.value)
+            let rejection = try stage.gateway.get("/x")
+            let challenges = rejection.fields.filter { $0.name.lowercased() == "www-authenticate" }.map(\.value)
             #expect(challenges == ["Bearer realm=\"martlet\"", "Basic realm=\"martlet\", charset=\"UTF-8\""])
             #expect(try stage.gateway.get("/a/x")["WWW-Authenticate"] == "Bearer realm=\"martlet\"")
             for _ in 0..<3 {
@@ -90,10 +90,10 @@ import Testing
     @Test func `leave the gateway's own paths to it`() throws {
         try withSignIn(routes: Self.routes) { stage in
             for path in ["/auth", "/auth/", "/auth/nowhere", "/%61uth/nowhere"] {
-                let answer = try stage.gateway.get(path)
-                #expect(answer.status == 404 && answer.member("code") == "no_route", "\(path)")
+                let response = try stage.gateway.get(path)
+                #expect(response.status == 404 && response.member("code") == "no_route", "\(path)")
             }
-            #expect(try stage.gateway.raw("GET /x/../auth/session HTTP/1.1\r\nHost: a\r\n\r\n").answer.status == 400)
+            #expect(try stage.gateway.raw("GET /x/../auth/session HTTP/1.1\r\nHost: a\r\n\r\n").response.status == 400)
             #expect(stage.upstream.requests.isEmpty)
             #expect(try stage.gateway.get("/authx").status == 401)
         }
@@ -145,7 +145,7 @@ import Testing
         }
     }
 
-    @Test func `refuse sessions at once where the configuration says so`() throws {
+    @Test func `reject sessions immediately where the configuration says so`() throws {
         let redis = try RedisServer()
         let store = "store: { url: \"\(redis.url)\", on_error: deny }\nsessions: { cache_ttl: 60s }"
         try withSignIn(routes: Self.routes, more: store) { stage in
@@ -189,8 +189,8 @@ import Testing
         #expect(added.ending == .exited(0), "\(added)")
         let gateway = try Gateway(config.text, in: folder)
         let form = [("Content-Type", "application/x-www-form-urlencoded")]
-        let answer = try gateway.exchange("POST", "/auth/login/staff", form, body: Array(login("alice").utf8))
-        let tokens = try Tokens(answer)
+        let response = try gateway.exchange("POST", "/auth/login/staff", form, body: Array(login("alice").utf8))
+        let tokens = try Tokens(response)
         for target in ["/staff/a", "/a"] {
             #expect(try gateway.get(target, bearer(tokens.access)).status == 200)
         }

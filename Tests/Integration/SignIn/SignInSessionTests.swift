@@ -9,8 +9,8 @@ import Testing
             let first = try stage.passwordLogin()
             let second = try stage.passwordLogin()
             let other = try stage.passwordLogin("bob")
-            let answer = try stage.send("GET", "/auth/sessions", bearer: first.access)
-            let entries = try #require(answer.object["sessions"] as? [[String: Any]])
+            let response = try stage.send("GET", "/auth/sessions", bearer: first.access)
+            let entries = try #require(response.object["sessions"] as? [[String: Any]])
             #expect(Set(entries.compactMap { $0["session_id"] as? String }) == [first.session, second.session])
             for entry in entries {
                 #expect(entry["current"] as? Bool == (entry["session_id"] as? String == first.session))
@@ -18,7 +18,8 @@ import Testing
                 #expect(abs(created - unixNow()) < 30 && abs(ends - created - 60 * 86_400) <= 1)
             }
             for id in [other.session, "ses_0", "x"] {
-                expectRefusal(try stage.send("DELETE", "/auth/sessions/\(id)", bearer: first.access), 404, "not_found")
+                expectRejection(
+                    try stage.send("DELETE", "/auth/sessions/\(id)", bearer: first.access), 404, "not_found")
             }
             let ended = try stage.send("DELETE", "/auth/sessions/\(second.session)", bearer: first.access)
             #expect(ended.status == 204 && ended.body.isEmpty && ended["Content-Length"] == nil)
@@ -37,7 +38,7 @@ import Testing
             expectUnauthorized(try stage.send("POST", "/auth/logout", bearer: sessions[0].access), "credential_invalid")
             expectUnauthorized(
                 try stage.post("/auth/refresh", ["refresh_token": sessions[0].refresh]), "credential_invalid")
-            expectRefusal(
+            expectRejection(
                 try stage.send("POST", "/auth/logout?all=1", bearer: sessions[1].access), 400, "request_invalid")
             #expect(try stage.status(with: sessions[1].access) == 200)
             #expect(try stage.send("POST", "/auth/logout?all=true", bearer: sessions[1].access).status == 204)
@@ -50,10 +51,10 @@ import Testing
     @Test func `tell who is calling`() throws {
         try withSignIn { stage in
             let tokens = try stage.passwordLogin()
-            let answer = try stage.send("GET", "/auth/session", bearer: tokens.access)
-            #expect(answer.status == 200 && answer.member("subject") == tokens.subject)
-            #expect(answer.member("session_id") == tokens.session && answer.member("provider") == "password")
-            let ends = answer.object["expires_at"] as? Int ?? 0
+            let response = try stage.send("GET", "/auth/session", bearer: tokens.access)
+            #expect(response.status == 200 && response.member("subject") == tokens.subject)
+            #expect(response.member("session_id") == tokens.session && response.member("provider") == "password")
+            let ends = response.object["expires_at"] as? Int ?? 0
             #expect((840...901).contains(ends - unixNow()))
             let head = try stage.send("HEAD", "/auth/session", bearer: tokens.access)
             #expect(head.status == 200 && head.body.isEmpty)
@@ -79,9 +80,9 @@ import Testing
             }
             #expect(try stage.status(with: password.access) == 200)
             let again = try stage.send("DELETE", "/auth/link/apple", bearer: password.access)
-            expectRefusal(again, 404, "not_found")
+            expectRejection(again, 404, "not_found")
             let last = try stage.send("DELETE", "/auth/link/password", bearer: password.access)
-            expectRefusal(last, 409, "last_identity")
+            expectRejection(last, 409, "last_identity")
             #expect(try stage.appleLogin().subject != apple.subject)
         }
     }
@@ -91,8 +92,8 @@ import Testing
             let start = unixNow()
             let apple = try stage.appleLogin()
             func listed(_ token: String) throws -> [[String: Any]] {
-                let answer = try stage.send("GET", "/auth/identities", bearer: token)
-                return try #require(answer.object["identities"] as? [[String: Any]])
+                let response = try stage.send("GET", "/auth/identities", bearer: token)
+                return try #require(response.object["identities"] as? [[String: Any]])
             }
             let only = try #require(try listed(apple.access).first)
             #expect(only["provider"] as? String == "apple" && only["can_unlink"] as? Bool == false)
@@ -121,7 +122,7 @@ import Testing
             let link = ["username": "alice", "password": SignInStage.password]
             #expect(try stage.post("/auth/link/password", bearer: apple.access, link).status == 204)
             #expect(try stage.send("DELETE", "/auth/link/apple", bearer: apple.access).status == 204)
-            try waitUntil("the token stands for somebody new", within: .seconds(2)) {
+            try waitUntil("the token stands for a new account", within: .seconds(2)) {
                 try stage.subject(seenWith: token) != direct
             }
         }
@@ -132,10 +133,10 @@ import Testing
             _ = try stage.passwordLogin()
             let apple = try stage.appleLogin()
             let link = ["username": "alice", "password": SignInStage.password]
-            expectRefusal(
+            expectRejection(
                 try stage.post("/auth/link/password", bearer: apple.access, link), 409, "identity_taken")
             let second = ["identity_token": try stage.apple.token(subject: "002.abc.0002")]
-            expectRefusal(
+            expectRejection(
                 try stage.post("/auth/link/apple", bearer: apple.access, second), 409, "provider_already_linked")
             expectUnauthorized(try stage.post("/auth/link/password", link), "credential_missing")
             let wrong = ["username": "alice", "password": "wrong"]
@@ -168,7 +169,7 @@ import Testing
                     "/auth/password", bearer: own.access, ["current_password": current, "new_password": new])
             }
             expectUnauthorized(try change("wrong", "another secret"), "credential_invalid")
-            expectRefusal(try change(SignInStage.password, "short"), 400, "request_invalid")
+            expectRejection(try change(SignInStage.password, "short"), 400, "request_invalid")
             #expect(try stage.status(with: other.access) == 200)
             #expect(try change(SignInStage.password, "another secret").status == 204)
             try waitUntil("it is over", within: .seconds(2)) { try stage.status(with: other.access) == 401 }
@@ -183,7 +184,7 @@ import Testing
         try withSignIn { stage in
             let apple = try stage.appleLogin()
             let body = ["current_password": "x", "new_password": "another secret"]
-            expectRefusal(try stage.post("/auth/password", bearer: apple.access, body), 404, "not_found")
+            expectRejection(try stage.post("/auth/password", bearer: apple.access, body), 404, "not_found")
         }
     }
 
@@ -191,10 +192,10 @@ import Testing
         try withSignIn { stage in
             let tokens = try stage.passwordLogin()
             let body = ["current_password": "wrong", "new_password": "another secret"]
-            let answers = try (0..<8).map { _ in try stage.post("/auth/password", bearer: tokens.access, body) }
-            #expect(answers.map(\.status).contains(429), "\(answers.map(\.status))")
-            let throttled = try #require(answers.last)
-            expectRefusal(throttled, 429, "throttled")
+            let responses = try (0..<8).map { _ in try stage.post("/auth/password", bearer: tokens.access, body) }
+            #expect(responses.map(\.status).contains(429), "\(responses.map(\.status))")
+            let throttled = try #require(responses.last)
+            expectRejection(throttled, 429, "throttled")
             #expect((Int(throttled["Retry-After"] ?? "") ?? 0) >= 1)
             #expect(try stage.status(with: tokens.access) == 200)
         }

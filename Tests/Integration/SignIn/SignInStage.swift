@@ -3,9 +3,9 @@ import MartletJSON
 import MartletTesting
 import Testing
 
-/// A gateway where people sign in, with a pretended Apple, password users and one scripted upstream.
+/// A gateway where people sign in, with a simulated Apple, password users and one scripted upstream.
 ///
-/// Every answer that comes through ``send(_:_:bearer:_:_:)`` is held to the description that the gateway serves.
+/// Every response to ``send(_:_:bearer:_:_:)`` is checked against the description that the gateway serves.
 final class SignInStage {
     static let password = "correct horse battery"
 
@@ -28,9 +28,9 @@ final class SignInStage {
         _ body: [UInt8]? = nil, at location: SourceLocation = #_sourceLocation
     ) throws -> HTTPMessage {
         let more = token.map { [("Authorization", "Bearer \($0)")] } ?? []
-        let answer = try gateway.exchange(method, target, fields + more, body: body)
-        check(method, target, answer, at: location)
-        return answer
+        let response = try gateway.exchange(method, target, fields + more, body: body)
+        check(method, target, response, at: location)
+        return response
     }
 
     /// Posts JSON, of the members given.
@@ -52,13 +52,13 @@ final class SignInStage {
         return try send("POST", target, bearer: token, type, Array(form.utf8), at: location)
     }
 
-    /// Holds an answer to the description.
-    func check(_ method: String, _ target: String, _ answer: HTTPMessage, at location: SourceLocation) {
+    /// Checks a response against the description.
+    func check(_ method: String, _ target: String, _ response: HTTPMessage, at location: SourceLocation) {
         let path = target.split(separator: "?").first.map(String.init) ?? target
-        let fields = answer.fields.map { (name: $0.name, value: $0.value) }
-        let body = method == "HEAD" ? nil : answer.body
-        for finding in description.findings(method, path, .init(status: answer.status, fields: fields, body: body)) {
-            Issue.record("\(finding): \(answer)", sourceLocation: location)
+        let fields = response.fields.map { (name: $0.name, value: $0.value) }
+        let body = method == "HEAD" ? nil : response.body
+        for finding in description.findings(method, path, .init(status: response.status, fields: fields, body: body)) {
+            Issue.record("\(finding): \(response)", sourceLocation: location)
         }
     }
 
@@ -72,11 +72,11 @@ final class SignInStage {
         try Tokens(post("/auth/login/apple", ["identity_token": try apple.token(subject: subject)]))
     }
 
-    /// What the upstream is told about who calls with a token; `nil` when it is not asked.
+    /// What the upstream receives about the owner of a token; `nil` if the request does not reach it.
     func subject(seenWith token: String) throws -> String? {
         let before = upstream.requests.count
-        let answer = try gateway.get("/who", bearer(token))
-        guard answer.status == 200 else { return nil }
+        let response = try gateway.get("/who", bearer(token))
+        guard response.status == 200 else { return nil }
         return upstream.requests.dropFirst(before).last?["X-Auth-Subject"]
     }
 
@@ -92,17 +92,17 @@ struct Tokens: Sendable, Equatable {
     let subject: String
     let isNew: Bool?
 
-    /// - Throws: when the answer is no pair of tokens.
-    init(_ answer: HTTPMessage) throws {
-        guard answer.status == 200, let access = answer.member("access_token"),
-            let refresh = answer.member("refresh_token"), let session = answer.member("session_id"),
-            let subject = answer.member("subject")
-        else { throw TestFailure("no tokens: \(answer)") }
+    /// - Throws: if the response is no pair of tokens.
+    init(_ response: HTTPMessage) throws {
+        guard response.status == 200, let access = response.member("access_token"),
+            let refresh = response.member("refresh_token"), let session = response.member("session_id"),
+            let subject = response.member("subject")
+        else { throw TestFailure("no tokens: \(response)") }
         self.access = access
         self.refresh = refresh
         self.session = session
         self.subject = subject
-        isNew = answer.object["new_account"] as? Bool
+        isNew = response.object["new_account"] as? Bool
     }
 }
 

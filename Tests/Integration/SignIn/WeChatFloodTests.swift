@@ -2,7 +2,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// Codes that nobody vouches for keep nobody else from signing in.
+/// Codes that no one vouches for keep no other client from signing in.
 @Suite(.timeLimit(.minutes(3))) struct `A flood of WeChat codes` {
     private static let app = "wx00000000000000a1"
 

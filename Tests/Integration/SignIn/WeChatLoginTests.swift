@@ -34,16 +34,16 @@ import Testing
         Failure(order: ["delay": "2000"], status: 503, code: "auth_unavailable", retryAfter: "1"),
     ]
 
-    @Test func `every failure has its answer, the same for the same post, and nothing of it is in the log`() throws {
+    @Test func `every failure has its response, the same for the same post, and nothing of it is in the log`() throws {
         let stage = try WeChatStage()
         try withMartlet(stage.configuration("timeout: 1s")) { gateway in
             let before = try stage.exchanges()
             for failure in Self.failures {
                 let code = try stage.code(WeChatStage.page, failure.order)
                 for _ in 0..<2 {
-                    let answer = try gateway.signInWithWeChat(["app": "page", "code": code])
-                    expectRefusal(answer, failure.status, failure.code, "\(failure.order)")
-                    #expect(answer["Retry-After"] == failure.retryAfter, "\(failure.order)")
+                    let response = try gateway.signInWithWeChat(["app": "page", "code": code])
+                    expectRejection(response, failure.status, failure.code, "\(failure.order)")
+                    #expect(response["Retry-After"] == failure.retryAfter, "\(failure.order)")
                 }
                 #expect(!gateway.everything.contains(code))
             }
@@ -62,20 +62,20 @@ import Testing
         try withMartlet(stage.configuration()) { gateway in
             let before = try stage.exchanges()
             for members in [["code": "c"], ["app": "ios"], ["app": "android", "code": "c"]] {
-                expectRefusal(try gateway.signInWithWeChat(members), 400, "request_invalid", "\(members)")
+                expectRejection(try gateway.signInWithWeChat(members), 400, "request_invalid", "\(members)")
             }
             for code in ["a&appid=x", "a b", "%61", String(repeating: "a", count: 129)] {
-                expectRefusal(
+                expectRejection(
                     try gateway.signInWithWeChat(["app": "ios", "code": code]), 401, "credential_invalid", code)
             }
             #expect(try stage.exchanges() == before)
             let other = try stage.code(WeChatStage.page)
-            expectRefusal(try gateway.signInWithWeChat(["app": "ios", "code": other]), 401, "credential_invalid")
+            expectRejection(try gateway.signInWithWeChat(["app": "ios", "code": other]), 401, "credential_invalid")
         }
         try stage.stop()
     }
 
-    @Test func `posts at once to two instances send a code once, and all get in as one person`() throws {
+    @Test func `concurrent posts to two instances send a code once, and all get in as one person`() throws {
         let stage = try WeChatStage()
         let redis = try RedisServer()
         let config = stage.configuration(store: redis.url)
@@ -86,23 +86,24 @@ import Testing
                 let posts = (0..<20).map { index in
                     Background { () -> [String] in
                         let gateway = index.isMultiple(of: 2) ? one : other
-                        let answer = try gateway.signInWithWeChat(["app": "ios", "code": code])
+                        let response = try gateway.signInWithWeChat(["app": "ios", "code": code])
                         return [
-                            "\(answer.status)", answer.member("subject") ?? "", answer.member("access_token") ?? "",
+                            "\(response.status)", response.member("subject") ?? "",
+                            response.member("access_token") ?? "",
                         ]
                     }
                 }
-                let answers = try posts.map { try $0.value() }
-                #expect(answers.allSatisfy { $0[0] == "200" }, "\(answers)")
-                #expect(Set(answers).count == 1, "one answer for all")
+                let responses = try posts.map { try $0.value() }
+                #expect(responses.allSatisfy { $0[0] == "200" }, "\(responses)")
+                #expect(Set(responses).count == 1, "one response for all")
                 #expect(try stage.exchanges() - before == 1)
-                let echo = try one.get("/orders", [("Authorization", "Bearer \(answers[19][2])")])
-                #expect((echo.object["headers"] as? [String: Any])?["x-auth-subject"] as? String == answers[19][1])
+                let echo = try one.get("/orders", [("Authorization", "Bearer \(responses[19][2])")])
+                #expect((echo.object["headers"] as? [String: Any])?["x-auth-subject"] as? String == responses[19][1])
                 // The eleventh second.
                 pause(.milliseconds(10_600))
                 for gateway in [one, other] {
                     let late = try gateway.signInWithWeChat(["app": "ios", "code": code])
-                    expectRefusal(late, 401, "credential_invalid")
+                    expectRejection(late, 401, "credential_invalid")
                 }
                 #expect(try stage.exchanges() - before == 1)
             }
@@ -129,7 +130,7 @@ import Testing
             let again = try login(code, "2001:db8:0:1::2", at: other)
             #expect(first.status == 200 && again.text == first.text)
             for address in ["2001:db8:0:2::1", "198.51.100.7"] {
-                expectRefusal(try login(code, address, at: other), 401, "credential_invalid", address)
+                expectRejection(try login(code, address, at: other), 401, "credential_invalid", address)
             }
             #expect((other ?? one).everything.contains("wechat.code_reused"))
             // A link: the session counts, wherever it comes from.
@@ -140,7 +141,7 @@ import Testing
             }
             #expect(try link(session + from("198.51.100.7")) == 204)
             #expect(try link(session + from("198.51.100.8"), at: other) == 204)
-            expectRefusal(try login(linked, "198.51.100.7"), 401, "credential_invalid")
+            expectRejection(try login(linked, "198.51.100.7"), 401, "credential_invalid")
             let second = try login(stage.code(WeChatStage.mobile, ["person": "\"Ada\""]), "198.51.100.7")
             #expect(try link(bearer(second.member("access_token") ?? "") + from("198.51.100.7")) == 401)
             #expect(try stage.exchanges() == 3)
@@ -154,8 +155,8 @@ import Testing
         let accounts = "accounts: { url: \"sqlite:\(stage.folder.file("accounts.db"))\" }\n"
         try withMartlet(stage.configuration(more: accounts)) { gateway in
             func subject(_ app: String, _ name: String, _ members: [String: String]) throws -> String? {
-                let answer = try gateway.signInWithWeChat(["app": name, "code": try stage.code(app, members)])
-                return answer.member("subject")
+                let response = try gateway.signInWithWeChat(["app": name, "code": try stage.code(app, members)])
+                return response.member("subject")
             }
             let ada = ["person": "\"Ada\""]
             let first = try subject(WeChatStage.mobile, "ios", ada.merging(["unionid": "null"]) { $1 })

@@ -33,9 +33,9 @@ import Testing
                 Background {
                     for number in stride(from: worker, to: total, by: 8) {
                         for _ in 0..<(number % 5 == 0 ? 2 : 1) {
-                            let answer = try gateway.signInWithWeChat(
+                            let response = try gateway.signInWithWeChat(
                                 ["app": "ios", "code": "code-\(number)"], [WeChatStage.client(number)])
-                            statuses.withLock { $0[answer.status, default: 0] += 1 }
+                            statuses.withLock { $0[response.status, default: 0] += 1 }
                         }
                     }
                 }

@@ -1,7 +1,7 @@
 import Foundation
 import MartletTesting
 
-/// The demo's pretended WeChat, for gateways of a test's own.
+/// The demo's simulated WeChat, for gateways of a test's own.
 final class WeChatStage: Sendable {
     static let mobile = "wx00000000000000a1"
     static let page = "wx00000000000000a2"
@@ -41,13 +41,13 @@ final class WeChatStage: Sendable {
     /// Sends an order, whose values are JSON.
     func order(_ path: String, _ members: [String: String]) throws -> HTTPMessage {
         let body = "{" + members.map { "\"\($0)\": \($1)" }.joined(separator: ", ") + "}"
-        let answer = try HTTPClient(to: simulator).exchange(
+        let response = try HTTPClient(to: simulator).exchange(
             "POST", path, [("Content-Type", "application/json")], body: Array(body.utf8))
-        guard answer.status == 200 else { throw TestFailure("\(path) \(body): \(answer)") }
-        return answer
+        guard response.status == 200 else { throw TestFailure("\(path) \(body): \(response)") }
+        return response
     }
 
-    /// Signs somebody in at WeChat.
+    /// Signs a person in at WeChat.
     func code(_ app: String = mobile, _ members: [String: String] = [:]) throws -> String {
         try order("/simulator/code", members.merging(["app_id": "\"\(app)\""]) { $1 }).member("code") ?? ""
     }

@@ -112,7 +112,7 @@ private struct Desk {
         #expect(try twice.user("add", "alice", "--provider", "two", input: "correct horse\n").ending == .exited(0))
     }
 
-    @Test func `a store that is away is exit 69`() throws {
+    @Test func `an unavailable store is exit 69`() throws {
         let file = try Desk(accounts: "accounts: { url: \"sqlite:/nonexistent/users.db\" }\n")
         let server = try Desk(accounts: "accounts: { url: \"postgresql://127.0.0.1:\(try refusedPort())/martlet\" }\n")
         for desk in [file, server] {

@@ -30,9 +30,9 @@ private struct Office {
     /// The status of a login, and the access token.
     func login(_ password: String = "correct horse") throws -> (status: Int, token: String) {
         let body = Array(#"{"username":"Alice","password":"\#(password)"}"#.utf8)
-        let answer = try gateway.exchange(
+        let response = try gateway.exchange(
             "POST", "/auth/login/password", [("Content-Type", "application/json")], body: body)
-        return (answer.status, answer.member("access_token") ?? "")
+        return (response.status, response.member("access_token") ?? "")
     }
 
     func status(bearer token: String) throws -> Int {
@@ -84,7 +84,7 @@ private struct Office {
         }
     }
 
-    @Test func `a user is disabled although Redis is away, and the command says what is left to do`() throws {
+    @Test func `a user is disabled although Redis is unavailable, and the command says what is left to do`() throws {
         try Office.open { office in
             #expect(try office.login().status == 200)
             try office.redis.stop()

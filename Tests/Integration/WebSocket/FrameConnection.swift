@@ -5,7 +5,7 @@ final class FrameConnection {
     enum End { case orderly, reset }
 
     private struct Stream {
-        /// Whether the answer's status is 200; `nil` before it has come.
+        /// Whether the response's status is 200; `nil` before it has come.
         var isOK: Bool?
         var body: [UInt8] = []
         var end: End?
@@ -48,7 +48,7 @@ final class FrameConnection {
 
     func reset(_ stream: UInt32) throws { try socket.send(frame(3, 0, stream, [0, 0, 0, 8])) }
 
-    /// Whether a stream's answer is a 200.
+    /// Whether a stream's response is a 200.
     func status(of stream: UInt32) throws -> Bool {
         try receive("a head on \(stream)") { streams[stream]?.isOK != nil || streams[stream]?.end != nil }
         return streams[stream]?.isOK == true

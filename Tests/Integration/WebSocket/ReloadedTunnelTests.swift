@@ -2,7 +2,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// What a reload does to tunnels and long answers that are under way: what the new file would refuse ends as if revoked.
+/// What a reload does to tunnels and long responses in progress: what the new file would reject ends as if revoked.
 @Suite struct `A reload and what is under way` {
     private static let script: ScriptedUpstream.Script = { try `Ends of credentials`.events($0) }
 
@@ -35,12 +35,12 @@ import Testing
             try ended.expectClose(4401, "session revoked")
             try `Ends of credentials`.expectCut(stream)
             #expect(ContinuousClock.now - start < .seconds(1.5))
-            try waitUntil("the upstream is told") { !echo.ends.value.isEmpty }
+            try waitUntil("the upstream sees the end") { !echo.ends.value.isEmpty }
             #expect(echo.ends.value.first??.status == 1001)
             try kept.expectEcho("still here")
             #expect(keptStream.socket.isSilent(for: .milliseconds(300)))
             #expect(try gateway.record(of: "/ended")["reason"] == "auth.credential_revoked")
-            // One that is younger than a long exchange is judged as soon as it is one.
+            // One that is younger than a long exchange is evaluated as soon as it is one.
             let young = try gateway.webSocket("/young", app)
             try Self.reload(gateway) { $0.replacing("com.example.app", with: "com.example.other") }
             try young.expectClose(4401, "session revoked")
@@ -93,11 +93,11 @@ import Testing
         }
     }
 
-    @Test func `sessions are judged by the provider that made them, pairs of name and password always end`() throws {
+    @Test func `sessions are evaluated by the provider that made them, pairs of name and password always end`() throws {
         let routes =
             "- { name: all, match: { path: /** }, auth: { providers: [apple, password] }, upstream: api }"
         try withSignIn(routes: routes) { stage in
-            stage.upstream.answer(with: EchoScript().script)
+            stage.upstream.respond(with: EchoScript().script)
             let (password, apple) = try (stage.passwordLogin(), stage.appleLogin())
             let ended = try stage.gateway.webSocket("/a", bearer(password.access))
             let kept = try stage.gateway.webSocket("/b", bearer(apple.access))

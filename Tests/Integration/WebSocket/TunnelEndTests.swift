@@ -2,7 +2,7 @@ import Foundation
 import MartletTesting
 import Testing
 
-/// When the gateway itself ends a tunnel or a long answer.
+/// When the gateway itself ends a tunnel or a long response.
 @Suite struct `Ends of credentials` {
     /// A stream of events that never ends by itself.
     static let events: ScriptedUpstream.Script = { exchange in
@@ -35,7 +35,7 @@ import Testing
         let redis = try usesRedis ? RedisServer() : nil
         try withSignIn(more: redis.map { "store: { url: \"\($0.url)\" }" } ?? "") { stage in
             let echo = EchoScript()
-            stage.upstream.answer { exchange in
+            stage.upstream.respond { exchange in
                 try (exchange.request["Upgrade"] == nil ? Self.events : echo.script)(exchange)
             }
             let (tokens, other) = try (stage.passwordLogin(), stage.passwordLogin())
@@ -50,13 +50,13 @@ import Testing
             try end.expectClose(4401, "session revoked")
             try Self.expectCut(stream)
             #expect(ContinuousClock.now - start < .seconds(1))
-            try waitUntil("the upstream is told") { !echo.ends.value.isEmpty }
+            try waitUntil("the upstream sees the end") { !echo.ends.value.isEmpty }
             #expect(echo.ends.value.first??.status == 1001)
             try kept.expectEcho("still here")
             #expect(keptStream.socket.isSilent(for: .milliseconds(300)))
             #expect(try stage.gateway.record(of: "/revoked")["reason"] == "auth.credential_revoked")
             let again = try stage.gateway.get("/revoked", webSocketFields + bearer(tokens.access))
-            expectRefusal(again, 401, "credential_invalid")
+            expectRejection(again, 401, "credential_invalid")
         }
     }
 
@@ -64,12 +64,12 @@ import Testing
         let redis = try RedisServer()
         try withSignIn(more: "store: { url: \"\(redis.url)\" }") { stage in
             let (ended, kept) = try (stage.passwordLogin(), stage.passwordLogin())
-            stage.upstream.answer(with: Self.events)
+            stage.upstream.respond(with: Self.events)
             let end = try stage.gateway.webSocket("/ended", bearer(ended.access))
             let stream = try Self.openEvents(stage.gateway, bearer(ended.access))
             let other = try stage.gateway.webSocket("/kept", bearer(kept.access))
             pause(.seconds(1))
-            // The session goes, and nobody says so.
+            // The session ends without a message.
             let keys = try redis.command("KEYS *}:s:\(ended.session.dropFirst(4))*").split(separator: "\r\n")
             #expect(try redis.command("DEL \(keys.last ?? "none")").hasPrefix(":1"), "\(keys)")
             try end.expectEcho("unaware")
@@ -82,7 +82,7 @@ import Testing
 
     @Test func `another password ends the subject's other tunnels`() throws {
         try withSignIn { stage in
-            stage.upstream.answer(with: EchoScript().script)
+            stage.upstream.respond(with: EchoScript().script)
             let (mine, other) = try (stage.passwordLogin(), stage.passwordLogin())
             let kept = try stage.gateway.webSocket("/", bearer(mine.access))
             let ended = try stage.gateway.webSocket("/", bearer(other.access))
@@ -99,7 +99,7 @@ import Testing
     @Test func `an access token that runs out ends them, its session's next token or not`() throws {
         let more = "sessions: { access_ttl: 3s }"
         try withSignIn(more: more) { stage in
-            stage.upstream.answer(with: Self.events)
+            stage.upstream.respond(with: Self.events)
             let tokens = try stage.passwordLogin()
             let start = ContinuousClock.now
             let end = try stage.gateway.webSocket("/", bearer(tokens.access))
@@ -135,7 +135,7 @@ import Testing
         }
     }
 
-    @Test func `an upload that outlives its token ends, a slow answer does not`() throws {
+    @Test func `an upload that outlives its token ends, a slow response does not`() throws {
         let script: ScriptedUpstream.Script = { exchange in
             if exchange.request.target == "/slow" {
                 pause(.milliseconds(2500))
@@ -183,7 +183,7 @@ import Testing
 
 /// When a tunnel has lasted long enough.
 @Suite struct `Ends of tunnels` {
-    @Test func `silence ends it, by the route's patience or the upstream's`() throws {
+    @Test func `silence ends it, by the route's timeout or the upstream's`() throws {
         for (upstream, route) in [("", "idle: 1s"), ("timeouts: { idle: 1s }", "idle: 1h")] {
             let routes = "- { name: all, match: { path: /** }, auth: none, upstream: api, upgrade: { \(route) } }"
             let echo = EchoScript()

@@ -156,7 +156,7 @@ import Testing
         ("an extension bit", [0xC1, 0x81, 1, 2, 3, 4, 5]),
     ]
 
-    @Test func `a client that breaks the protocol is told so, and its upstream`() throws {
+    @Test func `a client that breaks the protocol gets a close reason, and so does its upstream`() throws {
         let echo = EchoScript()
         try withOpenGateway(script: echo.script) { gateway, _ throws in
             for (index, (name, bytes)) in Self.violations.enumerated() {
@@ -164,7 +164,7 @@ import Testing
                 try end.expectEcho(name)
                 try end.socket.send(bytes)
                 try end.expectClose(1002)
-                try waitUntil("the upstream is told") { echo.ends.value.count == index + 1 }
+                try waitUntil("the upstream sees the end") { echo.ends.value.count == index + 1 }
                 #expect(echo.ends.value.last??.status == 1002)
                 #expect(try gateway.record(of: "/bad/\(index)")["reason"] == "tunnel.client_broke_protocol")
             }
@@ -197,7 +197,7 @@ import Testing
         }
     }
 
-    @Test func `500 tunnels at once do not mix`() throws {
+    @Test func `500 concurrent tunnels do not mix`() throws {
         try withOpenGateway(script: EchoScript().script) { gateway, upstream throws in
             let ends = try (0..<500).map { try gateway.webSocket("/chat/\($0)") }
             for (index, end) in ends.enumerated() { try end.send("to \(index)") }

@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func `an upgrade without a credential, or with a bad one, is 401 and reaches nobody`() throws {
+    @Test func `an upgrade without a credential, or with a bad one, is 401 and reaches no upstream`() throws {
         try withAppleGateway { gateway, upstream, _ throws in
             expectUnauthorized(try gateway.get("/chat", webSocketFields), "credential_missing")
             let bad = try gateway.get("/chat", webSocketFields + bearer("e30.e30.e30"))
@@ -76,16 +76,16 @@ import Testing
                 let before = upstream.requests.count
                 let client = try gateway.connect()
                 try client.send(offer.method, "/chat", offer.fields)
-                let answer = try client.response()
-                #expect(answer.status == offer.status, "\(offer.testDescription): \(answer)")
+                let response = try client.response()
+                #expect(response.status == offer.status, "\(offer.testDescription): \(response)")
                 let isSent = upstream.requests.count > before
                 #expect(isSent == (offer.status < 300), "\(offer.testDescription)")
                 if offer.status == 200 { #expect(upstream.requests.last?["Upgrade"] == nil) }
                 if offer.status == 426 {
-                    expectRefusal(answer, 426, "request_invalid")
-                    #expect(answer["Sec-WebSocket-Version"] == "13" && answer["Upgrade"] == "websocket")
+                    expectRejection(response, 426, "request_invalid")
+                    #expect(response["Sec-WebSocket-Version"] == "13" && response["Upgrade"] == "websocket")
                 }
-                if offer.status == 400 { expectRefusal(answer, 400, "request_invalid", offer.testDescription) }
+                if offer.status == 400 { expectRejection(response, 400, "request_invalid", offer.testDescription) }
             }
         }
     }
@@ -96,8 +96,8 @@ import Testing
                 ("Sec-WebSocket-Key", "AAAAAAAAAAAAAAAAAAAAAA==", 400), ("Sec_WebSocket_Key", "x", 400),
                 ("Sec-WebSocket-Version", "13", 426), ("Upgrade", "websocket", 200),
             ] {
-                let answer = try gateway.get("/chat", webSocketFields + [(name, value)])
-                #expect(answer.status == status, "\(name): \(answer)")
+                let response = try gateway.get("/chat", webSocketFields + [(name, value)])
+                #expect(response.status == status, "\(name): \(response)")
             }
         }
     }
@@ -105,8 +105,8 @@ import Testing
     @Test func `HTTP/1.0 upgrades to nothing`() throws {
         try withOpenGateway(script: EchoScript().script) { gateway, upstream throws in
             let fields = webSocketFields.map { "\($0.0): \($0.1)\r\n" }.joined()
-            let (answer, _) = try gateway.raw("GET /chat HTTP/1.0\r\nHost: a\r\n\(fields)\r\n")
-            #expect(answer.status == 200)
+            let (response, _) = try gateway.raw("GET /chat HTTP/1.0\r\nHost: a\r\n\(fields)\r\n")
+            #expect(response.status == 200)
             #expect(try upstream.onlyRequest()["Upgrade"] == nil)
         }
     }
@@ -127,18 +127,18 @@ import Testing
             exchange.closes = true
         }
         try withOpenGateway(routes: routes, script: script) { gateway, upstream throws in
-            expectRefusal(try gateway.get("/none/x", webSocketFields), 400, "request_invalid")
-            expectRefusal(try gateway.get("/raw/x", webSocketFields), 400, "request_invalid")
-            expectRefusal(
+            expectRejection(try gateway.get("/none/x", webSocketFields), 400, "request_invalid")
+            expectRejection(try gateway.get("/raw/x", webSocketFields), 400, "request_invalid")
+            expectRejection(
                 try gateway.get("/", [("Connection", "Upgrade"), ("Upgrade", "tcp")]), 400, "request_invalid")
-            expectRefusal(
+            expectRejection(
                 try gateway.get("/raw/x", [("Connection", "Upgrade"), ("Upgrade", "line/2")]), 400, "request_invalid")
             #expect(upstream.requests.isEmpty)
             for name in ["line/1", "TCP"] {
                 let client = try gateway.connect()
                 try client.send("GET", "/raw/x", [("Connection", "Upgrade"), ("Upgrade", name)])
-                let answer = try client.response()
-                #expect(answer.status == 101 && answer["Upgrade"] == name)
+                let response = try client.response()
+                #expect(response.status == 101 && response["Upgrade"] == name)
                 try client.send("not\u{0} HTTP")
                 client.socket.finishSending()
                 let rest = client.reader.pending + (try client.socket.receiveToEnd())
@@ -150,7 +150,7 @@ import Testing
     @Test func `an upstream that cannot be handed a connection is refused`() throws {
         let config = GatewayConfig(endpoints: ["builtin:echo"])
         try withMartlet(config.text) { gateway in
-            expectRefusal(try gateway.get("/chat", webSocketFields), 502, "upstream_unavailable")
+            expectRejection(try gateway.get("/chat", webSocketFields), 502, "upstream_unavailable")
             #expect(try gateway.get("/").status == 200)
         }
     }
@@ -172,30 +172,30 @@ import Testing
     ]
 
     @Test func `a switch that is not what was asked for is 502`() throws {
-        let answer = Box("")
+        let response = Box("")
         let script: ScriptedUpstream.Script = { exchange in
             let accept = webSocketAccept(exchange.request["Sec-WebSocket-Key"] ?? "")
-            let fields = answer.value.replacing("ACCEPT", with: accept)
+            let fields = response.value.replacing("ACCEPT", with: accept)
             try exchange.send("HTTP/1.1 101 Switching Protocols\r\n\(fields)\r\nraw bytes")
             exchange.closes = true
         }
         try withOpenGateway(script: script) { gateway, _ throws in
             for (name, fields) in Self.badSwitches {
-                answer.withLock { $0 = fields }
-                expectRefusal(try gateway.get("/chat", webSocketFields), 502, "upstream_invalid", name)
+                response.withLock { $0 = fields }
+                expectRejection(try gateway.get("/chat", webSocketFields), 502, "upstream_invalid", name)
                 pause(.milliseconds(20))
             }
         }
     }
 
-    @Test func `an upstream that answers otherwise is heard, and its connection goes on`() throws {
+    @Test func `an upstream that responds otherwise is heard, and its connection goes on`() throws {
         let script: ScriptedUpstream.Script = {
             try $0.respond($0.request["Upgrade"] == nil ? 200 : 403, body: "not here")
         }
         try withOpenGateway(script: script) { gateway, upstream throws in
             let client = try gateway.connect()
-            let answer = try client.exchange("GET", "/chat", webSocketFields)
-            #expect(answer.status == 403 && answer.text == "not here" && answer["Upgrade"] == nil)
+            let response = try client.exchange("GET", "/chat", webSocketFields)
+            #expect(response.status == 403 && response.text == "not here" && response["Upgrade"] == nil)
             #expect(try client.exchange("GET", "/").status == 200)
             #expect(upstream.acceptedConnections == 1)
         }
@@ -214,10 +214,10 @@ import Testing
             let head = webSocketFields.map { "\($0.0): \($0.1)\r\n" }.joined()
             let frames = Frame.text("one").bytes(masked: true) + Frame.text("two").bytes(masked: true)
             try client.send(Array("GET /chat HTTP/1.1\r\nHost: a\r\n\(head)\r\n".utf8) + frames)
-            let answer = try client.response()
-            let end = WebSocketEnd(answer, client.socket, isClient: true, client.reader.pending)
+            let response = try client.response()
+            let end = WebSocketEnd(response, client.socket, isClient: true, client.reader.pending)
             let texts = try (0..<3).map { _ in try end.frame()?.words }
-            #expect(answer.status == 101 && texts == ["first", "one", "two"] && early.value == [])
+            #expect(response.status == 101 && texts == ["first", "one", "two"] && early.value == [])
         }
     }
 

@@ -22,7 +22,7 @@ struct Frame: Equatable, CustomStringConvertible {
         Frame(first: Frame.close, payload: [UInt8(status >> 8), UInt8(status & 0xFF)] + Array(reason.utf8))
     }
 
-    /// As it goes over the wire.
+    /// As sent on the connection.
     func bytes(masked: Bool) -> [UInt8] {
         let bit: UInt8 = masked ? 0x80 : 0
         var bytes = [first]
@@ -41,7 +41,7 @@ struct Frame: Equatable, CustomStringConvertible {
 
 /// One end of a WebSocket, whose every frame is looked at closely.
 final class WebSocketEnd {
-    /// The head that opened it: the request at the server's end, the answer at the client's.
+    /// The head that opened it: the request at the server's end, the response at the client's.
     let head: HTTPMessage
     let socket: RawSocket
     private let isClient: Bool
@@ -74,7 +74,7 @@ final class WebSocketEnd {
         #expect(try frame() == .text(text), sourceLocation: location)
     }
 
-    /// Expects a Close frame, answers it, and expects the end of the connection.
+    /// Expects a Close frame, echoes it, and expects the end of the connection.
     func expectClose(
         _ status: Int, _ words: String? = nil, within limit: Duration = .seconds(10),
         at location: SourceLocation = #_sourceLocation
@@ -106,7 +106,7 @@ let webSocketFields = [
     ("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="),
 ]
 
-/// What a server answers to a key (RFC 6455 §4.2.2).
+/// What a server responds to a key (RFC 6455 §4.2.2).
 func webSocketAccept(_ key: String) -> String {
     Base64.encode(
         SHA1.digest(Array(key.utf8) + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8), padding: .required)
@@ -130,9 +130,9 @@ extension Gateway {
     func webSocket(_ target: String = "/chat", _ more: [(String, String)] = []) throws -> WebSocketEnd {
         let client = try connect()
         try client.send("GET", target, webSocketFields + more)
-        let answer = try client.response()
-        guard answer.status == 101 else { throw TestFailure("no WebSocket: \(answer)") }
-        return WebSocketEnd(answer, client.socket, isClient: true, client.reader.pending)
+        let response = try client.response()
+        guard response.status == 101 else { throw TestFailure("no WebSocket: \(response)") }
+        return WebSocketEnd(response, client.socket, isClient: true, client.reader.pending)
     }
 }
 

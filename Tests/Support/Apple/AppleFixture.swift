@@ -1,6 +1,6 @@
 import Foundation
 
-/// A pretended Apple: an HTTP server with a document of keys, and the private halves to sign with.
+/// A simulated Apple: an HTTP server with a document of keys, and the private halves to sign with.
 package final class AppleFixture: Sendable {
     package let key: SigningKey
     private let server: Box<ScriptedUpstream>
@@ -41,8 +41,8 @@ package final class AppleFixture: Sendable {
     /// Serves other keys from now on.
     package func setKeys(_ fresh: [SigningKey]) { keys.withLock { $0 = fresh } }
 
-    /// Answers differently from now on; `nil` serves the keys again.
-    package func answer(with script: ScriptedUpstream.Script?) { override.withLock { $0 = script } }
+    /// Responds differently from now on; `nil` serves the keys again.
+    package func respond(with script: ScriptedUpstream.Script?) { override.withLock { $0 = script } }
 
     /// Ends the server: connections are refused.
     package func stop() { server.value.stop() }

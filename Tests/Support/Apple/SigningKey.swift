@@ -1,7 +1,7 @@
 internal import COpenSSL
 import Foundation
 
-/// A private key of a pretended issuer.
+/// A private key of a simulated issuer.
 ///
 /// Made with OpenSSL directly, so that the tests check the gateway's own code against another.
 @safe package final class SigningKey: @unchecked Sendable {

@@ -1,11 +1,11 @@
-/// One request at a scripted upstream, and the means to answer it well or badly.
+/// One request at a scripted upstream, and the means to respond to it well or badly.
 package final class Exchange {
     /// The request; with its body once that is read.
     package private(set) var request: HTTPMessage
     /// Which request of the upstream this is, from 0.
     package let index: Int
     package let socket: RawSocket
-    /// Set by a script that wants the connection closed behind its answer.
+    /// Set by a script that wants the connection closed after its response.
     package var closes = false
 
     private let reader: MessageReader
@@ -37,12 +37,12 @@ package final class Exchange {
     /// Sends bytes as they are.
     package func send(_ bytes: [UInt8]) throws { try socket.send(bytes) }
 
-    /// A plain answer with its length.
+    /// A plain response with its length.
     package func respond(_ status: Int, _ fields: [(String, String)] = [], body: String = "") throws {
         try respond(status, fields, bytes: Array(body.utf8))
     }
 
-    /// A plain answer with its length.
+    /// A plain response with its length.
     package func respond(_ status: Int, _ fields: [(String, String)] = [], bytes: [UInt8]) throws {
         var head = "HTTP/1.1 \(status) Scripted\r\n"
         for (name, value) in fields { head += "\(name): \(value)\r\n" }
@@ -50,6 +50,6 @@ package final class Exchange {
         try socket.send(Array(head.utf8) + (request.method == "HEAD" ? [] : bytes))
     }
 
-    /// Blocks until the other side ends the connection; how long that took is the caller's to judge.
+    /// Blocks until the other side ends the connection; the caller decides how long that may take.
     package func waitForEnd(within limit: Duration = .seconds(20)) -> Bool { socket.isEnded(within: limit) }
 }

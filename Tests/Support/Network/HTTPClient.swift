@@ -1,8 +1,8 @@
-/// A client that sends exactly the bytes it is told to and reads answers from the same connection.
+/// A client that sends exactly the given bytes and reads responses from the same connection.
 package final class HTTPClient {
     package let socket: RawSocket
     package let reader: MessageReader
-    /// Interim answers (1xx) that came before the last final one.
+    /// Interim responses (1xx) that came before the last final one.
     package private(set) var interim: [HTTPMessage] = []
 
     /// Connects.
@@ -28,13 +28,13 @@ package final class HTTPClient {
         try socket.send(Array((head + "\r\n").utf8) + (body ?? []))
     }
 
-    /// The next final answer on the connection.
+    /// The next final response on the connection.
     package func response(to method: String = "GET", within limit: Duration = .seconds(10)) throws -> HTTPMessage {
         interim = []
         return try reader.readResponse(to: method, interim: &interim, within: limit)
     }
 
-    /// Sends a request and reads its answer.
+    /// Sends a request and reads its response.
     package func exchange(
         _ method: String, _ target: String, _ fields: [(String, String)] = [], body: [UInt8]? = nil
     ) throws -> HTTPMessage {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A request or an answer as it stood on the wire.
+/// A request or a response as sent on the connection.
 package struct HTTPMessage: Sendable, CustomStringConvertible {
     /// One field, its name in the case it came in.
     package struct Field: Sendable, Equatable, CustomStringConvertible {
@@ -42,7 +42,7 @@ package struct HTTPMessage: Sendable, CustomStringConvertible {
         fields.filter { $0.name.lowercased() == name.lowercased() }.map(\.value)
     }
 
-    /// The status of an answer; 0 where the start line has none.
+    /// The status of a response; 0 if the start line has none.
     package var status: Int { Int(startLine.split(separator: " ").dropFirst().first ?? "") ?? 0 }
     package var method: String { String(startLine.split(separator: " ").first ?? "") }
     package var target: String { String(startLine.split(separator: " ").dropFirst().first ?? "") }

@@ -29,14 +29,14 @@ package final class MessageReader {
         }
     }
 
-    /// The next answer with its body, interim answers (1xx) collected into `interim`.
+    /// The next response with its body, interim responses (1xx) collected into `interim`.
     package func readResponse(
         to method: String = "GET", interim: inout [HTTPMessage], within limit: Duration = .seconds(10)
     ) throws -> HTTPMessage {
         let deadline = Deadline(in: limit)
         while true {
             let left = Duration.milliseconds(deadline.milliseconds)
-            guard var message = try readHead(within: left) else { throw TestFailure("closed without an answer") }
+            guard var message = try readHead(within: left) else { throw TestFailure("closed without a response") }
             if (100..<200).contains(message.status), message.status != 101 {
                 interim.append(message)
                 continue

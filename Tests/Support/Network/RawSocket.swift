@@ -12,7 +12,7 @@ package final class RawSocket: Sendable {
     deinit { close() }
 
     /// Connects.
-    /// - Parameter receiveBuffer: the size of the kernel's buffer; small ones make a slow reader felt at once.
+    /// - Parameter receiveBuffer: the size of the kernel's buffer; a small one makes a slow reader felt immediately.
     package convenience init(connectingTo endpoint: Endpoint, receiveBuffer: Int32? = nil) throws {
         self.init(descriptor: try openSocket(for: endpoint))
         if var size = receiveBuffer {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// A server that records every request byte by byte and answers as a script says, each connection on a thread of its own.
+/// A server that records every request byte by byte and responds as a script says, with a thread for each connection.
 package final class ScriptedUpstream: Sendable {
     /// What is called for each request, on its connection's thread; what it throws closes the connection.
     package typealias Script = @Sendable (Exchange) throws -> Void
@@ -17,7 +17,7 @@ package final class ScriptedUpstream: Sendable {
         var isStopped = false
     }
 
-    /// Starts to listen; without a script, every request is answered with 200 and `ok`.
+    /// Starts to listen; without a script, every request gets 200 and `ok`.
     ///
     /// - Parameter readsBodies: whether a request's body is read before the script is called.
     package init(
@@ -68,8 +68,8 @@ package final class ScriptedUpstream: Sendable {
         return all[0]
     }
 
-    /// Answers differently from now on.
-    package func answer(with script: @escaping Script) { self.script.withLock { $0 = script } }
+    /// Responds differently from now on.
+    package func respond(with script: @escaping Script) { self.script.withLock { $0 = script } }
 
     /// Stops to listen and cuts every connection.
     package func stop() {

@@ -64,12 +64,12 @@ package final class Gateway: Sendable {
         try HTTPClient(to: admin).exchange("GET", target)
     }
 
-    /// Sends bytes on a connection of their own and reads one answer and whether the connection ends behind it.
-    package func raw(_ bytes: String) throws -> (answer: HTTPMessage, isClosed: Bool) {
+    /// Sends bytes on a connection of their own and reads one response and whether the connection ends behind it.
+    package func raw(_ bytes: String) throws -> (response: HTTPMessage, isClosed: Bool) {
         let client = try connect()
         try client.send(bytes)
-        let answer = try client.response()
-        return (answer, client.socket.isEnded(within: .seconds(2)))
+        let response = try client.response()
+        return (response, client.socket.isEnded(within: .seconds(2)))
     }
 
     /// Puts a new configuration in place and asks the gateway to read it.

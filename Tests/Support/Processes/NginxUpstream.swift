@@ -12,7 +12,7 @@ package final class NginxUpstream: Sendable {
 
     /// Starts nginx and waits until it accepts.
     /// - Parameters:
-    ///   - files: what `/files/<name>` answers with.
+    ///   - files: the body of `/files/<name>`.
     ///   - certificate: what it shows under TLS.
     ///   - clientAuthority: whose certificates clients must show there.
     package init(

@@ -16,7 +16,7 @@ package final class PostgreSQLServer: Sendable {
     private let data: String
     private let process: Box<ChildProcess?>
 
-    /// Makes an empty cluster, starts it and waits until it answers.
+    /// Makes an empty cluster, starts it and waits until it responds.
     package init() throws {
         folder = try TemporaryFolder()
         authority = try CertificateAuthority(name: "PostgreSQL CA")
@@ -40,14 +40,14 @@ package final class PostgreSQLServer: Sendable {
         "postgresql://\(Self.user):\(Self.encodedPassword)@/\(database)?host=\(socketFolder)&port=\(port)"
     }
 
-    /// Makes an empty database and answers its name.
+    /// Makes an empty database and returns its name.
     package func makeDatabase() throws -> String {
         let name = "test_" + String(UInt64.random(in: .min ... .max), radix: 36)
         _ = try query("CREATE DATABASE \(name) TEMPLATE template0")
         return name
     }
 
-    /// Runs a statement and answers what psql prints.
+    /// Runs a statement and returns what psql prints.
     package func query(_ text: String, database: String = "postgres") throws -> String {
         let arguments = ["--no-psqlrc", "-qtAX", "-v", "ON_ERROR_STOP=1", "-c", text, socketURL(database: database)]
         let result = try run(try Self.program("psql"), arguments)
@@ -67,13 +67,13 @@ package final class PostgreSQLServer: Sendable {
         let arguments = [try Self.program("postgres"), "-D", data, "-p", String(port), "-k", socketFolder]
         let child = try self.child(arguments, name)
         process.withLock { $0 = child }
-        try waitUntil("PostgreSQL answers on \(port)", within: .seconds(30)) {
+        try waitUntil("PostgreSQL responds on \(port)", within: .seconds(30)) {
             if let ending = child.poll() { throw TestFailure("PostgreSQL ended: \(ending) \(child.errorOutput)") }
             return (try? query("SELECT 1")) == "1"
         }
     }
 
-    /// Ends the server and its children at once, as a crash would.
+    /// Ends the server and its children immediately, as a crash would.
     package func stop() throws {
         guard let child = process.value else { return }
         freeze(false)
@@ -81,7 +81,7 @@ package final class PostgreSQLServer: Sendable {
         _ = try child.wait()
     }
 
-    /// Stops or continues the server and every process of its own, so that it accepts and does not answer.
+    /// Stops or continues the server and every process of its own, so that it accepts and does not respond.
     package func freeze(_ frozen: Bool) {
         guard let child = process.value else { return }
         let signal = frozen ? SIGSTOP : SIGCONT

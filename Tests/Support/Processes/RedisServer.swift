@@ -8,7 +8,7 @@ package final class RedisServer: Sendable {
     private let process: Box<ChildProcess>
     private let arguments: [String]
 
-    /// Starts a server and waits until it answers.
+    /// Starts a server and waits until it responds.
     /// - Parameters:
     ///   - password: what clients must say first; empty for none.
     ///   - extra: more of redis.conf, as `--name value` arguments.
@@ -21,13 +21,13 @@ package final class RedisServer: Sendable {
         if !password.isEmpty { arguments += ["--requirepass", password] }
         self.arguments = arguments + extra
         process = Box(try Self.start(self.arguments, folder))
-        try waitForAnswer()
+        try waitForReply()
     }
 
     /// As `store.url` is written.
     package var url: String { "redis://127.0.0.1:\(port)" }
 
-    /// Ends the server at once, as a crash would.
+    /// Ends the server immediately, as a crash would.
     package func stop() throws {
         process.value.kill(9)
         _ = try process.value.wait()
@@ -37,13 +37,13 @@ package final class RedisServer: Sendable {
     package func restart() throws {
         let fresh = try Self.start(arguments, folder)
         process.withLock { $0 = fresh }
-        try waitForAnswer()
+        try waitForReply()
     }
 
-    /// Stops or continues the server's process, so that it accepts and does not answer.
+    /// Stops or continues the server's process, so that it accepts and does not respond.
     package func freeze(_ frozen: Bool) { process.value.kill(frozen ? 19 : 18) }
 
-    /// Sends one inline command and answers what came back.
+    /// Sends one inline command and returns the reply.
     package func command(_ text: String) throws -> String {
         let socket = try RawSocket(connectingTo: .loopback(port))
         try socket.send(text + "\r\n")
@@ -55,10 +55,10 @@ package final class RedisServer: Sendable {
         return try ChildProcess(try Executable.named("redis-server"), arguments, output: folder, name: name)
     }
 
-    private func waitForAnswer() throws {
-        try waitUntil("redis-server answers on \(port)") {
-            guard let answer = try? command("PING") else { return false }
-            return answer.hasPrefix("+PONG") || answer.hasPrefix("-NOAUTH")
+    private func waitForReply() throws {
+        try waitUntil("redis-server responds on \(port)") {
+            guard let reply = try? command("PING") else { return false }
+            return reply.hasPrefix("+PONG") || reply.hasPrefix("-NOAUTH")
         }
     }
 }

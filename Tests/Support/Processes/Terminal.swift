@@ -1,11 +1,11 @@
 import Foundation
 
-/// A program that believes to be at a terminal, and somebody who types there.
+/// A program at a simulated terminal, and a user who types there.
 package enum Terminal {
-    /// What answers each prompt, once the terminal shows nothing of what is typed.
+    /// Types a line at each prompt, once the terminal no longer echoes.
     private static let typist = """
         import os, pty, signal, sys, termios, time
-        answers = sys.argv[1].split("|")
+        lines = sys.argv[1].split("|")
         child, terminal = pty.fork()
         if child == 0:
             # The threads that run tests block signals, and children inherit that.
@@ -20,10 +20,10 @@ package enum Terminal {
             if not chunk:
                 break
             shown += chunk
-            if shown.endswith(b": ") and answers:
+            if shown.endswith(b": ") and lines:
                 while termios.tcgetattr(terminal)[3] & termios.ECHO:
                     time.sleep(0.01)
-                os.write(terminal, answers.pop(0).encode())
+                os.write(terminal, lines.pop(0).encode())
         sys.stdout.write(shown.decode())
         if not termios.tcgetattr(terminal)[3] & termios.ECHO:
             sys.stdout.write("[the terminal still hides]")
@@ -33,11 +33,10 @@ package enum Terminal {
     /// Runs a program to its end; its whole screen is the output, and 256 less the number of the signal that ended it
     /// the exit code.
     ///
-    /// - Parameter typing: the answers to its prompts, each with the key that ends it; none holds a `|`.
-    package static func run(_ program: String, _ arguments: [String], typing answers: [String]) throws -> CommandResult
-    {
+    /// - Parameter typing: the lines for its prompts, each with the key that ends it; none holds a `|`.
+    package static func run(_ program: String, _ arguments: [String], typing lines: [String]) throws -> CommandResult {
         let python = try Executable.named("python3")
         return try MartletTesting.run(
-            python, ["-c", typist, answers.joined(separator: "|"), program] + arguments)
+            python, ["-c", typist, lines.joined(separator: "|"), program] + arguments)
     }
 }

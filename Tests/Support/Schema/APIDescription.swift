@@ -1,6 +1,6 @@
 package import MartletJSON
 
-/// An OpenAPI document that answers are held to.
+/// An OpenAPI document that responses are checked against.
 package struct APIDescription: Sendable {
     private let document: JSONObject
     private let schema: JSONSchema
@@ -10,11 +10,11 @@ package struct APIDescription: Sendable {
         schema = JSONSchema(document: document)
     }
 
-    /// An answer as far as it is described.
-    package struct Answer: Sendable {
+    /// The described part of a response.
+    package struct Response: Sendable {
         package let status: Int
         package let fields: [(name: String, value: String)]
-        /// `nil` where only head and status are at hand.
+        /// `nil` if only the head is known.
         package let body: [UInt8]?
 
         package init(status: Int, fields: [(name: String, value: String)], body: [UInt8]?) {
@@ -40,21 +40,21 @@ package struct APIDescription: Sendable {
         }
     }
 
-    /// What is wrong with an answer to a request; empty when nothing is, or when the method is not described there.
-    package func findings(_ method: String, _ path: String, _ answer: Answer) -> [String] {
+    /// The differences between a response and its description; empty if the method is not described there.
+    package func findings(_ method: String, _ path: String, _ response: Response) -> [String] {
         let method = method == "HEAD" ? "GET" : method
         guard let operation = operations.first(where: { $0.method == method && Self.fits($0.path, path) })?.operation
         else { return [] }
-        let place = "\(method) \(path) \(answer.status)"
-        guard let described = operation["responses"]?.object?[String(answer.status)]?.object,
-            let response = schema.resolve(described)
-        else { return ["\(place): not described"] }
-        return (headFindings(answer, response) + bodyFindings(answer, response)).map { "\(place): \($0)" }
+        let name = "\(method) \(path) \(response.status)"
+        guard let reference = operation["responses"]?.object?[String(response.status)]?.object,
+            let described = schema.resolve(reference)
+        else { return ["\(name): not described"] }
+        return (headFindings(response, described) + bodyFindings(response, described)).map { "\(name): \($0)" }
     }
 
-    private func headFindings(_ answer: Answer, _ response: JSONObject) -> [String] {
-        (response["headers"]?.object?.members ?? []).flatMap { header -> [String] in
-            guard let value = answer.field(header.name) else { return ["no \(header.name)"] }
+    private func headFindings(_ response: Response, _ described: JSONObject) -> [String] {
+        (described["headers"]?.object?.members ?? []).flatMap { header -> [String] in
+            guard let value = response.field(header.name) else { return ["no \(header.name)"] }
             let rule = header.value.object?["schema"]?.object ?? [:]
             let number = Int64(value).map { JSONValue.integer($0) }
             let parsed = rule["type"]?.string == "integer" ? number ?? .null : .string(value)
@@ -62,12 +62,12 @@ package struct APIDescription: Sendable {
         }
     }
 
-    private func bodyFindings(_ answer: Answer, _ response: JSONObject) -> [String] {
-        guard let body = answer.body else { return [] }
-        guard let content = response["content"]?.object?.members.first else {
+    private func bodyFindings(_ response: Response, _ described: JSONObject) -> [String] {
+        guard let body = response.body else { return [] }
+        guard let content = described["content"]?.object?.members.first else {
             return body.isEmpty ? [] : ["a body that is not described"]
         }
-        guard answer.field("Content-Type") == content.name else { return ["not \(content.name)"] }
+        guard response.field("Content-Type") == content.name else { return ["not \(content.name)"] }
         let limits = JSONLimits(maximumDepth: 32, maximumBytes: 1 << 20)
         guard let value = try? JSON.parse(body, limits: limits) else { return ["not JSON"] }
         return schema.findings(value, content.value.object?["schema"]?.object ?? [:])

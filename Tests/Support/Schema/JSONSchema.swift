@@ -22,9 +22,9 @@ package struct JSONSchema: Sendable {
     package func resolve(_ object: JSONObject) -> JSONObject? {
         guard let reference = object["$ref"]?.string else { return object }
         guard reference.hasPrefix("#/") else { return nil }
-        var place: JSONValue? = .object(document)
-        for step in reference.dropFirst(2).split(separator: "/") { place = place?.object?[String(step)] }
-        return place?.object.flatMap { resolve($0) }
+        var target: JSONValue? = .object(document)
+        for step in reference.dropFirst(2).split(separator: "/") { target = target?.object?[String(step)] }
+        return target?.object.flatMap { resolve($0) }
     }
 
     private func findings(

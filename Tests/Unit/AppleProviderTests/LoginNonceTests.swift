@@ -133,7 +133,7 @@ struct NonceCase: Sendable, CustomTestStringConvertible {
         }
     }
 
-    @Test func `is taken by one of many at once`() async throws {
+    @Test func `is consumed by one of many concurrent logins`() async throws {
         let (store, ours) = try await Self.store()
         let bench = try Self.bench("required", store)
         await bench.provider.start()

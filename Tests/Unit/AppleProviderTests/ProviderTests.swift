@@ -58,7 +58,7 @@ import Testing
             try await lenient.failureCode(Bench.token { $0.claims["iat"] = JSONText(now - 601) }) == "apple.too_old")
     }
 
-    @Test func `decides at once when the key is known and not otherwise`() async throws {
+    @Test func `decides immediately when the key is known and not otherwise`() async throws {
         let bench = try Bench()
         let credential = Credential(bearer: Array(try Bench.token().utf8))
         guard case .undecided = try bench.provider.verify(credential, in: Bench.context) else {

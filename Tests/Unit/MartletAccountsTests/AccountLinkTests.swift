@@ -115,8 +115,8 @@ import Testing
             let after = try await store.linkedIdentities(of: account.subject)
             #expect(after.first { $0.provider == "apple" }?.lastLoginAt == UnixTime(seconds: 1_800_000_060))
             #expect(after.first { $0.provider == "wechat" }?.lastLoginAt == nil)
-            for nobody in ["usr_nobody", "", "a\u{0}b"] {
-                #expect(try await store.linkedIdentities(of: nobody).isEmpty)
+            for unknown in ["usr_nobody", "", "a\u{0}b"] {
+                #expect(try await store.linkedIdentities(of: unknown).isEmpty)
             }
         }
     }

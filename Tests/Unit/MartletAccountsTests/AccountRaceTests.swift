@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func `logins, links and unlinks at once leave every account whole`() async throws {
+    @Test func `concurrent logins, links and unlinks leave every account whole`() async throws {
         try await withStores(2) { stores in
             let accounts = try await together(4) { index in
                 try await stores[index % 2].signIn(identity("apple", "\(index)"))

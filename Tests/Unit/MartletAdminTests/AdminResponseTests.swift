@@ -1,4 +1,4 @@
-import MartletProxy
+import MartletResponder
 import Testing
 
 @testable import MartletAdmin

@@ -2,6 +2,7 @@ import MartletCore
 import MartletProvider
 import MartletProxy
 import MartletRedis
+import MartletResponder
 import Testing
 
 @testable import MartletAdmin

@@ -4,6 +4,7 @@ import MartletCore
 import MartletProvider
 import MartletProxy
 import MartletRedis
+import MartletResponder
 import Testing
 
 @testable import MartletAdmin

@@ -123,7 +123,7 @@ private final class EndedSessions: SessionStoring {
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.unknown") }
 
-    func judge(
+    func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("test.unused") }
     func create(
@@ -252,7 +252,7 @@ private struct Office {
     }
 
     @Test func `distinguishes outages from wrong usage`() async throws {
-        let outage = AccountError("accounts.timeout", .unavailable, "no answer")
+        let outage = AccountError("accounts.timeout", .unavailable, "no reply")
         let down = Office(accounts: FewAccounts(outage: outage))
         for action in UserAdministration.Action.allCases {
             let failure = await down.failure(action, "ann")

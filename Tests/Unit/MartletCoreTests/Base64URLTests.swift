@@ -53,11 +53,11 @@ import Testing
         guard count % 4 != 1, count <= 70 else { return }
         let known = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
         var missed: [(Int, UInt8)] = []
-        for place in text.indices {
+        for position in text.indices {
             var changed = text
             for byte in UInt8.min ... .max where !known.contains(byte) {
-                changed[place] = byte
-                if Base64URL.decode(changed) != nil { missed.append((place, byte)) }
+                changed[position] = byte
+                if Base64URL.decode(changed) != nil { missed.append((position, byte)) }
             }
         }
         #expect(missed.isEmpty)
@@ -76,14 +76,14 @@ import Testing
 
     @Test func `decodes every digit at every position of a block`() {
         let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
-        for place in 0..<32 {
+        for position in 0..<32 {
             for (value, digit) in alphabet.enumerated() {
                 var text = [UInt8](repeating: UInt8(ascii: "A"), count: 32)
-                text[place] = digit
+                text[position] = digit
                 let bytes = Base64URL.decode(text) ?? []
-                let group = bytes.dropFirst(place / 4 * 3).prefix(3).reduce(0) { $0 << 8 | Int($1) }
+                let group = bytes.dropFirst(position / 4 * 3).prefix(3).reduce(0) { $0 << 8 | Int($1) }
                 #expect(bytes.count == 24)
-                #expect(group == value << (18 - place % 4 * 6))
+                #expect(group == value << (18 - position % 4 * 6))
                 #expect(bytes.count { $0 != 0 } <= 2)
             }
         }

@@ -9,11 +9,11 @@ import Testing
         + ["\u{212B}", "A\u{30A}"].map { String(repeating: "x", count: 40) + $0 }
 
     @Test func `strings are the same when their bytes are`() {
-        for (place, left) in Self.texts.enumerated() {
+        for (index, left) in Self.texts.enumerated() {
             for (other, right) in Self.texts.enumerated() {
                 // A copy in separate memory.
                 let copy = String(decoding: Array(right.utf8), as: UTF8.self)
-                #expect(left.hasSameBytes(as: copy) == (place == other), "\(place) \(other)")
+                #expect(left.hasSameBytes(as: copy) == (index == other), "\(index) \(other)")
             }
         }
     }

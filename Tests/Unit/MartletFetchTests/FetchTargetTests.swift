@@ -35,7 +35,7 @@ import Testing
 
     @Test(arguments: rejected)
     func `rejects all other URLs`(url: String, code: ErrorCode) {
-        let failure = #expect(throws: HTTPFetchError.self) { try FetchTarget(url) }
+        let failure = #expect(throws: HTTPCallError.self) { try FetchTarget(url) }
         #expect(failure?.code == code)
     }
 

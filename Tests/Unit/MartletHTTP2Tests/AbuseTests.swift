@@ -102,7 +102,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
         }
     }
 
-    @Test func `a peer that makes us answer but does not read is bounded`() throws {
+    @Test func `a peer that makes us respond but does not read is bounded`() throws {
         var options = HTTP2Options()
         options.maximumFloodFrames = 1_000_000
         options.maximumResets = 1_000_000
@@ -149,7 +149,7 @@ struct Flood: CustomTestStringConvertible, Sendable {
         }
     }
 
-    @Test func `a stream that nobody reads holds up no other`() throws {
+    @Test func `a stream that is not read holds up no other`() throws {
         let server = try HTTP2Session.establishedServer()
         var sent = 0
         for id in stride(from: Int32(1), through: 199, by: 2) {

@@ -25,7 +25,7 @@ struct ResponseHeadCase: CustomTestStringConvertible, Sendable {
             "a body of no length", [(":status", "200"), ("a", "b")], ends: false,
             "HTTP/1.1 200 OK\na: b\nTransfer-Encoding: chunked\n\n"),
         ResponseHeadCase(
-            "204 that does not end at once", [(":status", "204")], ends: false, "HTTP/1.1 204 No Content\n\n"),
+            "204 that does not end immediately", [(":status", "204")], ends: false, "HTTP/1.1 204 No Content\n\n"),
         ResponseHeadCase("a status of no name", [(":status", "299")], "HTTP/1.1 299 Unknown\n\n"),
         ResponseHeadCase(
             "several cookies", [(":status", "200"), ("set-cookie", "a=1"), ("set-cookie", "b=2")],

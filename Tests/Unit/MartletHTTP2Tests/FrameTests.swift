@@ -65,7 +65,7 @@ struct FrameCase: CustomTestStringConvertible, Sendable {
         FrameCase("RST_STREAM on the connection", Raw.reset(0), .goAway(1)),
         FrameCase("RST_STREAM on an idle stream", Raw.reset(1), .goAway(1)),
         FrameCase("RST_STREAM of three bytes", get + frame(3, on: 1, payload: [0, 0, 0]), .goAway(6)),
-        FrameCase("RST_STREAM with a code nobody knows", get + Raw.reset(1, 0xFFFF), .nothing),
+        FrameCase("RST_STREAM with an unknown code", get + Raw.reset(1, 0xFFFF), .nothing),
         FrameCase("DATA after RST_STREAM", post + Raw.reset(1) + Raw.data(1, "x"), .goAway(5)),
         FrameCase("SETTINGS on a stream", frame(4, on: 1), .goAway(1)),
         FrameCase("SETTINGS of five bytes", frame(4, payload: [0, 0, 0, 0, 0]), .goAway(6)),
@@ -101,7 +101,7 @@ struct FrameCase: CustomTestStringConvertible, Sendable {
 
     static let beginnings: [FrameCase] = [
         FrameCase("HTTP/1", Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8), .goAway(1)),
-        FrameCase("a preface with a flaw", Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\rX".utf8), .goAway(1)),
+        FrameCase("a preface with an error", Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\rX".utf8), .goAway(1)),
         FrameCase("no SETTINGS first", Raw.magic + Raw.ping(), .goAway(1)),
         FrameCase("an acknowledgement first", Raw.magic + Raw.settingsAcknowledgement, .goAway(1)),
     ]
@@ -152,9 +152,9 @@ struct FrameCase: CustomTestStringConvertible, Sendable {
         var options = HTTP2Options()
         options.maximumConcurrentStreams = 2
         let three = [1, 3, 5].flatMap { Raw.headers($0, HeadCase.get) }
-        let greeted = try HTTP2Session.establishedServer(options)
-        #expect(!greeted.take(three).goesOn)
-        #expect(Raw.frames(greeted.output()).last?.code == 1)
+        let established = try HTTP2Session.establishedServer(options)
+        #expect(!established.take(three).goesOn)
+        #expect(Raw.frames(established.output()).last?.code == 1)
         let early = try HTTP2Session.server(options)
         #expect(early.take(Raw.magic + Raw.settings() + three).goesOn)
         #expect(result(Raw.frames(early.output())) == .reset(7, on: 5))

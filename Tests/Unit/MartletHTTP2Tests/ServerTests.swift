@@ -89,7 +89,7 @@ import Testing
         server.take(Raw.headers(1, HeadCase.get, flags: 4))
         server.head(1, "HTTP/1.1 413 Content Too Large\n\n")
         server.body(1, "x")
-        #expect(!server.resetAtEnd(1), "the answer is not whole")
+        #expect(!server.resetAtEnd(1), "the response is not whole")
         server.finish(1)
         #expect(server.resetAtEnd(1))
         #expect(Raw.frames(server.output()).map(\.type) == [1, 0, 3])

@@ -152,7 +152,7 @@ struct PathCase: CustomTestStringConvertible, Sendable {
                 == .unchanged)
     }
 
-    @Test func `has one normal form: normalising it again changes nothing`() {
+    @Test func `has one normal form: normalizing it again changes nothing`() {
         var random = SeededGenerator(seed: 11)
         let pieces = [
             "/", "a", ".", "%", "2", "e", "E", "F", "f", ";", "%2e", "%2F", "%25", "%41", "%c3", "%a9", "%C3%A9", "%5c",

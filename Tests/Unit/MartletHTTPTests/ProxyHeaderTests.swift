@@ -52,9 +52,9 @@ private let ipv6Block: [UInt8] =
 /// A header with a checksum extension, which `change` may spoil.
 private func summed(_ change: UInt32 = 0, before: [UInt8] = [], after: [UInt8] = []) -> [UInt8] {
     var bytes = binary(0x21, 0x11, ipv4Block + before + [3, 0, 4, 0, 0, 0, 0] + after)
-    let place = 16 + 12 + before.count + 3
-    let sum = ProxyHeader.crc32c(bytes.span, zeroing: place) &+ change
-    for index in 0..<4 { bytes[place + index] = UInt8(truncatingIfNeeded: sum >> (24 - 8 * UInt32(index))) }
+    let offset = 16 + 12 + before.count + 3
+    let sum = ProxyHeader.crc32c(bytes.span, zeroing: offset) &+ change
+    for index in 0..<4 { bytes[offset + index] = UInt8(truncatingIfNeeded: sum >> (24 - 8 * UInt32(index))) }
     return bytes
 }
 
@@ -173,17 +173,17 @@ private func summed(_ change: UInt32 = 0, before: [UInt8] = [], after: [UInt8] =
         let whole = ProxyHeader.parse(header.bytes.span)
         #expect(describe(whole, of: header.bytes.count) == header.expected)
         // More bytes do not change a final outcome.
-        var settled: ProxyHeader.Outcome?
+        var decided: ProxyHeader.Outcome?
         for count in 0...header.bytes.count {
             let outcome = ProxyHeader.parse(header.bytes.span.extracting(0..<count))
-            if let settled {
-                #expect(outcome == settled, "after \(count) bytes")
+            if let decided {
+                #expect(outcome == decided, "after \(count) bytes")
             } else if outcome != .needMore {
-                settled = outcome
+                decided = outcome
                 if case .complete(let used, _) = outcome { #expect(used == count) }
             }
         }
-        #expect(settled ?? .needMore == whole)
+        #expect(decided ?? .needMore == whole)
     }
 
     @Test func `never asks for more than its longest form`() {

@@ -39,8 +39,9 @@ import Testing
             if outcome.hasPrefix("GET") { accepted += 1 }
             #expect(parseRequest(request, cuts: cuts(request, &random)) == outcome)
             #expect(parseRequest(request, cuts: Array(0..<request.count)) == outcome)
-            let answer = message(&random, beginning: Array("HTTP/1.1 200 OK\r\n".utf8))
-            #expect(parseResponse(answer, to: .get, cuts: cuts(answer, &random)) == parseResponse(answer, to: .get))
+            let response = message(&random, beginning: Array("HTTP/1.1 200 OK\r\n".utf8))
+            let whole = parseResponse(response, to: .get)
+            #expect(parseResponse(response, to: .get, cuts: cuts(response, &random)) == whole)
             let body = message(&random, beginning: Array("5\r\nhello\r\n0\r\n".utf8))
             #expect(decodeChunked(body, cuts: cuts(body, &random)) == decodeChunked(body))
         }

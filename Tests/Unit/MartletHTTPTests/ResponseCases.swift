@@ -16,7 +16,7 @@ private func head(_ text: String, _ expected: String, to method: Method = .get) 
 }
 
 enum ResponseCases {
-    static let all = lines + bodies + refusals
+    static let all = lines + bodies + rejections
 
     static let lines = [
         head("HTTP/1.1 200 OK\r\nContent-Length: 2", "200 'OK' length(2)"),
@@ -72,7 +72,7 @@ enum ResponseCases {
         head("HTTP/1.1 200 OK\r\nconnection: x\r\nConnection: Close\r\nContent-Length: 1", "200 'OK' length(1) close"),
     ]
 
-    static let refusals = [
+    static let rejections = [
         head(
             "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked",
             "upstream.transfer_encoding_with_content_length"),

@@ -3,18 +3,19 @@ import Testing
 
 @Suite struct ResponseParserTests {
     @Test(arguments: ResponseCases.all)
-    func `accepts unambiguous messages and rejects others`(_ answer: ResponseCase) {
-        #expect(parseResponse(answer.bytes, to: answer.method) == answer.expected)
+    func `accepts unambiguous messages and rejects others`(_ response: ResponseCase) {
+        #expect(parseResponse(response.bytes, to: response.method) == response.expected)
     }
 
     @Test(arguments: ResponseCases.all)
-    func `has the same result wherever the bytes are split`(_ answer: ResponseCase) {
-        let step = max(1, answer.bytes.count / 400)
-        for cut in stride(from: 0, to: answer.bytes.count, by: step) {
-            let outcome = parseResponse(answer.bytes, to: answer.method, cuts: [cut])
-            if outcome != answer.expected { Issue.record("cut at \(cut): \(outcome)") }
+    func `has the same result wherever the bytes are split`(_ response: ResponseCase) {
+        let step = max(1, response.bytes.count / 400)
+        for cut in stride(from: 0, to: response.bytes.count, by: step) {
+            let outcome = parseResponse(response.bytes, to: response.method, cuts: [cut])
+            if outcome != response.expected { Issue.record("cut at \(cut): \(outcome)") }
         }
-        #expect(parseResponse(answer.bytes, to: answer.method, cuts: Array(0..<answer.bytes.count)) == answer.expected)
+        let cuts = Array(0..<response.bytes.count)
+        #expect(parseResponse(response.bytes, to: response.method, cuts: cuts) == response.expected)
     }
 
     @Test func `leaves the head after an interim response to the next call`() {

@@ -13,8 +13,8 @@ import Testing
     @Test(arguments: keys)
     func `a key is sixteen bytes in base64`(text: String, isValid: Bool) {
         let bytes = Array(text.utf8)
-        let verdict = WebSocketKey.isValid(bytes.span, ByteRange(from: 0, to: bytes.count))
-        #expect(verdict == isValid)
+        let result = WebSocketKey.isValid(bytes.span, ByteRange(from: 0, to: bytes.count))
+        #expect(result == isValid)
     }
 
     static let lists: [(String, [String], Bool)] = [

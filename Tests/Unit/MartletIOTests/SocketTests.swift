@@ -24,8 +24,8 @@ import Testing
         let address = try #require(SocketEndpoint(literal: host, port: 0))
         let listener = try Socket.listen(on: address, sharesPort: false, backlog: 8)
         defer { close(listener) }
-        let place = try #require(Socket.localAddress(listener))
-        let (client, _) = try Socket.connect(to: place)
+        let bound = try #require(Socket.localAddress(listener))
+        let (client, _) = try Socket.connect(to: bound)
         defer { close(client) }
         var accepted: Int32 = -1
         while accepted < 0 { accepted = Socket.accept(listener)?.fd ?? -1 }

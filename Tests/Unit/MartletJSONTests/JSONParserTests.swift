@@ -74,9 +74,9 @@ import Testing
     @Test(arguments: ["\u{80}", "é", "\u{7FF}", "\u{800}", "\u{FFFF}", "\u{10000}", "\u{10FFFF}", "\u{7F}", " "])
     func `accepts every character at every position of a string, and no part of one`(character: String) throws {
         for count in 0...17 {
-            for place in 0...count {
-                let before = String(repeating: "a", count: place)
-                let text = before + character + String(repeating: "z", count: count - place)
+            for position in 0...count {
+                let before = String(repeating: "a", count: position)
+                let text = before + character + String(repeating: "z", count: count - position)
                 let whole = [0x22] + Array(text.utf8) + [0x22]
                 let value = try JSON.parse(whole, limits: Self.limits)
                 #expect(value == .string(text))
@@ -84,7 +84,7 @@ import Testing
                 guard character.utf8.count > 1 else { continue }
                 for missing in 0..<character.utf8.count {
                     var cut = whole
-                    cut.remove(at: 1 + place + missing)
+                    cut.remove(at: 1 + position + missing)
                     #expect { try JSON.parse(cut, limits: Self.limits) } throws: {
                         ($0 as? JSONError)?.code == .jsonInvalidUTF8
                     }
@@ -95,11 +95,11 @@ import Testing
 
     @Test func `rejects every control character at every position of a string`() {
         for control in UInt8.min..<0x20 {
-            for place in 0...17 {
+            for position in 0...17 {
                 var document = [0x22] + [UInt8](repeating: 0x61, count: 17) + [0x22]
-                document.insert(control, at: 1 + place)
+                document.insert(control, at: 1 + position)
                 #expect { try JSON.parse(document, limits: Self.limits) } throws: {
-                    ($0 as? JSONError) == JSONError(.jsonControlCharacter, at: 1 + place)
+                    ($0 as? JSONError) == JSONError(.jsonControlCharacter, at: 1 + position)
                 }
             }
         }

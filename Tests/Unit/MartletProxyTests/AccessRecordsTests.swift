@@ -89,9 +89,9 @@ import Testing
     @Test(arguments: [("\"", "\\\""), ("\\", "\\\\"), ("\n", "?"), ("\u{7F}", "?"), ("\u{1F}", "?"), ("é", "??")])
     func `a path is escaped wherever it needs it`(special: String, written: String) {
         for count in 0...20 {
-            for place in 0...count {
-                let before = String(repeating: "/", count: place)
-                let behind = String(repeating: "~", count: count - place)
+            for position in 0...count {
+                let before = String(repeating: "/", count: position)
+                let behind = String(repeating: "~", count: count - position)
                 var records = AccessRecords()
                 let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
                 write(Texts(path: before + special + behind), time: 1, status: 200, key, .text, to: &records)

@@ -33,24 +33,4 @@ import Testing
         }
         #expect(unsafe Counted.alive == 0)
     }
-
-    @Test func `slots of a slab are reused, and stale generations are recognized`() {
-        struct Element: SlabElement {
-            var generation: UInt32 = 0
-            var isAlive = false
-        }
-        var slab = Slab<Element>(capacity: 2)
-        let first = (0..<9).map { _ in slab.allocate() }
-        #expect(first == Array(0..<9))
-        for index in first { slab.free(index) }
-        slab.free(3)
-        let empty = slab.count
-        #expect(empty == 0)
-        let stale = slab.contains(3, 0)
-        #expect(!stale)
-        let second = (0..<12).map { _ in slab.allocate() }
-        #expect(second == Array((0..<9).reversed()) + [9, 10, 11])
-        let (held, end) = (slab.contains(3, 1), slab.end)
-        #expect(held && end == 12)
-    }
 }

@@ -9,7 +9,7 @@ import Testing
 
     @Test func `a turn does no more than its share, and the rest waits for the next`() {
         var queue = HandshakeQueue()
-        for index in 0..<Int32(100) { queue.append(.events, of: token(index), from: Self.near) }
+        for index in 0..<Int32(100) { queue.append(.events, of: connection(index), from: Self.near) }
         #expect(turn(&queue) == Array(0..<Int32(HandshakeQueue.batch)))
         #expect(turn(&queue).first == Int32(HandshakeQueue.batch))
         let isEmpty = queue.isEmpty
@@ -18,15 +18,15 @@ import Testing
 
     @Test func `a network waits for one connection of each other, not for all of them`() {
         var queue = HandshakeQueue()
-        for index in 0..<Int32(100) { queue.append(.events, of: token(index), from: Self.near) }
-        queue.append(.events, of: token(1000), from: Self.far)
+        for index in 0..<Int32(100) { queue.append(.events, of: connection(index), from: Self.near) }
+        queue.append(.events, of: connection(1000), from: Self.far)
         #expect(turn(&queue).prefix(3).contains(1000))
     }
 
     @Test func `clients without a known network share one turn`() {
         var queue = HandshakeQueue()
-        queue.append(.events, of: token(1), from: nil)
-        queue.append(.events, of: token(2), from: nil)
+        queue.append(.events, of: connection(1), from: nil)
+        queue.append(.events, of: connection(2), from: nil)
         #expect(turn(&queue) == [1, 2])
         let isEmpty = queue.isEmpty
         #expect(isEmpty)
@@ -37,7 +37,7 @@ import Testing
         ClientNetwork(address: [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF] + bytes)
     }
 
-    private func token(_ index: Int32) -> EventToken { EventToken(.downstream, index: index, generation: 1) }
+    private func connection(_ index: Int32) -> Handle<DownstreamConnection> { Handle(index: index, generation: 1) }
 
     private func turn(_ queue: inout HandshakeQueue) -> [Int32] {
         var served: [Int32] = []

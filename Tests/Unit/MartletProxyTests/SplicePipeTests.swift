@@ -113,7 +113,7 @@ private final class SocketPair {
 
     @Test func `pipes in use and spare pipes are limited`() {
         var pipes = SplicePipes()
-        var lent: Set<Int32> = []
+        var lent: Set<PipeHandle> = []
         while let pipe = pipes.acquire() { lent.insert(pipe) }
         #expect(lent.count == SplicePipes.limit)
         for pipe in lent { pipes.release(pipe) }

@@ -28,13 +28,13 @@ import Testing
 }
 
 @Suite struct ConnectionOrderTests {
-    private func token(_ index: Int32) -> EventToken { EventToken(.downstream, index: index) }
+    private func connection(_ index: Int32) -> Handle<DownstreamConnection> { Handle(index: index, generation: 0) }
 
     @Test func `the oldest comes first, and a requeued one comes last`() {
         var order = ConnectionOrder()
-        for index in Int32(0)..<3 { order.add(token(index), alive: 3) { _ in true } }
+        for index in Int32(0)..<3 { order.add(connection(index), alive: 3) { _ in true } }
         #expect(order.popOldest()?.index == 0)
-        order.requeue(token(0))
+        order.requeue(connection(0))
         #expect((0..<3).compactMap { _ in order.popOldest()?.index } == [1, 2, 0])
         #expect(order.popOldest() == nil)
     }
@@ -43,7 +43,7 @@ import Testing
         var order = ConnectionOrder()
         // One long-lived connection in front of many that end immediately.
         for index in Int32(0)..<20_000 {
-            order.add(token(index), alive: 1) { $0.index == 0 }
+            order.add(connection(index), alive: 1) { $0.index == 0 }
             #expect(order.count <= 2 + 1024 + 1)
         }
         #expect(order.popOldest()?.index == 0)

@@ -48,7 +48,7 @@ public struct PartnerProvider: LocallyVerifying {
         let (token, id) = try read(credential)
         let key = keys.lookup(id)
         if case .undecided = key { return .undecided }
-        return .authenticated(try judge(token, by: key, at: context.now))
+        return .authenticated(try check(token, by: key, at: context.now))
     }
 
     /// The same after a fetch, if one is allowed and may bring the key.
@@ -56,7 +56,7 @@ public struct PartnerProvider: LocallyVerifying {
         _ credential: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
         let (token, id) = try read(credential)
-        return try judge(token, by: await keys.resolve(id), at: context.now)
+        return try check(token, by: await keys.resolve(id), at: context.now)
     }
 
     /// Takes the token apart; nothing that it says is believed yet.
@@ -71,7 +71,7 @@ public struct PartnerProvider: LocallyVerifying {
         }
     }
 
-    private func judge(
+    private func check(
         _ token: CompactJWS, by key: IssuerKeys.Lookup, at now: UnixTime
     ) throws(AuthenticationError) -> Identity {
         switch key {

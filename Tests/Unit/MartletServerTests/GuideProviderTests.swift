@@ -9,7 +9,7 @@ import Testing
     static let key = Result { try SigningKey("p1") }
     static let now = UnixTime(seconds: Int64(unixNow()))
 
-    /// A provider whose keys come from memory; `nil` for a partner that does not answer.
+    /// A provider whose keys come from memory; `nil` for a partner that does not respond.
     static func provider(keys: [UInt8]?) throws -> PartnerProvider {
         let text = "{ issuer: https://partner.test, audiences: [shop], keys_url: https://partner.test/keys }"
         var diagnostics = Diagnostics()
@@ -32,7 +32,7 @@ import Testing
         return try PartnerProvider(configuration, context: context)
     }
 
-    static func verdict(
+    static func authenticate(
         _ provider: PartnerProvider, _ change: (inout Token) -> Void = { _ in }
     ) async throws -> Result<
         Identity, AuthenticationError
@@ -52,7 +52,7 @@ import Testing
 
     @Test func `tells who presents a good token`() async throws {
         let provider = try Self.provider(keys: AppleFixture.document([Self.key.get()]))
-        #expect(try await Self.verdict(provider).get().providerSubject == "customer-7")
+        #expect(try await Self.authenticate(provider).get().providerSubject == "customer-7")
     }
 
     @Test(arguments: [
@@ -64,13 +64,13 @@ import Testing
         claim: String, value: String, code: String
     ) async throws {
         let provider = try Self.provider(keys: AppleFixture.document([Self.key.get()]))
-        let verdict = try await Self.verdict(provider) { $0.claims[claim] = JSONText(value) }
-        guard case .failure(let error) = verdict else { throw TestFailure("it was accepted") }
+        let result = try await Self.authenticate(provider) { $0.claims[claim] = JSONText(value) }
+        guard case .failure(let error) = result else { throw TestFailure("it was accepted") }
         #expect(error.code.rawValue == code && error.disposition == .rejected)
     }
 
     @Test func `does not take an outage for a bad token`() async throws {
-        guard case .failure(let error) = try await Self.verdict(Self.provider(keys: nil)) else {
+        guard case .failure(let error) = try await Self.authenticate(Self.provider(keys: nil)) else {
             throw TestFailure("it was accepted")
         }
         #expect(error.code == "partner.keys_unavailable" && error.disposition == .unavailable)
@@ -82,7 +82,7 @@ private struct Partner: KeyFetching {
     let document: [UInt8]?
 
     func fetch(_ url: String, timeout: Duration, maximumBytes: Int) async throws(FetchError) -> [UInt8] {
-        guard let document else { throw FetchError(code: "fetch.refused", message: "nobody there") }
+        guard let document else { throw FetchError(code: "fetch.refused", message: "connection refused") }
         return document
     }
 }

@@ -11,7 +11,7 @@ import Testing
         if case .found(let value) = await store.value(for: key) { value } else { nil }
     }
 
-    @Test func `sees what is there and its own changes, which nobody else sees`() async throws {
+    @Test func `sees what is there and its own changes, which no other store sees`() async throws {
         let store = store
         try await base.set([1], for: "a", lifetime: .seconds(60))
         #expect(await value("a", in: store) == [1])

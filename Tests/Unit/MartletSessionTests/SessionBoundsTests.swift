@@ -55,9 +55,9 @@ import Testing
         let tokens = try pair()
         try await insert(try record(member, value), tokens)
         let bench = SessionBench(backend: backend, startingAt: Self.now)
-        #expect(await bench.refusal(of: tokens.access.text) == .sessionRecordUnreadable)
-        let refusal = await bench.refusal(ofRefreshing: tokens.refresh.text)
-        #expect(refusal?.code == .sessionRecordUnreadable && refusal?.kind == .invalid)
+        #expect(await bench.rejection(of: tokens.access.text) == .sessionRecordUnreadable)
+        let rejection = await bench.rejection(ofRefreshing: tokens.refresh.text)
+        #expect(rejection?.code == .sessionRecordUnreadable && rejection?.kind == .invalid)
         let listed = try await bench.store.list(subject: "usr_ann")
         #expect(listed.isEmpty == (member == "created"))
     }
@@ -80,9 +80,9 @@ import Testing
             lastAddress: [])
         #expect(try await backend.rotate(sessionKey, rotation, at: time) == .done)
         let bench = SessionBench(backend: backend, startingAt: Self.now)
-        let refusal = await bench.refusal(ofRefreshing: tokens.refresh.text)
-        #expect(refusal?.code == (isExpiry || value > Self.now ? .sessionRecordUnreadable : nil))
-        #expect(await bench.refusal(of: next.access.text) == nil)
+        let rejection = await bench.rejection(ofRefreshing: tokens.refresh.text)
+        #expect(rejection?.code == (isExpiry || value > Self.now ? .sessionRecordUnreadable : nil))
+        #expect(await bench.rejection(of: next.access.text) == nil)
     }
 
     @Test func `a session whose sealed expiry has passed is not reissued`() async throws {
@@ -102,7 +102,7 @@ import Testing
             lastAddress: [])
         #expect(try await backend.rotate(sessionKey, rotation, at: time) == .done)
         let bench = SessionBench(backend: backend, startingAt: Self.now)
-        #expect(await bench.refusal(ofRefreshing: tokens.refresh.text)?.code == .sessionUnknown)
+        #expect(await bench.rejection(ofRefreshing: tokens.refresh.text)?.code == .sessionUnknown)
     }
 
     @Test(arguments: strange)
@@ -113,7 +113,7 @@ import Testing
             issuedAt: UnixTime(seconds: value), expiresAt: UnixTime(seconds: value))
         let tokens = try await bench.store.create(
             subject: "usr_ann", provider: "apple", identity: identity, client: SessionClient())
-        #expect(await bench.refusal(of: tokens.accessToken) == nil)
+        #expect(await bench.rejection(of: tokens.accessToken) == nil)
     }
 
     @Test(arguments: [

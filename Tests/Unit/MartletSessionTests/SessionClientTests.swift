@@ -26,18 +26,18 @@ import Testing
         let bench = SessionBench()
         let tokens = try await bench.login(client: client(home))
         func last() async throws -> [UInt8]? { try await bench.store.list(subject: "usr_ann").first?.lastAddress }
-        _ = try await bench.judge(tokens.accessToken, from: home)
+        _ = try await bench.verify(tokens.accessToken, from: home)
         #expect(try await last() == home)
-        _ = try await bench.judge(tokens.accessToken, from: away)
+        _ = try await bench.verify(tokens.accessToken, from: away)
         #expect(try await last() == away)
-        _ = try await bench.judge(tokens.accessToken)
+        _ = try await bench.verify(tokens.accessToken)
         #expect(try await last() == away)
         let next = try await bench.store.refresh(tokens.refreshToken, from: home)
         #expect(try await last() == home)
         // A repeated refresh from another address counts as a use when the last use is stale.
         bench.advance(.seconds(29))
         _ = try await bench.store.refresh(tokens.refreshToken, from: away)
-        _ = try await bench.judge(next.accessToken, from: away)
+        _ = try await bench.verify(next.accessToken, from: away)
         #expect(try await last() == away)
         #expect(try await bench.store.list(subject: "usr_ann").first?.client == client(home))
     }
@@ -46,7 +46,7 @@ import Testing
         let bench = SessionBench()
         let tokens = try await bench.login(client: client(home))
         bench.advance(.seconds(900))
-        await #expect(throws: AuthenticationError.self) { try await bench.judge(tokens.accessToken, from: away) }
+        await #expect(throws: AuthenticationError.self) { try await bench.verify(tokens.accessToken, from: away) }
         #expect(try await bench.store.list(subject: "usr_ann").first?.lastAddress == home)
     }
 }

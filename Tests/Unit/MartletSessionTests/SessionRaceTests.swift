@@ -78,7 +78,7 @@ private struct InterruptedSessions: SessionBackend {
         }
         func lookUp(from network: ClientNetwork?) async -> ErrorCode? {
             do {
-                _ = try await bench.store.judge(
+                _ = try await bench.store.verify(
                     Credential(bearer: token.withBytes { $0 }),
                     in: AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never, client: network))
                 return nil
@@ -119,8 +119,8 @@ private struct InterruptedSessions: SessionBackend {
         let loser = try await bench.store.refresh(tokens.refreshToken)
         #expect(winner.value?.refreshToken.copy == loser.refreshToken.copy)
         #expect(winner.value?.accessToken.copy == loser.accessToken.copy)
-        #expect(await bench.refusal(of: loser.accessToken) == nil)
-        #expect(await bench.refusal(ofRefreshing: loser.refreshToken) == nil)
+        #expect(await bench.rejection(of: loser.accessToken) == nil)
+        #expect(await bench.rejection(ofRefreshing: loser.refreshToken) == nil)
     }
 
     @Test func `a session that ends during a refresh is not restored`() async throws {
@@ -129,7 +129,7 @@ private struct InterruptedSessions: SessionBackend {
         backend.interruption.withLock { interruption in
             interruption = { _ = try? await bench.store.end(tokens.session) }
         }
-        #expect(await bench.refusal(ofRefreshing: tokens.refreshToken)?.code == .sessionUnknown)
+        #expect(await bench.rejection(ofRefreshing: tokens.refreshToken)?.code == .sessionUnknown)
         #expect(backend.sessions.count == 0)
     }
 
@@ -139,7 +139,7 @@ private struct InterruptedSessions: SessionBackend {
         backend.interruption.withLock { interruption in
             interruption = { _ = try? await bench.store.refresh(tokens.refreshToken) }
         }
-        #expect(await bench.refusal(ofRefreshing: tokens.refreshToken)?.code == .sessionTokenReused)
+        #expect(await bench.rejection(ofRefreshing: tokens.refreshToken)?.code == .sessionTokenReused)
         #expect(backend.sessions.count == 0)
     }
 }

@@ -12,7 +12,7 @@ import Testing
         let tokens = try await bench.login()
         #expect(tokens.accessLifetime == .seconds(900) && tokens.refreshLifetime == .seconds(60 * 86_400))
         #expect(tokens.provider == "apple" && tokens.session.subject == "usr_ann")
-        let proven = try await bench.judge(tokens.accessToken)
+        let proven = try await bench.verify(tokens.accessToken)
         let principal = proven.principal
         #expect(principal.subject == "usr_ann" && principal.provider == "apple")
         #expect(principal.sessionID == tokens.session.id)
@@ -43,12 +43,12 @@ import Testing
         let bench = SessionBench(startingAt: 1_800_000_000_700) { $0.accessTTL = .seconds(2) }
         let tokens = try await bench.login()
         bench.advance(.milliseconds(1999))
-        let proven = try await bench.judge(tokens.accessToken)
+        let proven = try await bench.verify(tokens.accessToken)
         #expect(proven.cacheLifetime == .milliseconds(1))
         #expect(proven.principal.identity.expiresAt.seconds == 1_800_000_003)
         bench.advance(.milliseconds(1))
-        #expect(await bench.refusal(of: tokens.accessToken) == .sessionTokenExpired)
-        #expect(await bench.refusal(ofRefreshing: tokens.refreshToken) == nil)
+        #expect(await bench.rejection(of: tokens.accessToken) == .sessionTokenExpired)
+        #expect(await bench.rejection(ofRefreshing: tokens.refreshToken) == nil)
     }
 
     @Test func `ends the session at the idle timeout after the last use of either token`() async throws {
@@ -58,14 +58,14 @@ import Testing
         }
         let tokens = try await bench.login()
         bench.advance(.seconds(90))
-        #expect(await bench.refusal(of: tokens.accessToken) == nil)
+        #expect(await bench.rejection(of: tokens.accessToken) == nil)
         bench.advance(.seconds(90))
         let second = try await bench.store.refresh(tokens.refreshToken)
         bench.advance(.seconds(99))
-        #expect(try await bench.judge(second.accessToken).cacheLifetime == .seconds(5))
+        #expect(try await bench.verify(second.accessToken).cacheLifetime == .seconds(5))
         bench.advance(.seconds(100))
-        #expect(await bench.refusal(of: second.accessToken) == .sessionUnknown)
-        #expect(await bench.refusal(ofRefreshing: second.refreshToken)?.code == .sessionUnknown)
+        #expect(await bench.rejection(of: second.accessToken) == .sessionUnknown)
+        #expect(await bench.rejection(ofRefreshing: second.refreshToken)?.code == .sessionUnknown)
         #expect(try await bench.store.list(subject: "usr_ann").isEmpty)
     }
 
@@ -80,7 +80,7 @@ import Testing
         let seen = try await bench.store.inspect(Credential(bearer: tokens.accessToken.copy), in: context)
         #expect(seen.principal.subject == "usr_ann")
         bench.advance(.seconds(10))
-        #expect(await bench.refusal(of: tokens.accessToken) == .sessionUnknown)
+        #expect(await bench.rejection(of: tokens.accessToken) == .sessionUnknown)
         do {
             _ = try await bench.store.inspect(Credential(bearer: tokens.accessToken.copy), in: context)
             Issue.record("it has ended")
@@ -102,10 +102,10 @@ import Testing
             #expect(tokens.accessLifetime == .seconds(min(900, 1000 - used)))
         }
         bench.advance(.milliseconds(199_999))
-        #expect(await bench.refusal(of: tokens.accessToken) == nil)
+        #expect(await bench.rejection(of: tokens.accessToken) == nil)
         bench.advance(.milliseconds(1))
-        #expect(await bench.refusal(of: tokens.accessToken) == .sessionUnknown)
-        #expect(await bench.refusal(ofRefreshing: tokens.refreshToken)?.code == .sessionUnknown)
+        #expect(await bench.rejection(of: tokens.accessToken) == .sessionUnknown)
+        #expect(await bench.rejection(ofRefreshing: tokens.refreshToken)?.code == .sessionUnknown)
     }
 
     @Test func `returns the same new pair during the grace period and ends the session after it`() async throws {
@@ -120,15 +120,15 @@ import Testing
         #expect(again.accessToken.copy == second.accessToken.copy)
         #expect(again.refreshToken.copy == second.refreshToken.copy)
         #expect(again.accessLifetime == .milliseconds(870_001))
-        #expect(await bench.refusal(of: first.accessToken) == nil, "the old access token lives to its own end")
-        #expect(await bench.refusal(of: second.accessToken) == nil)
+        #expect(await bench.rejection(of: first.accessToken) == nil, "the old access token lives to its own end")
+        #expect(await bench.rejection(of: second.accessToken) == nil)
         bench.advance(.milliseconds(1))
-        let reuse = await bench.refusal(ofRefreshing: first.refreshToken)
+        let reuse = await bench.rejection(ofRefreshing: first.refreshToken)
         #expect(reuse?.code == .sessionTokenReused && reuse?.kind == .invalid)
         for token in [first.accessToken, second.accessToken] {
-            #expect(await bench.refusal(of: token) == .sessionUnknown)
+            #expect(await bench.rejection(of: token) == .sessionUnknown)
         }
-        #expect(await bench.refusal(ofRefreshing: second.refreshToken)?.code == .sessionUnknown)
+        #expect(await bench.rejection(ofRefreshing: second.refreshToken)?.code == .sessionUnknown)
         #expect(bench.revoked.value.count == 1)
     }
 
@@ -143,7 +143,7 @@ import Testing
             let again = try await bench.store.refresh(tokens[index].refreshToken)
             #expect(again.refreshToken.copy == tokens[index + 1].refreshToken.copy)
         }
-        for pair in tokens { #expect(await bench.refusal(of: pair.accessToken) == nil) }
+        for pair in tokens { #expect(await bench.rejection(of: pair.accessToken) == nil) }
         #expect(bench.revoked.value.isEmpty)
     }
 
@@ -151,57 +151,57 @@ import Testing
         let bench = SessionBench { $0.refreshReuseGrace = .zero }
         let first = try await bench.login()
         _ = try await bench.store.refresh(first.refreshToken)
-        #expect(await bench.refusal(ofRefreshing: first.refreshToken)?.code == .sessionTokenReused)
+        #expect(await bench.rejection(ofRefreshing: first.refreshToken)?.code == .sessionTokenReused)
     }
 
     @Test func `throttles a flood of rotations`() async throws {
         let bench = SessionBench()
         var tokens = try await bench.login()
         for _ in 0..<16 { tokens = try await bench.store.refresh(tokens.refreshToken) }
-        let refusal = await bench.refusal(ofRefreshing: tokens.refreshToken)
-        #expect(refusal?.code == .sessionThrottled && refusal?.kind == .throttled)
+        let rejection = await bench.rejection(ofRefreshing: tokens.refreshToken)
+        #expect(rejection?.code == .sessionThrottled && rejection?.kind == .throttled)
         bench.advance(.seconds(30))
         tokens = try await bench.store.refresh(tokens.refreshToken)
-        #expect(await bench.refusal(of: tokens.accessToken) == nil)
+        #expect(await bench.rejection(of: tokens.accessToken) == nil)
     }
 
     @Test func `throttles beyond 64 live access tokens`() async throws {
         let bench = SessionBench { $0.refreshReuseGrace = .zero }
         var tokens = try await bench.login()
         for _ in 0..<63 { tokens = try await bench.store.refresh(tokens.refreshToken) }
-        #expect(await bench.refusal(ofRefreshing: tokens.refreshToken)?.kind == .throttled)
+        #expect(await bench.rejection(ofRefreshing: tokens.refreshToken)?.kind == .throttled)
         bench.advance(.seconds(900))
-        #expect(await bench.refusal(ofRefreshing: tokens.refreshToken) == nil)
+        #expect(await bench.rejection(ofRefreshing: tokens.refreshToken) == nil)
     }
 
-    @Test func `neither token stands in for the other, and a forged one harms nobody`() async throws {
+    @Test func `neither token stands in for the other, and a forged one harms no session`() async throws {
         let bench = SessionBench()
         let tokens = try await bench.login()
         let (access, refresh) = (tokens.accessToken.text.dropFirst(4), tokens.refreshToken.text.dropFirst(4))
         for text in ["mat_\(refresh)", "mat_\(refresh.prefix(75))", "mrt_\(refresh)", "MAT_\(access)", "\(access)", ""]
         {
-            #expect(await bench.refusal(of: Secret(text)) != nil)
+            #expect(await bench.rejection(of: Secret(text)) != nil)
         }
         // The secret of the access token, followed by an arbitrary MAC.
         let forged = [
             "mrt_\(access)", "mat_\(access)", "mrt_\(access)AAAAAAAAAAA", "mrt_\(access.dropLast())AAAAAAAAAAAA", "",
         ]
         for text in forged {
-            #expect(await bench.refusal(ofRefreshing: Secret(text))?.kind == .invalid)
+            #expect(await bench.rejection(ofRefreshing: Secret(text))?.kind == .invalid)
         }
         for index in 0..<tokens.refreshToken.count {
             var changed = tokens.refreshToken.copy
             changed[index] = changed[index] == 0x41 ? 0x42 : 0x41
-            #expect(await bench.refusal(ofRefreshing: Secret(changed))?.kind == .invalid)
+            #expect(await bench.rejection(ofRefreshing: Secret(changed))?.kind == .invalid)
         }
         for index in 0..<tokens.accessToken.count {
             var changed = tokens.accessToken.copy
             changed[index] = changed[index] == 0x41 ? 0x42 : 0x41
-            #expect(await bench.refusal(of: Secret(changed)) != nil)
+            #expect(await bench.rejection(of: Secret(changed)) != nil)
         }
         #expect(bench.revoked.value.isEmpty)
-        #expect(await bench.refusal(of: tokens.accessToken) == nil)
-        #expect(await bench.refusal(ofRefreshing: tokens.refreshToken) == nil)
+        #expect(await bench.rejection(of: tokens.accessToken) == nil)
+        #expect(await bench.rejection(ofRefreshing: tokens.refreshToken) == nil)
     }
 
     @Test func `ends the oldest beyond the cap`() async throws {
@@ -213,9 +213,9 @@ import Testing
         }
         let others = try await bench.login("usr_bob")
         for (index, tokens) in all.enumerated() {
-            #expect(await bench.refusal(of: tokens.accessToken) == (index < 2 ? .sessionUnknown : nil))
+            #expect(await bench.rejection(of: tokens.accessToken) == (index < 2 ? .sessionUnknown : nil))
         }
-        #expect(await bench.refusal(of: others.accessToken) == nil)
+        #expect(await bench.rejection(of: others.accessToken) == nil)
         #expect(try await bench.store.list(subject: "usr_ann").map(\.id) == all[2...].reversed().map(\.session.id))
         #expect(bench.revoked.value.count == 2)
     }
@@ -230,8 +230,8 @@ import Testing
         let second = try await bench.login()
         bench.advance(.seconds(60))
         let third = try await bench.login()
-        #expect(await bench.refusal(of: second.accessToken) == nil)
-        #expect(await bench.refusal(of: third.accessToken) == nil)
+        #expect(await bench.rejection(of: second.accessToken) == nil)
+        #expect(await bench.rejection(of: third.accessToken) == nil)
         #expect(bench.revoked.value.isEmpty)
     }
 
@@ -242,7 +242,7 @@ import Testing
         let second = try await bench.login(provider: "wechat")
         _ = try await bench.login("usr_bob")
         bench.advance(.seconds(120))
-        _ = try await bench.judge(first.accessToken)
+        _ = try await bench.verify(first.accessToken)
         let list = try await bench.store.list(subject: "usr_ann")
         #expect(list.map(\.id) == [second.session.id, first.session.id])
         #expect(list.map(\.provider) == ["wechat", "apple"])
@@ -257,7 +257,7 @@ import Testing
         let tokens = try await bench.login()
         for (step, seen) in [(60, 0), (1, 61), (60, 61), (1, 122)] {
             bench.advance(.seconds(step))
-            _ = try await bench.judge(tokens.accessToken)
+            _ = try await bench.verify(tokens.accessToken)
             let list = try await bench.store.list(subject: "usr_ann")
             #expect(list.first?.lastSeenAt.seconds == 1_800_000_000 + Int64(seen))
         }
@@ -266,7 +266,7 @@ import Testing
     @Test func `ends one session of the subject and no other`() async throws {
         let bench = SessionBench()
         let (first, second) = (try await bench.login(), try await bench.login())
-        let number = try await bench.judge(first.accessToken).number
+        let number = try await bench.verify(first.accessToken).number
         #expect(try await !bench.store.end(SessionReference(subject: "usr_bob", id: first.session.id)))
         for id in [
             "", "ses_", first.session.id + "0", "SES_" + first.session.id.dropFirst(4),
@@ -276,9 +276,9 @@ import Testing
         }
         #expect(try await bench.store.end(first.session))
         #expect(try await !bench.store.end(first.session))
-        #expect(await bench.refusal(of: first.accessToken) == .sessionUnknown)
-        #expect(await bench.refusal(ofRefreshing: first.refreshToken)?.code == .sessionUnknown)
-        #expect(await bench.refusal(of: second.accessToken) == nil)
+        #expect(await bench.rejection(of: first.accessToken) == .sessionUnknown)
+        #expect(await bench.rejection(ofRefreshing: first.refreshToken)?.code == .sessionUnknown)
+        #expect(await bench.rejection(of: second.accessToken) == nil)
         #expect(bench.revoked.value == [number])
     }
 
@@ -289,7 +289,7 @@ import Testing
         }
         func live(_ logins: [IssuedTokens]) async -> [Bool] {
             var live: [Bool] = []
-            for tokens in logins { live.append(await bench.refusal(of: tokens.accessToken) == nil) }
+            for tokens in logins { live.append(await bench.rejection(of: tokens.accessToken) == nil) }
             return live
         }
         var made = try await logins()
@@ -311,11 +311,11 @@ import Testing
         let bench = SessionBench(backend: backend) { $0.refreshTTL = .seconds(1000) }
         let tokens = try await bench.login()
         let later = SessionBench(backend: backend, startingAt: bench.now.value + 1_000_000)
-        #expect(await later.refusal(ofRefreshing: tokens.refreshToken)?.code == .sessionUnknown)
+        #expect(await later.rejection(ofRefreshing: tokens.refreshToken)?.code == .sessionUnknown)
         let strict = SessionBench(backend: backend, startingAt: bench.now.value + 20_000) {
             $0.idleTimeout = .seconds(10)
         }
-        #expect(await strict.refusal(of: tokens.accessToken) == .sessionUnknown)
+        #expect(await strict.rejection(of: tokens.accessToken) == .sessionUnknown)
     }
 
     @Test func `rejects claims that exceed the record size`() async throws {

@@ -97,7 +97,7 @@ import Testing
         #expect(Self.failures(of: budget, from: Self.four(192, 0, 2, 1)) == 10)
     }
 
-    @Test func `remembers failures, however many others fail`() {
+    @Test func `keeps counting failures, however many others fail`() {
         let (budget, offender) = (Self.budget(), Self.four(192, 0, 2, 1))
         #expect(Self.failures(of: budget, from: offender) == 10)
         for site in 0..<3000 { _ = Self.failures(of: budget, from: Self.six(UInt16(site), 0)) }

@@ -3,7 +3,7 @@ import MartletProvider
 import MartletTesting
 import Testing
 
-@testable import MartletProxy
+@testable import MartletResponder
 @testable import MartletSignIn
 
 /// The body errors of a 400.

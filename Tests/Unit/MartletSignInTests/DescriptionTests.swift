@@ -1,7 +1,7 @@
 import Foundation
 import MartletConfig
 import MartletJSON
-import MartletProxy
+import MartletResponder
 import MartletTesting
 import Testing
 

@@ -3,7 +3,7 @@ import MartletJSON
 import MartletTesting
 import Testing
 
-@testable import MartletProxy
+@testable import MartletResponder
 @testable import MartletSignIn
 
 /// `GET /identities`.

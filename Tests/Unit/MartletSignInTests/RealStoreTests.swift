@@ -13,7 +13,7 @@ import Testing
 @Suite struct `Over real stores` {
     /// Runs a test with an account store in a folder of its own.
     private func withStand(
-        _ policy: SessionPolicy = SessionPolicy(), _ body: (Stand, any AccountStoring) async throws -> Void
+        maximumPerSubject: Int = 10, _ body: (Stand, any AccountStoring) async throws -> Void
     ) async throws {
         let folder = try TemporaryFolder()
         let engine = SQLiteEngine(
@@ -21,6 +21,9 @@ import Testing
             logger: .silent)
         let accounts = AccountStore(engine, clock: .system, logger: .silent)
         try await accounts.start()
+        let policy = SessionPolicy(
+            accessTTL: .seconds(900), refreshTTL: .seconds(60 * 86_400), idleTimeout: .seconds(30 * 86_400),
+            refreshReuseGrace: .seconds(30), maximumPerSubject: maximumPerSubject, cacheTTL: .seconds(5))
         let stand = Stand { setup in
             setup.accounts = accounts
             setup.sessions = SessionStore(
@@ -76,9 +79,7 @@ import Testing
     }
 
     @Test func `the oldest of too many sessions ends`() async throws {
-        var policy = SessionPolicy()
-        policy.maximumPerSubject = 2
-        try await withStand(policy) { stand, _ in
+        try await withStand(maximumPerSubject: 2) { stand, _ in
             var tokens: [String] = []
             for _ in 0..<3 {
                 tokens.append(try await stand.login("apple", "anna"))

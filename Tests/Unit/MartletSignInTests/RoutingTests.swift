@@ -7,7 +7,7 @@ import MartletTesting
 import Testing
 
 @testable import MartletProvider
-@testable import MartletProxy
+@testable import MartletResponder
 @testable import MartletSignIn
 
 @Suite struct `Paths and methods` {

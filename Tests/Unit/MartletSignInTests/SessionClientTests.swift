@@ -4,7 +4,7 @@ import MartletProvider
 import MartletTesting
 import Testing
 
-@testable import MartletProxy
+@testable import MartletResponder
 @testable import MartletSignIn
 
 /// The client data of a login, and its form in the list of sessions.

@@ -1,7 +1,7 @@
 import MartletCore
 import MartletJOSE
 import MartletJSON
-import MartletProxy
+import MartletResponder
 import MartletSimulator
 import Testing
 

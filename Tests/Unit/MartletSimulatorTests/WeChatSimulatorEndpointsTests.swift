@@ -1,7 +1,7 @@
 import MartletCore
 import MartletJSON
 import MartletProvider
-import MartletProxy
+import MartletResponder
 import MartletSimulator
 import Testing
 

@@ -2,7 +2,7 @@ import MartletConfig
 import MartletCore
 import MartletJSON
 import MartletProvider
-import MartletProxy
+import MartletResponder
 import MartletSimulator
 import MartletTesting
 import Testing

@@ -112,9 +112,9 @@ import MartletTesting
             if !sent.isEmpty, failure == nil {
                 do throws(TLSError) { try server.receive(sent, pieces: .max) } catch { failure = error }
             }
-            let answer = server.output()
-            if !answer.isEmpty { receive(answer) }
-            if sent.isEmpty, answer.isEmpty { return failure }
+            let reply = server.output()
+            if !reply.isEmpty { receive(reply) }
+            if sent.isEmpty, reply.isEmpty { return failure }
         }
     }
 }

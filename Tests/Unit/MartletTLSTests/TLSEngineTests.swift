@@ -18,9 +18,9 @@ extension EnginePeer {
         while true {
             let sent = output()
             server.receive(sent)
-            let answer = server.output()
-            if sent.isEmpty, answer.isEmpty { return }
-            try receive(answer, pieces: pieces)
+            let reply = server.output()
+            if sent.isEmpty, reply.isEmpty { return }
+            try receive(reply, pieces: pieces)
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import MartletTLS
 
 /// A clock that a test advances.
-private final class Hands: Sendable {
+private final class ManualClock: Sendable {
     private let seconds = Mutex<Int64>(1_000_000)
 
     func move(by more: Duration) { seconds.withLock { $0 += more.wholeSeconds } }
@@ -21,12 +21,12 @@ private final class Hands: Sendable {
 
 @Suite struct `Resumption of TLS sessions` {
     let certificates: ServerCertificates
-    private let hands = Hands()
+    private let time = ManualClock()
     let tickets: TLSTicketKeys
 
     init() throws {
         certificates = try ServerCertificates.shared.get()
-        tickets = TLSTicketKeys(clock: hands.clock)
+        tickets = TLSTicketKeys(clock: time.clock)
     }
 
     private func server(
@@ -86,15 +86,15 @@ private final class Hands: Sendable {
         let (client, server) = (try certificates.context(), try server())
         #expect(try !resumes(client, server))
         let first = tickets.current()?.bytes
-        hands.move(by: .seconds(3599))
+        time.move(by: .seconds(3599))
         #expect(tickets.current()?.bytes === first)
-        hands.move(by: .seconds(1))
+        time.move(by: .seconds(1))
         #expect(tickets.current()?.bytes !== first)
         #expect(try resumes(client, server))
         // The old key is removed when its last ticket has expired; the last connection's ticket is of the second key.
-        hands.move(by: .seconds(3600 * 5 - 1))
+        time.move(by: .seconds(3600 * 5 - 1))
         #expect(try resumes(client, server))
-        hands.move(by: .seconds(3600 * 5))
+        time.move(by: .seconds(3600 * 5))
         #expect(try !resumes(client, server))
     }
 
@@ -103,11 +103,11 @@ private final class Hands: Sendable {
         let first = try PlainClient(.init(versions: TLS1_2_VERSION...TLS1_2_VERSION))
         var peer = try EnginePeer(context.makeEngine())
         #expect(first.talk(to: &peer) == nil)
-        hands.move(by: .seconds(2 * 3600))
+        time.move(by: .seconds(2 * 3600))
         let second = try PlainClient(.init(versions: TLS1_2_VERSION...TLS1_2_VERSION, session: first))
         var next = try EnginePeer(context.makeEngine())
         #expect(second.talk(to: &next) == nil && second.isResumed)
-        hands.move(by: .seconds(4 * 3600))
+        time.move(by: .seconds(4 * 3600))
         for (session, resumes) in [(first, false), (second, true)] {
             let client = try PlainClient(.init(versions: TLS1_2_VERSION...TLS1_2_VERSION, session: session))
             var last = try EnginePeer(context.makeEngine())
@@ -126,7 +126,7 @@ private final class Hands: Sendable {
 
     @Test func `keys have unique names and bytes`() throws {
         let first = try #require(tickets.current())
-        hands.move(by: .seconds(3600))
+        time.move(by: .seconds(3600))
         let second = try #require(tickets.current())
         #expect(first.bytes.withBytes { $0 } != second.bytes.withBytes { $0 })
         #expect("\(first.bytes)" == "<redacted>")

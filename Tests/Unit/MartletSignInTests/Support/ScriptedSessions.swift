@@ -42,7 +42,7 @@ final class ScriptedSessions: SessionStoring {
         set { state.withLock { $0.isThrottled = newValue } }
     }
 
-    func judge(
+    func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession {
         guard !isUnavailable() else { throw .unavailable("session.unavailable", retryAfter: .seconds(2)) }
@@ -60,7 +60,7 @@ final class ScriptedSessions: SessionStoring {
 
     func inspect(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession { try await judge(token, in: context) }
+    ) async throws(AuthenticationError) -> ProvenSession { try await verify(token, in: context) }
 
     func create(
         subject: String, provider: String, identity: Identity, client: SessionClient

@@ -5,7 +5,7 @@ import MartletProvider
 import MartletTesting
 import Testing
 
-@testable import MartletProxy
+@testable import MartletResponder
 @testable import MartletSignIn
 
 /// The endpoints with scripted stores and providers.

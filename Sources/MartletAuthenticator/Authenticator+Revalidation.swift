@@ -1,0 +1,124 @@
+internal import MartletCore
+internal import MartletProvider
+internal import MartletRouter
+
+/// The tokens of long exchanges, which are verified again where their results may no longer hold.
+extension Authenticator {
+    /// How many tokens are revalidated at a time.
+    static let revalidationBatch = 256
+    /// How long to wait before retrying a store that is unavailable, in nanoseconds.
+    static let retryInterval: Int64 = 1_000_000_000
+
+    /// Retains the token of an exchange; one that was admitted by name and password has none.
+    package mutating func retainToken(of exchange: Int32, _ credential: inout CredentialState) {
+        let (decision, revocationID) = (credential.decision, credential.revocationID)
+        credential.decision = -1
+        guard revocationID != 0, let token = unsafe token(ofDecision: decision, for: revocationID) else { return }
+        retainedTokens[exchange] = RetainedToken(
+            token: Secret(unsafe Array(token)), isSession: unsafe OwnToken.matches(token))
+        credential.retainsToken = true
+    }
+
+    /// Releases the token of an exchange that ends.
+    package mutating func releaseToken(of exchange: Int32) { retainedTokens[exchange] = nil }
+
+    /// Whether the retained token of an exchange is a session's.
+    package func retainsSession(of exchange: Int32) -> Bool { retainedTokens[exchange]?.isSession == true }
+
+    /// Requires that the token of an exchange is revalidated.
+    package mutating func revalidate(_ exchange: Int32, at time: Int64) {
+        retainedTokens[exchange]?.state = .pending
+        retainedTokens[exchange]?.dueAt = time
+        needsRevalidation = true
+    }
+
+    /// Requires it for a route of a new configuration.
+    package mutating func revalidate(_ exchange: Int32, for route: Int, at time: Int64) {
+        retainedTokens[exchange]?.route = route
+        revalidate(exchange, at: time)
+    }
+
+    /// The exchange stays as it is under a new configuration.
+    package mutating func keepsRoute(_ exchange: Int32) { retainedTokens[exchange]?.route = -1 }
+
+    /// The next batch of tokens to revalidate.
+    package mutating func dueRevalidations(at time: LoopTime) -> [Revalidation] {
+        guard needsRevalidation else { return [] }
+        var due: [Revalidation] = []
+        needsRevalidation = false
+        for (exchange, retained) in retainedTokens where retained.state == .pending {
+            needsRevalidation = true
+            guard retained.dueAt <= time.monotonic else { continue }
+            guard due.count < Authenticator.revalidationBatch else { break }
+            retainedTokens[exchange]?.state = .submitted
+            let target = verificationTarget(of: retained)
+            due.append(Revalidation(exchange: exchange, token: retained.token, target: target))
+        }
+        return due
+    }
+
+    /// What verifies a retained token: a provider of the new route, or the session store.
+    private func verificationTarget(of retained: RetainedToken) -> Verifier.Target? {
+        if retained.isSession { return rules.sessions.map { .sessions($0) } }
+        guard retained.route >= 0 else { return nil }
+        return retained.token.withBytes { verificationTarget(.direct, $0, retained.route) }
+    }
+
+    /// Applies the result of a revalidation.
+    /// - Returns: whether the exchange may continue.
+    package mutating func completeRevalidation(
+        of exchange: Int32, epoch resultEpoch: Int, _ result: VerificationResult, at time: LoopTime,
+        _ credential: inout CredentialState
+    ) -> Bool {
+        guard credential.retainsToken, let retained = retainedTokens[exchange], retained.state == .submitted else {
+            return true
+        }
+        guard resultEpoch == epoch else {
+            revalidate(exchange, at: time.monotonic)
+            return true
+        }
+        switch result {
+        case .success(let verified):
+            guard retained.route < 0 || mayContinue(verified, on: retained.route, at: time, &credential) else {
+                return false
+            }
+            retainedTokens[exchange]?.state = .valid
+            retainedTokens[exchange]?.route = -1
+            return true
+        case .failure(let error) where error.disposition == .unavailable || error.disposition == .throttled:
+            revalidate(exchange, at: time.monotonic &+ Authenticator.retryInterval)
+            return true
+        case .failure: return false
+        }
+    }
+
+    /// Whether a revalidated credential may continue an exchange on a route of the new configuration.
+    private func mayContinue(
+        _ verified: VerifiedPrincipal, on route: Int, at time: LoopTime, _ credential: inout CredentialState
+    ) -> Bool {
+        let policy = rules.table.routes[route].policy
+        guard let provider = provider(of: verified.principal, route),
+            case .allowed(let until) = policy.evaluate(verified.principal, now: time.unixTime)
+        else { return false }
+        credential.provider = provider
+        credential.revocationID = verified.revocationID
+        credential.end = min(verified.end, until.milliseconds)
+        return true
+    }
+
+    /// Whether the credential of an exchange may continue it on a route of a new configuration.
+    package func reevaluate(
+        _ exchange: Int32, _ credential: CredentialState, on route: Int, at time: LoopTime
+    ) -> Reevaluation {
+        let mode = rules.routes[route].mode
+        guard mode != .none else { return .stays }
+        guard credential.revocationID != 0 else {
+            return mode == .optional && acceptsAnonymous(route, at: time) ? .stays : .ends
+        }
+        // A name and password is not retained, so it cannot be verified again.
+        guard let retained = retainedTokens[exchange], acceptsToken(isSession: retained.isSession, on: route),
+            accepts(provider: credential.provider, on: route)
+        else { return .ends }
+        return .revalidate(route: route)
+    }
+}

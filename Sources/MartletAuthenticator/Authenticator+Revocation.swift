@@ -1,0 +1,32 @@
+/// Sessions that have ended, and subjects that have changed.
+extension Authenticator {
+    /// Records sessions that have ended, and subjects whose identities or passwords have changed; their cache entries
+    /// go with the next sweep.
+    ///
+    /// A verification in flight may not have seen the change: results requested before it are void.
+    package mutating func revoke(
+        _ revocationIDs: [UInt64], _ acknowledgement: LoopAcknowledgement?, at time: LoopTime
+    ) {
+        revocations.add(revocationIDs, at: time.monotonic)
+        sweep.add(revocationIDs, acknowledgement)
+        hasUnsweptRevocations = !sweep.isEmpty
+    }
+
+    /// Removes cache entries of what was revoked: many revocations in a row cost one pass over the tables.
+    ///
+    /// - Returns: what was removed, when a sweep was due. The caller ends what those credentials admitted, and then
+    ///   acknowledges.
+    package mutating func sweepRevocations(at time: LoopTime) -> RevocationSweep.Due? {
+        guard let due = sweep.dequeue(at: time.monotonic) else { return nil }
+        hasUnsweptRevocations = !sweep.isEmpty
+        removeDecisions(of: due.revocationIDs)
+        principals.removeAll { due.revocationIDs.contains($0.revocationID) }
+        return due
+    }
+
+    /// Starts or stops rejecting sessions, cached ones included.
+    package mutating func rejectSessions(_ rejects: Bool) {
+        rejectsSessions = rejects
+        if rejects { clearCaches() }
+    }
+}

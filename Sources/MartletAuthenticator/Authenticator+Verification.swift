@@ -1,0 +1,48 @@
+package import MartletCore
+internal import MartletProvider
+internal import MartletResponder
+
+/// Credentials that are not cached: what has to be verified, and by what.
+extension Authenticator {
+    /// How long a verification may take, in nanoseconds.
+    package static let verificationTimeout: Int64 = 10_000_000_000
+    /// How often one request's credential is verified when reloads and removed keys overtake the results.
+    static let verificationLimit = 4
+
+    /// The outcome for a credential that has to be verified.
+    mutating func requestVerification(
+        _ form: CredentialForm, _ value: [UInt8], route: Int, at time: LoopTime, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        misses &+= 1
+        credential.verificationAttempts &+= 1
+        guard credential.verificationAttempts <= Authenticator.verificationLimit else {
+            return Authenticator.overtaken()
+        }
+        guard let target = verificationTarget(form, value, route) else {
+            return .rejected(Rejection(.credentialInvalid("auth.no_provider_claims_it")))
+        }
+        credential.verificationStarted = time.monotonic
+        let presented = form == .basic ? Credential(basic: value) : Credential(bearer: value)
+        return .pending(VerificationRequest(form: form, credential: presented, target: target))
+    }
+
+    /// The outcome for a request whose results were overtaken too often.
+    @inline(never)
+    static func overtaken() -> AuthorizationOutcome {
+        .rejected(Rejection(.authUnavailable("auth.verdict_overtaken")))
+    }
+
+    /// Queues a job for the loop's own verifier; `false` where threads have to verify it.
+    package mutating func enqueue(_ job: Verifier.Job) -> Bool {
+        defer { isIdle = inlineVerifier.isIdle }
+        return inlineVerifier.enqueue(job)
+    }
+
+    /// Verifies some of the queued jobs: see ``InlineVerifier/run(by:others:)``.
+    package mutating func verifyInline(
+        by clock: Clock, others: (Verifier.Job) -> Void
+    ) -> [(job: Verifier.Job, result: VerificationResult)] {
+        defer { isIdle = inlineVerifier.isIdle }
+        return inlineVerifier.run(by: clock, others: others)
+    }
+}

@@ -1,0 +1,300 @@
+internal import MartletCore
+internal import MartletCrypto
+package import MartletHTTP
+internal import MartletProvider
+internal import MartletResponder
+package import MartletRouter
+
+/// Decides who may pass: authenticates the caller of a request, and authorizes it by its route's policy.
+///
+/// Owns a loop's caches of decisions and principals, the revocations and the tokens of long exchanges. It knows neither
+/// connections nor sockets: its callers carry out what it returns.
+package struct Authenticator: ~Copyable {
+    private static let tableBytes = 64 * 1024 * 1024
+
+    /// The rules of the configuration that its decisions belong to.
+    private(set) var rules: AuthenticationRules
+    /// Counts configurations and cache invalidations; verification results are valid within one epoch.
+    package private(set) var epoch = 0
+    /// The store is unavailable, and the configuration rejects sessions meanwhile.
+    var rejectsSessions = false
+    /// Header blocks are attached to decisions: no other file can read them.
+    private var decisions: TokenTable<CachedDecision>
+    package var decisionCount: Int { decisions.count }
+    var principals: TokenTable<VerifiedPrincipal>
+    /// The header block that was written last.
+    private var identityBlock = ByteBuffer(capacity: 4 * 1024)
+    /// The headers that do not fit into it.
+    package private(set) var droppedHeaders: [DroppedHeader] = []
+    /// The reasons that cached denials refer to.
+    private var denials: [ErrorCode] = []
+    /// Key of the digests under which names and passwords are cached.
+    private let basicKey = Secret((0..<32).map { _ in UInt8.random(in: .min ... .max) })
+    private var basicDigest = ByteBuffer(capacity: 32)
+    /// Cache hits: requests with a cached decision.
+    package private(set) var hits = 0
+    /// Cache misses: verifications that requests needed.
+    package internal(set) var misses = 0
+    /// Verifies credentials on the loop.
+    var inlineVerifier = InlineVerifier()
+    /// Whether no job is queued for it. Stored: the loop reads it in every iteration, without a call.
+    package internal(set) var isIdle = true
+    /// Recent revocations, and those whose cache entries are still to be removed.
+    var revocations = RecentRevocations()
+    var sweep = RevocationSweep()
+    /// Whether such entries exist. Stored for the same reason.
+    package internal(set) var hasUnsweptRevocations = false
+    /// Tokens of long exchanges, by exchange.
+    var retainedTokens: [Int32: RetainedToken] = [:]
+    /// Some of them need revalidation.
+    var needsRevalidation = false
+
+    package init(_ rules: AuthenticationRules) {
+        self.rules = rules
+        decisions = TokenTable(
+            byteLimit: Authenticator.tableBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
+        principals = TokenTable(
+            byteLimit: Authenticator.tableBytes, key: (.random(in: .min ... .max), .random(in: .min ... .max)))
+    }
+
+    // MARK: Deciding
+
+    /// Decides about a request.
+    ///
+    /// The order of its checks is that of every request, and `martlet explain` calls it, too.
+    ///
+    /// - Parameters:
+    ///   - bytes: its head.
+    ///   - authorization: where the value of `Authorization` is in `bytes`; `nil` without the field.
+    ///   - result: of the verification that an earlier outcome required; `nil` when it was void.
+    ///   - credential: what its exchange records about the credential.
+    package mutating func authorize(
+        _ request: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, authorization: ByteRange?,
+        result: BoxedVerificationResult?, at time: LoopTime, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        guard rules.routes[request.route].mode != .none else {
+            return unsafe .authorized(
+                AuthorizedRequest(
+                    request, consumedCredential: false, headers: UnsafeBufferPointer(start: nil, count: 0)))
+        }
+        guard let authorization else { return authorizeAnonymous(request, at: time, &credential) }
+        // A cached token is looked up as it is; its syntax is checked on a miss only.
+        if let range = unsafe bearerCandidate(bytes.span, of: authorization),
+            let found = unsafe decisions.find(bytes[range], scope: UInt32(request.route), now: time.unix)
+        {
+            return useCachedDecision(found, request, &credential)
+        }
+        return unsafe authorizeUncached(request, bytes, authorization, result, time, &credential)
+    }
+
+    /// A request without a credential.
+    @inline(never)
+    private mutating func authorizeAnonymous(
+        _ request: consuming RoutedRequest, at time: LoopTime, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        let route = request.route
+        guard rules.routes[route].mode == .optional else {
+            credential.offersBasic = rules.routes[route].acceptsBasic
+            return .rejected(Rejection(.credentialMissing))
+        }
+        guard acceptsAnonymous(route, at: time) else { return .rejected(Rejection(.credentialMissing)) }
+        _ = writeIdentityHeaders(of: nil, route: route, at: time)
+        return unsafe .authorized(
+            AuthorizedRequest(request, consumedCredential: false, headers: identityBlock.bytes))
+    }
+
+    /// A credential with a cached decision of this route.
+    @inline(__always)
+    private mutating func useCachedDecision(
+        _ found: Int32, _ request: consuming RoutedRequest, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        guard let decision = decisions.payload(found) else { return Authenticator.overtaken() }
+        hits &+= 1
+        credential.provider = decision.provider
+        guard decision.denial < 0 else { return denied(decision.denial) }
+        credential.bind(
+            to: decision.revocationID, until: decision.end, decision: found,
+            grace: rules.routes[request.route].expiryGrace)
+        return unsafe .authorized(
+            AuthorizedRequest(request, consumedCredential: true, headers: decisions.attachment(found)))
+    }
+
+    /// The rejection of a caller who does not meet the route's conditions.
+    @inline(never)
+    private func denied(_ denial: Int32) -> AuthorizationOutcome {
+        .rejected(Rejection(.notAllowed(denials[Int(denial)]), .policy))
+    }
+
+    /// A token without a cached decision of this route, or another credential.
+    @inline(never)
+    private mutating func authorizeUncached(
+        _ request: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ authorization: ByteRange,
+        _ result: BoxedVerificationResult?, _ time: LoopTime, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        credential.offersBasic = rules.routes[request.route].acceptsBasic
+        // A request that waited for verification was checked before.
+        let resumedRange = result == nil ? nil : unsafe bearerCandidate(bytes.span, of: authorization)
+        let presented: PresentedCredential
+        switch unsafe resumedRange.map(AuthorizationValue.bearer) ?? AuthorizationValue(bytes.span, authorization) {
+        case .bearer(let range):
+            let token = unsafe bytes[range]
+            let form = unsafe OwnToken.matches(token) ? CredentialForm.session : .direct
+            unsafe presented = PresentedCredential(form: form, range: range, value: token, key: token)
+        case .basic(let range):
+            // Cached under a keyed digest, never as it is: the password may be used elsewhere, too.
+            basicDigest.removeAll()
+            basicDigest.append(HMACSHA256.authenticate(unsafe Array(bytes[range]), key: basicKey))
+            unsafe presented = PresentedCredential(
+                form: .basic, range: range, value: bytes[range], key: basicDigest.bytes)
+        case .other: return .rejected(Rejection(.credentialInvalid("auth.scheme_not_accepted")))
+        case .malformed: return .rejected(Rejection(.credentialInvalid("auth.malformed_authorization")))
+        }
+        return authorize(request, presented, result?.result, time, &credential)
+    }
+
+    /// A credential that was read, without a cached decision under the bare number of its route.
+    private mutating func authorize(
+        _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ result: VerificationResult?,
+        _ time: LoopTime, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        let (form, route) = (presented.form, request.route)
+        if let failure = rejection(of: form, on: route) { return .rejected(Rejection(failure)) }
+        if form == .basic,
+            let found = unsafe decisions.find(presented.key, scope: form.scope(UInt32(route)), now: time.unix)
+        {
+            let outcome = useCachedDecision(found, request, &credential)
+            credential.decision = -1
+            return outcome
+        }
+        if let found = unsafe principals.find(presented.key, scope: principalScope(form, route), now: time.unix),
+            let verified = principals.payload(found)
+        {
+            return decide(request, presented, verified, isCached: true, time, &credential)
+        }
+        switch result {
+        case .success(let verified)
+        where !revocations.contains(verified.revocationID, since: credential.verificationStarted):
+            return decide(request, presented, verified, isCached: false, time, &credential)
+        case .failure(let error):
+            let failed = FailedCredential(form: form, range: presented.range, route: route)
+            return .rejected(Rejection(.authentication(error), .verification(error, failed)))
+        case nil, .success:
+            return unsafe requestVerification(form, Array(presented.value), route: route, at: time, &credential)
+        }
+    }
+
+    /// Decides whether the principal is allowed on this route, and caches the decision as long as it is valid.
+    private mutating func decide(
+        _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ verified: VerifiedPrincipal,
+        isCached: Bool, _ time: LoopTime, _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        let (form, route) = (presented.form, request.route)
+        guard let provider = provider(of: verified.principal, route) else {
+            if !isCached {
+                unsafe cachePrincipal(
+                    verified, form, key: presented.key, route: route, isDecisionCached: false, at: time)
+            }
+            return .rejected(Rejection(.credentialInvalid("auth.provider_not_on_route")))
+        }
+        credential.provider = provider
+        var (expires, end) = (verified.expires, form == .basic ? Int64.max : verified.end)
+        var denial: Int32 = -1
+        identityBlock.removeAll()
+        switch rules.table.routes[route].policy.evaluate(verified.principal, now: time.unixTime) {
+        case .allowed(let until):
+            (expires, end) = (min(expires, until.seconds), min(end, until.milliseconds))
+            expires = min(expires, writeIdentityHeaders(of: verified.principal, route: route, at: time))
+        case .denied(let code): denial = index(ofDenial: code)
+        }
+        var entry: Int32 = -1
+        if expires > time.unix {
+            entry = unsafe decisions.insert(
+                presented.key, scope: form.scope(UInt32(route)), expires: expires, now: time.unix,
+                attachment: unsafe identityBlock.bytes,
+                payload: CachedDecision(
+                    denial: denial, provider: provider, revocationID: verified.revocationID, end: end))
+        }
+        if !isCached {
+            let isDecisionCached = entry >= 0 && expires >= verified.expires
+            unsafe cachePrincipal(
+                verified, form, key: presented.key, route: route, isDecisionCached: isDecisionCached, at: time)
+        }
+        guard denial < 0 else { return denied(denial) }
+        // A name and password is cached as a digest, which cannot be revalidated.
+        credential.bind(
+            to: verified.revocationID, until: end, decision: form == .basic ? -1 : entry,
+            grace: rules.routes[route].expiryGrace)
+        return unsafe .authorized(AuthorizedRequest(request, consumedCredential: true, headers: identityBlock.bytes))
+    }
+
+    /// Writes the header block of a request.
+    /// - Returns: until when it may be reused, in Unix seconds.
+    private mutating func writeIdentityHeaders(of principal: Principal?, route: Int, at time: LoopTime) -> Int64 {
+        identityBlock.removeAll()
+        let headers = rules.writeIdentityHeaders(
+            of: principal, route: route, at: time.unixTime, into: &identityBlock)
+        droppedHeaders = headers.dropped
+        return headers.expires
+    }
+
+    /// Index of a denial's reason, assigned on first use.
+    private mutating func index(ofDenial code: ErrorCode) -> Int32 {
+        if let known = denials.firstIndex(of: code) { return Int32(known) }
+        denials.append(code)
+        return Int32(denials.count - 1)
+    }
+
+    // MARK: Invalidation
+
+    /// Adopts a new configuration: a decision belongs to the configuration that made it.
+    package mutating func adopt(_ next: AuthenticationRules) {
+        rules = next
+        invalidate()
+    }
+
+    /// Drops every cached decision and principal, and makes results of verifications in progress void.
+    package mutating func invalidate() {
+        epoch += 1
+        clearCaches()
+    }
+
+    /// Drops every cached decision and principal.
+    mutating func clearCaches() {
+        decisions.removeAll()
+        principals.removeAll()
+    }
+
+    /// Removes the cached decisions about credentials that were revoked.
+    mutating func removeDecisions(of revocationIDs: Set<UInt64>) {
+        decisions.removeAll { revocationIDs.contains($0.revocationID) }
+    }
+
+    /// The token of a cached decision, if it is still that of the same credential; valid until the cache is changed.
+    func token(ofDecision index: Int32, for revocationID: UInt64) -> UnsafeBufferPointer<UInt8>? {
+        unsafe decisions.token(index, if: { $0.revocationID == revocationID })
+    }
+}
+
+/// A request whose caller is allowed on its route, with the identity headers for its upstream.
+///
+/// Only the authenticator's decision, in this file, can make one, and only from it does the forwarder get identity
+/// headers: code that forwards a request that was not authorized does not compile.
+@safe package struct AuthorizedRequest: ~Copyable {
+    package let exchange: Int32
+    /// Whether the gateway consumed a credential of the request.
+    // Beside the exchange: the outcome then fits into the registers that return it.
+    package let consumedCredential: Bool
+    package let route: Int
+    /// The identity headers, as complete lines. Borrowed from the authenticator: valid until that decides again.
+    package let headers: UnsafeBufferPointer<UInt8>
+
+    @inline(__always)
+    fileprivate init(
+        _ routed: consuming RoutedRequest, consumedCredential: Bool, headers: UnsafeBufferPointer<UInt8>
+    ) {
+        exchange = routed.exchange
+        self.consumedCredential = consumedCredential
+        route = routed.route
+        unsafe self.headers = headers
+    }
+}

@@ -1,0 +1,51 @@
+/// What an exchange records about its credential.
+@usableFromInline
+package struct CredentialState: Sendable {
+    /// Index of the provider that verified it, into the configuration's providers, or −1.
+    @usableFromInline package var provider: Int32
+    /// Index of its token's cached decision, or −1.
+    @usableFromInline package var decision: Int32
+    /// The ID that revocations name; 0: none.
+    @usableFromInline package var revocationID: UInt64
+    /// When it expires, in milliseconds of Unix time.
+    @usableFromInline package var end: Int64
+    /// How long after its credential the exchange ends, in nanoseconds.
+    @usableFromInline package var expiryGrace: Int64
+    /// When it was last submitted for verification.
+    @usableFromInline var verificationStarted: Int64
+    /// How often it was submitted for verification.
+    @usableFromInline var verificationAttempts: Int32
+    /// An error response offers Basic too.
+    @usableFromInline package var offersBasic: Bool
+    /// A long exchange, whose token is retained.
+    @usableFromInline package var retainsToken: Bool
+
+    // Every exchange begins with one. The values are here, not in the properties: those of properties are not inlined
+    // into other modules.
+    @inlinable @inline(__always)
+    package init() {
+        provider = -1
+        decision = -1
+        revocationID = 0
+        end = .max
+        expiryGrace = 0
+        verificationStarted = 0
+        verificationAttempts = 0
+        offersBasic = false
+        retainsToken = false
+    }
+
+    /// Records which credential admitted the request.
+    ///
+    /// - Parameters:
+    ///   - decision: index of its token's cached decision.
+    ///   - grace: how long after its credential the exchange ends; negative where it may outlive it.
+    @inline(__always)
+    mutating func bind(to revocationID: UInt64, until end: Int64, decision: Int32, grace: Int64) {
+        guard grace >= 0 else { return }
+        self.revocationID = revocationID
+        self.end = end
+        self.decision = decision
+        expiryGrace = grace
+    }
+}

@@ -1,0 +1,31 @@
+package import MartletCore
+
+/// The token that a long exchange was admitted with.
+struct RetainedToken {
+    enum State { case valid, pending, submitted }
+
+    let token: Secret
+    /// One of the gateway's own.
+    let isSession: Bool
+    /// The route of a new configuration that it is verified for, or −1.
+    var route = -1
+    var state = State.valid
+    /// When the store may be queried next.
+    var dueAt: Int64 = 0
+}
+
+/// A retained token that is due for revalidation.
+package struct Revalidation: Sendable {
+    package let exchange: Int32
+    package let token: Secret
+    /// What verifies it; `nil` when nothing does any more, and the credential has to end.
+    package let target: Verifier.Target?
+}
+
+/// What a new configuration says about an exchange in progress.
+package enum Reevaluation: Equatable, Sendable {
+    case stays
+    case ends
+    /// Its credential has to be verified for that route.
+    case revalidate(route: Int)
+}

@@ -1,0 +1,30 @@
+package import MartletCore
+package import MartletProvider
+package import MartletRouter
+
+/// The identity headers of a request, as they were written.
+package struct IdentityHeaders {
+    /// Headers that were left out, because their value does not fit.
+    package internal(set) var dropped: [DroppedHeader]
+    /// Until when the block may be reused, in Unix seconds.
+    var expires = Int64.max
+}
+
+extension AuthenticationRules {
+    /// Writes the identity headers of a request, and for a principal the signed assertion, where upstreams get one.
+    ///
+    /// - Parameter principal: `nil` for an anonymous request.
+    package func writeIdentityHeaders(
+        of principal: Principal?, route: Int, at unixTime: UnixTime, into block: inout ByteBuffer
+    ) -> IdentityHeaders {
+        let injection = table.injections[table.routes[route].injection]
+        var headers = IdentityHeaders(dropped: injection.render(principal, into: &block))
+        guard let principal, let assertion else { return headers }
+        let dropped = assertion.append(
+            for: principal, injection: injection, upstream: upstreams[table.routes[route].upstream], now: unixTime,
+            into: &block)
+        if let dropped { headers.dropped.append(dropped) }
+        headers.expires = unixTime.seconds &+ assertion.lifetime.wholeSeconds
+        return headers
+    }
+}

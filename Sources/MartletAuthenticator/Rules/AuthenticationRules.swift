@@ -1,0 +1,74 @@
+internal import MartletConfig
+internal import MartletCore
+package import MartletProvider
+package import MartletRouter
+
+/// What one configuration says about who may pass, compiled and immutable: the authenticator's part of it.
+package final class AuthenticationRules: Sendable {
+    /// What a route accepts, as plain values.
+    package struct Route: Sendable {
+        let mode: MartletRouter.Route.Mode
+        let acceptsSessions: Bool
+        let acceptsDirect: Bool
+        /// Whether one of its providers verifies names and passwords.
+        package let acceptsBasic: Bool
+        /// Index of the providers that verify its credentials, in ``AuthenticationRules/plans``.
+        let plan: Int32
+        /// How long after its credential an exchange ends, in nanoseconds; −1 for never.
+        package let expiryGrace: Int64
+
+        fileprivate init(_ route: MartletRouter.Route, plan: Int32, _ providers: [ProviderHandle]) {
+            mode = route.mode
+            acceptsSessions = route.credentials.contains(.session)
+            acceptsDirect = route.credentials.contains(.direct)
+            acceptsBasic = acceptsDirect && route.providers.contains { providers[$0].accepts.contains(.basic) }
+            self.plan = plan
+            expiryGrace =
+                if case .after(let grace) = route.upgrade.closeOnExpiry { grace.boundedNanoseconds } else { -1 }
+        }
+    }
+
+    /// The settings of each route for the request path, without references.
+    package let routes: [Route]
+    package let providers: [ProviderHandle]
+    /// Finds the account of a provider's identity; `nil` without accounts.
+    package let subjects: (any SubjectResolving)?
+    /// The policies and the header templates of the routes.
+    let table: RouteTable
+    /// The sets of providers that verify credentials; equal sets share an index.
+    let plans: [AuthenticationPlan]
+    /// For each plan, whether several routes use it.
+    let isShared: [Bool]
+    /// The names of the upstreams.
+    let upstreams: [String]
+    /// Verifies session tokens; `nil` rejects them.
+    let sessions: (any SessionVerifying)?
+    /// Signs the assertion for upstreams; `nil` without `assertion:`.
+    let assertion: AssertionSigner?
+
+    package init(
+        _ table: RouteTable, providers: [ProviderHandle], upstreams: [String], sessions: (any SessionVerifying)?,
+        subjects: (any SubjectResolving)?, assertion: AssertionSigner?
+    ) {
+        self.table = table
+        self.providers = providers
+        self.upstreams = upstreams
+        self.sessions = sessions
+        self.subjects = subjects
+        self.assertion = assertion
+        var plans: [AuthenticationPlan] = []
+        var planOfRoute: [Int32] = []
+        for route in table.routes {
+            let plan = AuthenticationPlan(providers: route.providers.map { Int32($0) })
+            if let known = plans.firstIndex(of: plan) {
+                planOfRoute.append(Int32(known))
+            } else {
+                planOfRoute.append(Int32(plans.count))
+                plans.append(plan)
+            }
+        }
+        routes = zip(table.routes, planOfRoute).map { Route($0, plan: $1, providers) }
+        self.plans = plans
+        isShared = plans.indices.map { plan in planOfRoute.count { $0 == plan } > 1 }
+    }
+}

@@ -1,0 +1,19 @@
+package import MartletProvider
+
+/// The principal behind a verified credential; a class, as it is passed between threads and tables.
+package final class VerifiedPrincipal: Sendable {
+    package let principal: Principal
+    /// The ID that revocations name: the session's number, or ``SubjectRevocationID`` for other credentials.
+    let revocationID: UInt64
+    /// When it must be verified again, in Unix seconds.
+    let expires: Int64
+    /// When the credential itself expires, in milliseconds of Unix time.
+    let end: Int64
+
+    init(principal: Principal, revocationID: UInt64, expires: Int64, end: Int64) {
+        self.principal = principal
+        self.revocationID = revocationID
+        self.expires = expires
+        self.end = end
+    }
+}

@@ -1,0 +1,104 @@
+internal import MartletCore
+package import MartletProvider
+
+extension Verifier {
+    /// One credential to verify, and where the result goes.
+    package final class Job: Sendable {
+        let credential: Credential
+        let target: Target
+        /// Finds the account of a verified identity; `nil` without accounts.
+        let subjects: (any SubjectResolving)?
+        let context: AuthenticationContext
+        let sink: any VerificationResultSink
+        package let exchange: Int32
+        package let generation: UInt32
+        /// The configuration and cache state that the result belongs to.
+        package let epoch: Int
+
+        package init(
+            credential: Credential, target: Target, subjects: (any SubjectResolving)?, context: AuthenticationContext,
+            sink: any VerificationResultSink, exchange: Int32, generation: UInt32, epoch: Int
+        ) {
+            self.credential = credential
+            self.target = target
+            self.subjects = subjects
+            self.context = context
+            self.sink = sink
+            self.exchange = exchange
+            self.generation = generation
+            self.epoch = epoch
+        }
+
+        /// The network whose share of the queue it counts against.
+        var owner: WorkOwner { context.client?.workOwner ?? .anonymous }
+    }
+}
+
+extension Verifier.Job {
+    /// Verifies the credential with the session store or the provider.
+    func principal(_ verified: Identity?) async throws(AuthenticationError) -> VerifiedPrincipal {
+        switch target {
+        case .sessions(let sessions):
+            return VerifiedPrincipal(try await sessions.verify(credential, in: context), in: context)
+        case .provider(let handle):
+            guard let authenticating = handle.authenticating else {
+                throw .rejected("auth.provider_takes_no_credential")
+            }
+            let identity: Identity
+            if let verified {
+                identity = verified
+            } else {
+                identity = try await authenticating.authenticate(credential, in: context)
+            }
+            guard let subjects else { return handle.principal(of: identity) }
+            let subject = try await subjects.subject(of: identity, provider: handle.name)
+            return VerifiedPrincipal(
+                Principal(identity: identity, provider: handle.name, subject: subject, sessionID: nil))
+        }
+    }
+
+    /// Delivers the result.
+    func complete(_ result: VerificationResult) { sink.receive([finished(with: result)]) }
+
+    func finished(with result: VerificationResult) -> FinishedVerification {
+        FinishedVerification(exchange: exchange, generation: generation, epoch: epoch, result: result)
+    }
+}
+
+extension LocallyVerifying {
+    /// The provider's immediate result; `nil` where it would have to wait.
+    func decide(_ credential: Credential, in context: AuthenticationContext) -> Result<Identity, AuthenticationError>? {
+        do throws(AuthenticationError) {
+            switch try verify(credential, in: context) {
+            case .authenticated(let identity): return .success(identity)
+            case .undecided: return nil
+            }
+        } catch {
+            return .failure(error)
+        }
+    }
+}
+
+extension ProviderHandle {
+    /// The principal of a verified identity, where there are no accounts.
+    package func principal(of identity: Identity) -> VerifiedPrincipal {
+        VerifiedPrincipal(Principal(identity: identity, provider: name, sessionID: nil))
+    }
+}
+
+extension VerifiedPrincipal {
+    /// The principal of a session, which a loop may cache for a while.
+    package convenience init(_ session: ProvenSession, in context: AuthenticationContext) {
+        let copyEnd = context.now.advanced(bySeconds: session.cacheLifetime.wholeSeconds)
+        self.init(
+            principal: session.principal, revocationID: session.number,
+            expires: min(session.principal.identity.expiresAt, copyEnd).seconds, end: session.end)
+    }
+
+    /// The principal of a credential other than a session.
+    package convenience init(_ principal: Principal) {
+        self.init(
+            principal: principal, revocationID: SubjectRevocationID.of(principal.subject),
+            expires: principal.identity.expiresAt.seconds, end: principal.identity.expiresAt.milliseconds)
+    }
+}

@@ -1,0 +1,82 @@
+/// An HTTP request to another service.
+public struct HTTPCall: Sendable {
+    /// The method and the body.
+    public enum Content: Sendable {
+        /// A GET without a body.
+        case none
+        /// A POST of `application/x-www-form-urlencoded` fields, not yet encoded.
+        case form([(name: String, value: String)])
+    }
+
+    /// An `https` URL, or an `http` URL of a loopback address, percent-encoded; it may contain secrets and is never
+    /// logged.
+    public let url: String
+    public let content: Content
+    public let headers: [(name: String, value: String)]
+    /// The timeout of the whole exchange, from name resolution to the last byte.
+    public package(set) var timeout: Duration
+    /// The maximum size of the response body in bytes; a larger one is an error.
+    public let maximumBytes: Int
+    /// Whether the call may be retried on a new connection if a reused one closes without a response.
+    ///
+    /// A call with a single-use value, such as a code, must not be repeatable: it is sent at most once, on a new
+    /// connection.
+    public let isRepeatable: Bool
+
+    public init(
+        _ url: String, content: Content = .none, headers: [(name: String, value: String)] = [], timeout: Duration,
+        maximumBytes: Int, isRepeatable: Bool = false
+    ) {
+        self.url = url
+        self.content = content
+        self.headers = headers
+        self.timeout = timeout
+        self.maximumBytes = maximumBytes
+        self.isRepeatable = isRepeatable
+    }
+}
+
+/// A complete response with any status except a redirect.
+public struct HTTPCallResponse: Sendable {
+    public let status: Int
+    public let body: [UInt8]
+
+    public init(status: Int, body: [UInt8]) {
+        self.status = status
+        self.body = body
+    }
+}
+
+/// Why there is no response.
+public struct HTTPCallError: CodedError {
+    public let code: ErrorCode
+    /// For operators; may contain the host, never a path or a query.
+    public let message: String
+
+    public init(code: ErrorCode, message: String) {
+        self.code = code
+        self.message = message
+    }
+}
+
+/// Calls external services: TLS is verified, redirects are not followed, and only repeatable calls are retried.
+///
+/// Concurrent calls are limited per provider; a call over the limit fails with `fetch.overloaded`.
+public protocol HTTPCalling: Sendable {
+    /// Sends a call.
+    /// - Throws: ``HTTPCallError`` if there is no response.
+    func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse
+
+    /// Waits for and reserves capacity for a call; use it before consuming a single-use value.
+    ///
+    /// - Parameter limit: how long to wait.
+    /// - Returns: a client that sends calls immediately, one after the other; the reservation ends with its last
+    ///   reference.
+    /// - Throws: `fetch.overloaded` immediately if too many calls wait, `fetch.timeout` after the limit.
+    func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling
+}
+
+extension HTTPCalling {
+    /// Returns `self`: without a limit there is nothing to reserve.
+    public func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling { self }
+}

@@ -1,0 +1,50 @@
+private import Synchronization
+
+/// A value that is set once, or times out.
+package final class OnceOnly<Value: Sendable>: Sendable {
+    private enum State {
+        case empty
+        case waiting(CheckedContinuation<Value?, Never>)
+        case completed(Value?)
+    }
+
+    private let state = Mutex(State.empty)
+
+    package init() {}
+
+    /// Sets the value; only the first call has an effect.
+    package func complete(_ value: Value?) {
+        let waiter = state.withLock { state -> CheckedContinuation<Value?, Never>? in
+            switch state {
+            case .empty:
+                state = .completed(value)
+                return nil
+            case .waiting(let continuation):
+                state = .completed(value)
+                return continuation
+            case .completed: return nil
+            }
+        }
+        waiter?.resume(returning: value)
+    }
+
+    /// Waits for the value; one caller at a time.
+    /// - Returns: `nil` after the timeout.
+    package func value(within timeout: Duration) async -> Value? {
+        let timer = Task {
+            try await Task.sleep(for: timeout)
+            self.complete(nil)
+        }
+        defer { timer.cancel() }
+        return await withCheckedContinuation { continuation in
+            let ready = state.withLock { state -> (Value?)? in
+                guard case .completed(let value) = state else {
+                    state = .waiting(continuation)
+                    return nil
+                }
+                return .some(value)
+            }
+            if let ready { continuation.resume(returning: ready) }
+        }
+    }
+}

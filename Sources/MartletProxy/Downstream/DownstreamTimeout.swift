@@ -1,0 +1,24 @@
+/// What the deadline of a downstream connection means.
+enum DownstreamTimeout: Equatable {
+    case close
+    case failHandshake
+    case closeFrames
+    /// A stream whose response is not read.
+    case checkWriting
+    /// A head that has begun gets a response.
+    case rejectHead
+    case failVerification
+    case checkExchange
+
+    init(in phase: DownstreamConnection.Phase, isStream: Bool, isReceivingHead: Bool) {
+        switch phase {
+        case .lingering, .proxyHeader: self = .close
+        case .handshake: self = .failHandshake
+        case .frames: self = .closeFrames
+        case .head where isStream: self = .checkWriting
+        case .head: self = isReceivingHead ? .rejectHead : .close
+        case .authenticating: self = .failVerification
+        case .exchange: self = .checkExchange
+        }
+    }
+}

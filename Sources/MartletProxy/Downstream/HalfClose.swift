@@ -1,0 +1,29 @@
+/// What happens to a downstream connection whose client has closed its sending side.
+enum HalfClose: Equatable {
+    /// Nothing is in progress.
+    case close
+    /// The rest of a response is sent first.
+    case closeAfterFlush
+    /// What is in progress can never be complete.
+    case abandon
+    /// The client gets its response, if it is still connected.
+    case probe
+    /// One direction of a tunnel has ended.
+    case endTunnelSide
+    /// It counts later, when the request in progress is forwarded.
+    case wait
+
+    /// - Parameters:
+    ///   - isTunnel: the exchange in progress is an open tunnel.
+    ///   - isRequestComplete: the request in progress was received completely.
+    init(in phase: DownstreamConnection.Phase, isTunnel: Bool, isRequestComplete: Bool, hasOutput: Bool) {
+        switch phase {
+        case .proxyHeader, .handshake, .lingering: self = .close
+        case .frames: self = .abandon
+        case .head: self = hasOutput ? .closeAfterFlush : .close
+        case .authenticating: self = .wait
+        case .exchange where isTunnel: self = .endTunnelSide
+        case .exchange: self = isRequestComplete ? .probe : .abandon
+        }
+    }
+}

@@ -1,0 +1,15 @@
+internal import MartletCore
+internal import MartletHTTP2
+
+/// Memory of a loop that its connections share.
+struct LoopScratch: ~Copyable {
+    let receiveBuffer = ReceiveBuffer()
+    /// The normalized path of the request that is being admitted; empty where it is the received one.
+    var normalizedPath = ByteBuffer(capacity: 8 * 1024)
+    /// Pipes for splicing long bodies.
+    var pipes = SplicePipes()
+    /// The memory of all HTTP/2 sessions of the loop.
+    let http2Memory = HTTP2MemoryPool()
+
+    init() {}
+}

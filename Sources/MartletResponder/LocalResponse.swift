@@ -1,0 +1,31 @@
+package import MartletCore
+
+/// The response to a local request.
+package struct LocalResponse: Sendable {
+    package var status: Int
+    package var fields: [(name: String, value: String)]
+    package var body: [UInt8]
+    /// Why the request was rejected; the gateway writes the response itself and logs the reason.
+    package var failure: Failure?
+    /// The reason for logs and metrics; `nil` is `ok`.
+    package var reason: ErrorCode?
+
+    package init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
+        self.status = status
+        self.fields = fields
+        self.body = body
+    }
+
+    /// An error response.
+    package init(refusing failure: Failure) {
+        self.init(status: failure.status, fields: [], body: [])
+        self.failure = failure
+    }
+
+    /// A response with a media type and a text.
+    package static func text(_ status: Int, _ mediaType: String, _ text: String) -> LocalResponse {
+        LocalResponse(
+            status: status, fields: [("Content-Type", mediaType), ("Cache-Control", "no-store")], body: Array(text.utf8)
+        )
+    }
+}

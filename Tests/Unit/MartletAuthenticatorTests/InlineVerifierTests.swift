@@ -1,0 +1,131 @@
+import MartletCore
+import MartletProvider
+import Synchronization
+import Testing
+
+@testable import MartletAuthenticator
+
+@Suite struct InlineVerifierTests {
+    private struct NoSubjects: SubjectResolving {
+        func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String {
+            throw .rejected("nobody.found")
+        }
+
+        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String? { nil }
+    }
+
+    private let sink = RecordedResults()
+    private let quick = ProviderHandle(VerifierTests.Trusting(isQuick: true), name: "t")
+
+    private func job(
+        _ text: String, _ exchange: Int32 = 0, by handle: ProviderHandle? = nil, subjects: (any SubjectResolving)? = nil
+    ) -> Verifier.Job {
+        Verifier.Job(
+            credential: Credential(bearer: Array(text.utf8)), target: .provider(handle ?? quick), subjects: subjects,
+            context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: .never), sink: sink,
+            exchange: exchange, generation: 1, epoch: 2)
+    }
+
+    /// A clock that advances by a step whenever it is read.
+    private func clock(step: Int64) -> Clock {
+        let time = Mutex<Int64>(0)
+        return Clock(
+            unixTime: { UnixTime(seconds: 1) },
+            monotonicTime: {
+                MonotonicTime(
+                    nanoseconds: time.withLock {
+                        $0 += step
+                        return $0
+                    })
+            })
+    }
+
+    @Test func `verifies as the threads do, in submission order`() {
+        var verifier = InlineVerifier()
+        for number in 0..<20 {
+            #expect(verifier.enqueue(job(number % 7 == 0 ? "bad" : "s\(number)", Int32(number))) == true)
+        }
+        let completed = verifier.run(by: clock(step: 1)) { _ in Issue.record("passed on") }
+        #expect(completed.map(\.job.exchange) == Array(0..<20))
+        for (job, result) in completed {
+            switch result {
+            case .success(let verified):
+                #expect(verified.principal.subject == "t:s\(job.exchange)" && job.exchange % 7 != 0)
+            case .failure(let error): #expect(error.code == "trusting.bad" && job.exchange % 7 == 0)
+            }
+        }
+        #expect(verifier.isIdle)
+    }
+
+    @Test func `stops when the time budget is used up, and delivers results in batches`() {
+        var verifier = InlineVerifier()
+        for number in 0..<60 { #expect(verifier.enqueue(job("s", Int32(number))) == true) }
+        let clock = clock(step: InlineVerifier.passTime / 10)
+        var given: [[Int32]] = []
+        while !verifier.isIdle { given.append(verifier.run(by: clock) { _ in }.map(\.job.exchange)) }
+        #expect(given == [[], [], [], Array(0..<40), [], Array(40..<60)])
+    }
+
+    @Test func `holds no result when the queue is empty`() {
+        var verifier = InlineVerifier()
+        let clock = clock(step: InlineVerifier.passTime)
+        for number in 0..<5 {
+            #expect(verifier.enqueue(job("s", Int32(number))) == true)
+            #expect(verifier.run(by: clock) { _ in }.map(\.job.exchange) == [Int32(number)])
+            #expect(verifier.isIdle)
+        }
+    }
+
+    @Test func `verifies one job per iteration, however long it takes`() {
+        var verifier = InlineVerifier()
+        for number in 0..<3 { #expect(verifier.enqueue(job("s", Int32(number))) == true) }
+        let clock = clock(step: InlineVerifier.passTime * 20)
+        for left in [true, true, false] {
+            #expect(verifier.run(by: clock) { _ in }.count == (left ? 0 : 3))
+            #expect(verifier.isIdle == !left)
+        }
+    }
+
+    @Test func `queues no more jobs than its limit`() {
+        var verifier = InlineVerifier()
+        for _ in 0..<InlineVerifier.limit { #expect(verifier.enqueue(job("s")) == true) }
+        #expect(verifier.enqueue(job("s")) == false)
+        _ = verifier.run(by: clock(step: InlineVerifier.passTime)) { _ in }
+        #expect(verifier.enqueue(job("s")) == true)
+    }
+
+    @Test func `leaves slow jobs to the threads`() {
+        struct Sessions: SessionVerifying {
+            static let accessPrefix = "mat_"
+
+            func verify(
+                _ token: Credential, in context: AuthenticationContext
+            ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.none") }
+
+            func inspect(
+                _ token: Credential, in context: AuthenticationContext
+            ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.none") }
+        }
+        var verifier = InlineVerifier()
+        // A provider that does not declare itself quick never runs on the loop.
+        #expect(verifier.enqueue(job("s", by: ProviderHandle(VerifierTests.Trusting(), name: "t"))) == false)
+        #expect(verifier.enqueue(job("s", subjects: NoSubjects())) == false)
+        let session = Verifier.Job(
+            credential: Credential(bearer: [1]), target: .sessions(Sessions()), subjects: nil,
+            context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: .never), sink: sink, exchange: 0,
+            generation: 1, epoch: 2)
+        #expect(verifier.enqueue(session) == false)
+        #expect(verifier.isIdle)
+    }
+
+    @Test func `passes on jobs that cannot be decided immediately`() {
+        var verifier = InlineVerifier()
+        for (number, text) in ["s", "later", "bad", "later"].enumerated() {
+            #expect(verifier.enqueue(job(text, Int32(number))) == true)
+        }
+        var others: [Int32] = []
+        let completed = verifier.run(by: clock(step: 1)) { others.append($0.exchange) }
+        #expect(completed.map(\.job.exchange) == [0, 2])
+        #expect(others == [1, 3])
+    }
+}
