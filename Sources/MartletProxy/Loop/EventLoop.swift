@@ -9,10 +9,17 @@ internal import MartletRouter
 /// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters; loops share
 /// nothing.
 ///
-/// The folders of this module follow the life of a request, and its files the order of `LifeOfARequest.md`:
-/// `EventLoop+Accept` (listener), `EventLoop+Downstream` (codec), `EventLoop+Admission` (router, authenticator,
-/// policy), `EventLoop+Forwarding` (header injection), `EventLoop+Endpoints` and `EventLoop+Upstream` (upstream),
-/// `EventLoop+Response`, `EventLoop+Completion` (access log, always).
+/// Values without sockets decide; the loop carries out what they return. The folders of this module follow the life of
+/// a request, and its files the order of `LifeOfARequest.md`, here with the types that decide for them:
+/// `EventLoop+Accept` (`Acceptor`), `EventLoop+Downstream` (`RequestParser`), `EventLoop+RequestStart`,
+/// `EventLoop+Admission` (`RouteTable`, `Authenticator`), `EventLoop+Verification` for credentials that are not cached,
+/// `EventLoop+Forwarding` (`UpstreamHeadWriter`), `EventLoop+Endpoints` (`UpstreamDirectory`, `FailedAttempt`),
+/// `EventLoop+Upstream` (`UpstreamFailureKind`, `UpstreamEnd`), `EventLoop+RequestBody` (`RequestBody`),
+/// `EventLoop+Response` (`UpstreamResponse`, `ResponseHeadWriter`), `EventLoop+ResponseBody` (`ResponseState`),
+/// `EventLoop+Completion` for the access log, and `EventLoop+DownstreamClose` (`ConnectionEnding`, `HalfClose`).
+///
+/// An upgrade continues in `EventLoop+Tunnels` (`Tunnel`); an exchange that outlives its credential ends in
+/// `EventLoop+Expiry` (`CredentialTermination`).
 package struct EventLoop: ~Copyable {
     /// The parts that a loop is made of.
     package struct Setup: Sendable {
