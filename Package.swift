@@ -82,11 +82,13 @@ let rooms: [Room] = [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
             "MartletRouter", "MartletResponder",
         ]),
+    Room(name: "MartletReports", imports: []),
     Room(
         name: "MartletProxy",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-            "MartletIO", "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator", "CLinux",
+            "MartletIO", "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator",
+            "MartletReports", "CLinux",
         ]),
     Room(
         name: "AppleProvider",
@@ -118,14 +120,14 @@ let rooms: [Room] = [
         name: "MartletAdmin",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletAccounts", "MartletResponder", "MartletProxy", "CLinux",
+            "MartletProvider", "MartletAccounts", "MartletResponder", "MartletReports", "CLinux",
         ]),
     Room(
         name: "MartletServer",
         imports: [
             "MartletCore", "MartletConfig", "MartletJOSE", "MartletTLS", "MartletIO", "MartletFetch", "MartletRedis",
             "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletResponder",
-            "MartletAuthenticator", "MartletProxy", "MartletSignIn", "MartletAdmin", "CLinux",
+            "MartletAuthenticator", "MartletReports", "MartletProxy", "MartletSignIn", "MartletAdmin", "CLinux",
         ],
         testImports: ["MartletJSON", "MartletHTTP", "MartletCrypto", "BundledProviders", "AppleProvider"]),
     Room(

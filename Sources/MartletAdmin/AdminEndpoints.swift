@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletJSON
-internal import MartletProxy
+internal import MartletReports
 package import MartletResponder
 private import Synchronization
 

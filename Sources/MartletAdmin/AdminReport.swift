@@ -1,8 +1,8 @@
 package import MartletAccounts
 package import MartletCore
 package import MartletProvider
-package import MartletProxy
 package import MartletRedis
+package import MartletReports
 
 /// A snapshot of everything that the admin pages show, as plain values.
 package struct AdminReport: Sendable {

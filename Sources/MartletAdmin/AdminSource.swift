@@ -1,5 +1,5 @@
 package import MartletCore
-package import MartletProxy
+package import MartletReports
 
 /// The gateway, as the endpoints of its admin listener and the health checks of its public listeners use it.
 package protocol AdminSource: AnyObject, Sendable {

@@ -1,7 +1,7 @@
 internal import MartletCore
 internal import MartletProvider
-internal import MartletProxy
 internal import MartletRedis
+internal import MartletReports
 internal import MartletResponder
 
 /// The dashboard at `/` of the admin listener: one HTML document without scripts and external resources.
@@ -92,7 +92,7 @@ struct Dashboard {
         for (_, histogram) in traffic.latency { all.add(histogram) }
         let total = traffic.count()
         let uptime = report.now.seconds - report.startedAt.seconds
-        let lookups = traffic.tokenHits + traffic.tokenMisses
+        let lookups = traffic.tokens.hits + traffic.tokens.misses
         return HTML.joined([
             .raw("<section class=\"tiles\">"),
             tile("Uptime", NumberFormat.duration(uptime), "version \(report.version)"),
@@ -105,11 +105,11 @@ struct Dashboard {
                 "p95 \(NumberFormat.latency(all.quantile(0.95)))"),
             tile("Latency p99", NumberFormat.latency(all.quantile(0.99)), "all routes"),
             tile(
-                "Connections", NumberFormat.count(traffic.openConnections),
+                "Connections", NumberFormat.count(traffic.connections.open),
                 "\(traffic.openExchanges) requests in progress"),
             tile(
-                "Cached decisions", NumberFormat.count(traffic.tokenEntries),
-                "\(NumberFormat.share(traffic.tokenHits, of: lookups)) hits"),
+                "Cached decisions", NumberFormat.count(traffic.tokens.entries),
+                "\(NumberFormat.share(traffic.tokens.hits, of: lookups)) hits"),
             tile("Memory", report.process.residentBytes.map(NumberFormat.bytes) ?? "–", "resident"),
             .raw("</section>"),
         ])
@@ -236,8 +236,9 @@ struct Dashboard {
         let handshakes = traffic.handshakes
         let failures = handshakes.failures.map { "\($0.outcome) \(NumberFormat.count($0.count))" }
         let versions = handshakes.versions.map { "\($0.version) \(NumberFormat.count($0.count))" }
-        let rejections = traffic.proxyHeaderRejections.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
-        let ends = traffic.tunnelEnds.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
+        let rejections = traffic.connections.proxyHeaderRejections.sorted { $0.key < $1.key }
+            .map { "\($0.key) \($0.value)" }
+        let ends = traffic.tunnels.ends.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }
         return list(
             "Transport",
             [
@@ -250,22 +251,22 @@ struct Dashboard {
                 (
                     "HTTP/2 connections",
                     """
-                    \(NumberFormat.count(traffic.openHTTP2Connections)) open of \(NumberFormat.count(traffic.http2Connections)), \
-                    \(NumberFormat.count(traffic.http2Errors)) closed for a protocol error
+                    \(NumberFormat.count(traffic.http2.openConnections)) open of \(NumberFormat.count(traffic.http2.connections)), \
+                    \(NumberFormat.count(traffic.http2.errors)) closed for a protocol error
                     """
                 ),
                 (
                     "HTTP/2 streams",
                     """
-                    \(NumberFormat.count(traffic.openStreams)) open of \(NumberFormat.count(traffic.http2Streams)), \
-                    \(NumberFormat.count(traffic.http2Resets)) reset by clients
+                    \(NumberFormat.count(traffic.http2.openStreams)) open of \(NumberFormat.count(traffic.http2.streams)), \
+                    \(NumberFormat.count(traffic.http2.resets)) reset by clients
                     """
                 ),
                 (
                     "Upgrades",
                     """
-                    \(NumberFormat.count(traffic.openTunnels)) open of \(NumberFormat.count(traffic.openedTunnels)), \
-                    \(NumberFormat.count(traffic.rejectedUpgrades)) rejected
+                    \(NumberFormat.count(traffic.tunnels.open)) open of \(NumberFormat.count(traffic.tunnels.opened)), \
+                    \(NumberFormat.count(traffic.tunnels.rejectedUpgrades)) rejected
                     """
                 ),
                 ("Tunnels closed", "\(ends.isEmpty ? "none" : ends.joined(separator: ", "))"),
@@ -294,9 +295,9 @@ struct Dashboard {
             let requests = loop.requests.reduce(0) { $0 + $1.count }
             return """
                 <tr><th scope="row">\(String(loop.loop))</th><td class="n">\(NumberFormat.count(requests))</td>\
-                <td class="n">\(NumberFormat.count(loop.openConnections))</td><td class="n">\(NumberFormat.count(loop.openExchanges))</td>\
-                <td class="n">\(NumberFormat.count(loop.acceptedConnections))</td>\
-                <td class="n">\(NumberFormat.count(loop.refusedConnections))</td><td class="n">\(NumberFormat.count(loop.tokenEntries))</td></tr>
+                <td class="n">\(NumberFormat.count(loop.connections.open))</td><td class="n">\(NumberFormat.count(loop.openExchanges))</td>\
+                <td class="n">\(NumberFormat.count(loop.connections.accepted))</td>\
+                <td class="n">\(NumberFormat.count(loop.connections.refused))</td><td class="n">\(NumberFormat.count(loop.tokens.entries))</td></tr>
                 """
         }
         let silent = report.loops.count - report.respondingLoops

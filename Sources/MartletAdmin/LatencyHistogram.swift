@@ -1,4 +1,4 @@
-internal import MartletProxy
+internal import MartletReports
 
 /// Durations of requests: counts per bucket of ``latencyBounds``; the last bucket is open-ended.
 struct LatencyHistogram {

@@ -1,8 +1,8 @@
 internal import MartletAccounts
 internal import MartletCore
 internal import MartletProvider
-internal import MartletProxy
 internal import MartletRedis
+internal import MartletReports
 
 /// `/metrics` in the Prometheus text format, summed over the loops.
 struct MetricsPage {
@@ -62,27 +62,27 @@ struct MetricsPage {
 
     private mutating func tokens(_ traffic: Traffic) {
         out.single(
-            "martlet_proxy_token_hits_total", .counter, "Credentials with a cached decision.", traffic.tokenHits)
+            "martlet_proxy_token_hits_total", .counter, "Credentials with a cached decision.", traffic.tokens.hits)
         out.single(
-            "martlet_proxy_token_misses_total", .counter, "Credentials that had to be verified.", traffic.tokenMisses)
+            "martlet_proxy_token_misses_total", .counter, "Credentials that had to be verified.", traffic.tokens.misses)
         out.single(
             "martlet_proxy_token_entries", .gauge, "Cached authentication decisions.",
-            traffic.tokenEntries)
+            traffic.tokens.entries)
     }
 
     private mutating func connections(_ traffic: Traffic, _ report: AdminReport) {
-        out.single("martlet_proxy_connections_open", .gauge, "Open client connections.", traffic.openConnections)
+        out.single("martlet_proxy_connections_open", .gauge, "Open client connections.", traffic.connections.open)
         out.single(
             "martlet_proxy_connections_accepted_total", .counter, "Accepted client connections.",
-            traffic.acceptedConnections)
+            traffic.connections.accepted)
         out.single(
             "martlet_proxy_connections_refused_total", .counter,
             "Client connections closed immediately because a limit was reached.",
-            traffic.refusedConnections)
+            traffic.connections.refused)
         out.single(
             "martlet_proxy_connections_displaced_total", .counter,
             "Client connections without a complete request for 250 ms, closed to make room for new ones.",
-            traffic.displacedConnections)
+            traffic.connections.displaced)
         out.single("martlet_proxy_exchanges_open", .gauge, "Requests in progress.", traffic.openExchanges)
         out.single("martlet_proxy_loops", .gauge, "Event loops that serve clients.", report.loops.count)
         out.single(
@@ -93,18 +93,18 @@ struct MetricsPage {
     private mutating func transport(_ traffic: Traffic) {
         out.single(
             "martlet_http2_connections_open", .gauge, "Open client connections with HTTP/2.",
-            traffic.openHTTP2Connections)
+            traffic.http2.openConnections)
         out.single(
             "martlet_http2_connections_total", .counter, "Client connections with HTTP/2.",
-            traffic.http2Connections)
+            traffic.http2.connections)
         out.single(
             "martlet_http2_connections_refused_total", .counter,
-            "HTTP/2 connections closed because of a protocol error or an exceeded limit.", traffic.http2Errors)
-        out.single("martlet_http2_streams_open", .gauge, "HTTP/2 requests in progress.", traffic.openStreams)
-        out.single("martlet_http2_streams_total", .counter, "Requests received over HTTP/2.", traffic.http2Streams)
+            "HTTP/2 connections closed because of a protocol error or an exceeded limit.", traffic.http2.errors)
+        out.single("martlet_http2_streams_open", .gauge, "HTTP/2 requests in progress.", traffic.http2.openStreams)
+        out.single("martlet_http2_streams_total", .counter, "Requests received over HTTP/2.", traffic.http2.streams)
         out.single(
             "martlet_http2_resets_total", .counter, "HTTP/2 requests that the client reset.",
-            traffic.http2Resets)
+            traffic.http2.resets)
         out.family(
             "martlet_tls_handshakes_total", .counter,
             "TLS handshakes with clients, by version and outcome: full, resumed, or the error code.")
@@ -114,7 +114,7 @@ struct MetricsPage {
         out.family(
             "martlet_proxy_header_refusals_total", .counter,
             "Client connections closed because of a missing or invalid PROXY protocol header, by reason.")
-        for (reason, count) in traffic.proxyHeaderRejections.sorted(by: { $0.key < $1.key }) {
+        for (reason, count) in traffic.connections.proxyHeaderRejections.sorted(by: { $0.key < $1.key }) {
             out.sample(["reason": reason], count)
         }
     }
@@ -122,15 +122,15 @@ struct MetricsPage {
     private mutating func tunnels(_ traffic: Traffic) {
         out.single(
             "martlet_proxy_tunnels_open", .gauge, "Open tunnels: WebSockets and other upgraded connections.",
-            traffic.openTunnels)
+            traffic.tunnels.open)
         out.single(
-            "martlet_proxy_tunnels_total", .counter, "Upgraded connections.", traffic.openedTunnels)
+            "martlet_proxy_tunnels_total", .counter, "Upgraded connections.", traffic.tunnels.opened)
         out.single(
             "martlet_proxy_upgrades_refused_total", .counter,
-            "Upgrade requests that are malformed or not allowed by their route.", traffic.rejectedUpgrades)
+            "Upgrade requests that are malformed or not allowed by their route.", traffic.tunnels.rejectedUpgrades)
         out.family(
             "martlet_proxy_tunnel_ends_total", .counter, "Closed tunnels, by reason as in the log.")
-        for (reason, count) in traffic.tunnelEnds.sorted(by: { $0.key < $1.key }) {
+        for (reason, count) in traffic.tunnels.ends.sorted(by: { $0.key < $1.key }) {
             out.sample(["reason": reason], count)
         }
     }

@@ -1,4 +1,4 @@
-internal import MartletProxy
+internal import MartletReports
 
 /// The counters of all loops, summed.
 struct Traffic {
@@ -27,27 +27,12 @@ struct Traffic {
     private(set) var rejections: [(reason: String, count: Int)] = []
     private(set) var latency = OrderedDictionary<String, LatencyHistogram>()
     private(set) var endpoints = OrderedDictionary<EndpointKey, Endpoint>()
-    private(set) var tokenHits = 0
-    private(set) var tokenMisses = 0
-    private(set) var tokenEntries = 0
-    private(set) var openConnections = 0
-    private(set) var acceptedConnections = 0
-    private(set) var refusedConnections = 0
-    private(set) var displacedConnections = 0
     private(set) var openExchanges = 0
-    /// Open connections with HTTP/2, and the requests in progress on them.
-    private(set) var openHTTP2Connections = 0
-    private(set) var openStreams = 0
-    private(set) var http2Connections = 0
-    private(set) var http2Errors = 0
-    private(set) var http2Streams = 0
-    private(set) var http2Resets = 0
+    private(set) var tokens = LoopReport.Tokens()
+    private(set) var connections = LoopReport.Connections()
     private(set) var handshakes = HandshakeCounts()
-    private(set) var proxyHeaderRejections: [String: Int] = [:]
-    private(set) var openTunnels = 0
-    private(set) var openedTunnels = 0
-    private(set) var rejectedUpgrades = 0
-    private(set) var tunnelEnds: [String: Int] = [:]
+    private(set) var http2 = LoopReport.HTTP2()
+    private(set) var tunnels = LoopReport.Tunnels()
 
     init(_ loops: [LoopReport]) {
         var reasons: [String: Int] = [:]
@@ -58,33 +43,15 @@ struct Traffic {
                 latency[row.route, default: LatencyHistogram()].add(row.buckets, sumMicroseconds: row.sumMicroseconds)
             }
             add(loop.endpoints)
-            tokenHits += loop.tokenHits
-            tokenMisses += loop.tokenMisses
-            tokenEntries += loop.tokenEntries
-            openConnections += loop.openConnections
-            acceptedConnections += loop.acceptedConnections
-            refusedConnections += loop.refusedConnections
-            displacedConnections += loop.displacedConnections
             openExchanges += loop.openExchanges
-            addTransport(loop)
-            openTunnels += loop.openTunnels
-            openedTunnels += loop.openedTunnels
-            rejectedUpgrades += loop.refusedUpgrades
-            tunnelEnds.merge(loop.tunnelEnds, uniquingKeysWith: +)
+            tokens.add(loop.tokens)
+            connections.add(loop.connections)
+            handshakes.add(loop.handshakes)
+            http2.add(loop.http2)
+            tunnels.add(loop.tunnels)
         }
         rejections = reasons.map { ($0.key, $0.value) }
             .sorted { ($1.count, $0.reason) < ($0.count, $1.reason) }
-    }
-
-    private mutating func addTransport(_ loop: LoopReport) {
-        openHTTP2Connections += loop.openHTTP2Connections
-        openStreams += loop.openStreams
-        http2Connections += loop.http2Connections
-        http2Errors += loop.http2Refusals
-        http2Streams += loop.http2Streams
-        http2Resets += loop.http2Resets
-        handshakes.add(loop.handshakes)
-        proxyHeaderRejections.merge(loop.proxyHeaderRefusals, uniquingKeysWith: +)
     }
 
     private mutating func add(_ reports: [EndpointReport]) {

@@ -10,7 +10,7 @@ extension Authenticator {
     static let retryInterval: Int64 = 1_000_000_000
 
     /// Retains the token of an exchange; one that was admitted by name and password has none.
-    package mutating func retainToken(of exchange: Int32, _ credential: inout CredentialState) {
+    package mutating func retainToken(of exchange: ExchangeID, _ credential: inout CredentialState) {
         let (decision, revocationID) = (credential.decision, credential.revocationID)
         credential.decision = -1
         guard revocationID != 0, let token = unsafe token(ofDecision: decision, for: revocationID) else { return }
@@ -20,26 +20,26 @@ extension Authenticator {
     }
 
     /// Releases the token of an exchange that ends.
-    package mutating func releaseToken(of exchange: Int32) { retainedTokens[exchange] = nil }
+    package mutating func releaseToken(of exchange: ExchangeID) { retainedTokens[exchange] = nil }
 
     /// Whether the retained token of an exchange is a session's.
-    package func retainsSession(of exchange: Int32) -> Bool { retainedTokens[exchange]?.isSession == true }
+    package func retainsSession(of exchange: ExchangeID) -> Bool { retainedTokens[exchange]?.isSession == true }
 
     /// Requires that the token of an exchange is revalidated.
-    package mutating func revalidate(_ exchange: Int32, at time: Int64) {
+    package mutating func revalidate(_ exchange: ExchangeID, at time: Int64) {
         retainedTokens[exchange]?.state = .pending
         retainedTokens[exchange]?.dueAt = time
         needsRevalidation = true
     }
 
     /// Requires it for a route of a new configuration.
-    package mutating func revalidate(_ exchange: Int32, for route: Int, at time: Int64) {
+    package mutating func revalidate(_ exchange: ExchangeID, for route: Int, at time: Int64) {
         retainedTokens[exchange]?.route = route
         revalidate(exchange, at: time)
     }
 
     /// The exchange stays as it is under a new configuration.
-    package mutating func keepsRoute(_ exchange: Int32) { retainedTokens[exchange]?.route = -1 }
+    package mutating func keepsRoute(_ exchange: ExchangeID) { retainedTokens[exchange]?.route = -1 }
 
     /// The next batch of tokens to revalidate.
     package mutating func dueRevalidations(at time: LoopTime) -> [Revalidation] {
@@ -67,7 +67,7 @@ extension Authenticator {
     /// Applies the result of a revalidation.
     /// - Returns: whether the exchange may continue.
     package mutating func completeRevalidation(
-        of exchange: Int32, epoch resultEpoch: Int, _ result: VerificationResult, at time: LoopTime,
+        of exchange: ExchangeID, epoch resultEpoch: Int, _ result: VerificationResult, at time: LoopTime,
         _ credential: inout CredentialState
     ) -> Bool {
         guard credential.retainsToken, let retained = retainedTokens[exchange], retained.state == .submitted else {
@@ -108,7 +108,7 @@ extension Authenticator {
 
     /// Whether the credential of an exchange may continue it on a route of a new configuration.
     package func reevaluate(
-        _ exchange: Int32, _ credential: CredentialState, on route: Int, at time: LoopTime
+        _ exchange: ExchangeID, _ credential: CredentialState, on route: Int, at time: LoopTime
     ) -> Reevaluation {
         let mode = rules.routes[route].mode
         guard mode != .none else { return .stays }

@@ -44,8 +44,8 @@ package struct Authenticator: ~Copyable {
     var sweep = RevocationSweep()
     /// Whether such entries exist. Stored for the same reason.
     package internal(set) var hasUnsweptRevocations = false
-    /// Tokens of long exchanges, by exchange.
-    var retainedTokens: [Int32: RetainedToken] = [:]
+    /// Tokens of long exchanges.
+    var retainedTokens: [ExchangeID: RetainedToken] = [:]
     /// Some of them need revalidation.
     var needsRevalidation = false
 
@@ -280,11 +280,11 @@ package struct Authenticator: ~Copyable {
 /// Only the authenticator's decision, in this file, can make one, and only from it does the forwarder get identity
 /// headers: code that forwards a request that was not authorized does not compile.
 @safe package struct AuthorizedRequest: ~Copyable {
-    package let exchange: Int32
+    package let exchange: ExchangeID
+    // In 32 bits, beside the flag: the outcome then fits into the registers that return it.
+    package let route: Int32
     /// Whether the gateway consumed a credential of the request.
-    // Beside the exchange: the outcome then fits into the registers that return it.
     package let consumedCredential: Bool
-    package let route: Int
     /// The identity headers, as complete lines. Borrowed from the authenticator: valid until that decides again.
     package let headers: UnsafeBufferPointer<UInt8>
 
@@ -293,8 +293,8 @@ package struct Authenticator: ~Copyable {
         _ routed: consuming RoutedRequest, consumedCredential: Bool, headers: UnsafeBufferPointer<UInt8>
     ) {
         exchange = routed.exchange
+        route = Int32(truncatingIfNeeded: routed.route)
         self.consumedCredential = consumedCredential
-        route = routed.route
         unsafe self.headers = headers
     }
 }

@@ -6,42 +6,42 @@ extension HTTP2Session {
     ///
     /// Streams can close by this: there may be events afterwards.
     package func takeOutput(into buffer: inout ByteBuffer, upTo limit: Int) {
-        if !parts.sink.isEmpty {
-            unsafe buffer.append(parts.sink.bytes)
-            parts.sink.removeAll()
+        if !parts.output.buffer.isEmpty {
+            unsafe buffer.append(parts.output.buffer.bytes)
+            parts.output.buffer.removeAll()
         }
-        swap(&parts.sink, &buffer)
+        swap(&parts.output.buffer, &buffer)
         produce(upTo: limit)
-        swap(&parts.sink, &buffer)
+        swap(&parts.output.buffer, &buffer)
     }
 
     /// Whether `takeOutput` would append something.
     package var hasOutput: Bool {
-        if !parts.sink.isEmpty { return true }
-        return parts.hasNothingToSend ? false : unsafe nghttp2_session_want_write(parts.handle) != 0
+        if !parts.output.buffer.isEmpty { return true }
+        return parts.output.isExhausted ? false : unsafe nghttp2_session_want_write(parts.handle) != 0
     }
 
     /// Has nghttp2 serialize frames into `sink` until it holds `limit` bytes.
     func produce(upTo limit: Int) {
-        guard !parts.hasNothingToSend else { return }
-        parts.sinkLimit = limit
-        while parts.sink.count < limit, unsafe nghttp2_session_want_write(parts.handle) != 0 {
+        guard !parts.output.isExhausted else { return }
+        parts.output.limit = limit
+        while parts.output.buffer.count < limit, unsafe nghttp2_session_want_write(parts.handle) != 0 {
             var bytes: UnsafePointer<UInt8>?
             let count = unsafe nghttp2_session_mem_send(parts.handle, &bytes)
             guard count > 0, let bytes = unsafe bytes else {
                 // DATA frames are written by a callback, which stops at the limit.
                 if count < 0 { fail() }
-                if count < 0 || parts.sink.count < limit { parts.hasNothingToSend = true }
+                if count < 0 || parts.output.buffer.count < limit { parts.output.isExhausted = true }
                 return
             }
-            unsafe parts.sink.append(bytes, count: count)
+            unsafe parts.output.buffer.append(bytes, count: count)
         }
     }
 
     /// nghttp2 is out of memory: nothing more can be sent.
     private func fail() {
-        if parts.ending == nil { parts.ending = .internalError }
-        parts.isGoingAway = true
+        if parts.ending.code == nil { parts.ending.code = .internalError }
+        parts.ending.isGoingAway = true
     }
 }
 
@@ -70,16 +70,16 @@ extension HTTP2Session {
         guard let stream = parts.table.find(id), count <= stream.state.unsent.count else {
             return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE.rawValue
         }
-        unsafe parts.sink.append(header, count: 9)
-        unsafe parts.sink.append(stream.state.unsent.bytes.part(0, count))
+        unsafe parts.output.buffer.append(header, count: 9)
+        unsafe parts.output.buffer.append(stream.state.unsent.bytes.part(0, count))
         let before = stream.state.unsent.count
         stream.state.unsent.consume(count)
         stream.state.sent &+= count
-        parts.unsentTotal &-= count
+        parts.output.unsentTotal &-= count
         if before >= HTTP2Limits.drained, stream.state.unsent.count < HTTP2Limits.drained, !stream.state.isEnding {
             parts.queue.enqueue(.drained(stream: id))
         }
-        return parts.sink.count >= parts.sinkLimit ? NGHTTP2_ERR_PAUSE.rawValue : 0
+        return parts.output.buffer.count >= parts.output.limit ? NGHTTP2_ERR_PAUSE.rawValue : 0
     }
 
     func didSendFrame(_ frame: UnsafePointer<nghttp2_frame>) {
@@ -92,23 +92,15 @@ extension HTTP2Session {
             parts.resets.insert(header.stream_id)
             let code = unsafe HTTP2Code(rawValue: frame.pointee.rst_stream.error_code)
             // RFC 9113 §6.9.2 ends the connection where nghttp2 ends the streams.
-            if parts.isApplyingSettings, code == .flowControlError { terminate(code) }
-            if parts.isServer, HTTP2Session.isProvoked(code), !parts.floods.count(.reset) {
+            if parts.input.isApplyingSettings, code == .flowControlError { terminate(code) }
+            if parts.isServer, code.isProvoked, !parts.floods.count(.reset) {
                 terminate(.enhanceYourCalm)
             }
         case FrameType.goAway:
-            parts.isGoingAway = true
+            parts.ending.isGoingAway = true
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
-            if parts.ending == nil, code != .noError { parts.ending = code }
+            if parts.ending.code == nil, code != .noError { parts.ending.code = code }
         default: break
-        }
-    }
-
-    /// Whether a client can cause this reset by what it sends; such resets count like its own.
-    private static func isProvoked(_ code: HTTP2Code) -> Bool {
-        switch code {
-        case .protocolError, .flowControlError, .streamClosed, .frameSizeError, .refusedStream, .enhanceYourCalm: true
-        default: false
         }
     }
 

@@ -8,25 +8,25 @@ extension HTTP2Session {
     /// - Returns: `false` when the connection has ended: the owner sends the remaining output and closes. Pending events
     ///   are still valid.
     package func receive(_ bytes: UnsafeBufferPointer<UInt8>, now: Int64) -> Bool {
-        guard parts.ending == nil else { return false }
+        guard parts.ending.code == nil else { return false }
         if parts.queue.isEmpty { _ = parts.writer.dropFinished() }
-        if !parts.hasPoolMemory {
-            parts.hasPoolMemory = true
-            parts.pool.swapMemory(with: &parts.writer)
+        if !parts.memory.isInUse {
+            parts.memory.isInUse = true
+            parts.memory.pool.swapMemory(with: &parts.writer)
         }
         parts.floods.tick(now)
-        unsafe parts.inputStart = bytes.baseAddress
+        unsafe parts.input.start = bytes.baseAddress
         unsafe read(bytes)
-        unsafe parts.inputStart = nil
-        if unsafe parts.ending == nil
+        unsafe parts.input.start = nil
+        if unsafe parts.ending.code == nil
             && nghttp2_session_get_outbound_queue_size(parts.handle) > HTTP2Limits.outboundFrames
         {
             terminate(.enhanceYourCalm)
         }
-        parts.hasNothingToSend = false
+        parts.output.isExhausted = false
         // Errors of the peer show in the output.
         produce(upTo: HTTP2Limits.pump)
-        return parts.ending == nil
+        return parts.ending.code == nil
     }
 
     /// Feeds nghttp2 frame by frame.
@@ -34,11 +34,11 @@ extension HTTP2Session {
         var fed = 0
         var index = 0
         while index < bytes.count {
-            switch unsafe parts.scanner.next(bytes, at: &index) {
+            switch unsafe parts.input.scanner.next(bytes, at: &index) {
             case .frame(let header):
-                guard checkFrame(header) else { return terminate(parts.ending ?? .internalError) }
+                guard checkFrame(header) else { return terminate(parts.ending.code ?? .internalError) }
                 guard header.length == 0 else { continue }
-                _ = unsafe parts.scanner.next(bytes, at: &index)
+                _ = unsafe parts.input.scanner.next(bytes, at: &index)
             case .end: break
             case .more: continue
             }
@@ -51,13 +51,13 @@ extension HTTP2Session {
     private func feed(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
         guard bytes.count > 0 else { return true }
         let consumed = unsafe nghttp2_session_mem_recv(parts.handle, bytes.baseAddress, bytes.count)
-        if consumed < 0 { terminate(parts.ending ?? HTTP2Session.code(ofFailure: consumed)) }
-        if parts.isApplyingSettings {
-            parts.hasNothingToSend = false
+        if consumed < 0 { terminate(parts.ending.code ?? HTTP2Code(failure: consumed)) }
+        if parts.input.isApplyingSettings {
+            parts.output.isExhausted = false
             produce(upTo: HTTP2Limits.pump)
-            parts.isApplyingSettings = false
+            parts.input.isApplyingSettings = false
         }
-        return parts.ending == nil
+        return parts.ending.code == nil
     }
 
     /// Dequeues the next event.
@@ -100,27 +100,16 @@ extension HTTP2Session {
     /// The connection's credit was returned on receipt, so that a stream that is not read does not block others.
     package func consume(_ stream: Int32, _ count: Int) {
         guard count > 0, parts.table.find(stream) != nil else { return }
-        parts.hasNothingToSend = false
+        parts.output.isExhausted = false
         unsafe nghttp2_session_consume_stream(parts.handle, stream, count)
     }
 
     /// Gives the memory of the texts back to the pool once they were consumed.
     private func returnMemory() {
-        guard parts.hasPoolMemory, !parts.writer.isOpen else { return }
-        parts.hasPoolMemory = false
+        guard parts.memory.isInUse, !parts.writer.isOpen else { return }
+        parts.memory.isInUse = false
         if parts.writer.dropFinished() > HTTP2Limits.pooledTextBytes { parts.writer.text.release() }
-        parts.pool.swapMemory(with: &parts.writer)
-    }
-
-    /// The error code for a failure of nghttp2.
-    private static func code(ofFailure failure: Int) -> HTTP2Code {
-        switch Int32(truncatingIfNeeded: failure) {
-        case NGHTTP2_ERR_BAD_CLIENT_MAGIC.rawValue: .protocolError
-        case NGHTTP2_ERR_FLOODED.rawValue, NGHTTP2_ERR_TOO_MANY_SETTINGS.rawValue,
-            NGHTTP2_ERR_TOO_MANY_CONTINUATIONS.rawValue:
-            .enhanceYourCalm
-        default: .internalError
-        }
+        parts.memory.pool.swapMemory(with: &parts.writer)
     }
 }
 
@@ -128,7 +117,7 @@ extension HTTP2Session {
 extension HTTP2Session {
     /// Checks a frame by its header, before nghttp2 processes it.
     private func checkFrame(_ header: FrameHeader) -> Bool {
-        parts.isFrameEmpty = true
+        parts.input.isFrameEmpty = true
         if header.type != FrameType.continuation { isWriting = false }
         if let kind = floodKind(header), !parts.floods.count(kind) { return endConnection(.enhanceYourCalm) }
         // nghttp2 does not check this when priorities are disabled (RFC 9113 §6.3).
@@ -145,7 +134,7 @@ extension HTTP2Session {
         guard header.type == FrameType.headers || header.type == FrameType.data, id & 1 == 1 else { return true }
         // nghttp2 rejects DATA on an idle stream.
         if id > parts.peerStreams.last { return header.type == FrameType.data || parts.peerStreams.insert(id) }
-        if parts.isGoingAway || parts.table.find(id) != nil || parts.resets.contains(id) { return true }
+        if parts.ending.isGoingAway || parts.table.find(id) != nil || parts.resets.contains(id) { return true }
         return endConnection(parts.peerStreams.wasSkipped(id) ? .protocolError : .streamClosed)
     }
 
@@ -222,11 +211,11 @@ extension HTTP2Session {
             return didReceiveHead(header.stream_id)
         case FrameType.data: return didReceiveDataFrame(header)
         case FrameType.settings where header.flags & FrameFlag.acknowledgement == 0:
-            parts.isApplyingSettings = true
-            if !parts.hasSettings { parts.isReceivingHead = isWriting }
-            parts.hasSettings = true
+            parts.input.isApplyingSettings = true
+            if !parts.input.hasSettings { parts.input.isReceivingHead = isWriting }
+            parts.input.hasSettings = true
         case FrameType.goAway:
-            if !parts.isServer { parts.isGoingAway = true }
+            if !parts.isServer { parts.ending.isGoingAway = true }
             let code = unsafe HTTP2Code(rawValue: frame.pointee.goaway.error_code)
             parts.queue.enqueue(.goAway(lastStream: unsafe frame.pointee.goaway.last_stream_id, code: code))
         default: break
@@ -246,7 +235,7 @@ extension HTTP2Session {
             return true
         }
         // Only padding.
-        guard parts.isFrameEmpty, header.length > 0 else { return true }
+        guard parts.input.isFrameEmpty, header.length > 0 else { return true }
         return parts.floods.count(.empty) || endConnection(.enhanceYourCalm)
     }
 
@@ -271,7 +260,7 @@ extension HTTP2Session {
             if parts.isServer, !parts.floods.count(.reset, weight: weight) { return endConnection(.enhanceYourCalm) }
             stream.state.discardsInput = true
             stream.state.isKnownToOwner = true
-            stream.state.isGRPC = parts.writer.isGRPC
+            stream.state.isGRPC = parts.writer.seen.isGRPC
             stream.state.resetsAtEnd = !parts.writer.ends
             parts.queue.enqueue(.refused(stream: id, failure))
             if !parts.isServer { resetForError(stream, .cancel) }
@@ -322,7 +311,7 @@ extension HTTP2Session {
     }
 
     func didReceiveData(_ id: Int32, _ data: UnsafePointer<UInt8>, _ count: Int) -> Bool {
-        parts.isFrameEmpty = false
+        parts.input.isFrameEmpty = false
         unsafe nghttp2_session_consume_connection(parts.handle, count)
         if parts.isServer, let stream = parts.table.find(id) {
             stream.state.body.received &+= count
@@ -331,7 +320,8 @@ extension HTTP2Session {
                 return true
             }
         }
-        guard let stream = parts.table.find(id), !stream.state.discardsInput, let start = unsafe parts.inputStart else {
+        guard let stream = parts.table.find(id), !stream.state.discardsInput, let start = unsafe parts.input.start
+        else {
             unsafe nghttp2_session_consume_stream(parts.handle, id, count)
             return true
         }
@@ -341,7 +331,7 @@ extension HTTP2Session {
 
     func didClose(_ id: Int32, _ code: HTTP2Code) {
         guard let stream = parts.table.find(id) else { return }
-        parts.unsentTotal &-= stream.state.unsent.count
+        parts.output.unsentTotal &-= stream.state.unsent.count
         if stream.state.isKnownToOwner {
             parts.queue.enqueue(.closed(stream: id, code: stream.state.failure ?? code))
             if !stream.state.hasPeerEnded { parts.aborted.append((id, stream.state.failure ?? code)) }
@@ -351,7 +341,7 @@ extension HTTP2Session {
 
     /// Ends the connection from within a callback.
     func endConnection(_ code: HTTP2Code) -> Bool {
-        if parts.ending == nil { parts.ending = code }
+        if parts.ending.code == nil { parts.ending.code = code }
         return false
     }
 
@@ -360,7 +350,7 @@ extension HTTP2Session {
         get { parts.writer.isOpen }
         nonmutating set {
             parts.writer.isOpen = newValue
-            if parts.hasSettings { parts.isReceivingHead = newValue }
+            if parts.input.hasSettings { parts.input.isReceivingHead = newValue }
         }
     }
 }

@@ -20,7 +20,7 @@ extension HTTP2Session {
         // Defense in depth: our own limit is lower.
         let resets = UInt64(max(parts.options.maximumResets, 1))
         unsafe nghttp2_option_set_stream_reset_rate_limit(option, resets &* 2, max(resets / 5, 1))
-        var allocator = unsafe parts.pool.allocator
+        var allocator = unsafe parts.memory.pool.allocator
         let made =
             unsafe parts.isServer
             ? nghttp2_session_server_new3(&parts.handle, callbacks, context, option, &allocator)

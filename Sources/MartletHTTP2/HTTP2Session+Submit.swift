@@ -9,7 +9,7 @@ extension HTTP2Session {
     /// A text that is not a head resets the stream.
     package func submitHead(_ stream: Int32, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) {
         guard let entry = parts.table.find(stream), !entry.state.isAnswered else { return }
-        parts.hasNothingToSend = false
+        parts.output.isExhausted = false
         if unsafe !submitFast(entry, text, ends: ends), unsafe !submitSlow(entry, text, ends: ends) {
             forget(entry, .internalError)
         }
@@ -19,32 +19,33 @@ extension HTTP2Session {
     ///
     /// The heads of a connection differ little: the parser reuses the fields of the one before.
     private func submitFast(_ stream: HTTP2Stream, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) -> Bool {
-        let outcome = unsafe parts.responseParser.parse(text.span, requestMethod: .get, into: &parts.response)
-        guard outcome == .complete(text.count), !parts.response.isHTTP10,
-            let code = sentStatus(parts.response.status, stream)
+        let outcome = unsafe parts.heads.responseParser.parse(
+            text.span, requestMethod: .get, into: &parts.heads.response)
+        guard outcome == .complete(text.count), !parts.heads.response.isHTTP10,
+            let code = sentStatus(parts.heads.response.status, stream)
         else { return false }
-        parts.lines.begin()
+        parts.heads.lines.begin()
         return unsafe code.withUTF8Buffer { code in
-            unsafe parts.lines.add(":status", code)
+            unsafe parts.heads.lines.add(":status", code)
             let exception = stream.state.isTunnel ? KnownField.secWebSocketAccept : .other
-            for index in 0..<parts.response.fields.count {
-                unsafe parts.lines.add(parts.response.fields[index], text, except: exception)
+            for index in 0..<parts.heads.response.fields.count {
+                unsafe parts.heads.lines.add(parts.heads.response.fields[index], text, except: exception)
             }
-            return submitLines(stream, isInterim: parts.response.isInterim, ends: ends)
+            return submitLines(stream, isInterim: parts.heads.response.isInterim, ends: ends)
         }
     }
 
     /// Submits a head line by line; `false` where it is malformed.
     @inline(never)
     private func submitSlow(_ stream: HTTP2Stream, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) -> Bool {
-        guard let status = unsafe HTTP2Session.status(text), let code = sentStatus(status, stream),
+        guard let status = unsafe StatusDigits.parse(text), let code = sentStatus(status, stream),
             let start = try? unsafe FieldLines.endOfLine(text, from: 9)
         else { return false }
-        parts.lines.begin()
+        parts.heads.lines.begin()
         return unsafe code.withUTF8Buffer { code in
-            unsafe parts.lines.add(":status", code)
+            unsafe parts.heads.lines.add(":status", code)
             do throws(FieldLines.Malformed) {
-                try unsafe parts.lines.addLines(
+                try unsafe parts.heads.lines.addLines(
                     text, from: start &+ 2, except: stream.state.isTunnel ? "sec-websocket-accept" : "")
             } catch {
                 return false
@@ -54,7 +55,7 @@ extension HTTP2Session {
     }
 
     private func submitLines(_ stream: HTTP2Stream, isInterim: Bool, ends: Bool) -> Bool {
-        let (list, count) = unsafe (parts.lines.list, parts.lines.count)
+        let (list, count) = unsafe (parts.heads.lines.list, parts.heads.lines.count)
         if isInterim {
             return unsafe nghttp2_submit_headers(
                 parts.handle, FrameFlag.none, stream.id, nil, list, count, nil) == 0
@@ -75,18 +76,18 @@ extension HTTP2Session {
         _ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, ends: Bool, acceptsTrailers: Bool = false
     ) -> Int32? {
         guard canOpenStream else { return nil }
-        parts.lines.begin()
+        parts.heads.lines.begin()
         let method: Method
         if unsafe addFast(text, isSecure: isSecure, acceptsTrailers: acceptsTrailers) {
-            method = parts.request.method
+            method = parts.heads.request.method
         } else {
             guard unsafe addSlow(text, isSecure: isSecure, acceptsTrailers: acceptsTrailers),
                 let line = unsafe RequestLine(text)
             else { return nil }
             method = unsafe line.method.spells("HEAD") ? .head : .other
         }
-        parts.hasNothingToSend = false
-        let (list, count) = unsafe (parts.lines.list, parts.lines.count)
+        parts.output.isExhausted = false
+        let (list, count) = unsafe (parts.heads.lines.list, parts.heads.lines.count)
         let id: Int32
         if ends {
             id = unsafe nghttp2_submit_request(parts.handle, nil, list, count, nil, nil)
@@ -105,18 +106,18 @@ extension HTTP2Session {
 
     /// Adds the fields of a request that the request parser accepts; `false` for others.
     private func addFast(_ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, acceptsTrailers: Bool) -> Bool {
-        let outcome = unsafe parts.requestParser.parse(text.span, into: &parts.request)
-        guard outcome == .complete(text.count), parts.request.methodText.start == 0, !parts.request.isHTTP10,
-            !parts.request.isAbsoluteForm, !parts.request.isAuthorityForm
+        let outcome = unsafe parts.heads.requestParser.parse(text.span, into: &parts.heads.request)
+        guard outcome == .complete(text.count), parts.heads.request.methodText.start == 0,
+            !parts.heads.request.isHTTP10, !parts.heads.request.isAbsoluteForm, !parts.heads.request.isAuthorityForm
         else { return false }
-        let (method, target) = (parts.request.methodText, parts.request.target)
-        let authority = parts.request.authority
+        let (method, target) = (parts.heads.request.methodText, parts.heads.request.target)
+        let authority = parts.heads.request.authority
         unsafe addPseudo(
             method: text.part(method.start, method.end), isSecure: isSecure,
             authority: text.part(authority.start, authority.end), path: text.part(target.start, target.end),
             acceptsTrailers: acceptsTrailers)
-        for index in 0..<parts.request.fields.count {
-            unsafe parts.lines.add(parts.request.fields[index], text, except: .host)
+        for index in 0..<parts.heads.request.fields.count {
+            unsafe parts.heads.lines.add(parts.heads.request.fields[index], text, except: .host)
         }
         return true
     }
@@ -125,12 +126,12 @@ extension HTTP2Session {
     @inline(never)
     private func addSlow(_ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, acceptsTrailers: Bool) -> Bool {
         guard let line = unsafe RequestLine(text) else { return false }
-        parts.lines.begin()
+        parts.heads.lines.begin()
         unsafe addPseudo(
             method: line.method, isSecure: isSecure, authority: line.authority, path: line.path,
             acceptsTrailers: acceptsTrailers)
         do throws(FieldLines.Malformed) {
-            try unsafe parts.lines.addLines(text, from: line.end, except: "host")
+            try unsafe parts.heads.lines.addLines(text, from: line.end, except: "host")
             return true
         } catch {
             return false
@@ -142,18 +143,19 @@ extension HTTP2Session {
         path: UnsafeBufferPointer<UInt8>, acceptsTrailers: Bool
     ) {
         let scheme: StaticString = isSecure ? "https" : "http"
-        unsafe parts.lines.add(":method", method)
-        unsafe parts.lines.add(":scheme", UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount))
-        unsafe parts.lines.add(":authority", authority)
-        unsafe parts.lines.add(":path", path)
+        unsafe parts.heads.lines.add(":method", method)
+        unsafe parts.heads.lines.add(
+            ":scheme", UnsafeBufferPointer(start: scheme.utf8Start, count: scheme.utf8CodeUnitCount))
+        unsafe parts.heads.lines.add(":authority", authority)
+        unsafe parts.heads.lines.add(":path", path)
         guard acceptsTrailers else { return }
         let word: StaticString = "trailers"
-        unsafe parts.lines.add("te", UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
+        unsafe parts.heads.lines.add("te", UnsafeBufferPointer(start: word.utf8Start, count: word.utf8CodeUnitCount))
     }
 
     /// Client: whether a stream can be opened now: within the peer's limit and ours, and no GOAWAY.
     package var canOpenStream: Bool {
-        guard !parts.isServer, !parts.isGoingAway, parts.ending == nil else { return false }
+        guard !parts.isServer, !parts.ending.isGoingAway, parts.ending.code == nil else { return false }
         let peers = unsafe nghttp2_session_get_remote_settings(parts.handle, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
         guard parts.table.count < min(Int(peers), parts.options.maximumConcurrentStreams) else { return false }
         return unsafe nghttp2_session_check_request_allowed(parts.handle) != 0
@@ -163,8 +165,8 @@ extension HTTP2Session {
     package func send(_ stream: Int32, _ bytes: UnsafeBufferPointer<UInt8>) {
         guard let entry = parts.table.find(stream), entry.state.isAnswered, !entry.state.isEnding, bytes.count > 0
         else { return }
-        unsafe entry.state.unsent.append(bytes, parts.pool)
-        parts.unsentTotal &+= bytes.count
+        unsafe entry.state.unsent.append(bytes, parts.memory.pool)
+        parts.output.unsentTotal &+= bytes.count
         resume(entry)
     }
 
@@ -214,43 +216,32 @@ extension HTTP2Session {
     /// Resets and removes a stream.
     func forget(_ stream: HTTP2Stream, _ code: HTTP2Code) {
         let id = stream.id
-        parts.hasNothingToSend = false
+        parts.output.isExhausted = false
         unsafe nghttp2_submit_rst_stream(
             parts.handle, FrameFlag.none, id, code.rawValue)
         parts.resets.insert(id)
-        parts.unsentTotal &-= stream.state.unsent.count
+        parts.output.unsentTotal &-= stream.state.unsent.count
         parts.table.close(id)
     }
 
     /// Submits the trailers of a stream whose body was sent; `false` if there are none.
     func submitTrailers(_ stream: HTTP2Stream) -> Bool {
-        parts.lines.begin()
+        parts.heads.lines.begin()
         do throws(FieldLines.Malformed) {
-            try unsafe parts.lines.addLines(stream.state.trailers.bytes, from: 0, except: "")
+            try unsafe parts.heads.lines.addLines(stream.state.trailers.bytes, from: 0, except: "")
         } catch {
             return false
         }
-        guard parts.lines.count > 0 else { return false }
-        return unsafe nghttp2_submit_trailer(parts.handle, stream.id, parts.lines.list, parts.lines.count) == 0
+        guard parts.heads.lines.count > 0 else { return false }
+        return unsafe nghttp2_submit_trailer(
+            parts.handle, stream.id, parts.heads.lines.list, parts.heads.lines.count) == 0
     }
 
     private func resume(_ stream: HTTP2Stream) {
-        parts.hasNothingToSend = false
+        parts.output.isExhausted = false
         guard stream.state.isDeferred else { return }
         stream.state.isDeferred = false
         unsafe nghttp2_session_resume_data(parts.handle, stream.id)
-    }
-
-    /// The status of a response text, or nil.
-    private static func status(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
-        guard text.count > 12, unsafe text.part(0, 9).spells("HTTP/1.1 ") else { return nil }
-        var status = 0
-        for index in 9..<12 {
-            let digit = unsafe text[index] &- 0x30
-            guard digit < 10 else { return nil }
-            status = status &* 10 &+ Int(digit)
-        }
-        return status
     }
 
     /// The digits to send; nil for a status that HTTP/2 does not have.
@@ -270,6 +261,18 @@ struct StatusDigits {
             UInt8(truncatingIfNeeded: status / 100 % 10) &+ 0x30, UInt8(truncatingIfNeeded: status / 10 % 10) &+ 0x30,
             UInt8(truncatingIfNeeded: status % 10) &+ 0x30,
         ]
+    }
+
+    /// The status of a response text, or nil.
+    static func parse(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
+        guard text.count > 12, unsafe text.part(0, 9).spells("HTTP/1.1 ") else { return nil }
+        var status = 0
+        for index in 9..<12 {
+            let digit = unsafe text[index] &- 0x30
+            guard digit < 10 else { return nil }
+            status = status &* 10 &+ Int(digit)
+        }
+        return status
     }
 
     func withUTF8Buffer<Result>(_ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {

@@ -49,7 +49,7 @@ internal import MartletHTTP
 
     /// Releases the connection's memory.
     package func free() {
-        let (pool, ownsPool) = (parts.pool, parts.ownsPool)
+        let (pool, ownsPool) = (parts.memory.pool, parts.memory.isOwned)
         unsafe nghttp2_session_del(parts.handle)
         unsafe memory.deinitialize(count: 1)
         unsafe memory.deallocate()
@@ -64,11 +64,11 @@ internal import MartletHTTP
 
     package var isServer: Bool { parts.isServer }
     /// No new streams: GOAWAY was sent or received.
-    package var isGoingAway: Bool { parts.isGoingAway }
+    package var isGoingAway: Bool { parts.ending.isGoingAway }
     /// A header block, or the peer's preface up to its first SETTINGS, is incomplete.
-    package var isReceivingHead: Bool { parts.isReceivingHead }
+    package var isReceivingHead: Bool { parts.input.isReceivingHead }
     /// Body bytes of all streams that wait for flow control.
-    package var unsentTotal: Int { parts.unsentTotal }
+    package var unsentTotal: Int { parts.output.unsentTotal }
 
     /// The owner's data about the connection and its streams.
     package var owner: OwnerData {
@@ -81,7 +81,7 @@ internal import MartletHTTP
 
     /// The connection is closed: nothing more will be sent or accepted.
     package var isFinished: Bool {
-        guard parts.sink.isEmpty else { return false }
+        guard parts.output.buffer.isEmpty else { return false }
         return unsafe nghttp2_session_want_read(parts.handle) == 0 && nghttp2_session_want_write(parts.handle) == 0
     }
 
@@ -89,23 +89,23 @@ internal import MartletHTTP
     ///
     /// Open streams continue. A client calls once.
     package func goAway() {
-        parts.hasNothingToSend = false
-        if parts.isServer, !parts.isGoingAway {
+        parts.output.isExhausted = false
+        if parts.isServer, !parts.ending.isGoingAway {
             unsafe nghttp2_submit_shutdown_notice(parts.handle)
-        } else if !parts.hasSentGoAway {
-            parts.hasSentGoAway = true
+        } else if !parts.ending.hasSentGoAway {
+            parts.ending.hasSentGoAway = true
             let last = unsafe nghttp2_session_get_last_proc_stream_id(parts.handle)
             unsafe nghttp2_submit_goaway(
                 parts.handle, FrameFlag.none, last, HTTP2Code.noError.rawValue, nil, 0)
         }
-        parts.isGoingAway = true
+        parts.ending.isGoingAway = true
     }
 
     /// Closes the connection immediately: only GOAWAY is still sent.
     package func terminate(_ code: HTTP2Code) {
-        parts.isGoingAway = true
-        parts.hasNothingToSend = false
-        if parts.ending == nil { parts.ending = code }
+        parts.ending.isGoingAway = true
+        parts.output.isExhausted = false
+        if parts.ending.code == nil { parts.ending.code = code }
         unsafe nghttp2_session_terminate_session(parts.handle, code.rawValue)
     }
 }

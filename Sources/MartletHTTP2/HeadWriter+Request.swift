@@ -9,10 +9,10 @@ extension HeadWriter {
     mutating func add(
         _ part: RequestPseudoHeaders.Part, _ value: UnsafeBufferPointer<UInt8>, _ traits: RequestPseudoHeaders.Traits
     ) {
-        guard kind == .request, !isPastPseudo, request.accept(part, traits) else { return fail(.malformed) }
+        guard kind == .request, !seen.isPastPseudo, request.accept(part, traits) else { return fail(.malformed) }
         if result != .valid { return }
-        if part == .path, value.count > maximumTargetBytes { return fail(.rejected(.uriTooLong)) }
-        guard value.count <= headerBytes else { return fail(.rejected(.headTooLarge)) }
+        if part == .path, value.count > limits.targetBytes { return fail(.rejected(.uriTooLong)) }
+        guard value.count <= limits.bytes else { return fail(.rejected(.headTooLarge)) }
         unsafe request.store(part, value)
     }
 
@@ -97,7 +97,7 @@ extension HeadWriter {
     }
 
     private mutating func writeHost(_ value: UnsafeBufferPointer<UInt8>) {
-        hasHost = true
+        seen.hasHost = true
         guard countField(value.count &+ 8) else { return }
         unsafe append("Host", value)
     }
@@ -110,7 +110,7 @@ extension HeadWriter {
             }
             return
         }
-        guard !hasHost else { return fail(.malformed) }
+        guard !seen.hasHost else { return fail(.malformed) }
         unsafe writeHost(value)
     }
 }

@@ -26,6 +26,33 @@ package struct RequestBody: Sendable {
     var isTooLong: Bool { length >= 0 && received > length }
 }
 
+/// Limits of a header block: the bytes of its text, its fields, and the bytes of a request's target.
+struct HeadLimits: Sendable {
+    let bytes: Int
+    let fields: Int
+    let targetBytes: Int
+}
+
+/// What the fields of a header block have shown so far.
+struct SeenFields: Sendable {
+    var isPastPseudo = false
+    var hasLength = false
+    var hasHost = false
+    /// The block has a gRPC content type, even if it was rejected.
+    var isGRPC = false
+}
+
+/// The cookie crumbs of a request so far, joined (RFC 9113 §8.2.3).
+private struct CookieCrumbs: ~Copyable {
+    var text = ByteBuffer()
+    var hasObsText = false
+
+    mutating func removeAll() {
+        text.removeAll()
+        hasObsText = false
+    }
+}
+
 /// Writes validated header blocks as HTTP/1 text, one after the other into one buffer.
 ///
 /// Every name, value and part of the first line is checked before it is appended, regardless of nghttp2's own checks,
@@ -34,9 +61,7 @@ package struct HeadWriter: ~Copyable {
     /// The kind of a header block.
     package enum Kind: Sendable { case request, response, trailers }
 
-    let headerBytes: Int
-    let headerFields: Int
-    let maximumTargetBytes: Int
+    let limits: HeadLimits
     /// The finished texts that were not consumed, and the current one.
     package internal(set) var text = ByteBuffer()
     /// The offsets of the field lines of these texts, each from the beginning of its text.
@@ -54,26 +79,18 @@ package struct HeadWriter: ~Copyable {
     private var fields = 0
     /// The message ends with its head.
     private(set) var ends = false
-    var isPastPseudo = false
-    var hasLength = false
-    var hasHost = false
-    /// The block has a gRPC content type, even if it was rejected.
-    private(set) var isGRPC = false
+    var seen = SeenFields()
     var request = RequestPseudoHeaders()
     /// The block is a request or its trailers.
     private var isOfRequest = false
     private(set) var body = RequestBody()
-    /// The cookie crumbs so far, joined (RFC 9113 §8.2.3).
-    private var cookie = ByteBuffer()
-    private var hasCookieObsText = false
+    private var cookie = CookieCrumbs()
     var status = 0
     /// The response is to a HEAD or CONNECT request: it has no body.
     var hasNoBody = false
 
     package init(headerBytes: Int, headerFields: Int, maximumTargetBytes: Int) {
-        self.headerBytes = headerBytes
-        self.headerFields = headerFields
-        self.maximumTargetBytes = maximumTargetBytes
+        limits = HeadLimits(bytes: headerBytes, fields: headerFields, targetBytes: maximumTargetBytes)
     }
 
     /// Begins the next text.
@@ -93,13 +110,9 @@ package struct HeadWriter: ~Copyable {
         result = .valid
         decoded = 0
         fields = 0
-        isPastPseudo = kind == .trailers
-        hasLength = false
-        hasHost = false
-        isGRPC = false
+        seen = SeenFields(isPastPseudo: kind == .trailers)
         request.clear()
         cookie.removeAll()
-        hasCookieObsText = false
         status = 0
     }
 
@@ -108,7 +121,9 @@ package struct HeadWriter: ~Copyable {
         if let checked = unsafe check(name, value) { return unsafe add(name, value, checked) }
         decoded &+= name.count &+ value.count
         if isMalformed { return }
-        guard kind == .response, !isPastPseudo, unsafe name.first == UInt8(ascii: ":") else { return fail(.malformed) }
+        guard kind == .response, !seen.isPastPseudo, unsafe name.first == UInt8(ascii: ":") else {
+            return fail(.malformed)
+        }
         unsafe addResponsePseudo(name, value)
     }
 
@@ -135,11 +150,11 @@ package struct HeadWriter: ~Copyable {
         decoded &+= name.count &+ value.count
         if isMalformed { return }
         if let part = checked.part { return unsafe add(part, value, checked.traits) }
-        if checked.special == .contentType, kind == .request { isGRPC = unsafe GRPCContentType.matches(value) }
+        if checked.special == .contentType, kind == .request { seen.isGRPC = unsafe GRPCContentType.matches(value) }
         // A block that is rejected already is still checked: whether it is malformed decides between a reset and a
         // response.
         guard unsafe isWellFormed(checked.special, value) else { return fail(.malformed) }
-        if !isPastPseudo { finishPseudo() }
+        if !seen.isPastPseudo { finishPseudo() }
         if result != .valid { return }
         unsafe addField(checked.special, name, value, checked.hasObsText)
     }
@@ -153,17 +168,17 @@ package struct HeadWriter: ~Copyable {
     /// Ends the text; when `valid`, it is the range from `start` to the end of `text`, otherwise it is discarded.
     package mutating func finish() -> HeaderBlockResult {
         if !isMalformed, isOfRequest, !isComplete() { fail(.malformed) }
-        if result == .valid, !isPastPseudo { finishPseudo() }
-        if result == .valid, kind == .request, !hasHost { fail(.rejected(.hostMissing)) }
-        if result == .valid, !cookie.isEmpty {
+        if result == .valid, !seen.isPastPseudo { finishPseudo() }
+        if result == .valid, kind == .request, !seen.hasHost { fail(.rejected(.hostMissing)) }
+        if result == .valid, !cookie.text.isEmpty {
             // The crumbs were counted when they came.
-            unsafe append("cookie", cookie.bytes, hasCookieObsText)
+            unsafe append("cookie", cookie.text.bytes, cookie.hasObsText)
         }
         if result == .valid, kind != .trailers {
             if needsFraming { write("Transfer-Encoding", "chunked") }
             text.append("\r\n")
         }
-        if result == .valid, text.count &- start > headerBytes { fail(.rejected(failure(.headTooLarge))) }
+        if result == .valid, text.count &- start > limits.bytes { fail(.rejected(failure(.headTooLarge))) }
         if result != .valid { discard() }
         return result
     }
@@ -243,12 +258,12 @@ package struct HeadWriter: ~Copyable {
 
     /// A body of unknown length follows: the text gets a transfer coding.
     private var needsFraming: Bool {
-        if ends || hasLength || hasNoBody || request.isTunnel { return false }
+        if ends || seen.hasLength || hasNoBody || request.isTunnel { return false }
         return kind == .request || !(status < 200 || status == 204 || status == 304)
     }
 
     private mutating func finishPseudo() {
-        isPastPseudo = true
+        seen.isPastPseudo = true
         if result != .valid { return }
         switch kind {
         case .request: writeRequestLine()
@@ -293,21 +308,21 @@ package struct HeadWriter: ~Copyable {
     }
 
     private mutating func addCookie(_ value: UnsafeBufferPointer<UInt8>, _ hasObsText: Bool) {
-        if hasObsText { hasCookieObsText = true }
-        if cookie.isEmpty {
+        if hasObsText { cookie.hasObsText = true }
+        if cookie.text.isEmpty {
             guard countField(value.count &+ 10) else { return }
         } else {
             guard countBytes(value.count &+ 2) else { return }
-            cookie.append("; ")
+            cookie.text.append("; ")
         }
-        unsafe cookie.append(value)
+        unsafe cookie.text.append(value)
     }
 
     /// RFC 9110 §8.6; nghttp2 checks the body's length.
     private mutating func addLength(_ value: UnsafeBufferPointer<UInt8>) {
-        guard !hasLength, !value.isEmpty else { return fail(.malformed) }
+        guard !seen.hasLength, !value.isEmpty else { return fail(.malformed) }
         for index in 0..<value.count where unsafe value[index] &- 0x30 > 9 { return fail(.malformed) }
-        hasLength = true
+        seen.hasLength = true
         guard !request.isTunnel else { return fail(.rejected(.badContentLength)) }
         guard countField(value.count &+ 18) else { return }
         unsafe append("Content-Length", value)
@@ -322,7 +337,7 @@ package struct HeadWriter: ~Copyable {
     /// Counts a field of this many bytes; `false` and a rejection when a limit is exceeded.
     mutating func countField(_ bytes: Int) -> Bool {
         fields &+= 1
-        guard fields <= headerFields else {
+        guard fields <= limits.fields else {
             fail(.rejected(failure(.tooManyFields)))
             return false
         }
@@ -330,7 +345,7 @@ package struct HeadWriter: ~Copyable {
     }
 
     func hasSpace(for bytes: Int) -> Bool {
-        text.count &- start &+ cookie.count &+ bytes <= headerBytes
+        text.count &- start &+ cookie.text.count &+ bytes <= limits.bytes
     }
 
     private mutating func countBytes(_ bytes: Int) -> Bool {

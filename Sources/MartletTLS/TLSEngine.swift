@@ -35,7 +35,7 @@ package enum TLSApplicationProtocol: Sendable, Hashable {
     private var allowance: Int?
     /// Plaintext sent before the handshake completed.
     private var early: [UInt8] = []
-    private var hasFailed = false
+    package private(set) var hasFailed = false
 
     /// The handshake has completed and the peer has been verified.
     package private(set) var isEstablished = false

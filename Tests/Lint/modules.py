@@ -9,13 +9,13 @@ PAGES = "pages"
 ENFORCED = {
     "given-up-word": EVERYWHERE,
     "page-width": {PAGES},
-    "large-type": set(),
-    "request-path-size": set(),
-    "bare-handle": set(),
+    "large-type": EVERYWHERE,
+    "request-path-size": EVERYWHERE,
+    "bare-handle": EVERYWHERE,
 }
 
 # The modules that a request runs through on the event loop: MartletProxy, and every module that is cut out of it.
-REQUEST_PATH = {"MartletProxy", "MartletAuthenticator", "MartletResponder"}
+REQUEST_PATH = {"MartletProxy", "MartletAuthenticator", "MartletReports", "MartletResponder"}
 
 PATH = re.compile(r"(?:Sources|Plugins|Tests/Unit)/([^/]+)/|Tests/(\w+)/")
 

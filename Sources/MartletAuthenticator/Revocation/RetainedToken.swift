@@ -16,7 +16,7 @@ struct RetainedToken {
 
 /// A retained token that is due for revalidation.
 package struct Revalidation: Sendable {
-    package let exchange: Int32
+    package let exchange: ExchangeID
     package let token: Secret
     /// What verifies it; `nil` when nothing does any more, and the credential has to end.
     package let target: Verifier.Target?

@@ -6,9 +6,7 @@ package protocol VerificationResultSink: AnyObject, Sendable {
 
 /// The result of a verification, for the exchange that waits for it.
 package struct FinishedVerification: Sendable {
-    package let exchange: Int32
-    /// Of the exchange, when it was submitted.
-    package let generation: UInt32
+    package let exchange: ExchangeID
     /// The configuration and cache state that the result belongs to.
     package let epoch: Int
     package let result: VerificationResult

@@ -10,14 +10,13 @@ extension Verifier {
         let subjects: (any SubjectResolving)?
         let context: AuthenticationContext
         let sink: any VerificationResultSink
-        package let exchange: Int32
-        package let generation: UInt32
+        package let exchange: ExchangeID
         /// The configuration and cache state that the result belongs to.
         package let epoch: Int
 
         package init(
             credential: Credential, target: Target, subjects: (any SubjectResolving)?, context: AuthenticationContext,
-            sink: any VerificationResultSink, exchange: Int32, generation: UInt32, epoch: Int
+            sink: any VerificationResultSink, exchange: ExchangeID, epoch: Int
         ) {
             self.credential = credential
             self.target = target
@@ -25,7 +24,6 @@ extension Verifier {
             self.context = context
             self.sink = sink
             self.exchange = exchange
-            self.generation = generation
             self.epoch = epoch
         }
 
@@ -61,7 +59,7 @@ extension Verifier.Job {
     func complete(_ result: VerificationResult) { sink.receive([finished(with: result)]) }
 
     func finished(with result: VerificationResult) -> FinishedVerification {
-        FinishedVerification(exchange: exchange, generation: generation, epoch: epoch, result: result)
+        FinishedVerification(exchange: exchange, epoch: epoch, result: result)
     }
 }
 

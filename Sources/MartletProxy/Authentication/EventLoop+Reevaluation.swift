@@ -24,15 +24,15 @@ extension EventLoop {
                 continue
             }
             switch reevaluate(exchange) {
-            case .stays: authenticator.keepsRoute(index)
+            case .stays: authenticator.keepsRoute(ExchangeID(exchange))
             case .ends:
                 exchanges[exchange].credential.retainsToken = false
-                authenticator.releaseToken(of: index)
+                authenticator.releaseToken(of: ExchangeID(exchange))
                 markRevoked(exchange)
             case .revalidate(let route):
                 // Short exchanges are allowed to finish.
                 let due = exchanges[exchange].record.started &+ CredentialWatch.minimumAge
-                authenticator.revalidate(index, for: route, at: due)
+                authenticator.revalidate(ExchangeID(exchange), for: route, at: due)
             }
         }
     }
@@ -53,7 +53,8 @@ extension EventLoop {
         case .dependsOnCredential(let grace):
             exchanges[exchange].credential.expiryGrace = grace
             guard case .route(let route) = found else { return .ends }
-            return authenticator.reevaluate(exchange.index, exchanges[exchange].credential, on: route, at: time)
+            return authenticator.reevaluate(
+                ExchangeID(exchange), exchanges[exchange].credential, on: route, at: time)
         }
     }
 

@@ -14,21 +14,24 @@ extension EventLoop {
         for index in 0..<exchanges.end {
             guard let exchange = exchanges.handle(at: index) else { continue }
             if exchanges[exchange].credential.decision >= 0 { retainToken(of: exchange) }
-            guard exchanges[exchange].credential.retainsToken, authenticator.retainsSession(of: index) else { continue }
-            authenticator.revalidate(index, at: now)
+            guard exchanges[exchange].credential.retainsToken,
+                authenticator.retainsSession(of: ExchangeID(exchange))
+            else { continue }
+            authenticator.revalidate(ExchangeID(exchange), at: now)
         }
     }
 
     /// Retains the token of an exchange, if it has one.
     mutating func retainToken(of exchange: Handle<Exchange>) {
         let lent = unsafe exchanges.address(of: exchange)
-        unsafe authenticator.retainToken(of: exchange.index, &lent.pointee.credential)
+        unsafe authenticator.retainToken(of: ExchangeID(exchange), &lent.pointee.credential)
     }
 
     /// Submits tokens that need revalidation, in batches.
     mutating func submitRevalidations() {
         for due in authenticator.dueRevalidations(at: time) {
-            guard let exchange = exchanges.handle(at: due.exchange) else { continue }
+            let exchange = Handle(due.exchange)
+            guard exchanges.contains(exchange) else { continue }
             guard let target = due.target else {
                 markRevoked(exchange)
                 continue
@@ -40,8 +43,7 @@ extension EventLoop {
                 Verifier.Job(
                     credential: due.token.withBytes { Credential(bearer: $0) }, target: target,
                     subjects: snapshot.authentication.subjects, context: context, sink: mailbox,
-                    exchange: exchange.index,
-                    generation: exchange.generation, epoch: authenticator.epoch))
+                    exchange: due.exchange, epoch: authenticator.epoch))
         }
     }
 
@@ -49,7 +51,7 @@ extension EventLoop {
     mutating func revalidated(_ exchange: Handle<Exchange>, epoch resultEpoch: Int, _ result: VerificationResult) {
         let lent = unsafe exchanges.address(of: exchange)
         let continues = unsafe authenticator.completeRevalidation(
-            of: exchange.index, epoch: resultEpoch, result, at: time, &lent.pointee.credential)
+            of: ExchangeID(exchange), epoch: resultEpoch, result, at: time, &lent.pointee.credential)
         if !continues { markRevoked(exchange) }
     }
 }

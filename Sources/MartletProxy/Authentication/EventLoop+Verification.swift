@@ -15,8 +15,7 @@ extension EventLoop {
             context: AuthenticationContext(
                 now: time.unixTime, deadline: MonotonicTime(nanoseconds: deadline), client: network(of: exchange),
                 address: request.form == .session ? address(of: exchange) : []),
-            sink: mailbox, exchange: exchange.index, generation: exchange.generation,
-            epoch: authenticator.epoch)
+            sink: mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
         downstreams[downstream].phase = .authenticating
         arm(downstream: downstream, at: deadline)
         if !authenticator.enqueue(job) { verifier.submit(job) }
@@ -27,8 +26,7 @@ extension EventLoop {
         guard !authenticator.isIdle else { return }
         let verifier = threads.verifier
         for (job, result) in authenticator.verifyInline(by: clock.source, others: { verifier.submit($0) }) {
-            completeVerification(
-                Handle(index: job.exchange, generation: job.generation), epoch: job.epoch, result)
+            completeVerification(Handle(job.exchange), epoch: job.epoch, result)
         }
     }
 

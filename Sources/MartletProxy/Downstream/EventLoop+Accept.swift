@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletConfig
 internal import MartletCore
 internal import MartletIO
+internal import MartletReports
 internal import MartletResponder
 
 /// Accepts downstream connections.
@@ -32,7 +33,7 @@ extension EventLoop {
     private mutating func rejectOne(_ listener: ListenerSocket) {
         acceptor.reservedDescriptor.release()
         if let (fd, _) = Socket.accept(listener.fd) {
-            counters.refused &+= 1
+            counters.connections.refused &+= 1
             rejectConnection(fd, listener.rules)
         }
         acceptor.reservedDescriptor.acquire()
@@ -47,7 +48,7 @@ extension EventLoop {
             admission = acceptor.admit(isUncounted ? nil : bytes, limits: snapshot.limits)
         }
         guard admission != .refused else {
-            counters.refused &+= 1
+            counters.connections.refused &+= 1
             rejectConnection(fd, listener.rules)
             return
         }
@@ -65,7 +66,7 @@ extension EventLoop {
         downstreams[downstream].handshake.tlsContext = listener.tls
         downstreams[downstream].origin.admission = admission
         guard acceptor.deferAccept.isActive || register(downstream) else { return close(downstream: downstream) }
-        counters.accepted &+= 1
+        counters.connections.accepted &+= 1
         acceptor.order.add(downstream, alive: downstreams.count) { downstreams.contains($0) }
         if acceptor.deferAccept.isActive { return readImmediately(downstream) }
         startConnection(downstream)

@@ -1,6 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletCore
 internal import MartletHTTP2
+internal import MartletReports
 internal import MartletResponder
 
 /// Closes the oldest unproven connection when the connection limit is reached; below it this costs one append to
@@ -62,7 +63,7 @@ extension EventLoop {
     }
 
     private mutating func displace(_ downstream: Handle<DownstreamConnection>) {
-        counters.displaced &+= 1
+        counters.connections.displaced &+= 1
         if downstreams[downstream].kind == .http1, !downstreams[downstream].exchange.isNone {
             // The response is sent as far as the socket accepts it: the capacity is needed now.
             reject(downstreams[downstream].exchange, .displaced)

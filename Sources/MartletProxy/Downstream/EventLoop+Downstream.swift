@@ -13,9 +13,9 @@ internal import MartletTLS
 extension EventLoop {
     /// Most reads of one connection before others have their turn.
     private static let readBatch = 16
-    /// When so many exchanges have ended in an iteration, further heads wait for the next one: only then their slots
-    /// are free again, and a client that pipelines its requests would otherwise use one for each.
-    private static let exchangeBatch = 1024
+    /// When so many exchanges have ended in an iteration, their slots are freed before the next head: a client that
+    /// pipelines its requests would otherwise use one for each.
+    private static let exchangeBatch = 64
 
     /// Starts the TLS handshake, or waits for a request in clear text.
     mutating func startTransport(_ downstream: Handle<DownstreamConnection>) {
@@ -82,7 +82,6 @@ extension EventLoop {
 
     mutating func readDownstream(_ downstream: Handle<DownstreamConnection>) {
         for _ in 0..<EventLoop.readBatch {
-            if exchanges.retiredCount >= EventLoop.exchangeBatch { break }
             guard wantsInput(downstream) else {
                 downstreams[downstream].transport.mayHaveUnread = true
                 if downstreams[downstream].transport.isReadClosed { handleHalfClose(downstream) }
@@ -155,10 +154,8 @@ extension EventLoop {
             case .head:
                 guard !downstreams[downstream].stream.isResponseComplete else { return bytes.count }
                 guard acceptsHead(downstream) else { return offset }
-                if exchanges.retiredCount >= EventLoop.exchangeBatch {
-                    markReady(downstream: downstream)
-                    return offset
-                }
+                // No caller of this function uses a handle of an exchange afterwards.
+                if exchanges.retiredCount >= EventLoop.exchangeBatch { exchanges.reclaim() }
                 if mayBecomeHTTP2(downstream) {
                     switch unsafe HTTP2Preface.compare(rest) {
                     case .other: break

@@ -2,6 +2,7 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletHTTP2
+internal import MartletReports
 internal import MartletTLS
 
 /// HTTP/2 downstream: writing frames, and the deadlines of the connection.
@@ -40,7 +41,7 @@ extension EventLoop {
         }
         guard downstreams[downstream].isAlive else { return }
         unsafe serveDownstreamEvents(of: downstream, streams, UnsafeBufferPointer(start: nil, count: 0))
-        if counters.tunnelsOpen > 0 { advanceTunnels(streams) }
+        if counters.tunnels.open > 0 { advanceTunnels(streams) }
         guard downstreams[downstream].isAlive, downstreams[downstream].transport.output.isEmpty else { return }
         if downstreams[downstream].ending.closesAfterFlush { return endConnection(downstream) }
         closeIfFinished(downstream, streams)

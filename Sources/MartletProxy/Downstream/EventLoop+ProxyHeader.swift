@@ -2,6 +2,7 @@ internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
 internal import MartletIO
+internal import MartletReports
 
 /// The PROXY protocol: the client address that a trusted load balancer sends.
 extension EventLoop {
@@ -64,7 +65,7 @@ extension EventLoop {
         acceptor.release(downstreams[downstream].origin.peerBytes, downstreams[downstream].origin.admission)
         downstreams[downstream].origin.admission = acceptor.admit(octets, limits: snapshot.limits)
         guard downstreams[downstream].origin.admission != .refused else {
-            counters.refused &+= 1
+            counters.connections.refused &+= 1
             return false
         }
         downstreams[downstream].origin.peerBytes = octets

@@ -64,10 +64,10 @@ extension EventLoop {
         }
         switch found {
         case .route(let index):
-            exchanges[exchange].record.routeSlot = counters.routeSlots[index]
+            exchanges[exchange].record.routeSlot = counters.routes.configured[index]
             guard unsafe applyLimits(exchange, route: index, bytes) else { return nil }
             let mount = snapshot.compiledRoutes[index].mount
-            if let routed = RoutedRequest(exchange: exchange.index, route: index, mount: mount) { return routed }
+            if let routed = RoutedRequest(exchange: ExchangeID(exchange), route: index, mount: mount) { return routed }
             unsafe respondAtMount(exchange, bytes, at: mount)
         case .methodNotAllowed(let allowed):
             reject(exchange, .methodNotAllowed(snapshot.routes.allowValue(allowed)))

@@ -93,7 +93,7 @@ extension EventLoop {
             microseconds: isTunnel(exchange) ? handshakeMicroseconds(ofTunnel: exchange) : microseconds)
         log(exchange, microseconds: microseconds)
         if !exchanges[exchange].tunnel.isNone { releaseTunnel(of: exchange) }
-        if exchanges[exchange].credential.retainsToken { authenticator.releaseToken(of: exchange.index) }
+        if exchanges[exchange].credential.retainsToken { authenticator.releaseToken(of: ExchangeID(exchange)) }
         dropPipe(ofDownstream: downstream)
         exchanges[exchange].end()
         exchanges.free(exchange)
@@ -126,9 +126,9 @@ extension EventLoop {
         let provider = Int(exchanges[exchange].credential.provider)
         let endpoint = exchanges[exchange].forwarding.endpoint
         logs.access.prepare(
-            key, route: counters.routeTexts[Int(exchanges[exchange].record.routeSlot.rawValue)],
-            reason: counters.reasonTexts[Int(exchanges[exchange].record.reason)],
-            member: counters.memberTexts[Int(exchanges[exchange].record.reason)],
+            key, route: counters.routes.texts[Int(exchanges[exchange].record.routeSlot.rawValue)],
+            reason: counters.reasons.texts[Int(exchanges[exchange].record.reason)],
+            member: counters.reasons.members[Int(exchanges[exchange].record.reason)],
             provider: provider >= 0 && provider < snapshot.providerTexts.count ? snapshot.providerTexts[provider] : [],
             upstream: endpoint.isNone ? [] : directory.endpoints[Int(endpoint)].text)
     }

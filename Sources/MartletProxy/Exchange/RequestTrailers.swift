@@ -95,7 +95,7 @@ struct RequestTrailers: ~Copyable {
 
 /// What decides about the trailers of a request, which come later than its head.
 struct ExchangeHeaderRules {
-    /// Index of the route.
+    /// Index of the route; −1 while no head was forwarded.
     private(set) var route: Int32 = -1
     private(set) var rules: RequestRewriter.Rules = []
     /// The configuration of `route`, after a reload.
@@ -118,6 +118,7 @@ struct ExchangeHeaderRules {
 
     @inline(__always)
     mutating func end() {
+        route = -1
         if hasFormerSnapshot { dropFormerSnapshot() }
     }
 
@@ -128,11 +129,13 @@ struct ExchangeHeaderRules {
         hasFormerSnapshot = false
     }
 
-    /// Whether a field is allowed as a trailer, by the configuration that the exchange started with.
+    /// Whether a field is allowed as a trailer, by the configuration that the exchange started with; none is where no
+    /// head was forwarded.
     ///
     /// - Parameter snapshot: the current configuration.
     func passesAsTrailer(_ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot) -> Bool {
-        unsafe rules.passesAsTrailer(field, bytes, formerSnapshot ?? snapshot, Int(route))
+        guard route >= 0 else { return false }
+        return unsafe rules.passesAsTrailer(field, bytes, formerSnapshot ?? snapshot, Int(route))
     }
 }
 

@@ -55,7 +55,8 @@ extension RequestExplainer {
     ) -> Outcome {
         let time = LoopTime(monotonic: clock.monotonicTime.nanoseconds, unix: clock.unixTime.seconds)
         return unsafe request.bytes.withUnsafeBufferPointer { bytes in
-            guard let routed = RoutedRequest(exchange: 0, route: route.index, mount: route.mount) else {
+            let exchange = ExchangeID(raw: 0)
+            guard let routed = RoutedRequest(exchange: exchange, route: route.index, mount: route.mount) else {
                 return .rejected(Rejection(.noRoute))
             }
             switch unsafe authenticator.authorize(

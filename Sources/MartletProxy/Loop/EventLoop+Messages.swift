@@ -13,9 +13,7 @@ extension EventLoop {
         for message in mailbox.drain() {
             switch message {
             case .verificationFinished(let finished):
-                completeVerification(
-                    Handle(index: finished.exchange, generation: finished.generation), epoch: finished.epoch,
-                    finished.result)
+                completeVerification(Handle(finished.exchange), epoch: finished.epoch, finished.result)
             case .localResponse(let exchange, let response):
                 if exchanges.contains(exchange) { localResponded(exchange, response) }
             case .handshake(let downstream, let step):

@@ -9,7 +9,7 @@ internal import MartletProvider
 internal import MartletRouter
 internal import MartletTLS
 
-/// Applies a new configuration, and opens and closes acceptor.listeners.
+/// Applies a new configuration, and opens and closes listeners.
 extension EventLoop {
     /// Adopts a new configuration: requests in progress finish under the old one, unless they are long ones that the
     /// new one would reject.

@@ -6,6 +6,7 @@ internal import MartletHTTP
 package import MartletIO
 internal import MartletRouter
 
+// lint:large-type the driver of a request concerns both sides; what it decides is in values (decision 026)
 /// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters; loops share
 /// nothing.
 ///

@@ -1,3 +1,5 @@
+internal import MartletAuthenticator
+
 /// A slot of a ``Slab`` and the slot's generation, in one word.
 ///
 /// The type of the slab's elements is part of the handle's type, so that a handle cannot be used with another slab.
@@ -12,6 +14,10 @@ struct Handle<Element: SlabElement & ~Copyable>: Hashable, Sendable, BitwiseCopy
     init(index: Int32, generation: UInt32) {
         raw = UInt64(generation) << 32 | UInt64(UInt32(bitPattern: index))
     }
+
+    /// The exchange that the authenticator was given.
+    @inline(__always)
+    init(_ id: ExchangeID) where Element == Exchange { raw = id.raw }
 
     /// The handle that refers to no element; its index is −1.
     @inline(__always)
@@ -30,4 +36,10 @@ struct Handle<Element: SlabElement & ~Copyable>: Hashable, Sendable, BitwiseCopy
     /// The index without its sign: that of `none` is greater than any other.
     @inline(__always)
     var offset: Int { Int(UInt32(truncatingIfNeeded: raw)) }
+}
+
+extension ExchangeID {
+    /// An exchange as the authenticator gets it.
+    @inline(__always)
+    init(_ exchange: Handle<Exchange>) { self.init(raw: exchange.raw) }
 }

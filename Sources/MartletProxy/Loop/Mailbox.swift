@@ -2,6 +2,7 @@ private import CLinux
 internal import MartletAuthenticator
 internal import MartletCore
 package import MartletIO
+internal import MartletReports
 internal import MartletResponder
 private import Synchronization
 

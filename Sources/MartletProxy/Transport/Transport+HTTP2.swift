@@ -9,23 +9,27 @@ extension Transport {
     /// Sends a session's frames, as far as the kernel accepts them; the session keeps the others.
     ///
     /// - Parameter frames: scratch space.
-    /// - Returns: what became of the last ones; `nil` when there was nothing to send.
+    /// - Returns: what became of them, `buffered` if the kernel has accepted some; `nil` when there was nothing to send.
     mutating func sendFrames(of session: HTTP2Session, by frames: inout ByteBuffer, now: Int64) -> WriteOutcome? {
         var outcome: WriteOutcome?
         while output.count < Transport.frameBatchBytes, session.hasOutput {
             frames.removeAll()
             session.takeOutput(into: &frames, upTo: Transport.frameBatchBytes)
             guard !frames.isEmpty else { break }
-            if isSecure {
-                outcome = unsafe encrypt(frames.bytes) ? flush(now: now) : .failed
-            } else if output.isEmpty {
-                outcome = unsafe send(frames.bytes, now: now)
-            } else {
-                unsafe output.append(frames.bytes)
-                outcome = flush(now: now)
+            switch unsafe send(frames: frames.bytes, now: now) {
+            case .failed: return .failed
+            case .blocked: return outcome == nil ? .blocked : .buffered
+            case let written: outcome = written
             }
-            if outcome == .failed { break }
         }
         return outcome
+    }
+
+    @inline(__always)
+    private mutating func send(frames: UnsafeBufferPointer<UInt8>, now: Int64) -> WriteOutcome {
+        if isSecure { return unsafe encrypt(frames) ? flush(now: now) : .failed }
+        if output.isEmpty { return unsafe send(frames, now: now) }
+        unsafe output.append(frames)
+        return flush(now: now)
     }
 }

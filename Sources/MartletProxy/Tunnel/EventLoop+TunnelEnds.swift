@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletReports
 internal import MartletResponder
 
 /// How the gateway ends a tunnel: a WebSocket with Close frames, any other by a reset.
@@ -73,7 +74,7 @@ extension EventLoop {
     var tunnelsToDrain: Int {
         guard isDraining else { return 0 }
         return Tunnel.drainBatch(
-            open: counters.tunnelsOpen, timeLeft: drainDeadline &- now, interval: EventLoop.expiryCheckInterval)
+            open: counters.tunnels.open, timeLeft: drainDeadline &- now, interval: EventLoop.expiryCheckInterval)
     }
 
     /// How long a tunnel's handshake took, in microseconds: comparable to the duration of other responses.
@@ -86,7 +87,7 @@ extension EventLoop {
         let tunnel = exchanges[exchange].tunnel
         guard !tunnel.isNone else { return }
         if tunnels[tunnel].phase != .requested {
-            counters.tunnelsOpen &-= 1
+            counters.tunnels.open &-= 1
             counters.countClosedTunnel(reason: exchanges[exchange].record.reason)
         }
         exchanges[exchange].tunnel = .none

@@ -1,6 +1,7 @@
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
+internal import MartletReports
 internal import MartletResponder
 internal import MartletRouter
 
@@ -34,7 +35,7 @@ extension EventLoop {
             exchanges[exchange].tunnel = tunnel
             return true
         case .rejected(let failure):
-            counters.upgradesRefused &+= 1
+            counters.tunnels.rejectedUpgrades &+= 1
             reject(exchange, failure)
             return false
         }
@@ -67,8 +68,8 @@ extension EventLoop {
         tunnels[tunnel].open(
             now: now, hasExtensions: response.fields.has(.secWebSocketExtensions),
             upstreamIdleTimeout: exchanges[exchange].forwarding.idleTimeout)
-        counters.tunnelsOpened &+= 1
-        counters.tunnelsOpen &+= 1
+        counters.tunnels.opened &+= 1
+        counters.tunnels.open &+= 1
         markReady(downstream: exchanges[exchange].downstream)
     }
 

@@ -130,13 +130,27 @@ struct Tunnel: ~Copyable, SlabElement {
     mutating func nextFromUpstream(_ bytes: Span<UInt8>, _ offset: inout Int, now: Int64) -> Step {
         usedAt = now
         guard isWebSocket else { return Tunnel.passAll(bytes, &offset) }
-        if dequeueClose(for: .downstream, now: now) { return .sendClose }
+        if dequeueClose(for: .downstream, now: now) {
+            discardFromUpstream(bytes, &offset)
+            return .sendClose
+        }
         while true {
             switch fromUpstream.next(bytes, from: &offset, stopsBetweenFrames: downstream.isClosePending) {
             case .pass(let range): if !downstream.isCloseSent { return .pass(range) }
             case .passHeader: if !downstream.isCloseSent { return .passHeader }
             case .needMore, .closed: return .done
             case .violation: return phase == .open ? .violation : .done
+            }
+        }
+    }
+
+    /// Follows what is not for the client any more: the upstream's own Close may be in it.
+    @inline(never)
+    private mutating func discardFromUpstream(_ bytes: Span<UInt8>, _ offset: inout Int) {
+        while true {
+            switch fromUpstream.next(bytes, from: &offset) {
+            case .pass, .passHeader: continue
+            case .needMore, .closed, .violation: return
             }
         }
     }
@@ -167,19 +181,24 @@ struct Tunnel: ~Copyable, SlabElement {
 
     /// Whether a Close frame is to be sent to a side now: it is pending, and the last frame for that side is complete.
     /// It counts as sent.
+    ///
+    /// Where that last frame was the other side's Close, it was sent: a side gets only one (RFC 6455 §5.5.1).
     @inline(__always)
     mutating func dequeueClose(for peer: Peer, now: Int64) -> Bool {
+        let hasReceivedClose: Bool
         switch peer {
         case .downstream:
             guard downstream.isClosePending, fromUpstream.isBetweenFrames else { return false }
             downstream.closeSent()
+            hasReceivedClose = fromUpstream.hasClosed
         case .upstream:
             guard upstream.isClosePending, fromDownstream.isBetweenFrames else { return false }
             upstream.closeSent()
+            hasReceivedClose = fromDownstream.hasClosed
         }
         // Once Close was sent to both sides, their replies have a timeout.
         if !downstream.isClosePending, !upstream.isClosePending { deadline = now &+ Tunnel.closeTimeout }
-        return true
+        return !hasReceivedClose
     }
 
     /// A side has closed its sending direction; what it sent before was consumed.

@@ -72,13 +72,16 @@ struct UpgradeOffer: ~Copyable {
     }
 
     /// Whether a route allows a protocol: by its name, or by its name and version.
+    ///
+    /// WebSocket is named without a version (RFC 6455 §4.1): with one, the name alone does not allow it.
     private static func allows(_ offered: ByteRange, _ bytes: Span<UInt8>, _ allowed: [String]) -> Bool {
         var end = offered.start
         while end < offered.end, bytes[end] != UInt8(ascii: "/") { end &+= 1 }
         let name = ByteRange(from: offered.start, to: end)
+        let isWebSocket = equals(bytes, name, Array("websocket".utf8))
         for protocolName in allowed {
             let text = Array(protocolName.utf8)
-            if equals(bytes, offered, text) || equals(bytes, name, text) { return true }
+            if equals(bytes, offered, text) || (!isWebSocket && equals(bytes, name, text)) { return true }
         }
         return false
     }

@@ -7,8 +7,8 @@ internal import MartletHTTP
 extension EventLoop {
     /// Writes the upstream's head and sends the request on its way.
     mutating func forward(_ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>) {
-        guard let exchange = exchanges.handle(at: request.exchange) else { return }
-        let cluster = directory.clusterOfUpstream[snapshot.compiledRoutes[request.route].upstream]
+        let exchange = Handle(request.exchange)
+        let cluster = directory.clusterOfUpstream[snapshot.compiledRoutes[Int(request.route)].upstream]
         exchanges[exchange].forwarding.cluster = cluster
         if case .hash(let header) = directory.clusters[Int(cluster)].upstream.balance {
             unsafe exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)
@@ -26,7 +26,7 @@ extension EventLoop {
         let downstream = unsafe lent.pointee.downstream
         let tunnel = unsafe lent.pointee.tunnel
         let request = unsafe ForwardedRequest(
-            route: authorized.route, consumesCredential: authorized.consumedCredential,
+            route: Int(authorized.route), consumesCredential: authorized.consumedCredential,
             expectsContinue: lent.pointee.request.expectsContinue, isStream: lent.pointee.isStream,
             isPathUnchanged: scratch.normalizedPath.isEmpty, framing: lent.pointee.body.framing,
             path: lent.pointee.record.texts.path, requestID: lent.pointee.record.texts.requestID,

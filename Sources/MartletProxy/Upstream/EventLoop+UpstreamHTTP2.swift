@@ -141,6 +141,10 @@ extension EventLoop {
         guard let streams = upstreams[upstream].streams, upstreams[upstream].phase == .frames else { return }
         let lent = unsafe upstreams.address(of: upstream)
         if unsafe lent.pointee.transport.sendFrames(of: streams.session, by: &plaintext, now: now) == .failed {
+            // Where only encrypting failed, no read would notice it.
+            if upstreams[upstream].transport.engine?.hasFailed == true {
+                return connectionBroke(upstream, "upstream.reset")
+            }
             transportFailed(upstream)
         }
         unsafe serveUpstreamEvents(of: upstream, streams, UnsafeBufferPointer(start: nil, count: 0))

@@ -1,6 +1,7 @@
 package import MartletConfig
 internal import MartletCore
 internal import MartletIO
+internal import MartletReports
 
 /// The endpoints of a loop's upstreams: addresses, load, and recent failures.
 struct UpstreamDirectory: ~Copyable {

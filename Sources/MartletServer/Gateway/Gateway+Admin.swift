@@ -3,8 +3,8 @@ package import MartletAdmin
 internal import MartletConfig
 package import MartletCore
 internal import MartletProvider
-package import MartletProxy
 internal import MartletRedis
+package import MartletReports
 internal import MartletRouter
 
 extension Gateway: AdminSource {

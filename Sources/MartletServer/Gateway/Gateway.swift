@@ -4,8 +4,9 @@ internal import MartletConfig
 package import MartletCore
 internal import MartletIO
 internal import MartletProvider
-package import MartletProxy
+internal import MartletProxy
 internal import MartletRedis
+package import MartletReports
 internal import MartletResponder
 private import Synchronization
 

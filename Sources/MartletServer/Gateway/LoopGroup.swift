@@ -2,6 +2,7 @@ internal import MartletAuthenticator
 package import MartletCore
 internal import MartletIO
 package import MartletProxy
+internal import MartletReports
 private import Synchronization
 
 /// The event loops that serve one kind of listener, each on its own thread.

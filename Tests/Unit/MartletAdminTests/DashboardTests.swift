@@ -1,7 +1,7 @@
 import MartletCore
 import MartletProvider
-import MartletProxy
 import MartletRedis
+import MartletReports
 import MartletResponder
 import Testing
 
@@ -19,7 +19,7 @@ import Testing
             .init(upstream: "up", endpoint: "http://a:1", idle: 1, active: 0, failures: 5, isEjected: true)
         ]
         loop.handshakes = ["TLSv1.3": 3, "TLSv1.3 resumed": 1, "tls.bad_certificate": 2]
-        (loop.http2Connections, loop.openHTTP2Connections, loop.http2Streams) = (9, 2, 4321)
+        (loop.http2.connections, loop.http2.openConnections, loop.http2.streams) = (9, 2, 4321)
         fixture.loops = [loop]
         fixture.store = ReportFixture.redis(.down, failures: ["redis.timeout": 2])
         fixture.providers = [
@@ -60,7 +60,7 @@ import Testing
                     state: .degraded, detail: nasty, gauges: [.init(name: nasty, help: nasty, kind: .gauge, value: 1)]))
         ]
         fixture.loops[0].handshakes = [nasty: 1, "TLSv\(nasty)": 1]
-        fixture.loops[0].tunnelEnds = [nasty: 1]
+        fixture.loops[0].tunnels.ends = [nasty: 1]
         let page = Dashboard(fixture.report).html
         #expect(!page.contains("<script") && !page.contains("alert('") && !page.contains("\u{1b}"))
         #expect(page.contains("&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&quot;&amp;\u{FFFD}"))

@@ -2,8 +2,8 @@ import MartletAccounts
 import MartletConfig
 import MartletCore
 import MartletProvider
-import MartletProxy
 import MartletRedis
+import MartletReports
 
 @testable import MartletAdmin
 

@@ -1,8 +1,8 @@
 import MartletAccounts
 import MartletCore
 import MartletProvider
-import MartletProxy
 import MartletRedis
+import MartletReports
 import Testing
 
 @testable import MartletAdmin
@@ -69,9 +69,9 @@ import Testing
         fixture.loops = (0..<2).map { number in
             var loop = ReportFixture.loop(number)
             loop.handshakes = ["TLSv1.3": 5, "TLSv1.3 resumed": 3, "TLSv1.2": 1, "tls.handshake_timed_out": number]
-            (loop.http2Connections, loop.http2Refusals, loop.openHTTP2Connections) = (4, 1, 2)
-            (loop.http2Streams, loop.http2Resets, loop.openStreams) = (40, 6, 7)
-            loop.proxyHeaderRefusals = ["proxy_protocol.bad_signature": 2]
+            (loop.http2.connections, loop.http2.errors, loop.http2.openConnections) = (4, 1, 2)
+            (loop.http2.streams, loop.http2.resets, loop.http2.openStreams) = (40, 6, 7)
+            loop.connections.proxyHeaderRejections = ["proxy_protocol.bad_signature": 2]
             return loop
         }
         let page = try Self.parse(fixture)

@@ -2,7 +2,6 @@ import MartletAccounts
 import MartletConfig
 import MartletCore
 import MartletProvider
-import MartletProxy
 import MartletRedis
 import MartletResponder
 import Testing

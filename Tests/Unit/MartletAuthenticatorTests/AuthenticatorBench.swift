@@ -47,6 +47,7 @@ struct AuthenticatorBench: ~Copyable {
     }
 
     static let admin = ConditionConfiguration.claim(name: "role", test: .equals(.text("admin")), inverted: false)
+    static let exchange = ExchangeID(raw: 3)
     /// The first moment of every test.
     static let start = LoopTime(monotonic: 1_000_000_000_000, unix: 1_000)
 
@@ -121,7 +122,9 @@ struct AuthenticatorBench: ~Copyable {
         let range = authorization.map { ByteRange(start: field.utf8.count, count: $0.utf8.count) }
         let index = index(route)
         return unsafe bytes.withUnsafeBufferPointer { bytes in
-            guard let routed = RoutedRequest(exchange: 0, route: index, mount: -1) else { fatalError("a mount") }
+            guard let routed = RoutedRequest(exchange: Self.exchange, route: index, mount: -1) else {
+                fatalError("a mount")
+            }
             switch unsafe authenticator.authorize(
                 routed, bytes, authorization: range, result: result.map(BoxedVerificationResult.init), at: time,
                 &credential)

@@ -8,6 +8,7 @@ import Testing
 @Suite struct AuthenticatorRevocationTests {
     private static let token = AdmissionCase.token
     private static let session = AdmissionCase.session
+    private static let exchange = AuthenticatorBench.exchange
     private static let authorized = Decided.authorized(consumesCredential: true)
 
     // MARK: Verifications in progress
@@ -100,20 +101,20 @@ import Testing
     ) -> CredentialState {
         var credential = CredentialState()
         _ = bench.decide(route, authorization, &credential, result: AuthenticatorBench.verified(by: provider))
-        bench.authenticator.retainToken(of: 3, &credential)
+        bench.authenticator.retainToken(of: Self.exchange, &credential)
         return credential
     }
 
     @Test func `retains the token of an exchange, unless it was a name and password`() {
         var bench = AuthenticatorBench()
         let session = retained(&bench)
-        let isSession = bench.authenticator.retainsSession(of: 3)
+        let isSession = bench.authenticator.retainsSession(of: Self.exchange)
         #expect(session.retainsToken && session.decision == -1 && isSession)
-        bench.authenticator.releaseToken(of: 3)
+        bench.authenticator.releaseToken(of: Self.exchange)
         let direct = retained(&bench, Self.token)
-        let isDirect = !bench.authenticator.retainsSession(of: 3)
+        let isDirect = !bench.authenticator.retainsSession(of: Self.exchange)
         #expect(direct.retainsToken && isDirect)
-        bench.authenticator.releaseToken(of: 3)
+        bench.authenticator.releaseToken(of: Self.exchange)
         let basic = retained(&bench, AdmissionCase.basic, route: "passwords", by: "passwords")
         let count = bench.authenticator.retainedTokens.count
         #expect(!basic.retainsToken && count == 0)
@@ -125,7 +126,7 @@ import Testing
         _ = bench.decide("required", Self.session, &credential, result: AuthenticatorBench.verified())
         bench.authenticator.clearCaches()
         _ = bench.decide("required", "Bearer mat_2", result: AuthenticatorBench.verified(revocationID: 8))
-        bench.authenticator.retainToken(of: 3, &credential)
+        bench.authenticator.retainToken(of: Self.exchange, &credential)
         #expect(!credential.retainsToken && credential.decision == -1)
     }
 
@@ -154,14 +155,14 @@ import Testing
         var bench = AuthenticatorBench()
         var credential = retained(&bench)
         let idle = bench.authenticator.dueRevalidations(at: bench.time).isEmpty
-        bench.authenticator.revalidate(3, at: bench.time.monotonic)
+        bench.authenticator.revalidate(Self.exchange, at: bench.time.monotonic)
         let due = bench.authenticator.dueRevalidations(at: bench.time)
         let submitted = bench.authenticator.dueRevalidations(at: bench.time).isEmpty
-        #expect(idle && due.count == 1 && due.first?.exchange == 3 && submitted)
+        #expect(idle && due.count == 1 && due.first?.exchange == Self.exchange && submitted)
         #expect(due.first?.target != nil && due.first?.token.withBytes { $0 == Array("mat_1".utf8) } == true)
         let epoch = bench.authenticator.epoch
         let continues = bench.authenticator.completeRevalidation(
-            of: 3, epoch: epoch, item.result, at: bench.time, &credential)
+            of: Self.exchange, epoch: epoch, item.result, at: bench.time, &credential)
         #expect(continues == item.continues)
         let early = bench.authenticator.dueRevalidations(at: bench.time).isEmpty
         bench.advance(seconds: item.retriedAfter ?? 1)
@@ -172,11 +173,11 @@ import Testing
     @Test func `a revalidation of an earlier epoch is repeated`() {
         var bench = AuthenticatorBench()
         var credential = retained(&bench)
-        bench.authenticator.revalidate(3, at: bench.time.monotonic)
+        bench.authenticator.revalidate(Self.exchange, at: bench.time.monotonic)
         _ = bench.authenticator.dueRevalidations(at: bench.time)
         bench.authenticator.invalidate()
         let continues = bench.authenticator.completeRevalidation(
-            of: 3, epoch: 0, .failure(.rejected("stub.old")), at: bench.time, &credential)
+            of: Self.exchange, epoch: 0, .failure(.rejected("stub.old")), at: bench.time, &credential)
         let due = bench.authenticator.dueRevalidations(at: bench.time).count
         #expect(continues && due == 1)
     }
@@ -186,16 +187,17 @@ import Testing
         var credential = retained(&bench)
         let rejected = VerificationResult.failure(.rejected("stub.late"))
         let unsolicited = bench.authenticator.completeRevalidation(
-            of: 3, epoch: 0, rejected, at: bench.time, &credential)
-        bench.authenticator.releaseToken(of: 3)
+            of: Self.exchange, epoch: 0, rejected, at: bench.time, &credential)
+        bench.authenticator.releaseToken(of: Self.exchange)
         let released = bench.authenticator.completeRevalidation(
-            of: 3, epoch: 0, rejected, at: bench.time, &credential)
+            of: Self.exchange, epoch: 0, rejected, at: bench.time, &credential)
         #expect(unsolicited && released)
     }
 
     @Test func `revalidates in batches`() {
         var bench = AuthenticatorBench()
-        for exchange in Int32(0)..<300 {
+        for number in 0..<300 {
+            let exchange = ExchangeID(raw: UInt64(number))
             var credential = CredentialState()
             _ = bench.decide("required", Self.session, &credential, result: AuthenticatorBench.verified())
             bench.authenticator.retainToken(of: exchange, &credential)
@@ -223,7 +225,7 @@ import Testing
     ) {
         var bench = AuthenticatorBench()
         let credential = retained(&bench, authorization, route: route, by: route == "passwords" ? route : "tokens")
-        let decided = bench.authenticator.reevaluate(3, credential, on: bench.index(next), at: bench.time)
+        let decided = bench.authenticator.reevaluate(Self.exchange, credential, on: bench.index(next), at: bench.time)
         #expect(decided == expected)
     }
 
@@ -234,7 +236,7 @@ import Testing
         var bench = AuthenticatorBench()
         var credential = CredentialState()
         _ = bench.decide("optional", nil, &credential)
-        let decided = bench.authenticator.reevaluate(3, credential, on: bench.index(next), at: bench.time)
+        let decided = bench.authenticator.reevaluate(Self.exchange, credential, on: bench.index(next), at: bench.time)
         #expect(decided == expected)
     }
 
@@ -247,11 +249,11 @@ import Testing
     ) {
         var bench = AuthenticatorBench()
         var credential = retained(&bench)
-        bench.authenticator.revalidate(3, for: bench.index(route), at: bench.time.monotonic)
+        bench.authenticator.revalidate(Self.exchange, for: bench.index(route), at: bench.time.monotonic)
         _ = bench.authenticator.dueRevalidations(at: bench.time)
         let result = AuthenticatorBench.verified(by: provider, role: role, expires: 3_000, revocationID: 9)
         let decided = bench.authenticator.completeRevalidation(
-            of: 3, epoch: 0, result, at: bench.time, &credential)
+            of: Self.exchange, epoch: 0, result, at: bench.time, &credential)
         #expect(decided == continues)
         #expect(credential.revocationID == (continues ? 9 : 7) && credential.end == (continues ? 3_000_000 : 2_000_000))
     }
@@ -260,7 +262,7 @@ import Testing
         var bench = AuthenticatorBench()
         _ = retained(&bench)
         bench.authenticator.adopt(AuthenticatorBench.rules(hasSessions: false))
-        bench.authenticator.revalidate(3, at: bench.time.monotonic)
+        bench.authenticator.revalidate(Self.exchange, at: bench.time.monotonic)
         let due = bench.authenticator.dueRevalidations(at: bench.time)
         #expect(due.count == 1 && due.first?.target == nil)
         // Once: the grace period of the exchange has begun.

@@ -298,6 +298,10 @@ struct AdmissionCase: CustomTestStringConvertible, Sendable {
         #expect(written.contains("ada") && !headers.contains("ada"))
     }
 
+    @Test func `an outcome fits into four registers`() {
+        #expect(MemoryLayout<AuthorizationOutcome>.size <= 32)
+    }
+
     @Test func `each request gets the headers of its own caller`() {
         var bench = AuthenticatorBench()
         let names = ["ada", "bob", "eve"]

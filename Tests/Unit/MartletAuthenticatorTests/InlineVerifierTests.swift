@@ -18,12 +18,12 @@ import Testing
     private let quick = ProviderHandle(VerifierTests.Trusting(isQuick: true), name: "t")
 
     private func job(
-        _ text: String, _ exchange: Int32 = 0, by handle: ProviderHandle? = nil, subjects: (any SubjectResolving)? = nil
+        _ text: String, _ number: UInt64 = 0, by handle: ProviderHandle? = nil, subjects: (any SubjectResolving)? = nil
     ) -> Verifier.Job {
         Verifier.Job(
             credential: Credential(bearer: Array(text.utf8)), target: .provider(handle ?? quick), subjects: subjects,
             context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: .never), sink: sink,
-            exchange: exchange, generation: 1, epoch: 2)
+            exchange: ExchangeID(raw: number), epoch: 2)
     }
 
     /// A clock that advances by a step whenever it is read.
@@ -42,16 +42,17 @@ import Testing
 
     @Test func `verifies as the threads do, in submission order`() {
         var verifier = InlineVerifier()
-        for number in 0..<20 {
-            #expect(verifier.enqueue(job(number % 7 == 0 ? "bad" : "s\(number)", Int32(number))) == true)
+        for number in UInt64(0)..<20 {
+            #expect(verifier.enqueue(job(number % 7 == 0 ? "bad" : "s\(number)", number)) == true)
         }
         let completed = verifier.run(by: clock(step: 1)) { _ in Issue.record("passed on") }
-        #expect(completed.map(\.job.exchange) == Array(0..<20))
+        #expect(completed.map(\.job.exchange.raw) == Array(0..<20))
         for (job, result) in completed {
+            let number = job.exchange.raw
             switch result {
             case .success(let verified):
-                #expect(verified.principal.subject == "t:s\(job.exchange)" && job.exchange % 7 != 0)
-            case .failure(let error): #expect(error.code == "trusting.bad" && job.exchange % 7 == 0)
+                #expect(verified.principal.subject == "t:s\(number)" && number % 7 != 0)
+            case .failure(let error): #expect(error.code == "trusting.bad" && number % 7 == 0)
             }
         }
         #expect(verifier.isIdle)
@@ -59,26 +60,26 @@ import Testing
 
     @Test func `stops when the time budget is used up, and delivers results in batches`() {
         var verifier = InlineVerifier()
-        for number in 0..<60 { #expect(verifier.enqueue(job("s", Int32(number))) == true) }
+        for number in UInt64(0)..<60 { #expect(verifier.enqueue(job("s", number)) == true) }
         let clock = clock(step: InlineVerifier.passTime / 10)
-        var given: [[Int32]] = []
-        while !verifier.isIdle { given.append(verifier.run(by: clock) { _ in }.map(\.job.exchange)) }
+        var given: [[UInt64]] = []
+        while !verifier.isIdle { given.append(verifier.run(by: clock) { _ in }.map(\.job.exchange.raw)) }
         #expect(given == [[], [], [], Array(0..<40), [], Array(40..<60)])
     }
 
     @Test func `holds no result when the queue is empty`() {
         var verifier = InlineVerifier()
         let clock = clock(step: InlineVerifier.passTime)
-        for number in 0..<5 {
-            #expect(verifier.enqueue(job("s", Int32(number))) == true)
-            #expect(verifier.run(by: clock) { _ in }.map(\.job.exchange) == [Int32(number)])
+        for number in UInt64(0)..<5 {
+            #expect(verifier.enqueue(job("s", number)) == true)
+            #expect(verifier.run(by: clock) { _ in }.map(\.job.exchange.raw) == [number])
             #expect(verifier.isIdle)
         }
     }
 
     @Test func `verifies one job per iteration, however long it takes`() {
         var verifier = InlineVerifier()
-        for number in 0..<3 { #expect(verifier.enqueue(job("s", Int32(number))) == true) }
+        for number in UInt64(0)..<3 { #expect(verifier.enqueue(job("s", number)) == true) }
         let clock = clock(step: InlineVerifier.passTime * 20)
         for left in [true, true, false] {
             #expect(verifier.run(by: clock) { _ in }.count == (left ? 0 : 3))
@@ -112,8 +113,8 @@ import Testing
         #expect(verifier.enqueue(job("s", subjects: NoSubjects())) == false)
         let session = Verifier.Job(
             credential: Credential(bearer: [1]), target: .sessions(Sessions()), subjects: nil,
-            context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: .never), sink: sink, exchange: 0,
-            generation: 1, epoch: 2)
+            context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: .never), sink: sink,
+            exchange: ExchangeID(raw: 0), epoch: 2)
         #expect(verifier.enqueue(session) == false)
         #expect(verifier.isIdle)
     }
@@ -121,11 +122,11 @@ import Testing
     @Test func `passes on jobs that cannot be decided immediately`() {
         var verifier = InlineVerifier()
         for (number, text) in ["s", "later", "bad", "later"].enumerated() {
-            #expect(verifier.enqueue(job(text, Int32(number))) == true)
+            #expect(verifier.enqueue(job(text, UInt64(number))) == true)
         }
-        var others: [Int32] = []
-        let completed = verifier.run(by: clock(step: 1)) { others.append($0.exchange) }
-        #expect(completed.map(\.job.exchange) == [0, 2])
+        var others: [UInt64] = []
+        let completed = verifier.run(by: clock(step: 1)) { others.append($0.exchange.raw) }
+        #expect(completed.map(\.job.exchange.raw) == [0, 2])
         #expect(others == [1, 3])
     }
 }

@@ -48,26 +48,26 @@ import Testing
     }
 
     private func job(
-        _ text: String, _ exchange: Int32, _ sink: RecordedResults, deadline: MonotonicTime = .never,
+        _ text: String, _ number: UInt64, _ sink: RecordedResults, deadline: MonotonicTime = .never,
         target: Verifier.Target = .provider(ProviderHandle(Trusting(), name: "t")),
         subjects: (any SubjectResolving)? = nil
     ) -> Verifier.Job {
         Verifier.Job(
             credential: Credential(bearer: Array(text.utf8)), target: target, subjects: subjects,
             context: AuthenticationContext(now: UnixTime(seconds: 1), deadline: deadline),
-            sink: sink, exchange: exchange, generation: 1, epoch: 2)
+            sink: sink, exchange: ExchangeID(raw: number), epoch: 2)
     }
 
-    /// Waits for so many results and returns them by exchange.
-    private func results(_ sink: RecordedResults, _ count: Int) async -> [Int32: Result<String, AuthenticationError>] {
-        var found: [Int32: Result<String, AuthenticationError>] = [:]
+    /// Waits for so many results and returns them by the jobs' numbers.
+    private func results(_ sink: RecordedResults, _ count: Int) async -> [UInt64: Result<String, AuthenticationError>] {
+        var found: [UInt64: Result<String, AuthenticationError>] = [:]
         while found.count < count {
             for finished in sink.drain() {
-                guard finished.generation == 1, finished.epoch == 2, found[finished.exchange] == nil else {
+                guard finished.epoch == 2, found[finished.exchange.raw] == nil else {
                     Issue.record("another result, or a duplicate")
                     continue
                 }
-                found[finished.exchange] = finished.result.map(\.principal.identity.providerSubject)
+                found[finished.exchange.raw] = finished.result.map(\.principal.identity.providerSubject)
             }
             await Task.yield()
         }
@@ -79,12 +79,12 @@ import Testing
         let verifier = Verifier(threads: threads, clock: .system)
         let sinks = [RecordedResults(), RecordedResults()]
         for number in 0..<400 {
-            verifier.submit(job(number % 7 == 0 ? "bad" : "s\(number)", Int32(number), sinks[number % 2]))
+            verifier.submit(job(number % 7 == 0 ? "bad" : "s\(number)", UInt64(number), sinks[number % 2]))
         }
         for (index, sink) in sinks.enumerated() {
             let found = await results(sink, 200)
             for number in 0..<400 where number % 2 == index {
-                switch found[Int32(number)] {
+                switch found[UInt64(number)] {
                 case .success(let subject): #expect(subject == "s\(number)" && number % 7 != 0)
                 case .failure(let error): #expect(error.code == "trusting.bad" && number % 7 == 0)
                 case nil: Issue.record("no result")
@@ -100,8 +100,8 @@ import Testing
         let (slow, other) = (Trusting(), Trusting())
         let target = Verifier.Target.provider(ProviderHandle(slow, name: "slow"))
         let limit = WaitingKind.keys(provider: "slow").limit
-        for number in 0..<limit { verifier.submit(job("later", Int32(number), sink, target: target)) }
-        verifier.submit(job("later", Int32(limit), sink, target: target))
+        for number in 0..<limit { verifier.submit(job("later", UInt64(number), sink, target: target)) }
+        verifier.submit(job("later", UInt64(limit), sink, target: target))
         // Which of them exceeds the limit depends on the threads.
         #expect(await results(sink, 1).values.first?.code == "auth.overloaded")
         verifier.submit(job("known", 10_001, sink, target: target))

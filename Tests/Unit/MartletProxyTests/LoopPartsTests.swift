@@ -148,18 +148,6 @@ import Testing
     }
 }
 
-@Suite struct CountersTests {
-    @Test func `a route keeps its slot across configurations`() {
-        var counters = Counters(loop: 2)
-        counters.assignSlots(toRoutes: ["a", "b"])
-        let first = counters.routeSlots.map(\.rawValue)
-        counters.assignSlots(toRoutes: ["c", "b"])
-        let second = counters.routeSlots.map(\.rawValue)
-        let loop = counters.report().loop
-        #expect(first == [1, 2] && second == [3, 2] && loop == 2)
-    }
-}
-
 @Suite struct AccessLogWriterTests {
     private final class Sink: AccessLogging {
         private let state = Mutex((format: AccessFormat.json, text: ""))

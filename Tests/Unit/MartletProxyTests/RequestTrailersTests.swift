@@ -62,7 +62,19 @@ import Testing
         rules.retain(former: current.snapshot)
         #expect(collected(rules, current).isEmpty)
         rules.end()
+        rules.begin(route: 0, rules: current.snapshot.compiledRoutes[0].rewriting)
         #expect(collected(rules, current) == "X-Sum: 1\r\n")
+    }
+
+    @Test func `an exchange that forwarded no head takes no trailers, whatever its slot forwarded before`() {
+        let bench = UpstreamHeadBench(remove: ["x-debug"])
+        let fresh = ExchangeHeaderRules()
+        #expect(collected(fresh, bench).isEmpty)
+        // A route that the next configuration does not have.
+        var rules = ExchangeHeaderRules()
+        rules.begin(route: 9, rules: .hasRemovals)
+        rules.end()
+        #expect(collected(rules, bench).isEmpty)
     }
 
     private func collected(_ rules: ExchangeHeaderRules, _ bench: UpstreamHeadBench) -> String {

@@ -1,3 +1,4 @@
+import MartletAuthenticator
 import Testing
 
 @testable import MartletProxy
@@ -130,6 +131,12 @@ import Testing
 }
 
 @Suite struct HandleTests {
+    @Test func `the authenticator's ID of an exchange is its handle`() {
+        let exchange = Handle<Exchange>(index: 7, generation: 0xFF_FFFE)
+        #expect(Handle(ExchangeID(exchange)) == exchange)
+        #expect(ExchangeID(exchange) != ExchangeID(Handle(index: 7, generation: 0xFF_FFFD)))
+    }
+
     @Test func `a handle is one word of index and generation`() {
         let handle = Handle<Exchange>(index: 7, generation: 0xFF_FFFE)
         #expect(MemoryLayout<Handle<Exchange>>.size == 8)

@@ -275,6 +275,40 @@ private struct Connected: ~Copyable {
         #expect(second == nil && connection.read().isEmpty)
     }
 
+    @Test func `are buffered when the kernel takes some and then no more`() throws {
+        var connection = Connected()
+        var size: Int32 = 8192
+        let option = socklen_t(MemoryLayout<Int32>.size)
+        unsafe #expect(setsockopt(connection.transport.fd, SOL_SOCKET, SO_SNDBUF, &size, option) == 0)
+        var options = HTTP2Options()
+        options.initialWindow = 1 << 20
+        let client = try HTTP2Session.client(options, pool: HTTP2MemoryPool())
+        let server = try HTTP2Session.server(HTTP2Options(), pool: HTTP2MemoryPool())
+        defer {
+            client.free()
+            server.free()
+        }
+        let request = Array("GET / HTTP/1.1\r\nHost: a\r\n\r\n".utf8)
+        let submitted = unsafe request.withUnsafeBufferPointer {
+            unsafe client.submitRequest($0, isSecure: false, ends: true, acceptsTrailers: false)
+        }
+        let id = try #require(submitted)
+        var bytes = ByteBuffer()
+        client.takeOutput(into: &bytes, upTo: 1 << 20)
+        let isIntact = unsafe server.receive(bytes.bytes, now: 1)
+        #expect(isIntact)
+        while server.nextEvent() != nil {}
+        let head = Array("HTTP/1.1 200 OK\r\n\r\n".utf8)
+        unsafe head.withUnsafeBufferPointer { unsafe server.submitHead(id, $0, ends: false) }
+        let body = Payload.bytes(200_000)
+        unsafe body.withUnsafeBufferPointer { unsafe server.send(id, $0) }
+        var frames = ByteBuffer()
+        // The write deadline begins with the first part, whatever the last call returned.
+        let outcome = connection.transport.sendFrames(of: server, by: &frames, now: 1)
+        let (received, unsent) = (connection.read().count, connection.transport.output.count)
+        #expect(outcome == .buffered && received > 0 && unsent > 0)
+    }
+
     @Test func `stay with the session while much is unsent`() throws {
         var connection = Connected()
         let session = try HTTP2Session.server(HTTP2Options(), pool: HTTP2MemoryPool())

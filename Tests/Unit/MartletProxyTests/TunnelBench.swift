@@ -203,6 +203,8 @@ enum WSFrame {
     /// All but the first byte.
     static let clientTextRest = Array(clientText[1...])
     static let serverTextRest = Array(serverText[1...])
+    static let clientCloseRest = Array(clientClose[1...])
+    static let serverCloseRest = Array(serverClose[1...])
 
     // Concatenated here: the compiler is slow at operators within long tables.
     static let twoClientTexts = clientText + clientText
@@ -216,4 +218,12 @@ enum WSFrame {
     static let clientCloseAndText = clientClose + clientText
     static let serverCloseAndText = serverClose + serverText
     static let clientCloseAndByte = clientClose + [0xFF]
+    static let clientCloseEndAndText = clientCloseEnd + clientText
+    static let serverCloseEndAndText = serverCloseEnd + serverText
+    static let clientTextEndAndClose = clientTextEnd + clientClose
+    static let serverTextEndAndClose = serverTextEnd + serverClose
+    static let serverTextEndAndTextAndClose = serverTextEndAndText + serverClose
+    static let serverTextEndAndCloseStart = serverTextEnd + serverCloseStart
+    static let serverTextEndAndCloseByte = serverTextEnd + [0x88]
+    static let serverTextEndAndClientText = serverTextEnd + clientText
 }

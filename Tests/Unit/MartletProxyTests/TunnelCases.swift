@@ -167,20 +167,6 @@ extension TunnelCase {
                 (.client(WSFrame.clientClose), ["fin down", "finish"]),
             ]),
         TunnelCase(
-            "within the client's Close",
-            [
-                (.client(WSFrame.clientCloseStart), ["up 7"]), (.end(.idle), ["close down 1001"]),
-                (.client(WSFrame.clientCloseEnd), ["up 1", "close up 1001", "fin down"]),
-                (.upstream(WSFrame.serverClose), ["fin up", "finish"]),
-            ]),
-        TunnelCase(
-            "within the upstream's Close",
-            [
-                (.upstream(WSFrame.serverCloseStart), ["down 3"]), (.end(.idle), ["close up 1001"]),
-                (.upstream(WSFrame.serverCloseEnd), ["down 1", "close down 1001", "fin up"]),
-                (.client(WSFrame.clientClose), ["fin down", "finish"]),
-            ]),
-        TunnelCase(
             "with output that the upstream has not accepted",
             [
                 (.upstreamStalls, []), (.end(.idle), ["close up 1001", "close down 1001"]),

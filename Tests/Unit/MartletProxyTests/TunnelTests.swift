@@ -11,6 +11,12 @@ import Testing
         example.run(&bench)
     }
 
+    @Test(arguments: TunnelCase.endsWithinClose + TunnelCase.closesAfterClose)
+    func `a WebSocket that the gateway ends while a side closes it`(example: TunnelCase) {
+        var bench = TunnelBench()
+        example.run(&bench)
+    }
+
     @Test(arguments: TunnelCase.others)
     func `another protocol`(example: TunnelCase) {
         var bench = TunnelBench("chat/2")

@@ -1,0 +1,145 @@
+/// The counters of one loop since it started, as plain numbers.
+package struct LoopReport: Sendable {
+    /// One row of requests: route, status, count.
+    package struct Requests: Sendable {
+        package let route: String
+        package let status: Int
+        package let count: Int
+
+        package init(route: String, status: Int, count: Int) {
+            self.route = route
+            self.status = status
+            self.count = count
+        }
+    }
+
+    package var loop = 0
+    package var requests: [Requests] = []
+    /// Rejections by the gateway, by reason.
+    package var reasons: [String: Int] = [:]
+    /// Per route: requests per latency bucket, the sum in microseconds.
+    package var latency: [(route: String, buckets: [Int], sumMicroseconds: Int)] = []
+    package var openExchanges = 0
+    package var tokens = Tokens()
+    package var connections = Connections()
+    /// TLS handshakes with clients: by version, by version and `resumed`, or by the `tls.` code of a failure.
+    package var handshakes: [String: Int] = [:]
+    package var http2 = HTTP2()
+    package var tunnels = Tunnels()
+    /// Per upstream endpoint.
+    package var endpoints: [EndpointReport] = []
+
+    package init() {}
+}
+
+/// The groups of counters; each is added up over loops by itself.
+extension LoopReport {
+    /// Cached authentication decisions.
+    package struct Tokens: Sendable {
+        package var hits = 0
+        package var misses = 0
+        package var entries = 0
+
+        package init() {}
+
+        /// Adds the counters of another loop.
+        package mutating func add(_ other: Tokens) {
+            hits += other.hits
+            misses += other.misses
+            entries += other.entries
+        }
+    }
+
+    /// Connections of clients.
+    package struct Connections: Sendable {
+        package var open = 0
+        package var accepted = 0
+        /// Connections that were closed immediately because a limit was reached.
+        package var refused = 0
+        /// Connections that were closed for others at the connection limit.
+        package var displaced = 0
+        /// Connections closed because of a missing or invalid PROXY protocol header, by reason.
+        package var proxyHeaderRejections: [String: Int] = [:]
+
+        package init() {}
+
+        /// Adds the counters of another loop.
+        package mutating func add(_ other: Connections) {
+            self.open += other.open
+            accepted += other.accepted
+            refused += other.refused
+            displaced += other.displaced
+            proxyHeaderRejections.merge(other.proxyHeaderRejections, uniquingKeysWith: +)
+        }
+    }
+
+    /// Connections of clients with HTTP/2, and their streams.
+    package struct HTTP2: Sendable {
+        package var openConnections = 0
+        /// Connections that switched to HTTP/2.
+        package var connections = 0
+        /// Those that ended because the peer violated the protocol or a limit.
+        package var errors = 0
+        package var openStreams = 0
+        /// Requests on HTTP/2 streams, and those of them that the client reset.
+        package var streams = 0
+        package var resets = 0
+
+        package init() {}
+
+        /// Adds the counters of another loop.
+        package mutating func add(_ other: HTTP2) {
+            openConnections += other.openConnections
+            connections += other.connections
+            errors += other.errors
+            openStreams += other.openStreams
+            streams += other.streams
+            resets += other.resets
+        }
+    }
+
+    /// WebSockets and other upgraded connections.
+    package struct Tunnels: Sendable {
+        package var open = 0
+        package var opened = 0
+        /// Upgrade requests that were rejected.
+        package var rejectedUpgrades = 0
+        /// How tunnels ended, by reason.
+        package var ends: [String: Int] = [:]
+
+        package init() {}
+
+        /// Adds the counters of another loop.
+        package mutating func add(_ other: Tunnels) {
+            self.open += other.open
+            opened += other.opened
+            rejectedUpgrades += other.rejectedUpgrades
+            ends.merge(other.ends, uniquingKeysWith: +)
+        }
+    }
+}
+
+/// The state of one upstream endpoint in one loop.
+package struct EndpointReport: Sendable {
+    package let upstream: String
+    package let endpoint: String
+    package let idle: Int
+    package let active: Int
+    package let failures: Int
+    package let isEjected: Bool
+
+    package init(upstream: String, endpoint: String, idle: Int, active: Int, failures: Int, isEjected: Bool) {
+        self.upstream = upstream
+        self.endpoint = endpoint
+        self.idle = idle
+        self.active = active
+        self.failures = failures
+        self.isEjected = isEjected
+    }
+}
+
+/// The upper bounds of the latency histogram, in microseconds; the last bucket is open. The event loop has a copy.
+package let latencyBounds: [Int] = [
+    100, 250, 500, 1000, 2500, 5000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000, 1_000_000, 2_500_000, 5_000_000,
+    10_000_000,
+]
