@@ -73,6 +73,7 @@ extension PasswordProvider {
     func logIn(
         _ name: [UInt8], _ password: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
+        try throttle.rejectThrottledAddress(context.client)
         // A flood that exceeds the capacity for hashing must not load the store either.
         let owner = context.client?.workOwner ?? .anonymous
         guard self.context.hashing.hasCapacity(for: owner), await attemptSlots.acquire(as: owner) else {

@@ -37,11 +37,28 @@ struct Throttle: Sendable {
 
     let limits: ThrottleLimits
     let context: ProviderContext
+    private let throttledAddresses = ThrottledAddresses()
+
+    init(limits: ThrottleLimits, context: ProviderContext) {
+        self.limits = limits
+        self.context = context
+    }
 
     /// Counters, bans and known networks are in separate partitions, so that none of them can evict the others.
     private var store: any SharedStoring { context.store.partition(.throttles) }
     private var bans: any SharedStoring { context.store.partition(.bans) }
     private var knownNetworks: any SharedStoring { context.store.partition(.loginLocations) }
+
+    /// Rejects an attempt from an address that the store reported as throttled a moment ago, without a query.
+    ///
+    /// A flood from one address then loads neither the store nor the queue of attempts, which others share.
+    /// - Throws: `throttled`.
+    func rejectThrottledAddress(_ client: ClientNetwork?) throws(AuthenticationError) {
+        guard let client, let wait = throttledAddresses.retryAfter(client, at: context.clock.monotonicTime) else {
+            return
+        }
+        throw Self.addressThrottled(wait)
+    }
 
     /// Admits an attempt, and counts it before any hash is computed.
     ///
@@ -57,7 +74,9 @@ struct Throttle: Sendable {
             try await store.counter(key(.failures, address))
         }
         guard failures.count < limits.addressAttempts else {
-            throw .throttled("password.address_throttled", retryAfter: failures.remaining)
+            let now = context.clock.monotonicTime
+            throttledAddresses.insert(client, until: now + failures.remaining, at: now)
+            throw Self.addressThrottled(failures.remaining)
         }
         let pair = Self.digest("pair", name + [0] + text)
         let lastLogin = try await lastLogin(pair)
@@ -154,6 +173,10 @@ extension Throttle {
 
     private func key(_ counter: Counter, _ digest: String) -> String {
         context.storeKey("\(counter.rawValue):\(digest)")
+    }
+
+    private static func addressThrottled(_ wait: Duration) -> AuthenticationError {
+        .throttled("password.address_throttled", retryAfter: wait)
     }
 
     private static func digest(_ kind: String, _ bytes: [UInt8]) -> String {

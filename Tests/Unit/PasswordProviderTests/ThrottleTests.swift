@@ -127,6 +127,26 @@ import Testing
         #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil)
     }
 
+    @Test func `queries the store for a throttled address once a second`() async throws {
+        let bench = try Bench(["throttle: { per_address: { attempts: 3, window: 10s } }"])
+        for index in 0..<3 { await fail(1, bench, "user\(index)", from: Bench.elsewhere) }
+        let queries = Box(0)
+        bench.store.hold.withLock { $0 = { queries.withLock { $0 += 1 } } }
+        for second in 0..<3 {
+            for attempt in 0..<20 {
+                let error = await bench.logIn("guess\(second)\(attempt)", "wrong", from: Bench.elsewhere)
+                #expect(error?.code == "password.address_throttled")
+                #expect(error?.retryAfter == .seconds(10 - second))
+            }
+            #expect(queries.value == second + 1)
+            bench.time.advance(by: .seconds(1))
+        }
+        // No other address is affected.
+        #expect(await bench.logIn("alice", Bench.alice) == nil)
+        bench.time.advance(by: .seconds(7))
+        #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil)
+    }
+
     @Test func `counts no successes against a network`() async throws {
         let bench = try Bench(["throttle: { per_address: { attempts: 3 } }"])
         for _ in 0..<10 { #expect(await bench.logIn("alice", Bench.alice) == nil) }
