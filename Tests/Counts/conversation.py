@@ -50,8 +50,10 @@ class Upstream:
         while len(taken) < count:
             events = self.poll.poll(1000)
             silent = 0 if events else silent + 1
-            if silent and is_cut_short() or silent > TIMEOUT:
-                raise Rejected("the gateway responds without calling the upstream, or not at all")
+            if silent and is_cut_short():
+                raise Rejected("the gateway responds without calling the upstream")
+            if silent > TIMEOUT:
+                raise Rejected(f"the gateway neither responds nor calls the upstream for {TIMEOUT} s")
             for descriptor, _ in events:
                 taken += self.hear(descriptor)
         return taken

@@ -11,47 +11,49 @@ extension EventLoop {
     /// Marks all sessions for revalidation, because a revocation may have been missed; call it before the caches are
     /// cleared.
     mutating func revalidateSessions() {
-        for index in 0..<exchanges.end {
-            guard let exchange = exchanges.handle(at: index) else { continue }
-            if exchanges[exchange].credential.decision >= 0 { retainToken(of: exchange) }
-            guard exchanges[exchange].credential.retainsToken,
+        for index in 0..<loop.exchanges.all.end {
+            guard let exchange = loop.exchanges.all.handle(at: index) else { continue }
+            if loop.exchanges[exchange].credential.decision >= 0 { retainToken(of: exchange) }
+            guard loop.exchanges[exchange].credential.retainsToken,
                 authenticator.retainsSession(of: ExchangeID(exchange))
             else { continue }
-            authenticator.revalidate(ExchangeID(exchange), at: now)
+            authenticator.revalidate(ExchangeID(exchange), at: loop.now)
         }
     }
 
     /// Retains the token of an exchange, if it has one.
     mutating func retainToken(of exchange: Handle<Exchange>) {
-        let lent = unsafe exchanges.address(of: exchange)
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
         unsafe authenticator.retainToken(of: ExchangeID(exchange), &lent.pointee.credential)
     }
 
     /// Submits tokens that need revalidation, in batches.
     mutating func submitRevalidations() {
-        for due in authenticator.dueRevalidations(at: time) {
+        for due in authenticator.dueRevalidations(at: loop.time) {
             let exchange = Handle(due.exchange)
-            guard exchanges.contains(exchange) else { continue }
+            guard loop.exchanges.all.contains(exchange) else { continue }
             guard let target = due.target else {
                 markRevoked(exchange)
                 continue
             }
-            let context = AuthenticationContext(
-                now: time.unixTime, deadline: MonotonicTime(nanoseconds: now &+ Authenticator.verificationTimeout),
-                client: network(of: exchange))
-            verifier.submit(
+            let authentication = AuthenticationContext(
+                now: loop.time.unixTime,
+                deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
+                client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams))
+            loop.verifier.submit(
                 Verifier.Job(
                     credential: due.token.withBytes { Credential(bearer: $0) }, target: target,
-                    subjects: snapshot.authentication.subjects, context: context, sink: mailbox,
+                    subjects: loop.context.snapshot.authentication.subjects, context: authentication,
+                    sink: loop.mailbox,
                     exchange: due.exchange, epoch: authenticator.epoch))
         }
     }
 
     /// Applies the result of a revalidation.
     mutating func revalidated(_ exchange: Handle<Exchange>, epoch resultEpoch: Int, _ result: VerificationResult) {
-        let lent = unsafe exchanges.address(of: exchange)
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
         let continues = unsafe authenticator.completeRevalidation(
-            of: ExchangeID(exchange), epoch: resultEpoch, result, at: time, &lent.pointee.credential)
+            of: ExchangeID(exchange), epoch: resultEpoch, result, at: loop.time, &lent.pointee.credential)
         if !continues { markRevoked(exchange) }
     }
 }

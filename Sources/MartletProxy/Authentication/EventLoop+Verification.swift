@@ -8,24 +8,27 @@ extension EventLoop {
     /// Submits a credential for verification, inline or on another thread; the head waits in the connection's input.
     @inline(never)
     mutating func submitVerification(_ request: VerificationRequest, of exchange: Handle<Exchange>) {
-        let downstream = exchanges[exchange].downstream
-        let deadline = now &+ Authenticator.verificationTimeout
+        let downstream = loop.exchanges[exchange].downstream
+        let deadline = loop.now &+ Authenticator.verificationTimeout
         let job = Verifier.Job(
-            credential: request.credential, target: request.target, subjects: snapshot.authentication.subjects,
+            credential: request.credential, target: request.target,
+            subjects: loop.context.snapshot.authentication.subjects,
             context: AuthenticationContext(
-                now: time.unixTime, deadline: MonotonicTime(nanoseconds: deadline), client: network(of: exchange),
-                address: request.form == .session ? address(of: exchange) : []),
-            sink: mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
-        downstreams[downstream].phase = .authenticating
-        arm(downstream: downstream, at: deadline)
-        if !authenticator.enqueue(job) { verifier.submit(job) }
+                now: loop.time.unixTime, deadline: MonotonicTime(nanoseconds: deadline),
+                client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams),
+                address: request.form == .session ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : []),
+            sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
+        loop.downstreams[downstream].phase = .authenticating
+        loop.downstreams.arm(downstream, at: deadline, &loop.context)
+        if !authenticator.enqueue(job) { loop.verifier.submit(job) }
     }
 
     /// Verifies some of the inline jobs, after everything else of the iteration, and resumes their requests.
     mutating func verifyInline() {
         guard !authenticator.isIdle else { return }
-        let verifier = threads.verifier
-        for (job, result) in authenticator.verifyInline(by: clock.source, others: { verifier.submit($0) }) {
+        let verifier = loop.context.threads.verifier
+        for (job, result) in authenticator.verifyInline(by: loop.context.clock.source, others: { verifier.submit($0) })
+        {
             completeVerification(Handle(job.exchange), epoch: job.epoch, result)
         }
     }
@@ -34,9 +37,9 @@ extension EventLoop {
     mutating func completeVerification(
         _ exchange: Handle<Exchange>, epoch resultEpoch: Int, _ result: VerificationResult
     ) {
-        guard exchanges.contains(exchange) else { return }
-        let downstream = exchanges[exchange].downstream
-        guard downstreams[downstream].phase == .authenticating else {
+        guard loop.exchanges.all.contains(exchange) else { return }
+        let downstream = loop.exchanges[exchange].downstream
+        guard loop.downstreams[downstream].phase == .authenticating else {
             return revalidated(exchange, epoch: resultEpoch, result)
         }
         // A result of the previous configuration's providers is void: the credential is verified again.
@@ -45,46 +48,36 @@ extension EventLoop {
 
     /// Responds to a request that the authenticator rejected.
     @inline(never)
-    mutating func reject(
-        _ exchange: Handle<Exchange>, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>
-    ) {
-        if case .verification(let error, let failed) = rejection.cause, debug.isOn {
+    mutating func reject(_ exchange: Handle<Exchange>, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>) {
+        if case .verification(let error, let failed) = rejection.cause, loop.debug.isOn {
             unsafe logRejection(error, failed, exchange, Array(bytes[failed.range]))
         }
-        reject(exchange, rejection.failure)
+        loop.reject(exchange, rejection.failure)
     }
 
     /// Logs why a credential was rejected.
-    private func logRejection(
+    private mutating func logRejection(
         _ error: AuthenticationError, _ failed: FailedCredential, _ exchange: Handle<Exchange>, _ value: [UInt8]
     ) {
         var provider: ProviderHandle?
         if case .provider(let handle) = authenticator.verificationTarget(failed.form, value, failed.route) {
             provider = handle
         }
-        debug.credentialRejected(
-            requestID: unsafe String(decoding: exchanges[exchange].record.texts.requestID, as: UTF8.self), error,
+        loop.debug.credentialRejected(
+            requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self), error,
             provider: provider,
             credential: failed.form == .basic ? Credential(basic: value) : Credential(bearer: value),
             in: AuthenticationContext(
-                now: time.unixTime,
-                deadline: MonotonicTime(nanoseconds: now &+ Authenticator.verificationTimeout),
-                client: network(of: exchange)))
-    }
-
-    /// The client's network, as throttles count it: that of the peer, or of the client that trusted proxies name.
-    func network(of exchange: Handle<Exchange>) -> ClientNetwork? { ClientNetwork(address: address(of: exchange)) }
-
-    /// The client's address: 16 bytes, or none for a Unix socket.
-    func address(of exchange: Handle<Exchange>) -> [UInt8] {
-        let forwarded = exchanges[exchange].record.forwardedNetwork
-        let address = forwarded.isEmpty ? downstreams[exchanges[exchange].downstream].origin.address.bytes : forwarded
-        return address.contains { $0 != 0 } ? address : []
+                now: loop.time.unixTime,
+                deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
+                client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)))
     }
 
     /// Removes cache entries of what was revoked, and ends the exchanges that it admitted.
     mutating func sweepRevocations() {
-        guard authenticator.hasUnsweptRevocations, let due = authenticator.sweepRevocations(at: time) else { return }
+        guard authenticator.hasUnsweptRevocations, let due = authenticator.sweepRevocations(at: loop.time) else {
+            return
+        }
         markAllRevoked(due.revocationIDs)
         for acknowledgement in due.acknowledgements { acknowledgement.acknowledge() }
     }

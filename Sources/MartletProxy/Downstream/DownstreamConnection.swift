@@ -68,9 +68,7 @@ struct DownstreamConnection: ~Copyable, SlabElement {
     var isStream: Bool { kind == .stream }
 
     /// Initializes the slot for a new connection, or for a new stream of one (`fd` −1).
-    mutating func open(
-        fd: Int32, kind: Kind, rules: ListenerRules, address: DownstreamAddress, maximumHeadBytes: Int
-    ) {
+    mutating func open(fd: Int32, kind: Kind, rules: ListenerRules, address: DownstreamAddress, maximumHeadBytes: Int) {
         origin.rules = rules
         origin.address = address
         origin.peerBytes = address.bytes

@@ -1,6 +1,6 @@
 internal import MartletHTTP2
 
-/// The HTTP/2 side of a downstream connection: its session, and the slot of each stream.
+/// What the streams of a downstream HTTP/2 connection share: its session, and the slot of each stream.
 ///
 /// A reference without a reference count. It is valid until the end of the iteration of the loop in which the connection
 /// closes.

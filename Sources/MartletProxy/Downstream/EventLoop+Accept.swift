@@ -1,9 +1,7 @@
 private import CLinux
 internal import MartletConfig
-internal import MartletCore
 internal import MartletIO
 internal import MartletReports
-internal import MartletResponder
 
 /// Accepts downstream connections.
 ///
@@ -18,104 +16,69 @@ extension EventLoop {
 
     /// Accepts connections from a listener.
     mutating func accept(_ id: Int32) {
-        guard let index = acceptor.index(ofListener: id) else { return }
+        guard let index = loop.downstreams.acceptor.index(ofListener: id) else { return }
         for _ in 0..<EventLoop.acceptBatch {
-            guard let (fd, peer) = Socket.accept(acceptor.listeners[index].fd) else {
+            guard let (fd, peer) = Socket.accept(loop.downstreams.acceptor.listeners[index].fd) else {
                 guard martlet_errno() == EMFILE || martlet_errno() == ENFILE else { return }
-                if freeCapacity() { continue }
-                return rejectOne(acceptor.listeners[index])
+                if loop.freeCapacity() { continue }
+                return loop.downstreams.rejectOne(loop.downstreams.acceptor.listeners[index], &loop.context)
             }
-            acceptConnection(fd, from: peer, by: acceptor.listeners[index])
+            acceptConnection(fd, from: peer, by: loop.downstreams.acceptor.listeners[index])
         }
-    }
-
-    /// Out of descriptors: uses the reserved one to reject a connection, or the listener would stay readable forever.
-    private mutating func rejectOne(_ listener: ListenerSocket) {
-        acceptor.reservedDescriptor.release()
-        if let (fd, _) = Socket.accept(listener.fd) {
-            counters.connections.refused &+= 1
-            rejectConnection(fd, listener.rules)
-        }
-        acceptor.reservedDescriptor.acquire()
     }
 
     private mutating func acceptConnection(_ fd: Int32, from peer: SocketEndpoint, by listener: ListenerSocket) {
         let bytes = peer.addressBytes
         // Behind a proxy the client's address counts, which is not known yet.
         let isUncounted = peer.isUnix || listener.rules.expectsProxyHeader
-        var admission = acceptor.admit(isUncounted ? nil : bytes, limits: snapshot.limits)
-        if acceptor.admitsInstead(admission, limits: snapshot.limits), freeCapacity() {
-            admission = acceptor.admit(isUncounted ? nil : bytes, limits: snapshot.limits)
+        var admission = loop.downstreams.acceptor.admit(isUncounted ? nil : bytes, limits: loop.context.snapshot.limits)
+        if loop.downstreams.acceptor.admitsInstead(admission, limits: loop.context.snapshot.limits), loop.freeCapacity()
+        {
+            admission = loop.downstreams.acceptor.admit(isUncounted ? nil : bytes, limits: loop.context.snapshot.limits)
         }
         guard admission != .refused else {
-            counters.connections.refused &+= 1
-            rejectConnection(fd, listener.rules)
+            loop.context.counters.connections.refused &+= 1
+            loop.downstreams.rejectConnection(fd, listener.rules, &loop.context)
             return
         }
         let address = DownstreamAddress(
             bytes: bytes, text: peer.isUnix ? AddressText("unix".utf8) : AddressText(peer.addressUTF8),
-            isTrusted: peer.isUnix ? listener.rules.isTrusted : snapshot.trustedProxies.contains { $0.contains(bytes) },
+            isTrusted: peer.isUnix
+                ? listener.rules.isTrusted : loop.context.snapshot.trustedProxies.contains { $0.contains(bytes) },
             port: peer.port,
             isUnix: peer.isUnix)
-        let downstream = downstreams.allocate()
-        downstreams[downstream].open(
+        let downstream = loop.downstreams.all.allocate()
+        loop.downstreams[downstream].open(
             fd: fd, kind: .http1, rules: listener.rules, address: address,
-            maximumHeadBytes: snapshot.limits.headerBytes)
-        if let handler = listener.handler { downstreams[downstream].origin.handler = handler }
-        downstreams[downstream].origin.listener = listener.id
-        downstreams[downstream].handshake.tlsContext = listener.tls
-        downstreams[downstream].origin.admission = admission
-        guard acceptor.deferAccept.isActive || register(downstream) else { return close(downstream: downstream) }
-        counters.connections.accepted &+= 1
-        acceptor.order.add(downstream, alive: downstreams.count) { downstreams.contains($0) }
-        if acceptor.deferAccept.isActive { return readImmediately(downstream) }
-        startConnection(downstream)
-    }
-
-    private mutating func startConnection(_ downstream: Handle<DownstreamConnection>) {
-        downstreams[downstream].origin.rules.expectsProxyHeader
-            ? awaitProxyHeader(downstream) : startTransport(downstream)
-    }
-
-    /// Over the limit: responds with 503 where the client can read it, and closes the connection immediately.
-    private mutating func rejectConnection(_ fd: Int32, _ rules: ListenerRules) {
-        guard !rules.isSecure else {
-            _ = CLinux.close(fd)
-            return
+            maximumHeadBytes: loop.context.snapshot.limits.headerBytes)
+        if let handler = listener.handler { loop.downstreams[downstream].origin.handler = handler }
+        loop.downstreams[downstream].origin.listener = listener.id
+        loop.downstreams[downstream].handshake.tlsContext = listener.tls
+        loop.downstreams[downstream].origin.admission = admission
+        guard loop.downstreams.acceptor.deferAccept.isActive || loop.downstreams.register(downstream, &loop.context)
+        else {
+            return loop.close(downstream: downstream)
         }
-        var out = ByteBuffer(capacity: 512)
-        logs.requestIDs.next()
-        unsafe Failure.tooManyConnections.write(
-            into: &out, requestID: logs.requestIDs.text.bytes, date: clock.dateText, isHead: false, close: true,
-            offersBasic: false)
-        let bytes = unsafe out.bytes
-        _ = unsafe CLinux.send(fd, bytes.baseAddress, bytes.count, Int32(MSG_NOSIGNAL | MSG_DONTWAIT))
-        // With an unread request, closing would discard the response.
-        _ = scratch.receiveBuffer.receive(from: fd)
-        _ = CLinux.close(fd)
+        loop.context.counters.connections.accepted &+= 1
+        loop.downstreams.acceptor.order.add(downstream, alive: loop.downstreams.all.count) {
+            loop.downstreams.all.contains($0)
+        }
+        if loop.downstreams.acceptor.deferAccept.isActive { return readImmediately(downstream) }
+        loop.startConnection(downstream)
     }
 
     // MARK: Connections for one request
 
     /// Reads a connection whose first bytes have arrived.
     private mutating func readImmediately(_ downstream: Handle<DownstreamConnection>) {
-        startConnection(downstream)
-        guard downstreams[downstream].isAlive else { return }
+        loop.startConnection(downstream)
+        guard loop.downstreams[downstream].isAlive else { return }
         readDownstream(downstream)
-        guard downstreams[downstream].isAlive else { return }
-        if isFinalRequest(downstream) {
-            acceptor.deferRegistration(of: downstream, since: now)
-        } else if !register(downstream) {
-            abandon(downstream)
+        guard loop.downstreams[downstream].isAlive else { return }
+        if loop.exchanges.isFinalRequest(downstream, &loop.downstreams) {
+            loop.downstreams.acceptor.deferRegistration(of: downstream, since: loop.now)
+        } else if !loop.downstreams.register(downstream, &loop.context) {
+            loop.abandon(downstream)
         }
-    }
-
-    /// Whether all that is left to do for a connection is the response to its final request.
-    private func isFinalRequest(_ downstream: Handle<DownstreamConnection>) -> Bool {
-        let exchange = downstreams[downstream].exchange
-        return !exchange.isNone && downstreams[downstream].kind == .http1
-            && downstreams[downstream].transport.output.isEmpty
-            && exchanges[exchange].body.isComplete && !exchanges[exchange].request.keepsAlive
-            && exchanges[exchange].tunnel.isNone
     }
 }

@@ -57,9 +57,7 @@ struct RequestBody {
     ///   - mayHaveTrailers: whether the last byte of a known length may be followed by trailers, so that only the
     ///     stream's last frame ends the body.
     @inline(__always)
-    mutating func next(
-        _ bytes: Span<UInt8>, from offset: inout Int, isStream: Bool, mayHaveTrailers: Bool
-    ) -> Event {
+    mutating func next(_ bytes: Span<UInt8>, from offset: inout Int, isStream: Bool, mayHaveTrailers: Bool) -> Event {
         switch framing {
         case .length: nextOfLength(upTo: bytes.count, from: &offset, mayHaveTrailers: mayHaveTrailers)
         case .chunked where isStream: nextOfFrames(upTo: bytes.count, from: &offset)

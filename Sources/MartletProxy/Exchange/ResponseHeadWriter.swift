@@ -4,8 +4,9 @@ internal import MartletResponder
 
 /// Writes the heads of responses as the client gets them.
 ///
-/// An upstream's fields are forwarded without the hop-by-hop ones. Only this type and `Failure` write `Date`,
-/// `Strict-Transport-Security`, `Connection` and `X-Request-Id`.
+/// An upstream's fields are forwarded without the hop-by-hop ones, which the parser has left out of the ranges to copy
+/// where it could. Only this type and `Failure` write `Date`, `Strict-Transport-Security`, `Connection` and
+/// `X-Request-Id`.
 struct ResponseHeadWriter: Sendable {
     /// The client uses HTTP/1.0.
     var isHTTP10 = false
@@ -42,9 +43,7 @@ struct ResponseHeadWriter: Sendable {
     }
 
     /// Writes the head of an interim response (RFC 9110 §15.2), which gets no field of the gateway.
-    func writeInterim(
-        _ head: borrowing ResponseHead, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
-    ) {
+    func writeInterim(_ head: borrowing ResponseHead, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
         unsafe writeStatusLine(head.status, bytes[head.reason], into: &out)
         unsafe copyFields(head.fields, bytes, forwardsLength: false, into: &out)
         out.append("\r\n")

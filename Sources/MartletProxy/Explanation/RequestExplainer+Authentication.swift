@@ -15,9 +15,7 @@ extension RequestExplainer {
         case pending(VerificationRequest)
     }
 
-    func authorize(
-        _ request: Request, _ route: Route, _ explanation: inout RequestExplanation
-    ) async throws(Stop) {
+    func authorize(_ request: Request, _ route: Route, _ explanation: inout RequestExplanation) async throws(Stop) {
         guard route.mode != .none else { return }
         explanation.credential = form(of: request)
         if request.authorization == nil, route.mode == .optional {
@@ -85,18 +83,14 @@ extension RequestExplainer {
     }
 
     /// Reports the caller, and each of the route's conditions.
-    private func explainPolicy(
-        _ principal: Principal?, _ route: Route, _ explanation: inout RequestExplanation
-    ) {
+    private func explainPolicy(_ principal: Principal?, _ route: Route, _ explanation: inout RequestExplanation) {
         guard let principal else { return }
         explanation.principal = principal
         explanation.policy = route.policy.explain(principal, now: clock.unixTime)
     }
 
     /// Applies the policy to an assumed caller, as if they had presented a credential that the route accepts.
-    func admitAssumed(
-        _ assumed: AssumedCaller, _ route: Route, _ explanation: inout RequestExplanation
-    ) throws(Stop) {
+    func admitAssumed(_ assumed: AssumedCaller, _ route: Route, _ explanation: inout RequestExplanation) throws(Stop) {
         guard route.mode != .none else { return }
         explanation.credential = .assumed
         let providers = route.providers.map { snapshot.providers[$0] }

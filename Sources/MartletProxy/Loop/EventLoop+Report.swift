@@ -1,31 +1,24 @@
 internal import MartletAuthenticator
-internal import MartletConfig
-internal import MartletCore
-internal import MartletHTTP
-internal import MartletHTTP2
-internal import MartletIO
-internal import MartletProvider
 internal import MartletReports
-internal import MartletTLS
 
 /// Reports the counters of a loop.
 extension EventLoop {
     func report() -> LoopReport {
-        var report = counters.report()
+        var report = loop.context.counters.report()
         report.tokens.entries = authenticator.decisionCount
         report.tokens.hits = authenticator.hits
         report.tokens.misses = authenticator.misses
-        for index in 0..<downstreams.end {
-            guard let downstream = downstreams.handle(at: index) else { continue }
-            switch downstreams[downstream].kind {
+        for index in 0..<loop.downstreams.all.end {
+            guard let downstream = loop.downstreams.all.handle(at: index) else { continue }
+            switch loop.downstreams[downstream].kind {
             case .stream: report.http2.openStreams += 1
             case .http2: report.http2.openConnections += 1
             default: break
             }
         }
-        report.connections.open = downstreams.count - report.http2.openStreams
-        report.openExchanges = exchanges.count
-        report.endpoints = directory.report(now: now)
+        report.connections.open = loop.downstreams.all.count - report.http2.openStreams
+        report.openExchanges = loop.exchanges.all.count
+        report.endpoints = loop.upstreams.directory.report(now: loop.now)
         return report
     }
 }

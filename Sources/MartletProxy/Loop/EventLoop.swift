@@ -6,21 +6,15 @@ internal import MartletHTTP
 package import MartletIO
 internal import MartletRouter
 
-// lint:large-type the driver of a request concerns both sides; what it decides is in values (decision 026)
 /// One event loop: a thread with its own poller, connections, upstream pools, token tables and counters; loops share
 /// nothing.
 ///
-/// Values without sockets decide; the loop carries out what they return. The folders of this module follow the life of
-/// a request, and its files the order of `LifeOfARequest.md`, here with the types that decide for them:
-/// `EventLoop+Accept` (`Acceptor`), `EventLoop+Downstream` (`RequestParser`), `EventLoop+RequestStart`,
-/// `EventLoop+Admission` (`RouteTable`, `Authenticator`), `EventLoop+Verification` for credentials that are not cached,
-/// `EventLoop+Forwarding` (`UpstreamHeadWriter`), `EventLoop+Endpoints` (`UpstreamDirectory`, `FailedAttempt`),
-/// `EventLoop+Upstream` (`UpstreamFailureKind`, `UpstreamEnd`), `EventLoop+RequestBody` (`RequestBody`),
-/// `EventLoop+Response` (`UpstreamResponse`, `ResponseHeadWriter`), `EventLoop+ResponseBody` (`ResponseState`),
-/// `EventLoop+Completion` for the access log, and `EventLoop+DownstreamClose` (`ConnectionEnding`, `HalfClose`).
+/// It is the highest layer of the request path: it handles events, deadlines and messages, accepts and reads clients,
+/// and admits their requests. ``RequestRouter`` finds their routes and writes their heads for upstreams,
+/// ``RequestForwarder`` sends them, and ``ResponseReader`` reads the responses. Each is lent ``LoopState``, the lowest
+/// layer, for the call, and calls only types below it. Values without sockets decide what the layers carry out.
 ///
-/// An upgrade continues in `EventLoop+Tunnels` (`Tunnel`); an exchange that outlives its credential ends in
-/// `EventLoop+Expiry` (`CredentialTermination`).
+/// `LifeOfARequest.md` has the steps of a request in order, with the value and the file for each.
 package struct EventLoop: ~Copyable {
     /// The parts that a loop is made of.
     package struct Setup: Sendable {
@@ -55,41 +49,13 @@ package struct EventLoop: ~Copyable {
         }
     }
 
-    /// Above this many buffered output bytes the side that produces them is paused.
-    static let highWatermark = 256 * 1024
-    /// Below it, reading resumes.
-    static let lowWatermark = 64 * 1024
-
-    /// The current configuration.
-    var snapshot: Snapshot
-    let poller: Poller
-    var clock: LoopClock
-    var schedule: LoopSchedule
-    var threads: LoopThreads
-    var logs: LoopLogs
-    var counters: Counters
-
-    var downstreams = Slab<DownstreamConnection>()
-    var exchanges = Slab<Exchange>()
-    var upstreams = Slab<UpstreamConnection>()
-    var tunnels = Slab<Tunnel>()
-
-    /// Decides which connections are admitted.
-    var acceptor: Acceptor
+    var loop: LoopState
+    var router: RequestRouter
+    var responses = ResponseReader()
     /// Decides who may pass.
     var authenticator: Authenticator
     /// Decides when credentials of exchanges in progress are checked.
     var credentialWatch = CredentialWatch()
-    /// Decides which endpoint gets a request.
-    var directory = UpstreamDirectory()
-
-    // Scratch space of the thread, reused for every request.
-    var head: RequestHead
-    var response: ResponseHead
-    var staging = ByteBuffer(capacity: 128 * 1024)
-    /// The last decrypted bytes, or the next to encrypt.
-    var plaintext = ByteBuffer(capacity: 64 * 1024)
-    var scratch = LoopScratch()
 
     /// Builds a loop; ``run()`` starts it.
     package init(_ setup: Setup) throws(IOError) {
@@ -97,151 +63,115 @@ package struct EventLoop: ~Copyable {
         try poller.add(setup.mailbox.descriptor, .readable, token: EventToken.mailbox.raw)
         for listener in setup.listeners { try listener.register(with: poller) }
         let clock = LoopClock(setup.clock)
-        schedule = LoopSchedule(now: clock.now)
-        self.poller = poller
-        self.clock = clock
-        snapshot = setup.snapshot
-        threads = LoopThreads(mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes)
-        logs = LoopLogs(access: setup.log, debug: setup.debug, requestIDPrefix: .random(in: .min ... .max))
-        counters = Counters(loop: setup.id)
-        acceptor = Acceptor(connections: setup.connections, listeners: setup.listeners)
+        let schedule = LoopSchedule(now: clock.now)
+        let context = LoopContext(
+            snapshot: setup.snapshot, poller: poller, clock: clock, schedule: schedule,
+            threads: LoopThreads(
+                mailbox: setup.mailbox, verifier: setup.verifier, handshakePool: setup.handshakes),
+            logs: LoopLogs(access: setup.log, debug: setup.debug, requestIDPrefix: .random(in: .min ... .max)),
+            counters: Counters(loop: setup.id))
+        let acceptor = Acceptor(connections: setup.connections, listeners: setup.listeners)
+        loop = LoopState(context, acceptor: acceptor)
+        router = RequestRouter(head: RequestHead(maximumFields: setup.snapshot.limits.headerFields))
         authenticator = Authenticator(setup.snapshot.authentication)
-        head = RequestHead(maximumFields: setup.snapshot.limits.headerFields)
-        response = ResponseHead(maximumFields: 256)
-        directory.adopt(setup.snapshot, resolved: setup.resolved)
-        counters.assignSlots(toRoutes: setup.snapshot.routes.routes.map(\.name))
+        loop.upstreams.directory.adopt(setup.snapshot, resolved: setup.resolved)
+        loop.context.counters.assignSlots(toRoutes: setup.snapshot.routes.routes.map(\.name))
     }
 
     /// Serves until a drain is over.
     package mutating func run() {
         while true {
-            let timeout = hasWork ? 0 : schedule.wait(now: now, idle: idleWait)
-            let count = poller.wait(milliseconds: timeout)
+            let timeout = hasWork ? 0 : loop.context.schedule.wait(now: loop.now, idle: idleWait)
+            let count = loop.context.poller.wait(milliseconds: timeout)
             readClocks()
             // Upstream connections first: one that was closed, or sent unsolicited bytes, must not be reused.
             for index in 0..<count { dispatch(index, ifUpstream: true) }
             for index in 0..<count { dispatch(index, ifUpstream: false) }
             resumeReady()
-            if !threads.handshakeQueue.isEmpty { advanceHandshakes() }
+            if !loop.context.threads.handshakeQueue.isEmpty { advanceHandshakes() }
             verifyInline()
             sweepRevocations()
             checkExpiries()
             fireTimers()
-            registerOverdue()
-            updateDeferAccept()
-            if !schedule.dirty.isEmpty { writeAllFrames() }
+            loop.registerOverdue()
+            loop.downstreams.updateDeferAccept(&loop.context)
+            if !loop.context.schedule.dirty.isEmpty { writeAllFrames() }
             freeClosedSessions()
+            releaseTokens()
             reclaimSlots()
-            logs.access.flush(now: now, isIdle: count == 0)
-            if isDraining && isDrained { break }
+            loop.context.logs.access.flush(now: loop.now, isIdle: count == 0)
+            if loop.isDraining && isDrained { break }
         }
-        logs.access.flush(now: now, isIdle: true)
-        mailbox.close()
+        loop.context.logs.access.flush(now: loop.now, isIdle: true)
+        loop.mailbox.close()
     }
 
     /// Whether there is work to do before the next event.
-    private var hasWork: Bool { schedule.hasReady || !threads.handshakeQueue.isEmpty || !authenticator.isIdle }
+    private var hasWork: Bool {
+        loop.context.schedule.hasReady || !loop.context.threads.handshakeQueue.isEmpty || !authenticator.isIdle
+    }
 
     /// How long the loop may sleep without timers, in milliseconds.
     private var idleWait: Int32 {
-        isQuiet ? CredentialWatch.wait(exchanges: exchanges.count) : min(50, acceptor.registrationWait(at: now))
+        isQuiet
+            ? CredentialWatch.wait(exchanges: loop.exchanges.all.count)
+            : min(50, loop.downstreams.acceptor.registrationWait(at: loop.now))
     }
 
     /// Whether nothing but deadlines can require work.
-    private var isQuiet: Bool { logs.access.isEmpty && !authenticator.hasUnsweptRevocations && acceptor.isQuiet }
+    private var isQuiet: Bool {
+        loop.context.logs.access.isEmpty && !authenticator.hasUnsweptRevocations && loop.downstreams.acceptor.isQuiet
+    }
 
     private mutating func readClocks() {
         // After the clock was set back, cached decisions would stay valid for too long: invalidate them.
-        if clock.read() { authenticator.invalidate() }
+        if loop.context.clock.read() { authenticator.invalidate() }
     }
 
     private mutating func dispatch(_ index: Int, ifUpstream isUpstream: Bool) {
-        let token = EventToken(raw: poller.token(at: index))
+        let token = EventToken(raw: loop.context.poller.token(at: index))
         guard (token.kind == .upstream) == isUpstream else { return }
-        let readiness = poller.readiness(at: index)
+        let readiness = loop.context.poller.readiness(at: index)
         switch token.kind {
         case .downstream: downstreamEvent(token.downstream, readiness)
-        case .upstream: upstreamEvent(token.upstream, readiness)
+        case .upstream: responses.upstreamEvent(token.upstream, readiness, &loop)
         case .listener: accept(token.listener)
         case .mailbox: drainMailbox()
         case nil: break
         }
     }
 
+    /// Releases the tokens of exchanges that have ended.
+    private mutating func releaseTokens() {
+        guard !loop.exchanges.endedWithToken.isEmpty else { return }
+        for exchange in loop.exchanges.endedWithToken { authenticator.releaseToken(of: ExchangeID(exchange)) }
+        loop.exchanges.endedWithToken.removeAll(keepingCapacity: true)
+    }
+
     /// Frees the slots of what ended in this iteration: until here none has a new owner, so that `isAlive` alone tells
     /// after a call whether that has closed a connection or ended an exchange.
     private mutating func reclaimSlots() {
-        downstreams.reclaim()
-        exchanges.reclaim()
-        upstreams.reclaim()
-        tunnels.reclaim()
+        loop.downstreams.all.reclaim()
+        loop.exchanges.all.reclaim()
+        loop.upstreams.all.reclaim()
+        loop.exchanges.tunnels.reclaim()
     }
 
     /// Resumes paused connections: each gets one more turn, so that none starves the others.
     private mutating func resumeReady() {
-        guard schedule.hasReady else { return }
-        for token in schedule.takeReady() {
+        guard loop.context.schedule.hasReady else { return }
+        for token in loop.context.schedule.takeReady() {
             switch token.kind {
             case .downstream:
-                guard downstreams.contains(token.downstream) else { continue }
-                downstreams[token.downstream].isReady = false
+                guard loop.downstreams.all.contains(token.downstream) else { continue }
+                loop.downstreams[token.downstream].isReady = false
                 continueDownstream(token.downstream)
             case .upstream:
-                guard upstreams.contains(token.upstream) else { continue }
-                upstreams[token.upstream].isReady = false
-                readUpstream(token.upstream)
+                guard loop.upstreams.all.contains(token.upstream) else { continue }
+                loop.upstreams[token.upstream].isReady = false
+                responses.readUpstream(token.upstream, &loop)
             default: break
             }
         }
-    }
-
-    /// Adds a downstream connection to the list of those to resume.
-    mutating func markReady(downstream: Handle<DownstreamConnection>) {
-        guard !downstreams[downstream].isReady else { return }
-        downstreams[downstream].isReady = true
-        schedule.markReady(EventToken(downstream: downstream))
-    }
-
-    /// Adds an upstream connection to the list of those to resume.
-    mutating func markReady(upstream: Handle<UpstreamConnection>) {
-        guard !upstreams[upstream].isReady else { return }
-        upstreams[upstream].isReady = true
-        schedule.markReady(EventToken(upstream: upstream))
-    }
-}
-
-// What many files use of the loop's parts.
-extension EventLoop {
-    /// The monotonic clock, read once per batch, in nanoseconds.
-    @inline(__always)
-    var now: Int64 { clock.now }
-
-    /// The wall clock, read once per batch, in seconds.
-    @inline(__always)
-    var unixTime: Int64 { clock.unixTime }
-
-    /// Both of them.
-    @inline(__always)
-    var time: LoopTime { clock.time }
-
-    var mailbox: Mailbox { threads.mailbox }
-
-    var verifier: Verifier { threads.verifier }
-
-    var debug: DebugLog { logs.debug }
-
-    @inline(__always)
-    var isDraining: Bool { schedule.isDraining }
-
-    /// When a drain aborts what is left; `max` while serving.
-    var drainDeadline: Int64 { schedule.drainDeadline }
-
-    var receiveBuffer: ReceiveBuffer {
-        @inline(__always) _read { yield scratch.receiveBuffer }
-    }
-
-    var pipes: SplicePipes {
-        @inline(__always) _read { yield scratch.pipes }
-        @inline(__always) _modify { yield &scratch.pipes }
     }
 }

@@ -4,6 +4,10 @@ internal import MartletHTTP2
 /// Memory of a loop that its connections share.
 struct LoopScratch: ~Copyable {
     let receiveBuffer = ReceiveBuffer()
+    /// What is written next to a client.
+    var staging = ByteBuffer(capacity: 128 * 1024)
+    /// The last decrypted bytes, or the next to encrypt.
+    var plaintext = ByteBuffer(capacity: 64 * 1024)
     /// The normalized path of the request that is being admitted; empty where it is the received one.
     var normalizedPath = ByteBuffer(capacity: 8 * 1024)
     /// Pipes for splicing long bodies.

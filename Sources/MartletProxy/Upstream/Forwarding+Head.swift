@@ -5,9 +5,7 @@ internal import MartletHTTP
 extension Forwarding {
     /// Sets the hash for balancing, of all values of a header (FNV-1a).
     @inline(never)
-    mutating func setHash(
-        of header: String, in head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>
-    ) {
+    mutating func setHash(of header: String, in head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
         for index in 0..<head.fields.count {
             guard unsafe bytes[head.fields[index].name].elementsEqual(header.utf8, by: { $0 | 0x20 == $1 | 0x20 })

@@ -4,7 +4,7 @@ internal import MartletCore
 internal import MartletHTTP
 internal import MartletRouter
 
-/// Header injection: writes the head that an upstream gets.
+/// Decides which fields of a client an upstream gets, and writes those with the gateway's own.
 ///
 /// The client's copies of identity, forwarding and hop-by-hop fields are removed; runs of forwarded fields are copied
 /// whole; the gateway's fields come last, so that no client field can replace them.

@@ -5,7 +5,7 @@ internal import MartletReports
 
 /// The endpoints of a loop's upstreams: addresses, load, and recent failures.
 struct UpstreamDirectory: ~Copyable {
-    /// One endpoint in this loop: its index is stable; a retired one is reused once nothing refers to it.
+    /// One endpoint in this loop: its index is stable; a retired one is reused when its address is configured again.
     struct Endpoint {
         let address: EndpointAddress
         /// The `Host` value for `host: endpoint`.
@@ -131,9 +131,7 @@ struct UpstreamDirectory: ~Copyable {
     /// - Parameters:
     ///   - hash: the hash for `balance: hash`.
     ///   - avoiding: the endpoint that just failed the request, if one has.
-    mutating func choose(
-        _ cluster: ClusterIndex, hash: UInt64, avoiding: EndpointIndex, now: Int64
-    ) -> EndpointIndex? {
+    mutating func choose(_ cluster: ClusterIndex, hash: UInt64, avoiding: EndpointIndex, now: Int64) -> EndpointIndex? {
         // Read in place: most upstreams have one endpoint, and a copy of the members would be retained and released.
         guard clusters[Int(cluster)].members.count > 1 else { return clusters[Int(cluster)].members.first }
         return chooseAmong(cluster, hash: hash, avoiding: avoiding, now: now)

@@ -58,9 +58,7 @@ enum UpstreamTimeout: Equatable {
     ///   - isSending: bytes of the request were sent since the last check, and more are to be sent.
     ///   - isResponseDue: the request is complete, or the upstream does not accept what there is of it.
     ///   - isPaused: reading is paused because the client is slower.
-    init(
-        in phase: UpstreamConnection.Phase, isTunnel: Bool, isSending: Bool, isResponseDue: Bool, isPaused: Bool
-    ) {
+    init(in phase: UpstreamConnection.Phase, isTunnel: Bool, isSending: Bool, isResponseDue: Bool, isPaused: Bool) {
         guard !isTunnel else {
             self = .ignore
             return

@@ -1,0 +1,132 @@
+internal import MartletAuthenticator
+internal import MartletCore
+internal import MartletHTTP2
+internal import MartletReports
+internal import MartletResponder
+
+/// Connections that have not proven anything yet: the PROXY header, failed handshakes, and which one gives way when all
+/// places are taken.
+extension LoopState {
+    mutating func startConnection(_ downstream: Handle<DownstreamConnection>) {
+        downstreams[downstream].origin.rules.expectsProxyHeader
+            ? awaitProxyHeader(downstream) : downstreams.startTransport(downstream, &context)
+    }
+
+    /// Waits for the PROXY protocol header.
+    private mutating func awaitProxyHeader(_ downstream: Handle<DownstreamConnection>) {
+        // Any other peer could claim any address: closed without a response. A Unix socket is protected by its
+        // permissions.
+        guard downstreams[downstream].origin.address.isTrusted || downstreams[downstream].origin.address.isUnix else {
+            return rejectProxyHeader(downstream, "proxy_protocol.untrusted_peer")
+        }
+        downstreams[downstream].phase = .proxyHeader
+        downstreams.arm(downstream, at: now &+ context.snapshot.loopTimeouts.requestHead, &context)
+    }
+
+    mutating func rejectProxyHeader(_ downstream: Handle<DownstreamConnection>, _ code: ErrorCode) {
+        context.counters.proxyHeaderRejected(code)
+        if debug.isOn {
+            debug.connection(
+                "PROXY header rejected", code, client: downstreams[downstream].origin.address.text.description)
+        }
+        close(downstream: downstream)
+    }
+
+    mutating func rejectHandshake(_ downstream: Handle<DownstreamConnection>, _ code: ErrorCode) {
+        context.counters.handshakeFailed(code)
+        if debug.isOn {
+            debug.connection(
+                "TLS handshake failed", code, client: downstreams[downstream].origin.address.text.description)
+        }
+        close(downstream: downstream)
+    }
+
+    /// The handshake timed out.
+    mutating func handshakeTimedOut(_ downstream: Handle<DownstreamConnection>) {
+        rejectHandshake(downstream, "tls.handshake_timed_out")
+    }
+
+    /// Registers connections whose responses take long, to notice disconnects.
+    mutating func registerOverdue() {
+        while let downstream = downstreams.acceptor.nextOverdue(at: now) {
+            if downstreams.all.contains(downstream), !downstreams.register(downstream, &context) { abandon(downstream) }
+        }
+    }
+
+    /// Closes one evictable connection (``UnprovenConnection``), if there is one.
+    /// - Returns: whether there is capacity now.
+    mutating func freeCapacity() -> Bool {
+        for _ in 0..<min(downstreams.acceptor.order.count, ConnectionOrder.searchLimit) {
+            guard let downstream = downstreams.acceptor.order.popOldest() else { return false }
+            guard downstreams.all.contains(downstream) else { continue }
+            if isEvictable(downstream) {
+                displace(downstream)
+                return true
+            }
+            downstreams.acceptor.order.requeue(downstream)
+        }
+        return false
+    }
+
+    private mutating func displace(_ downstream: Handle<DownstreamConnection>) {
+        context.counters.connections.displaced &+= 1
+        if downstreams[downstream].kind == .http1, !downstreams[downstream].exchange.isNone {
+            // The response is sent as far as the socket accepts it: the capacity is needed now.
+            reject(downstreams[downstream].exchange, .displaced)
+            guard downstreams[downstream].isAlive else { return }
+        }
+        abandon(downstream)
+    }
+
+    /// The drain deadline has passed: aborts what is left.
+    mutating func abortAll() {
+        // Closing a connection closes its streams.
+        for index in 0..<downstreams.all.end {
+            guard let downstream = downstreams.all.handle(at: index), !downstreams[downstream].isStream else {
+                continue
+            }
+            abandon(downstream)
+        }
+    }
+
+    mutating func isEvictable(_ downstream: Handle<DownstreamConnection>) -> Bool {
+        switch downstreams[downstream].phase {
+        case .frames: return areStreamsEvictable(downstream)
+        case .exchange: return isUploadEvictable(downstreams[downstream].exchange)
+        default: break
+        }
+        let state = UnprovenConnection.Wait(
+            phase: downstreams[downstream].phase, deadline: downstreams[downstream].timer.deadline,
+            requests: downstreams[downstream].reader.requests,
+            isReceivingHead: downstreams[downstream].reader.isReceivingHead,
+            hasOutput: !downstreams[downstream].transport.output.isEmpty)
+        return UnprovenConnection(waiting: state, timeouts: context.snapshot.loopTimeouts)?.isEvictable(at: now)
+            ?? false
+    }
+
+    /// An HTTP/2 connection is evictable before its first request, or when all its streams are evictable uploads.
+    private mutating func areStreamsEvictable(_ downstream: Handle<DownstreamConnection>) -> Bool {
+        guard let streams = downstreams[downstream].streams else { return false }
+        guard !streams.slots.isEmpty else {
+            let connection = UnprovenConnection(
+                withoutStreams: downstreams[downstream].reader.requests, headStartedAt: streams.headStartedAt,
+                idleSince: streams.idleSince, now: now)
+            return connection?.isEvictable(at: now) ?? false
+        }
+        return streams.slots.values.allSatisfy { index in
+            guard let stream = downstreams.all.handle(at: index) else { return true }
+            return downstreams[stream].phase == .exchange && isUploadEvictable(downstreams[stream].exchange)
+        }
+    }
+
+    private mutating func isUploadEvictable(_ exchange: Handle<Exchange>) -> Bool {
+        guard !exchange.isNone else { return false }
+        let upload = UnprovenConnection.Upload(
+            isAnonymous: exchanges[exchange].credential.provider < 0,
+            isRequestComplete: exchanges[exchange].body.isComplete,
+            hasResponseStarted: exchanges[exchange].response.hasStarted,
+            isUpgrade: !exchanges[exchange].tunnel.isNone,
+            started: exchanges[exchange].record.started, bytes: exchanges[exchange].record.bytesIn)
+        return UnprovenConnection(upload)?.isEvictable(at: now) ?? false
+    }
+}

@@ -1,0 +1,150 @@
+internal import MartletAuthenticator
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletProvider
+
+/// The requests in progress with their responses: what concerns an exchange together with its two connections, which
+/// are lent for the call.
+struct Exchanges: ~Copyable {
+    /// Smaller pieces are buffered and sent with what comes next.
+    static let directSendThreshold = 4 * 1024
+
+    /// The slots of the exchanges.
+    var all = Slab<Exchange>()
+    /// The tunnels that exchanges have become, or want to become.
+    var tunnels = Slab<Tunnel>()
+    /// Exchanges that ended in this iteration while the authenticator retained their tokens.
+    var endedWithToken: [Handle<Exchange>] = []
+
+    subscript(handle: Handle<Exchange>) -> Exchange {
+        @inline(__always)
+        unsafeAddress { unsafe UnsafePointer(all.address(of: handle)) }
+        @inline(__always)
+        nonmutating unsafeMutableAddress { unsafe all.address(of: handle) }
+    }
+}
+
+/// Beginning, and what is asked about an exchange.
+extension Exchanges {
+    /// Allocates an exchange for the connection's next request.
+    @inline(__always)
+    mutating func allocateExchange(
+        for downstream: Handle<DownstreamConnection>, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
+    ) -> Handle<Exchange> {
+        let exchange = all.allocate()
+        self[exchange].begin(downstream: downstream, now: context.now)
+        self[exchange].isStream = downstreams[downstream].isStream
+        downstreams[downstream].exchange = exchange
+        downstreams[downstream].phase = .exchange
+        downstreams[downstream].reader.requests &+= 1
+        downstreams[downstream].probe.begin()
+        downstreams[downstream].timer.deadline = .max
+        context.logs.requestIDs.next()
+        unsafe self[exchange].record.texts.begin(requestID: context.logs.requestIDs.text.bytes)
+        return exchange
+    }
+
+    /// Begins an exchange for a head that could not be parsed; only its rejection is logged.
+    mutating func beginUnparsed(
+        _ downstream: Handle<DownstreamConnection>, _ downstreams: inout DownstreamConnections,
+        _ context: inout LoopContext
+    ) -> Handle<Exchange> {
+        let exchange = allocateExchange(for: downstream, &downstreams, &context)
+        self[exchange].request.method = .other
+        self[exchange].request.isHTTP10 = false
+        self[exchange].request.keepsAlive = false
+        self[exchange].request.expectsContinue = false
+        self[exchange].body.framing = .none
+        return exchange
+    }
+
+    mutating func expectBody(
+        _ exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    ) {
+        self[exchange].body.expect()
+        armBody(exchange, &downstreams, &context)
+    }
+
+    /// Whether input from the client can be used now.
+    mutating func wantsInput(
+        _ downstream: Handle<DownstreamConnection>, _ downstreams: inout DownstreamConnections
+    ) -> Bool {
+        switch downstreams[downstream].phase {
+        case .head: return downstreams.acceptsHead(downstream)
+        case .lingering, .proxyHeader: return true
+        case .handshake: return !downstreams[downstream].handshake.isOffloaded
+        // A peer that reads no frames may not send more of its own.
+        case .frames: return downstreams.acceptsHead(downstream)
+        case .authenticating: return false
+        case .exchange:
+            return !downstreams[downstream].isPaused && downstreams[downstream].pipe.isNone
+                && !self[downstreams[downstream].exchange].body.isComplete
+        }
+    }
+
+    /// Whether all that is left to do for a connection is the response to its final request.
+    mutating func isFinalRequest(
+        _ downstream: Handle<DownstreamConnection>, _ downstreams: inout DownstreamConnections
+    ) -> Bool {
+        let exchange = downstreams[downstream].exchange
+        return !exchange.isNone && downstreams[downstream].kind == .http1
+            && downstreams[downstream].transport.output.isEmpty
+            && self[exchange].body.isComplete && !self[exchange].request.keepsAlive
+            && self[exchange].tunnel.isNone
+    }
+
+    /// The client's address: 16 bytes, or none for a Unix socket.
+    mutating func clientAddress(of exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections) -> [UInt8] {
+        let forwarded = self[exchange].record.forwardedNetwork
+        let address = forwarded.isEmpty ? downstreams[self[exchange].downstream].origin.address.bytes : forwarded
+        return address.contains { $0 != 0 } ? address : []
+    }
+
+    /// The client's network, as throttles count it: that of the peer, or of the client that trusted proxies name.
+    mutating func clientNetwork(
+        of exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections
+    ) -> ClientNetwork? {
+        ClientNetwork(address: clientAddress(of: exchange, &downstreams))
+    }
+
+    /// What writes the heads of an exchange's response.
+    @inline(__always)
+    mutating func headWriter(
+        _ exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections
+    ) -> ResponseHeadWriter {
+        ResponseHeadWriter(
+            isHTTP10: self[exchange].request.isHTTP10, isStream: self[exchange].isStream,
+            isChunked: self[exchange].response.isChunked, closes: self[exchange].response.closesDownstream,
+            strictTransportSeconds: downstreams[self[exchange].downstream].origin.rules.strictTransportSeconds)
+    }
+
+    mutating func endCredential(_ exchange: Handle<Exchange>, isRevoked: Bool, _ context: inout LoopContext) {
+        self[exchange].credential.revocationID = 0
+        self[exchange].credential.end = .max
+        self[exchange].termination.credentialEnded(
+            isRevoked: isRevoked, grace: self[exchange].credential.expiryGrace, at: context.now)
+    }
+
+    /// Requests in progress are logged with the provider that verified them.
+    mutating func renumberProviders(_ next: Snapshot, _ context: inout LoopContext) {
+        let indices = context.snapshot.providers.map { old in next.providers.firstIndex { $0.name == old.name } ?? -1 }
+        for index in 0..<all.end {
+            guard let exchange = all.handle(at: index), self[exchange].credential.provider >= 0 else {
+                continue
+            }
+            self[exchange].credential.provider =
+                Int32(indices[Int(self[exchange].credential.provider)])
+        }
+    }
+
+    /// Requests whose trailers are still to come keep the header rules that their heads were forwarded with.
+    mutating func retainSnapshotForTrailers(_ former: Snapshot) {
+        for index in 0..<all.end {
+            guard let exchange = all.handle(at: index), self[exchange].responder == .upstream,
+                !self[exchange].body.isComplete, self[exchange].tunnel.isNone
+            else { continue }
+            self[exchange].headerRules.retain(former: former)
+        }
+    }
+}

@@ -1,0 +1,98 @@
+internal import MartletAuthenticator
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletHTTP2
+internal import MartletIO
+internal import MartletResponder
+
+/// Completes an exchange: the access log (always), and the reuse of the connection.
+extension LoopState {
+    /// Finishes a response: its last bytes are sent, the upstream connection goes back to the pool, the exchange ends.
+    mutating func finishResponse(_ upstream: Handle<UpstreamConnection>) {
+        let exchange = upstreams[upstream].exchange
+        if !upstreams[upstream].response.framing.isNone {
+            let lent = unsafe exchanges.all.address(of: exchange)
+            unsafe lent.pointee.response.writeLastChunk(into: &context.scratch.staging)
+        }
+        sendStaging(exchange, isLast: exchanges[exchange].response.closesDownstream)
+        guard exchanges[exchange].isAlive else { return }
+        exchanges.finishStream(exchange, &downstreams, &context)
+        exchanges.detach(upstream, of: exchange, &upstreams, &context)
+        complete(exchange)
+    }
+
+    /// Ends an exchange whose response was handed over; its connection waits for the next request or closes.
+    mutating func complete(_ exchange: Handle<Exchange>) {
+        let downstream = exchanges[exchange].downstream
+        if exchanges[exchange].isStream { return completeStream(exchange) }
+        let closes = exchanges[exchange].response.closesDownstream
+        downstreams[downstream].ending.hasUnreadRequest = !exchanges[exchange].body.isComplete
+        finish(exchange)
+        downstreams[downstream].isPaused = false
+        downstreams[downstream].phase = .head
+        let hasOutput = !downstreams[downstream].transport.output.isEmpty
+        switch downstreams[downstream].ending.responseEnded(closes: closes, hasOutput: hasOutput) {
+        case .keep:
+            if !hasOutput { downstreams.awaitRequest(downstream, &context) }
+            if downstreams[downstream].transport.isReadClosed || downstreams[downstream].transport.mayHaveUnread
+                || !downstreams[downstream].reader.input.isEmpty
+            {
+                downstreams.markReady(downstream, &context)
+            }
+        case .closeAfterFlush: downstreams.arm(downstream, at: now &+ context.snapshot.loopTimeouts.bodyIdle, &context)
+        case .close: endConnection(downstream)
+        }
+    }
+
+    /// Logs and counts the exchange and frees its slot.
+    mutating func finish(_ exchange: Handle<Exchange>) {
+        let downstream = exchanges[exchange].downstream
+        let microseconds = Int((now &- exchanges[exchange].record.started) / 1000)
+        let reason = exchanges[exchange].record.reason
+        context.counters.count(
+            route: exchanges[exchange].record.routeSlot, status: exchanges[exchange].response.status, reason: reason,
+            microseconds: exchanges.isTunnel(exchange)
+                ? exchanges.handshakeMicroseconds(ofTunnel: exchange) : microseconds)
+        log(exchange, microseconds: microseconds)
+        if !exchanges[exchange].tunnel.isNone { exchanges.releaseTunnel(of: exchange, &context) }
+        if exchanges[exchange].credential.retainsToken { exchanges.endedWithToken.append(exchange) }
+        downstreams.dropPipe(of: downstream, &context)
+        exchanges[exchange].end()
+        exchanges.all.free(exchange)
+        downstreams[downstream].exchange = .none
+    }
+
+    /// Writes the access record of an exchange.
+    @inline(__always)
+    private mutating func log(_ exchange: Handle<Exchange>, microseconds: Int) {
+        let key = AccessKey(
+            route: exchanges[exchange].record.routeSlot.rawValue,
+            endpoint: exchanges[exchange].forwarding.endpoint.rawValue,
+            status: exchanges[exchange].response.status, reason: exchanges[exchange].record.reason,
+            provider: exchanges[exchange].credential.provider, epoch: context.logs.access.epoch)
+        if !context.logs.access.isPrepared(for: key) { prepare(key, exchange) }
+        let line = unsafe AccessLine(
+            unixTime: context.unixTime, requestID: exchanges[exchange].record.texts.requestID,
+            client: exchanges[exchange].record.forwardedClient.isEmpty
+                ? downstreams[exchanges[exchange].downstream].origin.address.text
+                : AddressText(exchanges[exchange].record.forwardedClient),
+            method: exchanges[exchange].record.texts.method, host: exchanges[exchange].record.texts.host,
+            path: exchanges[exchange].record.texts.path, bytesIn: exchanges[exchange].record.bytesIn,
+            bytesOut: exchanges[exchange].record.bytesOut, microseconds: microseconds)
+        context.logs.access.append(line, key)
+    }
+
+    /// Prepares the texts that the log uses for all exchanges with this key.
+    @inline(never)
+    mutating func prepare(_ key: AccessKey, _ exchange: Handle<Exchange>) {
+        let provider = Int(exchanges[exchange].credential.provider)
+        let endpoint = exchanges[exchange].forwarding.endpoint
+        context.logs.access.prepare(
+            key, route: context.counters.routes.texts[Int(exchanges[exchange].record.routeSlot.rawValue)],
+            reason: context.counters.reasons.texts[Int(exchanges[exchange].record.reason)],
+            member: context.counters.reasons.members[Int(exchanges[exchange].record.reason)],
+            provider: provider >= 0 && provider < context.snapshot.providerTexts.count
+                ? context.snapshot.providerTexts[provider] : [],
+            upstream: endpoint.isNone ? [] : upstreams.directory.endpoints[Int(endpoint)].text)
+    }
+}

@@ -1,0 +1,98 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletResponder
+
+/// Requests handled in this process: by the gateway's own endpoints, on a listener with its own handler, or by the echo
+/// upstream.
+extension RequestForwarder {
+    /// The gateway's own endpoints; path and body limit are those of the route.
+    static func respondAtMount(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, at mount: Int, _ loop: inout LoopState
+    ) {
+        loop.exchanges[exchange].forwarding.head.removeAll()
+        unsafe loop.exchanges[exchange].forwarding.head.append(bytes)
+        beginLocal(exchange, loop.context.snapshot.handlers[mount], &loop)
+    }
+
+    /// `builtin:echo` shows the head that was written for the upstream.
+    static func echo(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        beginLocal(exchange, EchoHandler.respond, &loop)
+    }
+
+    static func beginLocal(_ exchange: Handle<Exchange>, _ handler: @escaping LocalHandler, _ loop: inout LoopState) {
+        loop.exchanges[exchange].responder = .local
+        loop.exchanges[exchange].local.handler = handler
+        if loop.exchanges[exchange].body.isComplete { return startLocal(exchange, &loop) }
+        guard loop.exchanges[exchange].request.expectsContinue else { return }
+        loop.sendContinue(exchange)
+    }
+
+    /// Runs the handler off the loop, now that the request is complete.
+    static func startLocal(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        guard let handler = loop.exchanges[exchange].local.handler, loop.exchanges[exchange].local.task == nil,
+            let request = localRequest(exchange, &loop)
+        else { return loop.fail(exchange, .localFailed) }
+        loop.downstreams.arm(
+            loop.exchanges[exchange].downstream, at: loop.now &+ LocalLimits.timeout.boundedNanoseconds, &loop.context)
+        loop.exchanges[exchange].local.task = Task { [mailbox = loop.mailbox] in
+            mailbox.post(.localResponse(exchange: exchange, await handler(request)))
+        }
+    }
+
+    /// Parses the stored head again.
+    private static func localRequest(_ exchange: Handle<Exchange>, _ loop: inout LoopState) -> LocalRequest? {
+        let bytes = unsafe loop.exchanges[exchange].forwarding.head.bytes
+        var parser = RequestParser(maximumHeadBytes: max(bytes.count + 1, 64 * 1024))
+        var parsed = RequestHead(
+            maximumFields: max(512, loop.context.snapshot.limits.headerFields &+ LocalLimits.ownFields))
+        guard case .complete = unsafe parser.parse(bytes.span, into: &parsed) else { return nil }
+        func text(_ range: ByteRange) -> String { unsafe String(decoding: bytes[range], as: UTF8.self) }
+        var fields: [(name: String, value: String)] = []
+        for index in 0..<parsed.fields.count {
+            fields.append((text(parsed.fields[index].name), text(parsed.fields[index].value)))
+        }
+        let (peer, forwarded) = (
+            loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text.array,
+            loop.exchanges[exchange].record.forwardedClient
+        )
+        return LocalRequest(
+            // The echo shows what an upstream gets; all other handlers see the path as it was matched.
+            method: text(parsed.methodText),
+            path: loop.exchanges[exchange].forwarding.cluster.isNone
+                ? unsafe String(decoding: loop.exchanges[exchange].record.texts.path, as: UTF8.self)
+                : text(parsed.path),
+            query: String(text(parsed.query).dropFirst()),
+            fields: fields, body: loop.exchanges[exchange].heldBody.array,
+            bodyBytes: loop.exchanges[exchange].body.count,
+            client: String(decoding: forwarded.isEmpty ? peer : forwarded, as: UTF8.self),
+            network: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams),
+            address: loop.exchanges.clientAddress(of: exchange, &loop.downstreams),
+            requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
+            local: loop.downstreams.localAddress(of: loop.exchanges[exchange].downstream))
+    }
+
+    /// Sends the handler's response.
+    static func localResponded(_ exchange: Handle<Exchange>, _ response: LocalResponse, _ loop: inout LoopState) {
+        guard loop.exchanges[exchange].responder == .local, !loop.exchanges[exchange].response.hasStarted else {
+            return
+        }
+        loop.exchanges[exchange].local.task = nil
+        if let failure = response.failure { return loop.reject(exchange, failure) }
+        if let reason = response.reason {
+            loop.exchanges[exchange].record.reason = loop.context.counters.reason(reason)
+        }
+        loop.exchanges[exchange].response.start(
+            status: response.status, closes: !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
+        loop.context.scratch.staging.removeAll()
+        unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
+            response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
+            into: &loop.context.scratch.staging)
+        if loop.exchanges[exchange].request.method != .head {
+            loop.context.scratch.staging.append(response.body)
+            loop.exchanges[exchange].record.bytesOut = response.body.count
+        }
+        loop.sendCompleteResponse(exchange)
+        if loop.exchanges[exchange].isAlive { loop.complete(exchange) }
+    }
+}

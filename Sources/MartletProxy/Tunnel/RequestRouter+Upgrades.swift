@@ -1,0 +1,33 @@
+internal import MartletConfig
+internal import MartletReports
+internal import MartletRouter
+
+/// Upgrades (RFC 9110 §7.8): the offer in a request, which is authorized like any other request.
+///
+/// Until the upstream has switched nothing that a client sends after its head is forwarded: an upstream that responds
+/// otherwise would read it as the next request, one that was never authorized.
+extension RequestRouter {
+    /// Checks what a request wants to upgrade to; of several protocols the first that the route allows is used.
+    ///
+    /// - Returns: whether the request continues, as an upgrade or, where it offers only what is ignored, as any other.
+    mutating func checkUpgrade(
+        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Bool {
+        // The head may be processed again, after its credential was verified and under another configuration.
+        loop.exchanges.releaseTunnel(of: exchange, &loop.context)
+        let allowed = loop.context.snapshot.routes.routes[route].upgrade.protocols
+        switch unsafe UpgradeOffer.read(head, bytes.span, allowed: allowed) {
+        case .none: return true
+        case .accepted(let accepted):
+            let tunnel = loop.exchanges.tunnels.allocate()
+            unsafe loop.exchanges.tunnels[tunnel].request(
+                accepted, bytes.span, loop.context.snapshot.compiledRoutes[route].tunnels)
+            loop.exchanges[exchange].tunnel = tunnel
+            return true
+        case .rejected(let failure):
+            loop.context.counters.tunnels.rejectedUpgrades &+= 1
+            loop.reject(exchange, failure)
+            return false
+        }
+    }
+}

@@ -1,0 +1,38 @@
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletReports
+
+/// The upstream's 101 (Switching Protocols), which alone turns the two connections into a tunnel (RFC 9110 §7.8).
+extension ResponseReader {
+    /// The upstream has switched: from now on bytes pass in both directions.
+    mutating func openTunnel(
+        _ bytes: UnsafeBufferPointer<UInt8>, _ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState
+    ) {
+        let exchange = loop.upstreams[upstream].exchange
+        let tunnel = loop.exchanges[exchange].tunnel
+        guard loop.exchanges[exchange].forwarding.headSent == loop.exchanges[exchange].forwarding.head.count,
+            unsafe loop.exchanges.tunnels[tunnel].offer.matches(response, bytes.span)
+        else {
+            return loop.rejectResponse(upstream, "upstream.unexpected_upgrade")
+        }
+        loop.upstreams.directory.succeeded(loop.upstreams[upstream].endpoint)
+        unsafe writeSwitch(exchange, bytes, &loop)
+        loop.exchanges.switchProtocols(of: exchange, upstream, &loop.downstreams, &loop.upstreams, &loop.context)
+        loop.exchanges.tunnels[tunnel].open(
+            now: loop.now, hasExtensions: response.fields.has(.secWebSocketExtensions),
+            upstreamIdleTimeout: loop.exchanges[exchange].forwarding.idleTimeout)
+        loop.context.counters.tunnels.opened &+= 1
+        loop.context.counters.tunnels.open &+= 1
+        loop.downstreams.markReady(loop.exchanges[exchange].downstream, &loop.context)
+    }
+
+    /// Writes the head of the client's 101.
+    mutating func writeSwitch(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeSwitch(
+            response, bytes, to: loop.exchanges.tunnels[loop.exchanges[exchange].tunnel].offer.name.bytes,
+            requestID: loop.exchanges[exchange].record.texts.requestID, into: &loop.context.scratch.staging)
+        loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
+    }
+}

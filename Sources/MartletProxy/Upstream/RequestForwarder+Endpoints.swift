@@ -1,0 +1,83 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletResponder
+
+/// Chooses an endpoint, connects to it, and retries with another one.
+extension RequestForwarder {
+    /// Sends the request to an endpoint: over an idle connection, or a new one.
+    static func sendToEndpoint(
+        _ exchange: Handle<Exchange>, avoiding: EndpointIndex, reusing: Bool, _ loop: inout LoopState
+    ) {
+        loop.exchanges[exchange].forwarding.attempts &+= 1
+        guard
+            let endpoint = loop.upstreams.directory.choose(
+                loop.exchanges[exchange].forwarding.cluster, hash: loop.exchanges[exchange].forwarding.hash,
+                avoiding: avoiding,
+                now: loop.now)
+        else { return loop.reject(exchange, .upstreamUnavailable("upstream.no_endpoint")) }
+        loop.exchanges[exchange].forwarding.endpoint = endpoint
+        if !loop.exchanges[exchange].tunnel.isNone, !loop.exchanges.carriesUpgrades(exchange, &loop.upstreams) {
+            return loop.reject(exchange, .upgradeNotCarried)
+        }
+        if case .echo = loop.upstreams.directory.endpoints[Int(endpoint)].address { return echo(exchange, &loop) }
+        loop.exchanges.fillInHost(exchange, endpoint, &loop.upstreams, &loop.context)
+        if loop.upstreams.directory.endpoints[Int(endpoint)].transport.isHTTP2 {
+            return sendOverHTTP2(exchange, to: endpoint, &loop)
+        }
+        if reusing, let upstream = loop.upstreams.directory.endpoints[Int(endpoint)].idle.popLast() {
+            return loop.attach(exchange, to: upstream)
+        }
+        connectAndAttach(exchange, to: endpoint, &loop)
+    }
+
+    private static func connectAndAttach(
+        _ exchange: Handle<Exchange>, to endpoint: EndpointIndex, _ loop: inout LoopState
+    ) {
+        switch loop.upstreams.connect(to: endpoint, .http1, &loop.context) {
+        case .success(let upstream): loop.attach(exchange, to: upstream)
+        case .failure(let failure): retryOrReject(exchange, failure, nothingSent: true, &loop)
+        }
+    }
+
+    /// Retries with another endpoint where that is safe, otherwise responds with the failure.
+    static func retryOrReject(
+        _ exchange: Handle<Exchange>, _ failure: Failure, nothingSent: Bool, _ loop: inout LoopState
+    ) {
+        switch loop.exchanges.failedAttempt(exchange, nothingSent ? .nothingSent : .requestSent, &loop.upstreams)
+            .decision
+        {
+        case .fail: loop.fail(exchange, failure)
+        case .retry(let avoiding, let reusing):
+            if loop.debug.isOn { logRetry(exchange, failure, &loop) }
+            sendToEndpoint(exchange, avoiding: avoiding, reusing: reusing, &loop)
+        }
+    }
+
+    /// The connection is ready: sends the request.
+    static func upstreamReady(_ upstream: Handle<UpstreamConnection>, _ loop: inout LoopState) {
+        if loop.upstreams[upstream].kind == .http2 { return startUpstreamFrames(upstream, &loop) }
+        loop.upstreams[upstream].expectResponse()
+        loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)
+        loop.flush(upstream: upstream)
+    }
+
+    /// The connection could not be established, or is not trusted.
+    static func connectFailed(_ upstream: Handle<UpstreamConnection>, _ failure: Failure, _ loop: inout LoopState) {
+        if loop.upstreams[upstream].kind == .http2 { return connectionFailed(upstream, failure, &loop) }
+        let exchange = loop.upstreams[upstream].exchange
+        loop.upstreams.directory.failed(loop.upstreams[upstream].endpoint, refused: true, now: loop.now)
+        loop.exchanges.reclaimBody(exchange, &loop.upstreams)
+        loop.exchanges.dropUpstream(of: exchange, &loop.upstreams, &loop.context)
+        retryOrReject(exchange, failure, nothingSent: true, &loop)
+    }
+
+    private static func logRetry(_ exchange: Handle<Exchange>, _ failure: Failure, _ loop: inout LoopState) {
+        let endpoint = loop.exchanges[exchange].forwarding.endpoint
+        loop.debug.retry(
+            requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self),
+            upstream: endpoint.isNone
+                ? "" : String(decoding: loop.upstreams.directory.endpoints[Int(endpoint)].text, as: UTF8.self),
+            reason: failure.reason)
+    }
+}

@@ -1,0 +1,169 @@
+import Testing
+
+@testable import MartletProxy
+
+/// The texts of a request, set from strings.
+private struct TextsBench: ~Copyable {
+    private var texts = RequestTexts()
+
+    init(_ requestID: String) { begin(requestID) }
+
+    /// ID, method, host and path.
+    var parts: [String] {
+        unsafe [
+            String(decoding: texts.requestID, as: UTF8.self), String(decoding: texts.method, as: UTF8.self),
+            String(decoding: texts.host, as: UTF8.self), String(decoding: texts.path, as: UTF8.self),
+        ]
+    }
+
+    mutating func begin(_ requestID: String) {
+        let bytes = Array(requestID.utf8)
+        unsafe bytes.withUnsafeBufferPointer { unsafe texts.begin(requestID: $0) }
+    }
+
+    mutating func add(_ method: String, _ host: String) {
+        let methodBytes = Array(method.utf8)
+        let hostBytes = Array(host.utf8)
+        unsafe methodBytes.withUnsafeBufferPointer { method in
+            unsafe hostBytes.withUnsafeBufferPointer { host in unsafe texts.add(method: method, host: host) }
+        }
+    }
+
+    mutating func set(path: String) {
+        let bytes = Array(path.utf8)
+        unsafe bytes.withUnsafeBufferPointer { unsafe texts.set(path: $0) }
+    }
+
+    mutating func set(rejected target: String) {
+        let bytes = Array(target.utf8)
+        unsafe bytes.withUnsafeBufferPointer { unsafe texts.set(rejected: $0) }
+    }
+
+    mutating func set(unreadable head: String) {
+        let bytes = Array(head.utf8)
+        unsafe bytes.withUnsafeBufferPointer { unsafe texts.set(unreadable: $0) }
+    }
+}
+
+@Suite struct `Texts of a request` {
+    @Test func `are empty before the first request`() {
+        let texts = RequestTexts()
+        let counts = unsafe [texts.requestID.count, texts.method.count, texts.host.count, texts.path.count]
+        #expect(counts == [0, 0, 0, 0])
+    }
+
+    @Test func `begin with the ID alone`() {
+        let bench = TextsBench("0123")
+        let parts = bench.parts
+        #expect(parts == ["0123", "", "", ""])
+    }
+
+    @Test func `have method, host and path once these are known`() {
+        var bench = TextsBench("0123")
+        bench.add("GET", "a.example:81")
+        let withHost = bench.parts
+        bench.set(path: "/a/b")
+        let withPath = bench.parts
+        #expect(withHost == ["0123", "GET", "a.example:81", ""])
+        #expect(withPath == ["0123", "GET", "a.example:81", "/a/b"])
+    }
+
+    @Test func `have a path without a method before the head is parsed`() {
+        var bench = TextsBench("0123")
+        bench.set(path: "/a")
+        let parts = bench.parts
+        #expect(parts == ["0123", "", "", "/a"])
+    }
+
+    @Test(arguments: [
+        ("GET", "", "/"), ("", "a", "/"), ("", "", ""), ("GET", "a", ""), ("\u{540D}", "\u{E9}.example", "/\u{540D}"),
+    ])
+    func `may be empty each, and have any bytes`(_ method: String, _ host: String, _ path: String) {
+        var bench = TextsBench("0123")
+        bench.add(method, host)
+        bench.set(path: path)
+        let parts = bench.parts
+        #expect(parts == ["0123", method, host, path])
+    }
+
+    @Test func `have the path that was set last`() {
+        var bench = TextsBench("0123")
+        bench.add("GET", "a")
+        bench.set(path: "/a/longer/path")
+        bench.set(path: "/b")
+        let shorter = bench.parts
+        bench.set(path: "/a/path/that/is/longer")
+        let longer = bench.parts
+        #expect(shorter == ["0123", "GET", "a", "/b"])
+        #expect(longer == ["0123", "GET", "a", "/a/path/that/is/longer"])
+    }
+
+    @Test func `lose the path when method and host are replaced`() {
+        var bench = TextsBench("0123")
+        bench.add("DELETE", "a.example")
+        bench.set(path: "/a")
+        bench.add("GET", "b")
+        let parts = bench.parts
+        #expect(parts == ["0123", "GET", "b", ""])
+    }
+
+    @Test func `lose everything when the next request begins`() {
+        var bench = TextsBench("0123456789")
+        bench.add("GET", "a")
+        bench.set(path: "/a")
+        bench.begin("4567")
+        let next = bench.parts
+        bench.begin("")
+        let last = bench.parts
+        #expect(next == ["4567", "", "", ""])
+        #expect(last == ["", "", "", ""])
+    }
+
+    @Test func `stay together while their memory grows`() {
+        let path = "/" + String(repeating: "a", count: 10_000)
+        let host = String(repeating: "h", count: 300)
+        var bench = TextsBench("0123")
+        bench.add("GET", host)
+        bench.set(path: path)
+        let parts = bench.parts
+        #expect(parts == ["0123", "GET", host, path])
+    }
+
+    // MARK: Rejected requests
+
+    @Test(arguments: [
+        ("/a", "/a"), ("/a?token=secret", "/a?"), ("http://user:secret@b/a", "b/a"), ("/\u{540D}", "/%E5%90%8D"),
+        ("", ""),
+    ])
+    func `have a rejected target without its secrets`(_ target: String, _ shown: String) {
+        var bench = TextsBench("0123")
+        bench.add("GET", "a")
+        bench.set(path: "/earlier")
+        bench.set(rejected: target)
+        let parts = bench.parts
+        #expect(parts == ["0123", "GET", "a", shown])
+    }
+
+    @Test(arguments: [
+        ("GET /a b HTTP/1.1\r\nHost: a\r\n", "GET", "/a%20b"), ("M-SEARCH * HTTP/1.1\r\n", "M-SEARCH", "*"),
+        ("GET /a?token=secret", "GET", "/a?"), ("GET ", "GET", ""),
+    ])
+    func `have method and target of a head that is not valid, and no host`(
+        _ head: String, _ method: String, _ target: String
+    ) {
+        var bench = TextsBench("0123")
+        bench.add("POST", "earlier")
+        bench.set(path: "/earlier")
+        bench.set(unreadable: head)
+        let parts = bench.parts
+        #expect(parts == ["0123", method, "", target])
+    }
+
+    @Test(arguments: ["", "GET", "\u{16}\u{3}\u{1} /", " GET / HTTP/1.1", "{\"password\": \"secret\"}"])
+    func `are unchanged by a head without a request line`(_ head: String) {
+        var bench = TextsBench("0123")
+        bench.set(unreadable: head)
+        let parts = bench.parts
+        #expect(parts == ["0123", "", "", ""])
+    }
+}

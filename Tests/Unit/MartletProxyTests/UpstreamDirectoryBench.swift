@@ -1,0 +1,126 @@
+import MartletIO
+import MartletReports
+import MartletRouter
+import MartletTLS
+
+@testable import MartletConfig
+@testable import MartletProxy
+
+/// A directory of endpoints, by their plain indices.
+final class UpstreamDirectoryBench {
+    static let second: Int64 = 1_000_000_000
+    private static let somewhere = SourceLocation(file: "config.yaml", line: 1, column: 1)
+
+    var directory = UpstreamDirectory()
+
+    init(_ upstreams: Upstream...) { adopt(upstreams) }
+
+    /// One upstream with this many endpoints.
+    convenience init(endpoints count: Int, balance: UpstreamConfiguration.Balance = .roundRobin) {
+        let addresses = (0..<count).map { UpstreamDirectoryBench.address($0) }
+        self.init(UpstreamDirectoryBench.upstream("api", addresses, balance: balance))
+    }
+
+    // MARK: Configuration
+
+    static func upstream(
+        _ name: String, _ endpoints: [EndpointAddress], balance: UpstreamConfiguration.Balance = .roundRobin,
+        host: UpstreamConfiguration.HostPolicy = .keep, timeouts: UpstreamTimeouts = UpstreamTimeouts(),
+        transport: UpstreamTransport = UpstreamTransport(), tls: TLSClientContext? = nil
+    ) -> Upstream {
+        var configuration = UpstreamConfiguration(
+            name: Located(name, at: somewhere), endpoints: endpoints.map { Located($0, at: somewhere) },
+            timeouts: timeouts, host: host, balance: balance)
+        configuration.transport = transport
+        return Upstream(configuration, tls: tls)
+    }
+
+    static func address(_ number: Int) -> EndpointAddress { .http(host: "10.0.0.\(number)", port: 80) }
+
+    static func addresses(_ numbers: Int...) -> [EndpointAddress] { numbers.map { address($0) } }
+
+    /// The addresses of a host name, from literals.
+    static func resolved(_ endpoint: EndpointAddress, _ literals: String...) -> ResolvedName {
+        ResolvedName(endpoint: endpoint, addresses: literals.compactMap { SocketEndpoint(literal: $0, port: 80) })
+    }
+
+    private static func snapshot(_ upstreams: [Upstream]) -> Snapshot {
+        var diagnostics = Diagnostics()
+        let table = RouteTable.compile(
+            [], mounts: [], upstreams: upstreams.map(\.name), providers: [], paths: PathOptions(), limits: Limits(),
+            into: &diagnostics)
+        guard let table else { fatalError(diagnostics.description) }
+        let server = ServerConfiguration(
+            listeners: [], trustedProxies: [], limits: Limits(), paths: PathOptions(), timeouts: ServerTimeouts())
+        return Snapshot(
+            routes: table, upstreams: upstreams, providers: [], server: server,
+            signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handlers: []))
+    }
+
+    /// Adopts a configuration.
+    /// - Returns: the endpoints that it retires.
+    @discardableResult
+    func adopt(_ upstreams: [Upstream], resolved: [ResolvedName] = []) -> [Int] {
+        directory.adopt(UpstreamDirectoryBench.snapshot(upstreams), resolved: resolved).map { Int($0.rawValue) }
+    }
+
+    func resolve(_ names: ResolvedName...) { directory.resolve(names) }
+
+    // MARK: Requests
+
+    /// The endpoint for a request.
+    func choose(_ cluster: Int = 0, hash: UInt64 = 0, avoiding: Int = -1, now: Int64 = 0) -> Int? {
+        let chosen = directory.choose(
+            ClusterIndex(rawValue: Int32(cluster)), hash: hash, avoiding: EndpointIndex(rawValue: Int32(avoiding)),
+            now: now)
+        return chosen.map { Int($0.rawValue) }
+    }
+
+    /// The endpoints for several requests, one after the other; −1 for none.
+    func choices(_ count: Int, hash: UInt64 = 0, avoiding: Int = -1, now: Int64 = 0) -> [Int] {
+        (0..<count).map { _ in choose(hash: hash, avoiding: avoiding, now: now) ?? -1 }
+    }
+
+    func begin(_ endpoint: Int) { directory.began(EndpointIndex(rawValue: Int32(endpoint))) }
+
+    func end(_ endpoint: Int) { directory.ended(EndpointIndex(rawValue: Int32(endpoint))) }
+
+    func succeed(_ endpoint: Int) { directory.succeeded(EndpointIndex(rawValue: Int32(endpoint))) }
+
+    func fail(_ endpoint: Int, refused: Bool = false, at now: Int64 = 0) {
+        directory.failed(EndpointIndex(rawValue: Int32(endpoint)), refused: refused, now: now)
+    }
+
+    /// The next addresses to connect to; "none" where there is none.
+    func nextAddresses(of endpoint: Int, _ count: Int) -> [String] {
+        (0..<count).map { _ in
+            directory.nextAddress(of: EndpointIndex(rawValue: Int32(endpoint)))?.description ?? "none"
+        }
+    }
+
+    func setIdle(_ endpoint: Int, count: Int) {
+        let handle = Handle<UpstreamConnection>(index: 0, generation: 1)
+        directory.endpoints[endpoint].idle = [Handle<UpstreamConnection>](repeating: handle, count: count)
+    }
+
+    func keepsIdle(_ endpoint: Int) -> Bool { directory.keepsIdle(EndpointIndex(rawValue: Int32(endpoint))) }
+
+    // MARK: State
+
+    func endpoint(_ index: Int) -> UpstreamDirectory.Endpoint { directory.endpoints[index] }
+
+    var endpointCount: Int { directory.endpoints.count }
+
+    /// The indices of the current configuration's upstreams.
+    var clusters: [Int] { directory.clusterOfUpstream.map { Int($0.rawValue) } }
+
+    func members(_ cluster: Int) -> [Int] { directory.clusters[cluster].members.map { Int($0.rawValue) } }
+
+    /// One line for each endpoint of each upstream.
+    func report(now: Int64 = 0) -> [String] {
+        directory.report(now: now).map { row in
+            let load = "\(row.idle) idle, \(row.active) active, \(row.failures) failed"
+            return "\(row.upstream) \(row.endpoint): \(load)\(row.isEjected ? ", ejected" : "")"
+        }
+    }
+}

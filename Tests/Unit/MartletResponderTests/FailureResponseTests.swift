@@ -1,0 +1,150 @@
+import MartletCore
+import MartletHTTP
+import MartletJSON
+import MartletProvider
+import Testing
+
+@testable import MartletResponder
+
+@Suite struct FailureResponseTests {
+    private static let basic = #"WWW-Authenticate: Basic realm="martlet", charset="UTF-8""#
+
+    // MARK: Every failure
+
+    @Test(arguments: FailureCase.all)
+    func `each failure has its status, its coarse code and its reason`(item: FailureCase) {
+        let failure = item.failure
+        #expect(failure.status == item.status && "\(failure.code)" == item.code && failure.reason == item.reason)
+        #expect(failure.retryAfter == item.retryAfter && failure.closes == item.closes)
+        #expect(failure.bodyErrors.isEmpty)
+    }
+
+    @Test(arguments: FailureCase.all)
+    func `each response has the head and the body of its failure`(item: FailureCase) {
+        let body =
+            #"{"type":"urn:martlet:problem:\#(item.code)","title":"\#(item.title)","status":\#(item.status),"#
+            + #""code":"\#(item.code)","request_id":"r1"}"# + "\n"
+        let lines =
+            [
+                "HTTP/1.1 \(item.status) \(item.title)", "Content-Type: application/problem+json",
+                "Cache-Control: no-store", "Content-Length: \(body.utf8.count)", "Date: \(WrittenFailure.date)",
+                "X-Request-Id: r1",
+            ] + item.fields
+        let written = WrittenFailure(item.failure)
+        #expect(written.text == lines.joined(separator: "\r\n") + "\r\n\r\n" + body)
+        #expect(written.bodyBytes == body.utf8.count)
+    }
+
+    @Test(arguments: FailureCase.all)
+    func `a response to HEAD has the same head and no body`(item: FailureCase) {
+        let (head, get) = (WrittenFailure(item.failure, isHead: true), WrittenFailure(item.failure))
+        #expect(head.text == "\(get.head)\r\n\r\n" && head.bodyBytes == 0 && get.bodyBytes == get.body.utf8.count)
+    }
+
+    @Test(arguments: FailureCase.all)
+    func `Basic is offered with every 401, after Bearer`(item: FailureCase) {
+        let expected = item.status == 401 ? item.fields + [Self.basic] : item.fields
+        #expect(WrittenFailure(item.failure, offersBasic: true).fields == expected)
+    }
+
+    @Test(arguments: FailureCase.all)
+    func `a closing response says so in its last line`(item: FailureCase) {
+        let fields = WrittenFailure(item.failure, close: true).fields
+        let offersUpgrade = item.status == 426
+        let others = offersUpgrade ? Array(item.fields.dropLast()) : item.fields
+        #expect(fields == others + [offersUpgrade ? "Connection: close, Upgrade" : "Connection: close"])
+    }
+
+    // MARK: Fields
+
+    private static let strictTransport: [(Int64, [String])] = [
+        (0, []), (-1, []), (1, ["Strict-Transport-Security: max-age=1"]),
+        (31_536_000, ["Strict-Transport-Security: max-age=31536000"]),
+        (.max, ["Strict-Transport-Security: max-age=9223372036854775807"]),
+    ]
+
+    @Test(arguments: strictTransport)
+    func `strict transport security is written for a positive number of seconds`(seconds: Int64, fields: [String]) {
+        #expect(WrittenFailure(.noRoute, strictTransportSeconds: seconds).fields == fields)
+    }
+
+    @Test func `fields are in one order`() {
+        var failure = Failure.throttled("test.reason", retryAfter: 7).readable(by: "https://a.example")
+        failure.allow = "GET"
+        failure.location = "/b"
+        failure.challenge = .insufficient
+        failure.offersWebSocket = true
+        let written = WrittenFailure(failure, close: true, offersBasic: true, strictTransportSeconds: 60)
+        #expect(
+            written.fields == [
+                #"WWW-Authenticate: Bearer realm="martlet", error="insufficient_scope""#, "Retry-After: 7",
+                "Allow: GET", "Location: /b", "Vary: Origin", "Access-Control-Allow-Origin: https://a.example",
+                "Strict-Transport-Security: max-age=60", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+                "Connection: close, Upgrade",
+            ])
+    }
+
+    @Test func `a response varies by origin even where none may read it`() {
+        let plain = Failure.noRoute
+        let unreadable = plain.readable(by: nil)
+        #expect(WrittenFailure(unreadable).fields == ["Vary: Origin"])
+        let readable = unreadable.readable(by: "https://a.example")
+        #expect(
+            WrittenFailure(readable).fields == ["Vary: Origin", "Access-Control-Allow-Origin: https://a.example"])
+        // They are copies.
+        #expect(WrittenFailure(plain).fields.isEmpty)
+        #expect(readable.status == 404 && readable.reason == plain.reason && !readable.closes)
+    }
+
+    @Test func `the text of a challenge is that of its kind`() {
+        let failures: [Failure] = [
+            .noRoute, .credentialMissing, .credentialInvalid("test.reason"), .notAllowed("test.reason"),
+        ]
+        let texts = failures.map { failure in failure.challengeText.map { text in "\(text)" } ?? "none" }
+        let bearer = #"Bearer realm="martlet""#
+        #expect(
+            texts == [
+                "none", bearer, #"\#(bearer), error="invalid_token""#, #"\#(bearer), error="insufficient_scope""#,
+            ])
+        #expect("WWW-Authenticate: \(Failure.basicChallenge)" == Self.basic)
+    }
+
+    @Test func `a response is appended to what the buffer has`() {
+        let (plain, appended) = (WrittenFailure(.noRoute), WrittenFailure(.noRoute, after: "before"))
+        #expect(appended.text == "before" + plain.text && appended.bodyBytes == plain.bodyBytes)
+    }
+
+    @Test(arguments: ["", "0123456789abcdef0000000000000001"])
+    func `the request ID is in the head and the body`(requestID: String) {
+        let written = WrittenFailure(.noRoute, requestID: requestID)
+        #expect(written.head.hasSuffix("\r\nX-Request-Id: \(requestID)"))
+        #expect(written.body.hasSuffix(#","request_id":"\#(requestID)"}"# + "\n"))
+        #expect(written.head.contains("\r\nContent-Length: \(written.bodyBytes)\r\n"))
+    }
+
+    // MARK: Errors of a body
+
+    @Test func `all errors of a body are named, and the first one is the detail`() throws {
+        let errors = [
+            BodyError(["device", "na/me"], .tooLong, detail: "Say \"less\"."), BodyError("token", .missing),
+            BodyError([], .malformed),
+        ]
+        let failure = Failure.malformed("test.reason", errors)
+        let written = WrittenFailure(failure)
+        let limits = JSONLimits(maximumDepth: 8, maximumBytes: 4_096)
+        let object = try #require(try JSON.parse(Array(written.body.utf8), limits: limits).object)
+        #expect(
+            object.members.map(\.name) == ["type", "title", "status", "code", "detail", "errors", "request_id"])
+        #expect(object["detail"]?.string == "Say \"less\"." && object["status"]?.int64 == 400)
+        #expect(
+            object["errors"]?.array == [
+                ["pointer": "/device/na~1me", "code": "too_long"], ["pointer": "/token", "code": "missing"],
+                ["pointer": "", "code": "malformed"],
+            ])
+        #expect(failure.bodyErrors == errors && written.bodyBytes == written.body.utf8.count)
+    }
+
+    @Test func `a body without errors has no detail`() {
+        #expect(!WrittenFailure(.malformed("test.reason", [])).text.contains("detail"))
+    }
+}
