@@ -17,7 +17,7 @@ package import MartletCore
     }
 
     private var wheel: [[Entry]]
-    private var current: Int64
+    @usableFromInline var current: Int64
     private var population = 0
     /// No entry is before this tick: where the search for the next entry continues.
     private var searched: Int64
@@ -31,9 +31,12 @@ package import MartletCore
     /// The first tick at which a deadline has certainly passed.
     @inlinable @inline(__always) package static func tick(for deadline: Int64) -> Int64 { deadline / tick &+ 1 }
 
+    /// The earliest tick at which an entry can come due.
+    @inlinable @inline(__always) package var nextTick: Int64 { current &+ 1 }
+
     /// Adds an entry for a tick; a tick in the past is due at the next one.
     package mutating func enter(_ token: UInt64, at tick: Int64) {
-        let tick = max(tick, current &+ 1)
+        let tick = max(tick, nextTick)
         wheel[Int(tick & Int64(TimerWheel.slots - 1))].append(Entry(token: token, tick: tick))
         population &+= 1
         searched = min(searched, tick)

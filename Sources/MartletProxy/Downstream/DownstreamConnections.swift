@@ -31,7 +31,7 @@ struct DownstreamConnections: ~Copyable {
 extension DownstreamConnections {
     /// Sets the deadline of a downstream connection.
     mutating func arm(_ downstream: Handle<DownstreamConnection>, at deadline: Int64, _ context: inout LoopContext) {
-        guard let tick = self[downstream].timer.set(deadline) else { return }
+        guard let tick = self[downstream].timer.set(deadline, earliest: context.schedule.nextTick) else { return }
         context.schedule.enter(EventToken(downstream: downstream), at: tick)
     }
 

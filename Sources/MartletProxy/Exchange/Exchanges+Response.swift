@@ -122,6 +122,8 @@ extension Exchanges {
         guard downstreams[downstream].isPaused, upstreams.unsent(upstream) < Watermark.low else { return }
         downstreams[downstream].isPaused = false
         if !self[exchange].body.isComplete {
+            // The time in which the client was not read does not count.
+            self[exchange].progress.begin(now: context.now)
             armBody(exchange, &downstreams, &context)
         }
         downstreams.markReady(downstream, &context)

@@ -38,6 +38,8 @@ extension RequestForwarder {
         guard isFlushed || loop.downstreams.isReading(downstream, &loop.context) else {
             return loop.writeTimedOut(downstream)
         }
+        // No rate is required of a call.
+        loop.exchanges[exchange].progress.begin(now: loop.now)
         loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
     }
 

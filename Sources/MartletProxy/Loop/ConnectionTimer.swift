@@ -17,13 +17,14 @@ struct ConnectionTimer {
     /// The tick the timer wheel holds for it, `max` for none.
     private(set) var scheduled = Int64.max
 
-    /// Sets the deadline.
+    /// Sets the deadline; one that has passed already comes due at the next tick.
+    /// - Parameter earliest: the next tick of the timer wheel.
     /// - Returns: the tick for which the timer wheel needs an entry; `nil` where it has one that is early enough.
     @inline(__always)
-    mutating func set(_ deadline: Int64) -> Int64? {
+    mutating func set(_ deadline: Int64, earliest: Int64) -> Int64? {
         self.deadline = deadline
         guard deadline != .max else { return nil }
-        let tick = TimerWheel.tick(for: deadline)
+        let tick = max(TimerWheel.tick(for: deadline), earliest)
         guard tick < scheduled else { return nil }
         scheduled = tick
         return tick

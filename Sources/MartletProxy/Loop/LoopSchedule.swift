@@ -20,6 +20,10 @@ struct LoopSchedule: ~Copyable {
 
     // MARK: Timers
 
+    /// The earliest tick at which a timer can come due.
+    @inline(__always)
+    var nextTick: Int64 { timerWheel.nextTick }
+
     /// Adds an entry to the timer wheel.
     @inline(__always)
     mutating func enter(_ token: EventToken, at tick: Int64) { timerWheel.enter(token.raw, at: tick) }

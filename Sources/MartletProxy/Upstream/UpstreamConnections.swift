@@ -31,7 +31,7 @@ struct UpstreamConnections: ~Copyable {
 extension UpstreamConnections {
     /// Sets the deadline of an upstream connection.
     mutating func arm(_ upstream: Handle<UpstreamConnection>, at deadline: Int64, _ context: inout LoopContext) {
-        guard let tick = self[upstream].timer.set(deadline) else { return }
+        guard let tick = self[upstream].timer.set(deadline, earliest: context.schedule.nextTick) else { return }
         context.schedule.enter(EventToken(upstream: upstream), at: tick)
     }
 

@@ -121,19 +121,19 @@ import Testing
 
     @Test func `a later deadline needs no entry of its own`() {
         var timer = ConnectionTimer()
-        let first = timer.set(10 * Self.tick)
-        let later = timer.set(20 * Self.tick)
+        let first = timer.set(10 * Self.tick, earliest: 0)
+        let later = timer.set(20 * Self.tick, earliest: 0)
         #expect(first == 11 && later == nil && timer.deadline == 20 * Self.tick)
         let early = timer.fire(11, at: 11 * Self.tick)
-        let next = timer.set(timer.deadline)
+        let next = timer.set(timer.deadline, earliest: 0)
         let due = timer.fire(21, at: 21 * Self.tick)
         #expect(early == .early && next == 21 && due == .due)
     }
 
     @Test func `an earlier deadline replaces the entry`() {
         var timer = ConnectionTimer()
-        _ = timer.set(20 * Self.tick)
-        let earlier = timer.set(10 * Self.tick)
+        _ = timer.set(20 * Self.tick, earliest: 0)
+        let earlier = timer.set(10 * Self.tick, earliest: 0)
         let due = timer.fire(11, at: 11 * Self.tick)
         let stale = timer.fire(21, at: 21 * Self.tick)
         #expect(earlier == 11 && due == .due && stale == .stale)
@@ -141,8 +141,8 @@ import Testing
 
     @Test func `no deadline keeps the entry for the next one`() {
         var timer = ConnectionTimer()
-        _ = timer.set(10 * Self.tick)
-        let none = timer.set(.max)
+        _ = timer.set(10 * Self.tick, earliest: 0)
+        let none = timer.set(.max, earliest: 0)
         let early = timer.fire(11, at: 11 * Self.tick)
         #expect(none == nil && early == .early && timer.scheduled == .max)
     }

@@ -15,7 +15,7 @@ private struct TimerBench: ~Copyable {
     private(set) var entries = 0
 
     mutating func set(_ deadline: Int64) {
-        guard let tick = timer.set(deadline) else { return }
+        guard let tick = timer.set(deadline, earliest: schedule.nextTick) else { return }
         entries += 1
         schedule.enter(Self.token, at: tick)
     }
@@ -116,7 +116,7 @@ private struct TimerBench: ~Copyable {
     @Test func `a deadline is due at its instant, when its entry is`() {
         for (now, expected) in [(99, .early), (100, .due), (101, .due)] as [(Int64, ConnectionTimer.Firing)] {
             var timer = ConnectionTimer()
-            let tick = timer.set(100)
+            let tick = timer.set(100, earliest: 0)
             let firing = timer.fire(tick ?? -1, at: now)
             let again = timer.fire(tick ?? -1, at: now)
             #expect(tick == 1 && firing == expected && again == .stale && timer.scheduled == .max)
@@ -125,9 +125,22 @@ private struct TimerBench: ~Copyable {
 
     @Test func `a timer without an entry ignores all of them`() {
         var timer = ConnectionTimer()
-        let none = timer.set(.max)
+        let none = timer.set(.max, earliest: 0)
         let firings = [timer.fire(0, at: .max), timer.fire(1, at: 0)]
         #expect(none == nil && firings == [.stale, .stale] && timer.deadline == .max)
+    }
+
+    @Test func `a deadline that has passed comes due at the next tick, and later ones are not lost`() {
+        let tick = TimerWheel.tick
+        var schedule = LoopSchedule(now: 0)
+        _ = schedule.advance(to: 100 * tick)
+        var timer = ConnectionTimer()
+        let entry = timer.set(50 * tick, earliest: schedule.nextTick)
+        schedule.enter(EventToken(downstream: Handle(index: 0, generation: 0)), at: entry ?? 0)
+        _ = schedule.advance(to: 101 * tick)
+        let firings = schedule.due.map { timer.fire($0.tick, at: 101 * tick) }
+        let later = timer.set(200 * tick, earliest: schedule.nextTick)
+        #expect(entry == 101 && firings == [.due] && later == 201)
     }
 
     // MARK: Waiting
