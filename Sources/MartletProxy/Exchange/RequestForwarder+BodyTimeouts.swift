@@ -1,6 +1,6 @@
 internal import MartletResponder
 
-/// Deadlines of a downstream connection while a request is under way.
+/// Deadlines of a downstream connection while a request is in progress.
 extension RequestForwarder {
     /// The deadline of a downstream connection with a request in progress has passed.
     static func exchangeTimedOut(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {

@@ -2,9 +2,9 @@ internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
 
-/// Header injection: sends the request on its way with the head that ``UpstreamHeadWriter`` writes.
+/// Header injection: forwards a request with the head that ``UpstreamHeadWriter`` writes.
 extension RequestRouter {
-    /// Writes the upstream's head and sends the request on its way.
+    /// Writes the upstream's head and sends it to an endpoint.
     mutating func forward(
         _ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {

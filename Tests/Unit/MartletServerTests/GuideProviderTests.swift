@@ -50,7 +50,7 @@ import Testing
         }
     }
 
-    @Test func `tells who presents a good token`() async throws {
+    @Test func `identifies the caller of a valid token`() async throws {
         let provider = try Self.provider(keys: AppleFixture.document([Self.key.get()]))
         #expect(try await Self.authenticate(provider).get().providerSubject == "customer-7")
     }
@@ -60,7 +60,7 @@ import Testing
         ("exp", "1", "partner.expired"), ("exp", "1e400", "partner.bad_times"), ("iat", "\"now\"", "partner.bad_times"),
         ("sub", "\"\"", "partner.bad_subject"),
     ])
-    func `refuses a token for the one thing that is wrong with it`(
+    func `rejects a token for the one thing that is wrong with it`(
         claim: String, value: String, code: String
     ) async throws {
         let provider = try Self.provider(keys: AppleFixture.document([Self.key.get()]))
