@@ -2,24 +2,6 @@ import Testing
 
 @testable import MartletProxy
 
-/// Every combination of flags, from none to all; in the tables, the first flag changes fastest.
-private func combinations(_ flags: Int) -> [[Bool]] {
-    (0..<1 << flags).map { number in (0..<flags).map { number >> $0 & 1 == 1 } }
-}
-
-/// All outcomes of a decision in one phase, as a letter for each combination of its flags.
-struct ConnectionRow: CustomTestStringConvertible, Sendable {
-    let phase: DownstreamConnection.Phase
-    let expected: String
-
-    init(_ phase: DownstreamConnection.Phase, _ expected: String) {
-        self.phase = phase
-        self.expected = expected
-    }
-
-    var testDescription: String { "\(phase)" }
-}
-
 @Suite struct HalfCloseTableTests {
     private func letter(_ halfClose: HalfClose) -> String {
         switch halfClose {

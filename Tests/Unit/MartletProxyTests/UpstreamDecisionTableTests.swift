@@ -5,24 +5,6 @@ import Testing
 
 @testable import MartletProxy
 
-/// Every combination of flags, from none to all; in the tables, the first flag changes fastest.
-private func combinations(_ flags: Int) -> [[Bool]] {
-    (0..<1 << flags).map { number in (0..<flags).map { number >> $0 & 1 == 1 } }
-}
-
-/// All outcomes of a decision in one phase, as a letter for each combination of its flags.
-struct PhaseRow: CustomTestStringConvertible, Sendable {
-    let phase: UpstreamConnection.Phase
-    let expected: String
-
-    init(_ phase: UpstreamConnection.Phase, _ expected: String) {
-        self.phase = phase
-        self.expected = expected
-    }
-
-    var testDescription: String { "\(phase)" }
-}
-
 @Suite struct UpstreamEndTableTests {
     private func letter(_ end: UpstreamEnd) -> String {
         switch end {
@@ -36,12 +18,12 @@ struct PhaseRow: CustomTestStringConvertible, Sendable {
     static let noBody = "eTeTxTxTeTeTxTxTeTeTxTxTeTeTxTxT"
 
     @Test(arguments: [
-        PhaseRow(.connecting, noBody), PhaseRow(.handshake, noBody), PhaseRow(.idle, noBody),
-        PhaseRow(.awaitingHead, noBody), PhaseRow(.frames, noBody),
+        UpstreamRow(.connecting, noBody), UpstreamRow(.handshake, noBody), UpstreamRow(.idle, noBody),
+        UpstreamRow(.awaitingHead, noBody), UpstreamRow(.frames, noBody),
         // Without TLS; with TLS and no close_notify; without TLS again, where close_notify means nothing; with both.
-        PhaseRow(.body, "eTCTxTCT" + "eTeTxTxT" + "eTCTxTCT" + "eTCTxTCT"),
+        UpstreamRow(.body, "eTCTxTCT" + "eTeTxTxT" + "eTCTxTCT" + "eTCTxTCT"),
     ])
-    func `only a body that ends with its connection is complete, under TLS only with close_notify`(_ row: PhaseRow) {
+    func `only a body that ends with its connection is complete, under TLS only with close_notify`(_ row: UpstreamRow) {
         let found = combinations(5).map { flags in
             letter(
                 UpstreamEnd(
@@ -67,11 +49,11 @@ struct PhaseRow: CustomTestStringConvertible, Sendable {
     }
 
     @Test(arguments: [
-        PhaseRow(.idle, "cIcIcIcIcIcIcIcI"), PhaseRow(.frames, "fIfIfIfIfIfIfIfI"),
-        PhaseRow(.connecting, "nInInInInInInInI"), PhaseRow(.handshake, "nInInInInInInInI"),
-        PhaseRow(.awaitingHead, "rISIBISIrISIBISI"), PhaseRow(.body, "xIxIxIxIPIPIPIPI"),
+        UpstreamRow(.idle, "cIcIcIcIcIcIcIcI"), UpstreamRow(.frames, "fIfIfIfIfIfIfIfI"),
+        UpstreamRow(.connecting, "nInInInInInInInI"), UpstreamRow(.handshake, "nInInInInInInInI"),
+        UpstreamRow(.awaitingHead, "rISIBISIrISIBISI"), UpstreamRow(.body, "xIxIxIxIPIPIPIPI"),
     ])
-    func `a deadline means the same in a phase, whatever else is set`(_ row: PhaseRow) {
+    func `a deadline means the same in a phase, whatever else is set`(_ row: UpstreamRow) {
         let found = combinations(4).map { flags in
             letter(
                 UpstreamTimeout(
