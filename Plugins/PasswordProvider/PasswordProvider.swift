@@ -73,7 +73,7 @@ extension PasswordProvider {
     func logIn(
         _ name: [UInt8], _ password: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> Identity {
-        try throttle.rejectThrottledAddress(context.client)
+        if let client = context.client, let rejection = throttle.rejection(of: client) { throw rejection }
         // A flood that exceeds the capacity for hashing must not load the store either.
         let owner = context.client?.workOwner ?? .anonymous
         guard self.context.hashing.hasCapacity(for: owner), await attemptSlots.acquire(as: owner) else {
@@ -220,6 +220,11 @@ extension PasswordProvider: Authenticating {
             try await logIn(basic.name, basic.password, in: context)
         }
     }
+}
+
+extension PasswordProvider: Throttling {
+    /// Rejects the credentials of an address with too many failures.
+    public func rejection(of client: ClientNetwork) -> AuthenticationError? { throttle.rejection(of: client) }
 }
 
 extension PasswordProvider: Running {

@@ -49,15 +49,11 @@ struct Throttle: Sendable {
     private var bans: any SharedStoring { context.store.partition(.bans) }
     private var knownNetworks: any SharedStoring { context.store.partition(.loginLocations) }
 
-    /// Rejects an attempt from an address that the store reported as throttled a moment ago, without a query.
+    /// The rejection of attempts from an address that the store reported as throttled a moment ago, without a query.
     ///
     /// A flood from one address then loads neither the store nor the queue of attempts, which others share.
-    /// - Throws: `throttled`.
-    func rejectThrottledAddress(_ client: ClientNetwork?) throws(AuthenticationError) {
-        guard let client, let wait = throttledAddresses.retryAfter(client, at: context.clock.monotonicTime) else {
-            return
-        }
-        throw Self.addressThrottled(wait)
+    func rejection(of client: ClientNetwork) -> AuthenticationError? {
+        throttledAddresses.retryAfter(client, at: context.clock.monotonicTime).map(Self.addressThrottled)
     }
 
     /// Admits an attempt, and counts it before any hash is computed.

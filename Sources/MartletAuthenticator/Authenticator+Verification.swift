@@ -11,8 +11,9 @@ extension Authenticator {
 
     /// The outcome for a credential that has to be verified.
     mutating func requestVerification(
-        _ form: CredentialForm, _ value: [UInt8], route: Int, at time: LoopTime, _ credential: inout CredentialState
+        _ location: CredentialLocation, _ value: [UInt8], at time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
+        let (form, route) = (location.form, location.route)
         misses &+= 1
         credential.verificationAttempts &+= 1
         guard credential.verificationAttempts <= Authenticator.verificationLimit else {
@@ -23,7 +24,7 @@ extension Authenticator {
         }
         credential.verificationStarted = time.monotonic
         let presented = form == .basic ? Credential(basic: value) : Credential(bearer: value)
-        return .pending(VerificationRequest(form: form, credential: presented, target: target))
+        return .pending(VerificationRequest(location, credential: presented, target: target))
     }
 
     /// The outcome for a request whose results were overtaken too often.

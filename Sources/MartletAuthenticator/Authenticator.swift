@@ -176,10 +176,10 @@ package struct Authenticator: ~Copyable {
         where !revocations.contains(verified.revocationID, since: credential.verificationStarted):
             return decide(request, presented, verified, isCached: false, time, &credential)
         case .failure(let error):
-            let failed = FailedCredential(form: form, range: presented.range, route: route)
-            return .rejected(Rejection(.authentication(error), .verification(error, failed)))
+            return .rejected(Rejection(.authentication(error), .verification(error, presented.location(route))))
         case nil, .success:
-            return unsafe requestVerification(form, Array(presented.value), route: route, at: time, &credential)
+            return unsafe requestVerification(
+                presented.location(route), Array(presented.value), at: time, &credential)
         }
     }
 

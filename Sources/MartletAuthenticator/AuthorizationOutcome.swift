@@ -19,7 +19,7 @@ package final class Rejection {
         /// The request or its credential does not fit the route.
         case request
         /// The credential's verification failed.
-        case verification(AuthenticationError, FailedCredential)
+        case verification(AuthenticationError, CredentialLocation)
         /// The caller does not meet the route's conditions.
         case policy
     }
@@ -33,8 +33,8 @@ package final class Rejection {
     }
 }
 
-/// A credential whose verification failed, for the debug log.
-package struct FailedCredential {
+/// Where an unverified credential is, for the debug log.
+package struct CredentialLocation {
     package let form: CredentialForm
     /// Where it is in the head.
     package let range: ByteRange
@@ -46,10 +46,21 @@ package final class VerificationRequest {
     package let form: CredentialForm
     package let credential: Credential
     package let target: Verifier.Target
+    private let location: CredentialLocation
 
-    init(form: CredentialForm, credential: Credential, target: Verifier.Target) {
-        self.form = form
+    init(_ location: CredentialLocation, credential: Credential, target: Verifier.Target) {
+        form = location.form
         self.credential = credential
         self.target = target
+        self.location = location
+    }
+
+    /// The rejection of a request whose credential the provider does not verify, whatever it is, because it throttles
+    /// the client.
+    package func rejection(of client: ClientNetwork?) -> Rejection? {
+        guard case .provider(let handle) = target, let throttling = handle.throttling, let client,
+            let error = throttling.rejection(of: client)
+        else { return nil }
+        return Rejection(.authentication(error), .verification(error, location))
     }
 }

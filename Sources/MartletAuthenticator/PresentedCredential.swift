@@ -8,4 +8,6 @@ internal import MartletHTTP
     let value: UnsafeBufferPointer<UInt8>
     /// What it is cached under: the token, or the keyed digest of a name and a password.
     let key: UnsafeBufferPointer<UInt8>
+
+    func location(_ route: Int) -> CredentialLocation { CredentialLocation(form: form, range: range, route: route) }
 }

@@ -67,6 +67,17 @@ public enum LocalVerification: Sendable {
     case undecided
 }
 
+/// A provider that rejects whatever some clients present for a while, such as those of a throttled network.
+///
+/// An event loop rejects these requests itself, so that a flood from such a client takes no thread and no place in a
+/// queue from others.
+public protocol Throttling: Authenticating {
+    /// The rejection of any credential from this client; `nil` if its credential has to be verified.
+    ///
+    /// Called on an event loop: it must return immediately, and acquire no lock that is held for long.
+    func rejection(of client: ClientNetwork) -> AuthenticationError?
+}
+
 /// A provider with background work, such as refreshing keys or maintaining a connection.
 public protocol Running: Provider {
     /// Starts the background work; returns when the provider can be used, whether or not its first fetch succeeded.

@@ -7,6 +7,7 @@ package final class ProviderHandle: Sendable {
     package let local: (any LocallyVerifying)?
     /// The same, if an event loop may call it directly.
     package let quick: (any LocallyVerifying)?
+    package let throttling: (any Throttling)?
     package let explaining: (any Explaining)?
     package let running: (any Running)?
     package let reporting: (any Reporting)?
@@ -24,6 +25,7 @@ package final class ProviderHandle: Sendable {
         authenticating = provider as? any Authenticating
         local = provider as? any LocallyVerifying
         quick = local.flatMap { $0.isQuick ? $0 : nil }
+        throttling = provider as? any Throttling
         explaining = provider as? any Explaining
         running = provider as? any Running
         reporting = provider as? any Reporting

@@ -6,8 +6,14 @@ internal import MartletProvider
 /// Carries out what the authenticator returns for credentials that are not cached.
 extension EventLoop {
     /// Submits a credential for verification, inline or on another thread; the head waits in the connection's input.
+    ///
+    /// A throttled client is rejected instead, whatever its credential.
     @inline(never)
-    mutating func submitVerification(_ request: VerificationRequest, of exchange: Handle<Exchange>) {
+    mutating func submitVerification(
+        _ request: VerificationRequest, of exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>
+    ) {
+        let client = loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)
+        if let rejection = request.rejection(of: client) { return unsafe reject(exchange, rejection, bytes) }
         let downstream = loop.exchanges[exchange].downstream
         let deadline = loop.now &+ Authenticator.verificationTimeout
         let job = Verifier.Job(
@@ -15,7 +21,7 @@ extension EventLoop {
             subjects: loop.context.snapshot.authentication.subjects,
             context: AuthenticationContext(
                 now: loop.time.unixTime, deadline: MonotonicTime(nanoseconds: deadline),
-                client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams),
+                client: client,
                 address: request.form == .session ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : []),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
         loop.downstreams[downstream].phase = .authenticating
@@ -57,7 +63,7 @@ extension EventLoop {
 
     /// Logs why a credential was rejected.
     private mutating func logRejection(
-        _ error: AuthenticationError, _ failed: FailedCredential, _ exchange: Handle<Exchange>, _ value: [UInt8]
+        _ error: AuthenticationError, _ failed: CredentialLocation, _ exchange: Handle<Exchange>, _ value: [UInt8]
     ) {
         var provider: ProviderHandle?
         if case .provider(let handle) = authenticator.verificationTarget(failed.form, value, failed.route) {

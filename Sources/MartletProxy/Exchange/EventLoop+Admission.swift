@@ -38,7 +38,7 @@ extension EventLoop {
         {
         case .authorized(let request): return request
         case .rejected(let rejection): unsafe reject(exchange, rejection, bytes)
-        case .pending(let request): submitVerification(request, of: exchange)
+        case .pending(let request): unsafe submitVerification(request, of: exchange, bytes)
         }
         return nil
     }

@@ -1,4 +1,6 @@
+import MartletConfig
 import MartletCore
+import MartletHTTP
 import MartletProvider
 import MartletResponder
 import Synchronization
@@ -19,7 +21,8 @@ import Testing
     ) -> Requested {
         let index = bench.index(route)
         switch bench.authenticator.requestVerification(
-            form, Array(value.utf8), route: index, at: bench.time, &credential)
+            CredentialLocation(form: form, range: .empty, route: index), Array(value.utf8), at: bench.time,
+            &credential)
         {
         case .pending(let verification): return Requested(verification: verification)
         case .rejected(let rejection): return Requested(rejection: rejection)
@@ -108,6 +111,67 @@ import Testing
         #expect(failure?.status == 503 && failure?.reason == "auth.verdict_overtaken" && failure?.retryAfter == 1)
         let code = failure.map { "\($0.code)" }
         #expect(code == "auth_unavailable" && failure?.challengeText == nil)
+    }
+
+    // MARK: Throttled clients
+
+    /// Throttles one client.
+    private struct Throttled: Throttling {
+        typealias Configuration = VerifierTests.Trusting.Nothing
+
+        static let kind: ProviderKind = "throttled"
+        static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+        init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {}
+        init() {}
+
+        var accepts: [CredentialSource] { [.basic] }
+
+        func rejection(of client: ClientNetwork) -> AuthenticationError? {
+            guard client == AuthenticatorVerificationTests.client(7) else { return nil }
+            return .throttled("throttled.address", retryAfter: .seconds(7))
+        }
+
+        func authenticate(
+            _ credential: Credential, in context: AuthenticationContext
+        ) async throws(AuthenticationError) -> Identity { throw .rejected("throttled.not_called") }
+    }
+
+    private static func client(_ number: UInt8) -> ClientNetwork? {
+        ClientNetwork(address: Array(repeating: 0, count: 10) + [0xFF, 0xFF, 192, 0, 2, number])
+    }
+
+    private static let clients: [(ClientNetwork?, Bool)] = [(client(7), true), (client(8), false), (nil, false)]
+
+    @Test(arguments: clients)
+    func `a credential of a throttled client is rejected without a verification`(
+        client: ClientNetwork?, isRejected: Bool
+    ) {
+        let location = CredentialLocation(form: .basic, range: ByteRange(from: 2, to: 6), route: 5)
+        let request = VerificationRequest(
+            location, credential: Credential(basic: Array("YTpi".utf8)),
+            target: .provider(ProviderHandle(Throttled(), name: "t")))
+        let rejection = request.rejection(of: client)
+        #expect((rejection != nil) == isRejected)
+        guard let rejection else { return }
+        let failure = rejection.failure
+        #expect(failure.status == 429 && failure.reason == "throttled.address" && failure.retryAfter == 7)
+        guard case .verification(let error, let found) = rejection.cause else {
+            Issue.record("the cause is not a verification")
+            return
+        }
+        #expect(error.code == "throttled.address" && found.form == .basic && found.route == 5)
+        #expect(found.range == location.range)
+    }
+
+    @Test func `each credential is verified where no client is throttled`() {
+        let location = CredentialLocation(form: .direct, range: .empty, route: 0)
+        let targets: [Verifier.Target] = [
+            .provider(ProviderHandle(VerifierTests.Trusting(), name: "t")), .sessions(AuthenticatorBench.Sessions()),
+        ]
+        for target in targets {
+            let request = VerificationRequest(location, credential: Credential(bearer: [0x78]), target: target)
+            #expect(request.rejection(of: Self.client(7)) == nil)
+        }
     }
 
     // MARK: On the loop

@@ -40,6 +40,7 @@ import Testing
         #expect(handle.authenticating != nil)
         #expect(handle.local == nil)
         #expect(handle.quick == nil)
+        #expect(handle.throttling == nil)
         #expect(handle.running == nil)
         #expect(handle.explaining == nil)
         #expect(handle.reporting == nil)

@@ -132,8 +132,15 @@ import Testing
         for index in 0..<3 { await fail(1, bench, "user\(index)", from: Bench.elsewhere) }
         let queries = Box(0)
         bench.store.hold.withLock { $0 = { queries.withLock { $0 += 1 } } }
+        let (home, elsewhere) = (try #require(Bench.home), try #require(Bench.elsewhere))
+        #expect(bench.provider.rejection(of: elsewhere) == nil)
         for second in 0..<3 {
             for attempt in 0..<20 {
+                if attempt > 0 {
+                    let rejection = bench.provider.rejection(of: elsewhere)
+                    #expect(rejection?.code == "password.address_throttled")
+                    #expect(rejection?.retryAfter == .seconds(10 - second))
+                }
                 let error = await bench.logIn("guess\(second)\(attempt)", "wrong", from: Bench.elsewhere)
                 #expect(error?.code == "password.address_throttled")
                 #expect(error?.retryAfter == .seconds(10 - second))
@@ -142,6 +149,7 @@ import Testing
             bench.time.advance(by: .seconds(1))
         }
         // No other address is affected.
+        #expect(bench.provider.rejection(of: home) == nil)
         #expect(await bench.logIn("alice", Bench.alice) == nil)
         bench.time.advance(by: .seconds(7))
         #expect(await bench.logIn("alice", Bench.alice, from: Bench.elsewhere) == nil)
