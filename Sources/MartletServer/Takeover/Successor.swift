@@ -87,10 +87,12 @@ final class Successor: Sendable {
     func cancel() { isCancelled.store(true, ordering: .relaxed) }
 
     /// Terminates it; this process keeps the ownership of the sockets and their files.
-    func abort(clock: Clock) async {
+    /// - Returns: how it ended.
+    @discardableResult
+    func abort(clock: Clock) async -> String {
         send(.aborted)
         kill(pid, SIGTERM)
-        _ = await onThread { self.reap(timeout: Successor.terminationTimeout, clock) }
+        return await onThread { self.reap(timeout: Successor.terminationTimeout, clock) }
     }
 
     private func send(_ message: Predecessor.Message) {
