@@ -41,17 +41,17 @@ class Upstream:
         self.links = {}
         self.last_head = b""
 
-    def take(self, count, is_cut_short):
+    def take(self, count, early_response):
         """The connections of the next `count` requests, in the order of their arrival.
 
-        `is_cut_short` is called while nothing arrives: a gateway that rejects a request does not call the upstream.
+        `early_response` is called while nothing arrives: a gateway that rejects a request does not call the upstream.
         """
         taken, silent = [], 0
         while len(taken) < count:
             events = self.poll.poll(1000)
             silent = 0 if events else silent + 1
-            if silent and is_cut_short():
-                raise Rejected("the gateway responds without calling the upstream")
+            if silent and (response := early_response()):
+                raise Rejected(f"the gateway responds after {len(taken)} of {count} calls of the upstream: {response!r}")
             if silent > TIMEOUT:
                 raise Rejected(f"the gateway neither responds nor calls the upstream for {TIMEOUT} s")
             for descriptor, _ in events:
@@ -99,8 +99,10 @@ class PlainClients:
         for connection, request in zip(self.connections, requests):
             connection.sendall(request)
 
-    def has_answer(self):
-        return bool(select.select(self.connections, [], [], 0)[0])
+    def early_response(self):
+        """The beginning of a response that is there; it stays unread."""
+        ready = select.select(self.connections, [], [], 0)[0]
+        return f"{len(ready)} responses" if ready else ""
 
     def receive(self):
         for index, connection in enumerate(self.connections):
@@ -163,16 +165,16 @@ class StreamClients:
             self.stream += 2
         self.connection.sendall(out)
 
-    def has_answer(self):
-        """Whether a stream got its response or ended; other frames arrive independently."""
+    def early_response(self):
+        """The first frame with which a stream got its response or ended; other frames arrive independently."""
         waiting = bytes(self.held)
         if select.select([self.connection], [], [], 0)[0]:
             waiting += self.connection.recv(1 << 16, socket.MSG_PEEK)
         while len(waiting) >= 9:
             if waiting[3] in (self.HEADERS, self.RST_STREAM, self.GOAWAY):
-                return True
+                return waiting[:200]
             waiting = waiting[9 + int.from_bytes(waiting[:3], "big"):]
-        return False
+        return b""
 
     def receive(self):
         finished, taken = 0, 0
@@ -236,7 +238,7 @@ def converse(clients, upstream, requests, batches):
     """Sends `batches` batches; `requests` is an endless iterator."""
     for _ in range(batches):
         clients.send([next(requests) for _ in range(clients.batch)])
-        links = upstream.take(clients.batch, clients.has_answer)
+        links = upstream.take(clients.batch, clients.early_response)
         upstream.respond(links)
         clients.receive()
 

@@ -39,7 +39,7 @@ extension DownstreamConnections {
     mutating func markReady(_ downstream: Handle<DownstreamConnection>, _ context: inout LoopContext) {
         guard !self[downstream].isReady else { return }
         self[downstream].isReady = true
-        context.schedule.markReady(EventToken(downstream: downstream))
+        context.schedule.ready.append(EventToken(downstream: downstream))
     }
 
     /// Schedules the connection's frames to be written at the end of the iteration.

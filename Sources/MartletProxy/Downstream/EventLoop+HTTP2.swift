@@ -33,10 +33,8 @@ extension EventLoop {
                 guard let stream = loop.downstreams.stream(streamID, of: streams) else { continue }
                 unsafe streamReceived(stream, data)
             case .trailers(let streamID):
-                loop.context.scratch.staging.removeAll()
-                streams.session.takeHead(streamID, into: &loop.context.scratch.staging)
                 if let stream = loop.downstreams.stream(streamID, of: streams) {
-                    loop.exchanges.bufferStreamTrailers(stream, &loop.downstreams, &loop.context)
+                    unsafe loop.exchanges.bufferTrailers(streams.session.headText, of: stream, &loop.downstreams)
                 }
             case .end(let streamID):
                 guard let stream = loop.downstreams.stream(streamID, of: streams) else { continue }
@@ -100,9 +98,8 @@ extension EventLoop {
     /// Writes the frames of every dirty connection.
     mutating func writeAllFrames() {
         while !loop.context.schedule.dirty.isEmpty {
-            let turn = loop.context.schedule.dirty
-            loop.context.schedule.dirty.removeAll(keepingCapacity: true)
-            for token in turn {
+            for index in 0..<loop.context.schedule.dirty.start() {
+                let token = loop.context.schedule.dirty[index]
                 switch token.kind {
                 case .downstream where loop.downstreams.all.contains(token.downstream):
                     writeFrames(downstream: token.downstream)

@@ -3,7 +3,7 @@ internal import MartletHTTP2
 
 /// Responses on streams of HTTP/2.
 extension Exchanges {
-    /// Sends a complete head in `staging` as HEADERS frames on a stream; on HTTP/1 it is sent with what follows.
+    /// Sends the pending bytes, a complete head, as HEADERS frames on a stream; on HTTP/1 it is sent with what follows.
     mutating func sendStreamHead(
         _ exchange: Handle<Exchange>, ends: Bool, _ downstreams: inout DownstreamConnections,
         _ context: inout LoopContext
@@ -12,9 +12,8 @@ extension Exchanges {
         let stream = self[exchange].downstream
         let connection = downstreams[stream].stream.connection
         unsafe downstreams[connection].streams?.session.submitHead(
-            downstreams[stream].stream.id, context.scratch.staging.bytes, ends: ends)
+            downstreams[stream].stream.id, context.scratch.pending.take(exchange), ends: ends)
         if ends { self[exchange].response.hasEndedStream = true }
-        context.scratch.staging.removeAll()
         downstreams.markDirty(connection, &context)
     }
 
@@ -76,13 +75,14 @@ extension Exchanges {
         downstreams[downstream].transport.closeWrite()
     }
 
-    mutating func bufferStreamTrailers(
-        _ stream: Handle<DownstreamConnection>, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
+    /// Buffers the trailers of a request on a stream, given as lines.
+    mutating func bufferTrailers(
+        _ lines: UnsafeBufferPointer<UInt8>, of stream: Handle<DownstreamConnection>,
+        _ downstreams: inout DownstreamConnections
     ) {
         let exchange = downstreams[stream].exchange
         guard !exchange.isNone, !self[exchange].body.isComplete else { return }
         self[exchange].trailers.received.removeAll()
-        unsafe self[exchange].trailers.received.append(context.scratch.staging.bytes)
-        context.scratch.staging.removeAll()
+        unsafe self[exchange].trailers.received.append(lines)
     }
 }

@@ -105,12 +105,12 @@ extension LoopState {
             hasResponseStarted: exchanges[exchange].response.hasStarted,
             isChunked: exchanges[exchange].response.isChunked)
         guard message != .none else { return }
-        context.scratch.staging.removeAll()
+        context.scratch.pending[exchange].removeAll()
         switch message {
         case .none: break
-        case .interimResponse: context.scratch.staging.append("HTTP/1.1 100 Continue\r\n\r\n")
-        case .leadingZero: context.scratch.staging.append("0")
+        case .interimResponse: context.scratch.pending[exchange].append("HTTP/1.1 100 Continue\r\n\r\n")
+        case .leadingZero: context.scratch.pending[exchange].append("0")
         }
-        sendStaging(exchange)
+        sendPending(exchange)
     }
 }

@@ -2,15 +2,15 @@ internal import MartletCore
 
 /// Writing to downstream connections, with back-pressure.
 extension LoopState {
-    /// Sends what is in `staging`.
+    /// Sends the pending bytes of a response.
     ///
     /// The last bytes before a FIN are held by the kernel so that both go in one packet; the FIN must follow
     /// immediately.
     @inline(__always)
-    mutating func sendStaging(_ exchange: Handle<Exchange>, isLast: Bool = false) {
-        guard !context.scratch.staging.isEmpty else { return }
-        unsafe write(unsafe context.scratch.staging.bytes, to: exchanges[exchange].downstream, isLast: isLast)
-        context.scratch.staging.removeAll()
+    mutating func sendPending(_ exchange: Handle<Exchange>, isLast: Bool = false) {
+        let bytes = unsafe context.scratch.pending.take(exchange)
+        guard bytes.count > 0 else { return }
+        unsafe write(bytes, to: exchanges[exchange].downstream, isLast: isLast)
     }
 
     /// Sends bytes to a client, and buffers what the kernel does not accept.
@@ -91,7 +91,7 @@ extension LoopState {
         guard bytes.count > 0 else { return }
         exchanges[exchange].record.bytesOut &+= bytes.count
         let lent = unsafe exchanges.all.address(of: exchange)
-        if unsafe lent.pointee.response.writeBody(bytes, into: &context.scratch.staging) { return }
+        if unsafe lent.pointee.response.writeBody(bytes, into: &context.scratch.pending[exchange]) { return }
         unsafe write(bytes, to: exchanges[exchange].downstream)
     }
 }

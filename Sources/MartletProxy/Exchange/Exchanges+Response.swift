@@ -46,25 +46,14 @@ extension Exchanges {
     }
 
     /// The same for the trailers of a stream, given as lines.
-    private mutating func collectResponseTrailers(
+    mutating func collectResponseTrailers(
         _ lines: UnsafeBufferPointer<UInt8>, _ exchange: Handle<Exchange>, _ context: inout LoopContext
     ) {
+        guard !exchange.isNone else { return }
         var index = 0
         while let field = unsafe TrailerLines.next(lines.span, from: &index) {
             unsafe collectResponseTrailer(field, lines, exchange, &context)
         }
-    }
-
-    mutating func collectStreamTrailers(
-        _ stream: Handle<UpstreamConnection>, _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
-    ) {
-        let exchange = upstreams[stream].exchange
-        guard !exchange.isNone else { return }
-        var lines = ByteBuffer()
-        swap(&lines, &context.scratch.staging)
-        unsafe collectResponseTrailers(lines.bytes, exchange, &context)
-        lines.removeAll()
-        swap(&lines, &context.scratch.staging)
     }
 
     mutating func canSpliceResponse(

@@ -10,11 +10,11 @@ extension LoopState {
     /// Finishes a response: its last bytes are sent, the upstream connection goes back to the pool, the exchange ends.
     mutating func finishResponse(_ upstream: Handle<UpstreamConnection>) {
         let exchange = upstreams[upstream].exchange
-        if !upstreams[upstream].response.framing.isNone {
+        if exchanges[exchange].response.isChunked, !upstreams[upstream].response.framing.isNone {
             let lent = unsafe exchanges.all.address(of: exchange)
-            unsafe lent.pointee.response.writeLastChunk(into: &context.scratch.staging)
+            unsafe lent.pointee.response.writeLastChunk(into: &context.scratch.pending[exchange])
         }
-        sendStaging(exchange, isLast: exchanges[exchange].response.closesDownstream)
+        sendPending(exchange, isLast: exchanges[exchange].response.closesDownstream)
         guard exchanges[exchange].isAlive else { return }
         exchanges.finishStream(exchange, &downstreams, &context)
         exchanges.detach(upstream, of: exchange, &upstreams, &context)

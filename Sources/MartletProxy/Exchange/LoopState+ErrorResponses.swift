@@ -14,15 +14,15 @@ extension LoopState {
         exchanges[exchange].response.start(
             status: failure.status, closes: !isComplete || !exchanges[exchange].request.keepsAlive || isDraining)
         exchanges[exchange].record.reason = context.counters.reason(failure)
-        context.scratch.staging.removeAll()
+        context.scratch.pending[exchange].removeAll()
         var bodyBytes = 0
         if exchanges[exchange].request.isGRPC {
             unsafe failure.writeStatus(
-                into: &context.scratch.staging, requestID: exchanges[exchange].record.texts.requestID,
+                into: &context.scratch.pending[exchange], requestID: exchanges[exchange].record.texts.requestID,
                 date: context.clock.dateText)
         } else {
             unsafe bodyBytes = failure.write(
-                into: &context.scratch.staging, requestID: exchanges[exchange].record.texts.requestID,
+                into: &context.scratch.pending[exchange], requestID: exchanges[exchange].record.texts.requestID,
                 date: context.clock.dateText,
                 isHead: exchanges[exchange].request.method == .head,
                 close: exchanges[exchange].response.closesDownstream && !exchanges[exchange].isStream,
@@ -52,29 +52,29 @@ extension LoopState {
         close(downstream: downstream)
     }
 
-    /// Sends a complete response in `staging`.
+    /// Sends the pending bytes, which are a complete response.
     mutating func sendCompleteResponse(_ exchange: Handle<Exchange>) {
-        guard exchanges[exchange].isStream else { return sendStaging(exchange) }
+        guard exchanges[exchange].isStream else { return sendPending(exchange) }
         var whole = ByteBuffer()
-        swap(&whole, &context.scratch.staging)
+        swap(&whole, &context.scratch.pending[exchange])
         let bytes = unsafe whole.bytes
         let head = unsafe ResponseHeadWriter.endOfHead(bytes)
-        unsafe context.scratch.staging.append(UnsafeBufferPointer(rebasing: bytes[..<head]))
+        unsafe context.scratch.pending[exchange].append(UnsafeBufferPointer(rebasing: bytes[..<head]))
         exchanges.sendStreamHead(exchange, ends: head == bytes.count, &downstreams, &context)
         if head < bytes.count {
             unsafe write(UnsafeBufferPointer(rebasing: bytes[head...]), to: exchanges[exchange].downstream)
         }
         whole.removeAll()
-        swap(&whole, &context.scratch.staging)
+        swap(&whole, &context.scratch.pending[exchange])
         exchanges.finishStream(exchange, &downstreams, &context)
     }
 
     /// Sends 100 (Continue), so that the client sends the body (RFC 9110 §15.2.1).
     mutating func sendContinue(_ exchange: Handle<Exchange>) {
-        context.scratch.staging.removeAll()
-        context.scratch.staging.append("HTTP/1.1 100 Continue\r\n\r\n")
+        context.scratch.pending[exchange].removeAll()
+        context.scratch.pending[exchange].append("HTTP/1.1 100 Continue\r\n\r\n")
         exchanges.sendStreamHead(exchange, ends: false, &downstreams, &context)
-        sendStaging(exchange)
+        sendPending(exchange)
     }
 
     /// A gRPC call ends with a status, which no caller mistakes for a complete response.

@@ -103,8 +103,6 @@ extension RequestForwarder {
         guard loop.upstreams[upstream].response.remaining == 0 else {
             return loop.upstreams.markReady(upstream, &loop.context)
         }
-        // Discard what other requests left.
-        loop.context.scratch.staging.removeAll()
         loop.finishResponse(upstream)
         guard loop.upstreams[upstream].isAlive, loop.upstreams[upstream].phase == .idle else { return }
         loop.upstreams.checkIdle(upstream, received: ReceiveBuffer.size, &loop.context)

@@ -10,7 +10,6 @@ extension ResponseReader {
         _ bytes: UnsafeBufferPointer<UInt8>, from upstream: Handle<UpstreamConnection>, _ loop: inout LoopState
     ) -> Int {
         var offset = 0
-        loop.context.scratch.staging.removeAll()
         while offset < bytes.count, loop.upstreams[upstream].isAlive {
             let rest = unsafe UnsafeBufferPointer(rebasing: bytes[offset...])
             var used = 0
@@ -23,7 +22,7 @@ extension ResponseReader {
             offset &+= used
         }
         guard loop.upstreams[upstream].isAlive, !loop.upstreams[upstream].exchange.isNone else { return offset }
-        loop.sendStaging(loop.upstreams[upstream].exchange)
+        loop.sendPending(loop.upstreams[upstream].exchange)
         // Everything was consumed and the response continues: wait for the next byte.
         if loop.upstreams[upstream].isAlive, loop.upstreams[upstream].phase == .body {
             loop.exchanges.armResponseIdle(upstream, loop.upstreams[upstream].exchange, &loop.upstreams, &loop.context)
@@ -86,7 +85,7 @@ extension ResponseReader {
         case .discard: break
         case .forward:
             unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeInterim(
-                response, bytes, into: &loop.context.scratch.staging)
+                response, bytes, into: &loop.context.scratch.pending[exchange])
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
         }
     }
@@ -109,7 +108,7 @@ extension ResponseReader {
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).write(
             response, bytes, framing, date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID,
-            into: &loop.context.scratch.staging)
+            into: &loop.context.scratch.pending[exchange])
         loop.exchanges.sendStreamHead(exchange, ends: isWhole, &loop.downstreams, &loop.context)
         if isWhole {
             loop.finishResponse(upstream)

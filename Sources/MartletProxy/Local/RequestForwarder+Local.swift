@@ -84,12 +84,12 @@ extension RequestForwarder {
         }
         loop.exchanges[exchange].response.start(
             status: response.status, closes: !loop.exchanges[exchange].request.keepsAlive || loop.isDraining)
-        loop.context.scratch.staging.removeAll()
+        loop.context.scratch.pending[exchange].removeAll()
         unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeLocal(
             response, date: loop.context.clock.dateText, requestID: loop.exchanges[exchange].record.texts.requestID,
-            into: &loop.context.scratch.staging)
+            into: &loop.context.scratch.pending[exchange])
         if loop.exchanges[exchange].request.method != .head {
-            loop.context.scratch.staging.append(response.body)
+            loop.context.scratch.pending[exchange].append(response.body)
             loop.exchanges[exchange].record.bytesOut = response.body.count
         }
         loop.sendCompleteResponse(exchange)

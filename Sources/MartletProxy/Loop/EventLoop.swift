@@ -108,7 +108,7 @@ package struct EventLoop: ~Copyable {
 
     /// Whether there is work to do before the next event.
     private var hasWork: Bool {
-        loop.context.schedule.hasReady || !loop.context.threads.handshakeQueue.isEmpty || !authenticator.isIdle
+        !loop.context.schedule.ready.isEmpty || !loop.context.threads.handshakeQueue.isEmpty || !authenticator.isIdle
     }
 
     /// How long the loop may sleep without timers, in milliseconds.
@@ -159,8 +159,9 @@ package struct EventLoop: ~Copyable {
 
     /// Resumes paused connections: each gets one more turn, so that none starves the others.
     private mutating func resumeReady() {
-        guard loop.context.schedule.hasReady else { return }
-        for token in loop.context.schedule.takeReady() {
+        guard !loop.context.schedule.ready.isEmpty else { return }
+        for index in 0..<loop.context.schedule.ready.start() {
+            let token = loop.context.schedule.ready[index]
             switch token.kind {
             case .downstream:
                 guard loop.downstreams.all.contains(token.downstream) else { continue }

@@ -36,6 +36,12 @@
         for _ in 0..<times { append(element) }
     }
 
+    /// Removes all elements and retains the memory.
+    mutating func removeAll() {
+        unsafe base.deinitialize(count: count)
+        count = 0
+    }
+
     subscript(index: Int) -> Element {
         @inline(__always)
         unsafeAddress {

@@ -8,9 +8,9 @@ struct LoopSchedule: ~Copyable {
     /// The timers that have come due.
     private(set) var due: [TimerWheel.Entry] = []
     /// Connections to resume before the next wait.
-    private var ready: [EventToken] = []
+    var ready = TurnList()
     /// HTTP/2 connections that may have frames to write.
-    var dirty: [EventToken] = []
+    var dirty = TurnList()
     /// Sessions of connections that were closed in this iteration.
     var closedSessions: [HTTP2Session] = []
     /// When a drain aborts what is left; `max` while serving.
@@ -41,22 +41,6 @@ struct LoopSchedule: ~Copyable {
 
     /// How long the loop may sleep, in milliseconds: until the next timer, or `idle` without timers.
     mutating func wait(now: Int64, idle: Int32) -> Int32 { timerWheel.wait(now: now, idle: idle) }
-
-    // MARK: Connections to resume
-
-    /// Whether a connection has to be resumed.
-    var hasReady: Bool { !ready.isEmpty }
-
-    /// Adds a connection that has to be resumed.
-    @inline(__always)
-    mutating func markReady(_ token: EventToken) { ready.append(token) }
-
-    /// Removes and returns the connections to resume.
-    mutating func takeReady() -> [EventToken] {
-        let turn = ready
-        ready.removeAll(keepingCapacity: true)
-        return turn
-    }
 
     // MARK: The drain
 

@@ -4,8 +4,9 @@ internal import MartletHTTP2
 /// Memory of a loop that its connections share.
 struct LoopScratch: ~Copyable {
     let receiveBuffer = ReceiveBuffer()
-    /// What is written next to a client.
-    var staging = ByteBuffer(capacity: 128 * 1024)
+    var pending = PendingResponse()
+    /// The head of a request whose host is being replaced.
+    var rewrittenHead = ByteBuffer()
     /// The last decrypted bytes, or the next to encrypt.
     var plaintext = ByteBuffer(capacity: 64 * 1024)
     /// The normalized path of the request that is being admitted; empty where it is the received one.

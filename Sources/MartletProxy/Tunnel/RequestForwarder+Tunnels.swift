@@ -30,7 +30,7 @@ extension RequestForwarder {
     ) -> Int {
         let last = unsafe forwardDown(bytes, exchange, &loop)
         guard loop.exchanges[exchange].isAlive else { return bytes.count }
-        loop.sendStaging(exchange)
+        loop.sendPending(exchange)
         guard loop.exchanges[exchange].isAlive else { return bytes.count }
         if last == .violation {
             endTunnel(exchange, .upstreamViolation, &loop)
@@ -53,7 +53,7 @@ extension RequestForwarder {
             case .pass(let range): unsafe loop.forwardResponseBody(bytes[range], exchange)
             case .passHeader:
                 loop.exchanges[exchange].record.bytesOut &+= loop.exchanges.tunnels[tunnel].fromUpstream.headerBytes
-                loop.exchanges.tunnels[tunnel].fromUpstream.appendHeader(to: &loop.context.scratch.staging)
+                loop.exchanges.tunnels[tunnel].fromUpstream.appendHeader(to: &loop.context.scratch.pending[exchange])
             case .sendClose, .done, .violation: return step
             }
         }

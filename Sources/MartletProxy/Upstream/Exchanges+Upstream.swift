@@ -28,7 +28,7 @@ extension Exchanges {
         }
         let lent = unsafe all.address(of: exchange)
         unsafe lent.pointee.forwarding.fillInHost(
-            upstreams.directory.endpoints[Int(endpoint)].hostValue, scratch: &context.scratch.staging)
+            upstreams.directory.endpoints[Int(endpoint)].hostValue, scratch: &context.scratch.rewrittenHead)
     }
 
     /// The attempt of a request that has just failed.

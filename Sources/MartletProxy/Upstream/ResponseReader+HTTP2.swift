@@ -51,10 +51,9 @@ extension ResponseReader {
                 guard let stream = loop.upstreams.stream(streamID, of: streams) else { continue }
                 unsafe responseDataReceived(stream, UnsafeBufferPointer(rebasing: bytes[start..<start &+ count]), &loop)
             case .trailers(let streamID):
-                loop.context.scratch.staging.removeAll()
-                streams.session.takeHead(streamID, into: &loop.context.scratch.staging)
                 if let stream = loop.upstreams.stream(streamID, of: streams) {
-                    loop.exchanges.collectStreamTrailers(stream, &loop.upstreams, &loop.context)
+                    unsafe loop.exchanges.collectResponseTrailers(
+                        streams.session.headText, loop.upstreams[stream].exchange, &loop.context)
                 }
             case .end(let streamID):
                 guard let stream = loop.upstreams.stream(streamID, of: streams) else { continue }
@@ -146,7 +145,6 @@ extension ResponseReader {
         if case .length = loop.upstreams[stream].response.framing, loop.upstreams[stream].response.remaining > 0 {
             return upstreamBroke(stream, "upstream.truncated", &loop)
         }
-        loop.context.scratch.staging.removeAll()
         loop.finishResponse(stream)
     }
 

@@ -107,8 +107,6 @@ extension ResponseReader {
         case .closedEarly: upstreamBroke(upstream, "upstream.closed_early", &loop)
         case .complete:
             loop.upstreams[upstream].response.keepsAlive = false
-            // Discard what other requests left.
-            loop.context.scratch.staging.removeAll()
             loop.finishResponse(upstream)
         }
     }

@@ -39,7 +39,7 @@ extension UpstreamConnections {
     mutating func markReady(_ upstream: Handle<UpstreamConnection>, _ context: inout LoopContext) {
         guard !self[upstream].isReady else { return }
         self[upstream].isReady = true
-        context.schedule.markReady(EventToken(upstream: upstream))
+        context.schedule.ready.append(EventToken(upstream: upstream))
     }
 
     /// Schedules the connection's frames to be written at the end of the iteration.

@@ -230,7 +230,7 @@ import Testing
                 loop.exchanges[forwarded.exchange].response.start(
                     status: 200, framing: framing, isHTTP10: isHTTP10, isStream: false, closes: false)
             }
-            loop.context.scratch.staging.append("left from another request")
+            loop.context.scratch.pending[.none].append("left from another request")
             loop.probePeer(forwarded.downstream)
         }
         let text = forwarded.client.end.text()

@@ -175,7 +175,7 @@ import Testing
         let client = bench.openClient()
         let isGoingAway = bench.run { loop in
             loop.downstreams.startHTTP2(client.downstream, &loop.context)
-            loop.context.schedule.dirty = []
+            _ = loop.context.schedule.dirty.start()
             loop.downstreams[client.downstream].isDirty = false
             let before = loop.downstreams[client.downstream].streams?.session.isGoingAway
             loop.downstreams.drain(of: { _ in true }, &loop.context)

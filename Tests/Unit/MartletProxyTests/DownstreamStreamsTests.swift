@@ -186,7 +186,7 @@ import Testing
         let exchange = client.exchange(of: stream)
         client.bench.run { loop in
             loop.exchanges[exchange].response.start(status: 200, closes: false)
-            loop.context.scratch.staging.append("HTTP/1.1 200 OK\r\n\r\n")
+            loop.context.scratch.pending[exchange].append("HTTP/1.1 200 OK\r\n\r\n")
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
             loop.fail(exchange, .upstreamInvalid("upstream.truncated"))
         }
@@ -207,7 +207,7 @@ import Testing
         let stream = try client.request()
         let exchange = client.exchange(of: stream)
         client.bench.run { loop in
-            loop.context.scratch.staging.append("HTTP/1.1 200 OK\r\n\r\n")
+            loop.context.scratch.pending[exchange].append("HTTP/1.1 200 OK\r\n\r\n")
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
             loop.exchanges[exchange].response.trailers.append("x-sum: 1\r\n")
             loop.exchanges.finishStream(exchange, &loop.downstreams, &loop.context)
@@ -222,7 +222,7 @@ import Testing
         let exchange = client.exchange(of: stream)
         client.bench.run { loop in
             loop.exchanges[exchange].response.start(status: 200, closes: false)
-            loop.context.scratch.staging.append("HTTP/1.1 200 OK\r\n\r\n")
+            loop.context.scratch.pending[exchange].append("HTTP/1.1 200 OK\r\n\r\n")
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
             loop.endGRPCCall(exchange, .credentialInvalid("auth.credential_expired"))
         }
@@ -240,7 +240,7 @@ import Testing
         bench.run { loop in
             loop.exchanges[exchange].forwarding.cluster = ClusterIndex(rawValue: 0)
             loop.attach(exchange, to: server.upstream)
-            loop.context.scratch.staging.append("HTTP/1.1 200 OK\r\n\r\n")
+            loop.context.scratch.pending[exchange].append("HTTP/1.1 200 OK\r\n\r\n")
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
         }
         bench.write(Payload.bytes(count), to: stream)

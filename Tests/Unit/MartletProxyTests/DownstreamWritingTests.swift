@@ -27,18 +27,18 @@ import Testing
 
     // MARK: Sending
 
-    @Test func `what is staged is sent once`() throws {
+    @Test func `pending bytes are sent once`() throws {
         let bench = try LoopBench()
         let client = bench.openClient()
         let exchange = bench.begin(BenchText.get, on: client.downstream)
         bench.run { loop in
-            loop.sendStaging(exchange)
-            loop.context.scratch.staging.append("text")
-            loop.sendStaging(exchange)
-            loop.sendStaging(exchange)
+            loop.sendPending(exchange)
+            loop.context.scratch.pending[exchange].append("text")
+            loop.sendPending(exchange)
+            loop.sendPending(exchange)
         }
         let text = client.end.text()
-        #expect(text == "text" && bench.staged.isEmpty)
+        #expect(text == "text" && bench.pending(exchange).isEmpty)
     }
 
     @Test func `what the kernel does not accept is buffered, and sent in order`() throws {
@@ -227,20 +227,22 @@ import Testing
         let piece = Payload.bytes(count)
         bench.forwardBody(piece, of: exchange)
         let sent = client.end.bytes()
-        let (left, bytesOut) = bench.run { ($0.context.scratch.staging.count, $0.exchanges[exchange].record.bytesOut) }
+        let (left, bytesOut) = bench.run {
+            ($0.context.scratch.pending[exchange].count, $0.exchanges[exchange].record.bytesOut)
+        }
         #expect(left == staged && bytesOut == count)
         #expect(sent == (staged > 0 ? [] : piece))
     }
 
-    @Test func `a long piece follows what is staged`() throws {
+    @Test func `a long piece follows pending bytes`() throws {
         let bench = try LoopBench()
         let client = bench.openClient()
         let exchange = bench.begin(BenchText.get, on: client.downstream)
         let piece = Payload.bytes(ResponseState.copySize + 1)
-        bench.run { $0.context.scratch.staging.append("head") }
+        bench.run { $0.context.scratch.pending[exchange].append("head") }
         bench.forwardBody(piece, of: exchange)
         let before = client.end.bytes()
-        bench.run { $0.sendStaging(exchange) }
+        bench.run { $0.sendPending(exchange) }
         let sent = client.end.bytes()
         #expect(before.isEmpty && sent == Array("head".utf8) + piece)
     }
@@ -257,6 +259,7 @@ import Testing
         bench.forwardBody([], of: exchange)
         bench.forwardBody([UInt8](repeating: 0x61, count: 16), of: exchange)
         let bytesOut = bench.run { $0.exchanges[exchange].record.bytesOut }
-        #expect(bench.staged == "5\r\nhello\r\n10\r\n\(String(repeating: "a", count: 16))\r\n" && bytesOut == 21)
+        let chunks = "5\r\nhello\r\n10\r\n\(String(repeating: "a", count: 16))\r\n"
+        #expect(bench.pending(exchange) == chunks && bytesOut == 21)
     }
 }

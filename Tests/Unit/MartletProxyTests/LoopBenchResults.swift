@@ -33,8 +33,10 @@ extension LoopBench {
         String(decoding: run { $0.upstreams[upstream].output.array }, as: UTF8.self)
     }
 
-    /// What is staged for a client.
-    var staged: String { String(decoding: run { $0.context.scratch.staging.array }, as: UTF8.self) }
+    /// The bytes of a response that are sent next.
+    func pending(_ exchange: Handle<Exchange>) -> String {
+        String(decoding: run { $0.context.scratch.pending[exchange].array }, as: UTF8.self)
+    }
 
     /// The idle connections of an endpoint, the one used last at the end.
     func idle(_ endpoint: Int = 0) -> [Handle<UpstreamConnection>] {
@@ -50,7 +52,7 @@ extension LoopBench {
     /// Removes and returns the connections to resume, as words such as `downstream 0`.
     func ready() -> [String] {
         let tokens = run { loop in
-            let tokens = loop.context.schedule.takeReady()
+            let tokens = loop.context.schedule.ready.tokens()
             for token in tokens {
                 if token.kind == .downstream, loop.downstreams.all.contains(token.downstream) {
                     loop.downstreams[token.downstream].isReady = false
@@ -64,7 +66,7 @@ extension LoopBench {
     }
 
     /// The connections that may have frames to write.
-    func dirty() -> [String] { run { $0.context.schedule.dirty }.map { LoopBench.text($0) } }
+    func dirty() -> [String] { run { $0.context.schedule.dirty.tokens() }.map { LoopBench.text($0) } }
 
     /// Advances the timer wheel to a moment, in milliseconds since the start; returns the entries that are due then.
     func fire(at milliseconds: Int64) -> [String] {

@@ -174,7 +174,7 @@ import Testing
             loop.exchanges[forwarded.exchange].response.trailers.append("X-Sum: 1\r\n")
             loop.upstreams[forwarded.upstream].response.framing = framing
             loop.upstreams[forwarded.upstream].response.keepsAlive = true
-            loop.context.scratch.staging.append("left")
+            loop.context.scratch.pending[forwarded.exchange].append("left")
             loop.finishResponse(forwarded.upstream)
         }
         let text = forwarded.client.end.text()
@@ -190,7 +190,7 @@ import Testing
         bench.run { loop in
             loop.exchanges[forwarded.exchange].response.start(status: 200, closes: false)
             loop.upstreams[forwarded.upstream].response.keepsAlive = true
-            loop.context.scratch.staging.append("left")
+            loop.context.scratch.pending[forwarded.exchange].append("left")
             loop.finishResponse(forwarded.upstream)
         }
         #expect(!bench.isAlive(forwarded.downstream) && !bench.isAlive(forwarded.upstream) && bench.idle().isEmpty)
@@ -202,11 +202,11 @@ import Testing
         let client = bench.openClient()
         let exchange = bench.begin(BenchText.post(5), on: client.downstream)
         bench.run { loop in
-            loop.context.scratch.staging.append("left")
+            loop.context.scratch.pending[exchange].append("left")
             loop.sendContinue(exchange)
         }
         let text = client.end.text()
-        #expect(text == "HTTP/1.1 100 Continue\r\n\r\n" && bench.staged.isEmpty && bench.isAlive(exchange))
+        #expect(text == "HTTP/1.1 100 Continue\r\n\r\n" && bench.pending(exchange).isEmpty && bench.isAlive(exchange))
     }
 
     @Test func `a gRPC call is ended by its reason, and leaves its endpoint`() throws {

@@ -79,13 +79,13 @@ import Testing
 @Suite struct LoopScheduleTests {
     @Test func `connections are resumed in the order in which they were marked`() {
         var schedule = LoopSchedule(now: 0)
-        let atFirst = schedule.hasReady
+        let atFirst = !schedule.ready.isEmpty
         for index in Int32(0)..<3 {
-            schedule.markReady(EventToken(downstream: Handle(index: index, generation: 0)))
+            schedule.ready.append(EventToken(downstream: Handle(index: index, generation: 0)))
         }
-        let marked = schedule.hasReady
-        let turn = schedule.takeReady().map(\.downstream.index)
-        let afterwards = schedule.hasReady
+        let marked = !schedule.ready.isEmpty
+        let turn = schedule.ready.tokens().map(\.downstream.index)
+        let afterwards = !schedule.ready.isEmpty
         #expect(!atFirst && marked && turn == [0, 1, 2] && !afterwards)
     }
 

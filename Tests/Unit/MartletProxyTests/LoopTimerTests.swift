@@ -174,12 +174,12 @@ private struct TimerBench: ~Copyable {
 
     @Test func `connections that are marked while others are resumed have their turn later`() {
         var schedule = LoopSchedule(now: 0)
-        schedule.markReady(EventToken(downstream: Handle(index: 1, generation: 0)))
-        let first = schedule.takeReady().map(\.downstream.index)
-        schedule.markReady(EventToken(downstream: Handle(index: 2, generation: 0)))
-        schedule.markReady(EventToken(downstream: Handle(index: 2, generation: 0)))
-        let second = schedule.takeReady().map(\.downstream.index)
-        let third = schedule.takeReady().count
+        schedule.ready.append(EventToken(downstream: Handle(index: 1, generation: 0)))
+        let first = schedule.ready.tokens().map(\.downstream.index)
+        schedule.ready.append(EventToken(downstream: Handle(index: 2, generation: 0)))
+        schedule.ready.append(EventToken(downstream: Handle(index: 2, generation: 0)))
+        let second = schedule.ready.tokens().map(\.downstream.index)
+        let third = schedule.ready.tokens().count
         #expect(first == [1] && second == [2, 2] && third == 0)
     }
 
