@@ -121,9 +121,13 @@ extension PasswordProvider {
         let check = PasswordCheck(
             hash: hash ?? dummyHash(), candidates: text?.candidates ?? [Secret([])], mayMatch: hash != nil,
             target: user?.stored == nil ? nil : parameters)
-        let outcome = try await runInPool(for: context.client, until: context.deadline) { () throws(CryptoError) in
-            try check.run()
-        }
+        let (throttle, client) = (throttle, context.client)
+        let outcome = try await runInPool(for: client, until: context.deadline) {
+            () throws(CryptoError) -> Result<PasswordCheck.Outcome, AuthenticationError> in
+            // Attempts that are queued when their address becomes throttled cost no hash any more.
+            if let client, let rejection = throttle.rejection(of: client) { return .failure(rejection) }
+            return .success(try check.run())
+        }.get()
         if let failure { return CheckResult(failure: failure, replacement: nil) }
         return CheckResult(
             failure: outcome.matches ? nil : "password.wrong_password", replacement: outcome.replacement)

@@ -19,7 +19,7 @@ struct Throttle: Sendable {
 
     /// The network that an attempt comes from.
     fileprivate struct Network: Sendable {
-        let description: String
+        let client: ClientNetwork
         /// The digest of the network.
         let address: String
         /// The digest of user and network together.
@@ -69,14 +69,10 @@ struct Throttle: Sendable {
         let failures = try await reading { () async throws(StoreError) in
             try await store.counter(key(.failures, address))
         }
-        guard failures.count < limits.addressAttempts else {
-            let now = context.clock.monotonicTime
-            throttledAddresses.insert(client, until: now + failures.remaining, at: now)
-            throw Self.addressThrottled(failures.remaining)
-        }
+        guard !isThrottled(client, failures) else { throw Self.addressThrottled(failures.remaining) }
         let pair = Self.digest("pair", name + [0] + text)
         let lastLogin = try await lastLogin(pair)
-        let network = Network(description: client.description, address: address, pair: pair, lastLogin: lastLogin)
+        let network = Network(client: client, address: address, pair: pair, lastLogin: lastLogin)
         return try await countAttempt(Attempt(bucket: lastLogin == nil ? user : pair, network: network))
     }
 
@@ -84,7 +80,9 @@ struct Throttle: Sendable {
     func recordFailure(_ attempt: Attempt) async {
         do throws(StoreError) {
             if let network = attempt.network {
-                _ = try await store.increment(key(.failures, network.address), lifetime: limits.addressWindow)
+                let failures = try await store.increment(
+                    key(.failures, network.address), lifetime: limits.addressWindow)
+                _ = isThrottled(network.client, failures)
             }
             let failures = try await store.increment(key(.failures, attempt.bucket), lifetime: limits.window)
             guard failures.count >= limits.attempts else { return }
@@ -92,7 +90,7 @@ struct Throttle: Sendable {
             try await clear(attempt)
             context.logger.warning(
                 "user throttled", ("user", attempt.bucket),
-                ("network", attempt.network?.description ?? "local"))
+                ("network", attempt.network?.client.description ?? "local"))
         } catch {
             // It stays counted as an attempt, so the limit holds however long the outage lasts.
             context.logger.warning("counting a failed login failed", ("reason", error.code.rawValue))
@@ -145,6 +143,14 @@ extension Throttle {
             try await bans.counter(key(.ban, attempt.bucket))
         }
         guard ban.count == 0 else { throw .throttled("password.throttled", retryAfter: ban.remaining) }
+    }
+
+    /// Whether an address has too many failures; it is then cached as throttled.
+    private func isThrottled(_ client: ClientNetwork, _ failures: CounterReading) -> Bool {
+        guard failures.count >= limits.addressAttempts else { return false }
+        let now = context.clock.monotonicTime
+        throttledAddresses.insert(client, until: now + failures.remaining, at: now)
+        return true
     }
 
     private func clear(_ attempt: Attempt) async throws(StoreError) {

@@ -52,8 +52,9 @@ package final class Verifier: Sendable {
     package init(threads: Int, clock: Clock) {
         self.threads = max(threads, 1)
         self.clock = clock
+        // At a lower priority than the loops: a flood of tokens with unknown keys must not delay other requests.
         pool = ThreadPool(
-            name: "martlet-verify", threads: self.threads, queue: self.threads, niceness: 0, clock: clock)
+            name: "martlet-verify", threads: self.threads, queue: self.threads, niceness: 5, clock: clock)
     }
 
     /// Submits a job; a full queue completes it with a failure.
