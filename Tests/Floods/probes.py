@@ -195,6 +195,9 @@ class Results:
         ordered = sorted(self.latencies)
         return ordered[min(int(len(ordered) * share), len(ordered) - 1)] * 1000
 
+    def each_round(self, share):
+        return [value for value in [self.percentile(share)] if value is not None]
+
     def facts(self):
         return {"count": self.count, "success": round(self.success, 4), "failures": self.failures,
                 "median_ms": rounded(self.percentile(0.5)), "p99_ms": rounded(self.percentile(0.99))}
@@ -213,8 +216,15 @@ class Rounds(Results):
 
     def percentile(self, share):
         """The median over the rounds: one of them may have met a stall of the machine."""
-        found = [value for one in self.rounds if (value := one.percentile(share)) is not None]
+        found = self.each_round(share)
         return statistics.median(found) if found else None
+
+    def each_round(self, share):
+        """The same for each round that has a success."""
+        return [value for one in self.rounds if (value := one.percentile(share)) is not None]
+
+    def facts(self):
+        return super().facts() | {"p99_ms_of_rounds": [rounded(value) for value in self.each_round(0.99)]}
 
 
 def joined(rounds):

@@ -1,7 +1,11 @@
 """The results of a run: which kinds each flood affected, as text and as JSON."""
 
+import itertools
+
 # Kinds may lose this share of their successes, and their p99 may grow by it.
 SHARE = 0.10
+# A p99 has grown when its rounds differ from those before by more than chance would make them in one of so many cases.
+CHANCE = 1 / 20
 
 
 def has_lost(before, during):
@@ -10,7 +14,27 @@ def has_lost(before, during):
 
 def is_slower(before, during, floor):
     was, became = before.percentile(0.99), during.percentile(0.99)
-    return was is not None and became is not None and became > was * (1 + SHARE) and became - was > floor
+    if was is None or became is None or became <= was * (1 + SHARE) or became - was <= floor:
+        return False
+    return chance(before.each_round(0.99), during.each_round(0.99)) <= CHANCE
+
+
+def chance(before, during):
+    """How likely it is that values of the same kind differ as much: the exact rank-sum test of Wilcoxon, one-sided.
+
+    0 where there are too few values to tell."""
+    both = before + during
+
+    def greater(chosen):
+        """In how many pairs the chosen value is greater than one that was not chosen; ties count half."""
+        rest = [both[index] for index in range(len(both)) if index not in chosen]
+        return sum((both[index] > other) + (both[index] == other) / 2 for index in chosen for other in rest)
+
+    found = greater(range(len(before), len(both)))
+    orders = list(itertools.combinations(range(len(both)), len(during)))
+    if len(orders) * CHANCE < 1:
+        return 0
+    return sum(greater(chosen) >= found for chosen in orders) / len(orders)
 
 
 class Row:

@@ -61,6 +61,17 @@ class Evaluation(unittest.TestCase):
         slow = probes.joined([{"kind": one} for one in (self.slow, self.quiet, self.slow)])["kind"]
         self.assertEqual(row(self.quiet, slow, self.quiet).findings(5), {"kind": "p99"})
 
+    def test_what_rounds_vary_by_is_not_taken_for_a_flood(self):
+        def phase(*slowest):
+            return probes.joined([{"kind": results([1] * 99 + [one])} for one in slowest])["kind"]
+
+        # The medians differ by 20 ms, and the rounds overlap.
+        self.assertEqual(row(phase(8, 40, 9, 45, 10), phase(30, 9, 8, 50, 41), self.quiet).findings(5), {})
+        self.assertEqual(row(phase(8, 40, 9, 12, 10), phase(30, 29, 28, 50, 41), self.quiet).findings(5), {"kind": "p99"})
+        self.assertEqual(report.chance([1, 2, 3, 4, 5], [6, 7, 8, 9, 10]), 1 / 252)
+        self.assertEqual(report.chance([6, 7, 8, 9, 10], [1, 2, 3, 4, 5]), 1)
+        self.assertGreater(report.chance([1, 2, 3, 4, 5], [1, 2, 3, 4, 5]), 0.4)
+
     def test_a_kind_may_feel_its_own_flood_from_its_own_address_alone(self):
         self.assertEqual(row(self.quiet, self.lost, self.lost, own=("kind",)).findings(5), {})
         self.assertEqual(row(self.quiet, self.lost, self.lost, mode="other", own=("kind",)).findings(5), {"kind": "success"})
