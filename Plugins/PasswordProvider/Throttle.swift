@@ -69,7 +69,7 @@ struct Throttle: Sendable {
         let failures = try await reading { () async throws(StoreError) in
             try await store.counter(key(.failures, address))
         }
-        guard !isThrottled(client, failures) else { throw Self.addressThrottled(failures.remaining) }
+        guard !cacheIfThrottled(client, failures) else { throw Self.addressThrottled(failures.remaining) }
         let pair = Self.digest("pair", name + [0] + text)
         let lastLogin = try await lastLogin(pair)
         let network = Network(client: client, address: address, pair: pair, lastLogin: lastLogin)
@@ -82,7 +82,7 @@ struct Throttle: Sendable {
             if let network = attempt.network {
                 let failures = try await store.increment(
                     key(.failures, network.address), lifetime: limits.addressWindow)
-                _ = isThrottled(network.client, failures)
+                cacheIfThrottled(network.client, failures)
             }
             let failures = try await store.increment(key(.failures, attempt.bucket), lifetime: limits.window)
             guard failures.count >= limits.attempts else { return }
@@ -145,8 +145,10 @@ extension Throttle {
         guard ban.count == 0 else { throw .throttled("password.throttled", retryAfter: ban.remaining) }
     }
 
-    /// Whether an address has too many failures; it is then cached as throttled.
-    private func isThrottled(_ client: ClientNetwork, _ failures: CounterReading) -> Bool {
+    /// Caches an address with too many failures as throttled.
+    /// - Returns: whether it has too many.
+    @discardableResult
+    private func cacheIfThrottled(_ client: ClientNetwork, _ failures: CounterReading) -> Bool {
         guard failures.count >= limits.addressAttempts else { return false }
         let now = context.clock.monotonicTime
         throttledAddresses.insert(client, until: now + failures.remaining, at: now)
