@@ -58,15 +58,24 @@ let rooms: [Room] = [
     Room(
         name: "MartletProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE"]),
+    Room(name: "MartletEvents", imports: ["MartletCore", "MartletJSON", "MartletCrypto"]),
     Room(
         name: "MartletAccounts",
         imports: [
-            "MartletCore", "MartletJSON", "MartletCrypto", "MartletIO", "MartletProvider", "CSQLite", "CPostgreSQL",
+            "MartletCore", "MartletJSON", "MartletCrypto", "MartletIO", "MartletProvider", "MartletEvents", "CSQLite",
+            "CPostgreSQL",
         ]),
     Room(
         name: "MartletSession",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletRedis", "MartletProvider"],
         testImports: ["MartletSessionTesting"]),
+    Room(
+        name: "MartletIdentities",
+        imports: [
+            "MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider", "MartletEvents",
+            "MartletAccounts", "MartletSession",
+        ],
+        testImports: ["MartletIO"]),
     Room(
         name: "MartletRouter",
         imports: [
@@ -110,7 +119,7 @@ let rooms: [Room] = [
         name: "MartletSignIn",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
-            "MartletAccounts", "MartletSession", "MartletResponder", "MartletIO",
+            "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities", "MartletResponder", "MartletIO",
         ]),
     Room(
         name: "MartletSimulator",
@@ -120,22 +129,27 @@ let rooms: [Room] = [
         name: "MartletAdmin",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletAccounts", "MartletResponder", "MartletReports", "CLinux",
+            "MartletProvider", "MartletEvents", "MartletAccounts", "MartletResponder", "MartletReports", "CLinux",
         ]),
     Room(
         name: "MartletServer",
         imports: [
-            "MartletCore", "MartletConfig", "MartletJOSE", "MartletTLS", "MartletIO", "MartletFetch", "MartletRedis",
-            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletResponder",
-            "MartletAuthenticator", "MartletReports", "MartletProxy", "MartletSignIn", "MartletAdmin", "CLinux",
+            "MartletCore", "MartletJSON", "MartletConfig", "MartletJOSE", "MartletTLS", "MartletIO", "MartletFetch",
+            "MartletRedis",
+            "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
+            "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "MartletProxy",
+            "MartletSignIn",
+            "MartletAdmin", "CLinux",
         ],
-        testImports: ["MartletJSON", "MartletHTTP", "MartletCrypto", "BundledProviders", "AppleProvider"]),
+        testImports: ["MartletHTTP", "MartletCrypto", "BundledProviders", "AppleProvider"]),
     Room(
         name: "MartletCommands",
         imports: [
-            "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletAccounts", "MartletSession", "MartletRouter", "MartletResponder", "MartletProxy",
-            "MartletSignIn", "MartletSimulator", "MartletAdmin", "MartletServer", "CLinux",
+            "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletIO", "MartletFetch",
+            "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession",
+            "MartletIdentities", "MartletRouter", "MartletResponder", "MartletProxy", "MartletSignIn",
+            "MartletSimulator", "MartletAdmin", "MartletServer",
+            "CLinux",
         ]),
 ]
 
@@ -178,8 +192,8 @@ let package = Package(
                 name: "IntegrationTests",
                 dependencies: [
                     "MartletTesting", "MartletCore", "MartletJSON", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-                    "MartletIO", "MartletFetch", "MartletRedis", "MartletProvider", "MartletAccounts", "MartletSession",
-                    "MartletSessionTesting",
+                    "MartletIO", "MartletFetch", "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts",
+                    "MartletSession", "MartletSessionTesting",
                 ],
                 path: "Tests/Integration", swiftSettings: strict),
         ]

@@ -6,6 +6,7 @@ internal import MartletJSON
 struct AppleClaims {
     private static let maximumTimeDigits = 12
     private static let maximumSubjectBytes = 255
+    private static let maximumEventsBytes = 4 * 1024
     /// The known values of `real_user_status`; any other number counts as "unknown".
     private static let realUserStatus: ClosedRange<Int64> = 0...2
     private static let realUserUnknown: Int64 = 1
@@ -99,6 +100,29 @@ struct AppleClaims {
         guard let text = value.string else { throw .badClaim("\(name.rawValue) is not a string") }
         return text
     }
+
+    /// The events of a notification: a JSON text or, as the documentation seems to say, an object.
+    /// - Returns: `nil` for anything else.
+    var events: JSONObject? {
+        switch value(.events) {
+        case .object(let object): return object
+        case .string(let text):
+            let limits = JSONLimits(maximumDepth: 4, maximumBytes: Self.maximumEventsBytes)
+            return (try? JSON.parse(Array(text.utf8), limits: limits))?.object
+        default: return nil
+        }
+    }
+
+    /// The `jti`; `nil` if it is absent, not a string, or too long.
+    var tokenID: String? {
+        guard let id = value(.tokenID)?.string, (1...Self.maximumSubjectBytes).contains(id.utf8.count),
+            !Self.hasControl(id)
+        else { return nil }
+        return id
+    }
+
+    /// Whether the token says that it would have the request's nonce.
+    var supportsNonce: Bool { (try? value(.nonceSupported).map { try boolean($0, name: "") }) == true }
 
     /// Apple's notifications are signed with the same keys for the same audience, but do not authenticate a user.
     func rejectEvents() throws(AppleError) {

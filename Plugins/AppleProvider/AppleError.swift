@@ -9,8 +9,10 @@ struct AppleError: CodedError {
         case rejected
         /// The key is not cached; a fetch may bring it.
         case undecided(KeyID)
-        /// Apple's keys or the store are unavailable.
+        /// Apple's keys, Apple's API or the store are unavailable.
         case unavailable
+        /// Apple limits the rate of calls.
+        case throttled
     }
 
     let kind: Kind
@@ -49,6 +51,26 @@ struct AppleError: CodedError {
     static let nonceMismatch = AppleError(.rejected, "nonce_mismatch", "the nonces of body and token do not match")
     static let nonceReused = AppleError(
         .rejected, "nonce_reused", "the nonce was used, has expired or was not issued here")
+    static let codeReused = AppleError(.rejected, "code_reused", "the code was used before")
+    static let codeRejected = AppleError(.rejected, "code_rejected", "Apple did not accept the code")
+    static func exchangeMismatch(_ message: String) -> AppleError {
+        AppleError(.rejected, "exchange_mismatch", message)
+    }
+    static func badNotification(_ message: String) -> AppleError {
+        AppleError(.rejected, "bad_notification", message)
+    }
+    static func apiOverloaded(_ message: String) -> AppleError { AppleError(.unavailable, "api_overloaded", message) }
+    static func apiUnreachable(_ message: String) -> AppleError {
+        AppleError(.unavailable, "api_unreachable", message)
+    }
+    static func apiBadResponse(_ message: String) -> AppleError {
+        AppleError(.unavailable, "api_bad_response", message)
+    }
+    /// Apple refused a call for a reason that an operator has to remove.
+    static func apiRefused(_ error: TokenResponse.APIError) -> AppleError {
+        AppleError(.unavailable, error.rawValue, "Apple refused the call: \(error.rawValue)")
+    }
+    static let apiThrottled = AppleError(.throttled, "api_throttled", "Apple limits the rate of calls")
     static func storeUnavailable(_ message: String) -> AppleError {
         AppleError(.unavailable, "store_unavailable", message)
     }

@@ -12,9 +12,12 @@ public struct AppleProvider: LocallyVerifying {
 
     let configuration: AppleConfiguration
     let context: ProviderContext
+    /// `nil` without a key of the developer account.
+    let client: AppleClient?
     private let keys: IssuerKeys
     private let bearerChecks: TokenChecklist
     private let loginChecks: TokenChecklist
+    private let notificationChecks: TokenChecklist
 
     /// Checks the URLs and lists.
     public static func validate(_ configuration: AppleConfiguration, into diagnostics: inout Diagnostics) {
@@ -24,12 +27,21 @@ public struct AppleProvider: LocallyVerifying {
     public init(_ configuration: AppleConfiguration, context: ProviderContext) throws(ConfigurationError) {
         self.configuration = configuration
         self.context = context
+        client = configuration.developer.map { developer in
+            let secrets = ClientSecrets(
+                team: developer.team, key: developer.key, audience: configuration.issuers.first.value)
+            return AppleClient(
+                context, endpoints: AppleEndpoints(base: configuration.baseURL.value.text),
+                timeout: configuration.timeout, secrets: secrets)
+        }
         keys = context.issuerKeys(at: configuration.jwksURL.value.text, allowing: configuration.algorithms)
         let headers = JWSHeaderCache()
         bearerChecks = TokenChecklist(
             configuration: configuration, maximumAge: configuration.maximumAge, headers: headers)
         loginChecks = TokenChecklist(
             configuration: configuration, maximumAge: configuration.loginMaximumAge, headers: headers)
+        notificationChecks = TokenChecklist(
+            configuration: configuration, maximumAge: AppleNotification.maximumAge, headers: headers)
     }
 
     public var accepts: [CredentialSource] { [.bearerJWT(issuers: configuration.issuers.map(\.value))] }
@@ -66,6 +78,17 @@ public struct AppleProvider: LocallyVerifying {
     /// What a token is presented for.
     enum Purpose { case bearer, login }
 
+    /// Verifies a notification, after a fetch if one is allowed and may bring the key.
+    func verifyNotification(_ token: [UInt8], at now: UnixTime) async throws(AppleError) -> AppleClaims {
+        do throws(AppleError) {
+            return try notificationChecks.runNotification(token, at: now) { keys.lookup($0) }
+        } catch {
+            guard case .undecided(let id) = error.kind else { throw error }
+            let fetched = await keys.resolve(id)
+            return try notificationChecks.runNotification(token, at: now) { _ in fetched }
+        }
+    }
+
     /// Verifies with the cached keys, and again if the key had to be fetched.
     func verifyFetchingKey(
         _ credential: Credential, for purpose: Purpose, at now: UnixTime, log: inout CheckLog
@@ -97,6 +120,7 @@ public struct AppleProvider: LocallyVerifying {
         switch error.kind {
         case .rejected: .rejected(error.code, cause: error)
         case .undecided, .unavailable: .unavailable(error.code, cause: error)
+        case .throttled: .unavailable(error.code, retryAfter: .seconds(60), cause: error)
         }
     }
 }

@@ -58,6 +58,20 @@ struct TokenChecklist {
         return VerifiedToken(identity: identity, claims: claims)
     }
 
+    /// Runs the checks of a notification: the same up to its times, but it must have events and needs no subject.
+    func runNotification(
+        _ token: [UInt8], at now: UnixTime, lookup: (KeyID) -> IssuerKeys.Lookup
+    ) throws(AppleError) -> AppleClaims {
+        var log = CheckLog(recorded: false)
+        let jws = try mappingErrors { () throws(JOSEError) in try CompactJWS(token, headers: headers) }
+        try checkSignature(of: jws, log: &log, lookup: lookup)
+        let claims = AppleClaims(jws.payload)
+        _ = try claims.issuer(among: configuration.issuers)
+        _ = try claims.audience(among: configuration.audiences)
+        _ = try checkTimes(of: claims, at: now, log: &log)
+        return claims
+    }
+
     private func mappingErrors<Value>(_ body: () throws(JOSEError) -> Value) throws(AppleError) -> Value {
         do { return try body() } catch { throw AppleError(error) }
     }

@@ -11,7 +11,8 @@ extension PasswordProvider: PasswordChanging {
         of subject: String, from current: Secret, to new: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError) {
         guard case .accounts(let users) = source else { throw AuthenticationError("password.users_in_file", .notFound) }
-        let password = try newPassword(new)
+        let password = try await newPassword(
+            new, member: "new_password", for: context.client, until: context.deadline)
         let name = Array(subject.utf8)
         guard try await find(name, key: subject) != nil else { throw Self.noRecord }
         let attempt = try await throttle.admit(name, from: context.client)
@@ -54,33 +55,8 @@ extension PasswordProvider: PasswordChanging {
         }
     }
 
-    /// Checks and normalizes a password to be set.
-    private func newPassword(_ password: Secret) throws(AuthenticationError) -> Secret {
-        let text: PasswordText
-        do {
-            text = try PasswordText(password)
-        } catch {
-            switch error {
-            case .empty: throw tooShort
-            case .tooLong: throw .malformed("password.too_long", BodyError("new_password", .tooLong))
-            case .notText, .controlCharacter: throw Self.badCharacters
-            }
-        }
-        guard text.codePoints >= minimumLength else { throw tooShort }
-        guard text.isAssigned else { throw Self.badCharacters }
-        return text.normalized
-    }
-
-    private var tooShort: AuthenticationError {
-        let detail = "`new_password` must have at least \(minimumLength) characters."
-        return .malformed("password.too_short", BodyError("new_password", .tooShort, detail: detail))
-    }
-
-    private static let badCharacters = AuthenticationError.malformed(
-        "password.bad_characters",
-        BodyError("new_password", .invalid, detail: "`new_password` contains characters that are not allowed."))
-
-    private func hash(
+    /// Hashes a password that was checked.
+    func hash(
         _ password: Secret, for client: ClientNetwork?, until deadline: MonotonicTime
     ) async throws(AuthenticationError) -> PasswordHash {
         try await runInPool(for: client, until: deadline) { [parameters] () throws(CryptoError) in
@@ -102,6 +78,17 @@ extension PasswordProvider: Unlinking {
     }
 }
 
+extension PasswordProvider: UserUnlocking {
+    /// Ends the bans of a user, and forgets the attempts.
+    public func unlock(_ name: String) async throws(AuthenticationError) {
+        do throws(StoreError) {
+            try await throttle.unlock(Array(name.utf8))
+        } catch {
+            throw .unavailable("password.store_unavailable", cause: error)
+        }
+    }
+}
+
 extension PasswordProvider: UserCreating {
     /// The timeout for hashing when the command line creates a user.
     private static let hashTimeout = Duration.seconds(30)
@@ -115,8 +102,9 @@ extension PasswordProvider: UserCreating {
     public func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord {
         guard case .accounts = source else { throw AuthenticationError("password.users_in_file", .notFound) }
         guard let key = canonicalName(name) else { throw .malformed("password.bad_name") }
-        let password = try newPassword(password)
-        let hash = try await hash(password, for: nil, until: context.clock.monotonicTime + Self.hashTimeout)
+        let deadline = context.clock.monotonicTime + Self.hashTimeout
+        let password = try await newPassword(password, member: "new_password", for: nil, until: deadline)
+        let hash = try await hash(password, for: nil, until: deadline)
         return UserRecord(name: name, key: key, hash: hash.encoded, isDisabled: false)
     }
 

@@ -24,6 +24,8 @@ public struct PasswordProvider: Provider {
     let throttle: Throttle
     let parameters: Argon2Parameters
     let minimumLength: Int
+    let denied: DenyFile?
+    public let selfService: PasswordSelfService
     /// Whether routes accept `Authorization: Basic`.
     private let acceptsBasic: Bool
     let watch = FileWatch()
@@ -55,6 +57,8 @@ public struct PasswordProvider: Provider {
         self.context = context
         parameters = configuration.hash.parameters
         minimumLength = configuration.minimumLength.value
+        denied = configuration.denied
+        selfService = configuration.selfService
         acceptsBasic = configuration.acceptsBasic
         throttle = Throttle(limits: configuration.throttle, context: context)
         do {
@@ -97,9 +101,11 @@ extension PasswordProvider {
         }
         await throttle.recordSuccess(attempt, at: context.now)
         if let replacement = result.replacement { await replaceHash(of: user, by: replacement) }
+        var claims = user.claims
+        claims["preferred_username"] = .string(user.displayName)
         return Identity(
-            providerSubject: user.subject, issuer: Self.kind.rawValue,
-            claims: ["preferred_username": .string(user.displayName)], authTime: context.now, issuedAt: context.now,
+            providerSubject: user.subject, issuer: Self.kind.rawValue, claims: claims, authTime: context.now,
+            issuedAt: context.now,
             expiresAt: context.now.advanced(bySeconds: Self.basicLifetime))
     }
 
@@ -204,7 +210,11 @@ extension PasswordProvider: SigningIn {
     ) async throws(AuthenticationError) -> SignIn {
         // A copy, because the secret wipes its bytes.
         let name = try form.requiredSecret("username").withBytes { $0.map { $0 } }
-        return SignIn(identity: try await logIn(name, try form.requiredSecret("password"), in: context))
+        let identity = try await logIn(name, try form.requiredSecret("password"), in: context)
+        // The account keeps the name that a user registered with.
+        var stored: JSONObject = [:]
+        stored["name"] = identity.claims["name"]
+        return SignIn(identity: identity, storedClaims: stored)
     }
 }
 

@@ -12,6 +12,8 @@ internal import MartletProvider
 struct Throttle: Sendable {
     /// An admitted attempt; its result must be recorded.
     struct Attempt: Sendable {
+        /// The digest of the user.
+        fileprivate let user: String
         /// The key of the counters: the user, or the user at one network.
         fileprivate let bucket: String
         fileprivate let network: Network?
@@ -62,7 +64,7 @@ struct Throttle: Sendable {
     /// - Throws: `throttled`, or `unavailable` when the store is.
     func admit(_ name: [UInt8], from client: ClientNetwork?) async throws(AuthenticationError) -> Attempt {
         let user = Self.digest("user", name)
-        guard let client else { return try await countAttempt(Attempt(bucket: user, network: nil)) }
+        guard let client else { return try await countAttempt(Attempt(user: user, bucket: user, network: nil)) }
 
         let text = Array(client.description.utf8)
         let address = Self.digest("address", text)
@@ -73,7 +75,8 @@ struct Throttle: Sendable {
         let pair = Self.digest("pair", name + [0] + text)
         let lastLogin = try await lastLogin(pair)
         let network = Network(client: client, address: address, pair: pair, lastLogin: lastLogin)
-        return try await countAttempt(Attempt(bucket: lastLogin == nil ? user : pair, network: network))
+        return try await countAttempt(
+            Attempt(user: user, bucket: lastLogin == nil ? user : pair, network: network))
     }
 
     /// Counts a failed attempt.
@@ -87,6 +90,7 @@ struct Throttle: Sendable {
             let failures = try await store.increment(key(.failures, attempt.bucket), lifetime: limits.window)
             guard failures.count >= limits.attempts else { return }
             _ = try await bans.increment(key(.ban, attempt.bucket), lifetime: limits.ban)
+            if attempt.bucket != attempt.user { try await record(bannedPair: attempt.bucket, of: attempt.user) }
             try await clear(attempt)
             context.logger.warning(
                 "user throttled", ("user", attempt.bucket),
@@ -120,10 +124,45 @@ struct Throttle: Sendable {
     }
 }
 
+// MARK: - Unlocking
+
+extension Throttle {
+    /// How many networks of a user an unlocking covers: those that were banned last.
+    private static let maximumPairs = 64
+
+    /// Ends the bans of a user, and forgets the attempts: at networks unknown for the user, and at known ones that were
+    /// banned.
+    /// - Parameter name: the canonical name.
+    func unlock(_ name: [UInt8]) async throws(StoreError) {
+        let user = Self.digest("user", name)
+        for bucket in [user] + (try await bannedPairs(of: user)) {
+            try await bans.remove(key(.ban, bucket))
+            try await store.remove(key(.attempts, bucket))
+            try await store.remove(key(.failures, bucket))
+        }
+        try await bans.remove(key(.pairs, user))
+    }
+
+    /// Records that a user is banned at a known network, because these keys cannot be listed.
+    private func record(bannedPair pair: String, of user: String) async throws(StoreError) {
+        let pairs = try await bannedPairs(of: user).filter { $0 != pair } + [pair]
+        let text = pairs.suffix(Self.maximumPairs).joined(separator: " ")
+        try await bans.set(Array(text.utf8), for: key(.pairs, user), lifetime: limits.ban)
+    }
+
+    private func bannedPairs(of user: String) async throws(StoreError) -> [String] {
+        switch await bans.value(for: key(.pairs, user)) {
+        case .found(let bytes): String(decoding: bytes, as: UTF8.self).split(separator: " ").map(String.init)
+        case .miss: []
+        case .unavailable(let error): throw error
+        }
+    }
+}
+
 // MARK: - Counters
 
 extension Throttle {
-    private enum Counter: String { case attempts, failures, ban, known }
+    private enum Counter: String { case attempts, failures, ban, pairs, known }
 
     private func countAttempt(_ attempt: Attempt) async throws(AuthenticationError) -> Attempt {
         try await rejectBanned(attempt)

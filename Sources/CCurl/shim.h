@@ -5,6 +5,7 @@
 
 typedef size_t (*martlet_curl_sink)(char *, size_t, size_t, void *);
 typedef int (*martlet_curl_gate)(void *, char *, char *, int, int);
+typedef int (*martlet_curl_progress)(void *, curl_off_t, curl_off_t, curl_off_t, curl_off_t);
 
 static inline CURLcode martlet_curl_start(void) { return curl_global_init(CURL_GLOBAL_DEFAULT); }
 static inline CURLcode martlet_curl_set_long(CURL *easy, CURLoption option, long value) {
@@ -33,6 +34,14 @@ static inline CURLcode martlet_curl_set_head_sink(CURL *easy, martlet_curl_sink 
 static inline CURLcode martlet_curl_set_gate(CURL *easy, martlet_curl_gate gate, void *context) {
     CURLcode status = curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, gate);
     return status != CURLE_OK ? status : curl_easy_setopt(easy, CURLOPT_PREREQDATA, context);
+}
+static inline CURLcode martlet_curl_set_source(CURL *easy, martlet_curl_sink source, void *context) {
+    CURLcode status = curl_easy_setopt(easy, CURLOPT_READFUNCTION, source);
+    return status != CURLE_OK ? status : curl_easy_setopt(easy, CURLOPT_READDATA, context);
+}
+static inline CURLcode martlet_curl_set_progress(CURL *easy, martlet_curl_progress progress, void *context) {
+    CURLcode status = curl_easy_setopt(easy, CURLOPT_XFERINFOFUNCTION, progress);
+    return status != CURLE_OK ? status : curl_easy_setopt(easy, CURLOPT_XFERINFODATA, context);
 }
 static inline long martlet_curl_status(CURL *easy) {
     long status = 0;

@@ -18,6 +18,8 @@ package struct AccountError: CodedError {
         case notFound
         /// A user with this canonical name already exists.
         case duplicateUser
+        /// A claim cannot be stored: 400.
+        case invalidClaims
     }
 
     package let code: ErrorCode
@@ -66,12 +68,30 @@ package struct Account: Sendable, Equatable {
     package let storedClaims: JSONObject
     /// Whether this call created the account.
     package let isNew: Bool
+    /// Whether an operator has disabled the account: its credentials are rejected.
+    package let isDisabled: Bool
+    /// When the identity was revoked at its issuer, in milliseconds since 1970: older credentials are rejected.
+    package let revokedAt: Int64?
+    /// Whether its deletion was requested, which a login takes back.
+    package let isBeingDeleted: Bool
+    /// Whether the account has, or once had, ``VersionedClaims``.
+    package let hasClaims: Bool
 
-    package init(subject: String, storedClaims: JSONObject, isNew: Bool) {
+    package init(
+        subject: String, storedClaims: JSONObject, isNew: Bool, isDisabled: Bool = false, revokedAt: Int64? = nil,
+        isBeingDeleted: Bool = false, hasClaims: Bool = false
+    ) {
         self.subject = subject
         self.storedClaims = storedClaims
         self.isNew = isNew
+        self.isDisabled = isDisabled
+        self.revokedAt = revokedAt
+        self.isBeingDeleted = isBeingDeleted
+        self.hasClaims = hasClaims
     }
+
+    /// Whether a credential was issued before the identity was revoked.
+    package func isRevoked(issuedAt: UnixTime) -> Bool { revokedAt.map { issuedAt.seconds < $0 / 1000 } ?? false }
 }
 
 /// An account store: SQLite or PostgreSQL, with the same semantics.
@@ -90,10 +110,10 @@ package protocol AccountStoring: UserRecordStoring {
     ///
     /// Concurrent calls create one account. New aliases of a known identity are bound to its account; an alias that is
     /// already bound to another account stays there. Claims are stored when first seen and never replaced.
+    /// - Parameter rules: claims that rules of the configuration give the account; an operator's win over them.
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
-    ) async throws(AccountError)
-        -> Account
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, at now: UnixTime
+    ) async throws(AccountError) -> Account
     /// Finds the account of an identity; `nil` if there is none.
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account?
     /// Binds an identity to an account; idempotent.
@@ -112,6 +132,18 @@ package protocol AccountStoring: UserRecordStoring {
     /// Records a login with an account's identity of one provider; the latest time wins, in any order of calls.
     func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError)
 
+    /// The claims of an account and its identities; ``VersionedClaims/none`` without such an account.
+    func claims(of subject: String) async throws(AccountError) -> VersionedClaims
+    /// Changes the claims of an account's identity of one provider; they apply to its credentials alone.
+    ///
+    /// Stored only: ``ClaimPublishing`` makes running gateways apply them.
+    /// - Returns: whether anything changed.
+    /// - Throws: `notFound`, `invalidClaims`, `unavailable`.
+    @discardableResult
+    func changeClaims(
+        of subject: String, provider: String, by patch: ClaimPatch
+    ) async throws(AccountError) -> Bool
+
     // Password users.
 
     /// Adds a user.
@@ -123,11 +155,20 @@ package protocol AccountStoring: UserRecordStoring {
     /// Disables or enables a user.
     /// - Throws: `notFound`, `unavailable`.
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError)
-    /// Lists all users, ordered by canonical name.
-    func users() async throws(AccountError) -> [UserRecord]
+    /// Lists users by canonical name.
+    /// - Parameters:
+    ///   - start: the canonical name behind which the list starts; empty for the first page.
+    ///   - onlyDisabled: leaves out active users.
+    ///   - limit: the maximum number of users of the page.
+    func users(after start: String, onlyDisabled: Bool, limit: Int) async throws(AccountError) -> [UserRecord]
 }
 
 extension AccountStoring {
+    /// The same without rules.
+    package func signIn(
+        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
+    ) async throws(AccountError) -> Account { try await signIn(identity, keeping: claims, setting: [:], at: now) }
+
     /// The health of a store that cannot fail.
     package var health: AccountHealth { AccountHealth(state: .ready) }
 }

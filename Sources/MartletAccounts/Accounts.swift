@@ -1,5 +1,10 @@
 package import MartletCore
+package import MartletEvents
 package import MartletIO
+
+/// An account store with the outbox in the same database, so that a change and its event are one transaction.
+package typealias AccountDatabase = AccountAdministering & AccountStoring & IdentityLifeHolding & LeaseStoring
+    & OutboxStoring & PasswordLinkStoring
 
 /// Creates account stores.
 package enum Accounts {
@@ -15,7 +20,7 @@ package enum Accounts {
     /// - Throws: `accounts.bad_url`.
     package static func open(
         _ url: AccountURL, clock: Clock, logger: Logger, loop: ServiceLoop, resolver: Resolver, readOnly: Bool = false
-    ) throws(AccountError) -> any AccountStoring {
+    ) throws(AccountError) -> any AccountDatabase {
         let engine: any AccountEngine
         switch url {
         case .sqlite(let path):

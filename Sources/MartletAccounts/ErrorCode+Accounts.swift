@@ -21,6 +21,15 @@ extension ErrorCode {
     /// A user with this name already exists.
     package static let accountsDuplicateUser: ErrorCode = "accounts.duplicate_user"
 
+    /// The name of a claim is malformed.
+    package static let claimsNameInvalid: ErrorCode = "claims.name_invalid"
+    /// The name belongs to a claim that the checks of providers rely on.
+    package static let claimsNameReserved: ErrorCode = "claims.name_reserved"
+    /// The value is neither a text, a number, a boolean nor a list of them, or is too long.
+    package static let claimsValueInvalid: ErrorCode = "claims.value_invalid"
+    /// The account has too many claims, or they are too large together.
+    package static let claimsTooLarge: ErrorCode = "claims.too_large"
+
     /// The store has not been started.
     package static let accountsNotStarted: ErrorCode = "accounts.not_started"
     /// The store has been shut down.

@@ -19,6 +19,9 @@ package final class AdminEndpoints: Sendable {
             return AdminProblem.hostNotAllowed.response(request.requestID)
         }
         if request.path == "/reload" { return await AdminReload(source.reloadQueue).respond(to: request) }
+        if let subject = AdminClaims.subject(in: request.path) {
+            return await AdminClaims(subject, source.claimAdministration).respond(to: request)
+        }
         guard let page = Page(rawValue: request.path) else { return AdminProblem.notFound.response(request.requestID) }
         guard request.method == "GET" || request.method == "HEAD" else {
             return AdminProblem.methodNotAllowed.response(request.requestID)
@@ -27,6 +30,7 @@ package final class AdminEndpoints: Sendable {
         case .alive: return .text(200, "text/plain; charset=utf-8", "alive\n")
         case .ready, .health: return Readiness(source).response
         case .metrics: return .text(200, MetricsPage.mediaType, MetricsPage(await report()).text)
+        case .accounts: return AccountsPage.response(await report(), request.requestID)
         case .dashboard: return Dashboard(await report()).response
         }
     }
@@ -36,6 +40,7 @@ package final class AdminEndpoints: Sendable {
         case ready = "/readyz"
         case health = "/healthz"
         case metrics = "/metrics"
+        case accounts = "/accounts"
         case dashboard = "/"
     }
 
@@ -50,7 +55,7 @@ package final class AdminEndpoints: Sendable {
 }
 
 /// An error response of the admin listener, in the same format as those of public listeners (RFC 9457).
-struct AdminProblem {
+struct AdminProblem: Error {
     let status: Int
     let code: String
     /// The value of `Allow`.
@@ -63,11 +68,16 @@ struct AdminProblem {
 
     /// - Parameter diagnostics: one line each; `nil` omits the member.
     func response(_ requestID: String, diagnostics: [String]? = nil) -> LocalResponse {
+        response(requestID, with: diagnostics.map { ["diagnostics": .array($0.map { .string($0) })] } ?? [:])
+    }
+
+    /// - Parameter members: more members of the document.
+    func response(_ requestID: String, with members: JSONObject) -> LocalResponse {
         var document: JSONObject = [
             "type": .string("urn:martlet:problem:\(code)"), "title": .string("\(HTTPStatus.reason(status))"),
             "status": .integer(Int64(status)), "code": .string(code), "request_id": .string(requestID),
         ]
-        if let diagnostics { document["diagnostics"] = .array(diagnostics.map { .string($0) }) }
+        for member in members.members { document[member.name] = member.value }
         var fields: [(name: String, value: String)] = [
             ("Content-Type", "application/problem+json"), ("Cache-Control", "no-store"),
         ]

@@ -4,13 +4,9 @@ internal import MartletJSON
 internal import MartletResponder
 
 /// `POST /reload`: the reload of SIGHUP, with a response.
-///
-/// Accepted from this machine only, and not from web pages (CSRF): browsers send the page's origin with every POST, and
-/// a form has one of three media types.
 struct AdminReload {
     /// Less than the timeout of a handler.
     private static let timeout = LocalLimits.timeout - .seconds(1)
-    private static let formTypes = ["application/x-www-form-urlencoded", "multipart/form-data", "text/plain"]
 
     private let queue: ReloadQueue?
 
@@ -22,8 +18,7 @@ struct AdminReload {
                 .response(request.requestID, diagnostics: diagnostics)
         }
         guard request.method == "POST" else { return problem(405, "method_not_allowed") }
-        guard !Self.isFromPage(request) else { return problem(403, "cross_site") }
-        guard let local = request.local, local.isUnix || local.isLoopback else { return problem(403, "local_only") }
+        if let rejection = AdminProtection.rejection(of: request) { return rejection.response(request.requestID) }
         guard let queue else { return problem(404, "not_found") }
         switch await queue.request(timeout: Self.timeout) {
         case .done(let routes, let warnings):
@@ -37,11 +32,5 @@ struct AdminReload {
         case .underWay: return problem(503, "reload_under_way")
         case .busy: return problem(503, "busy")
         }
-    }
-
-    private static func isFromPage(_ request: LocalRequest) -> Bool {
-        if ["Origin", "Sec-Fetch-Site", "Sec-Fetch-Mode"].contains(where: { request.field($0) != nil }) { return true }
-        let type = request.field("Content-Type")?.lowercased().prefix { $0 != ";" }
-        return type.map { formTypes.contains($0.filter { $0 != " " }) } ?? false
     }
 }

@@ -1,5 +1,6 @@
 package import MartletAccounts
 package import MartletCore
+package import MartletEvents
 package import MartletProvider
 package import MartletRedis
 package import MartletReports
@@ -40,6 +41,18 @@ package struct AdminReport: Sendable {
         case redis(RedisStatus)
     }
 
+    /// What is left to do of changes of accounts.
+    package struct Backlog: Sendable {
+        /// The revocations of grants that have not succeeded; `nil` if another instance counts them.
+        let revocations: PendingRevocations?
+        /// Every webhook with the counters of this instance.
+        let webhooks: [WebhookStatus]
+
+        package init(revocations: PendingRevocations? = nil, webhooks: [WebhookStatus] = []) {
+            (self.revocations, self.webhooks) = (revocations, webhooks)
+        }
+    }
+
     let readiness: Readiness
     /// The last report of every loop that serves clients.
     let loops: [LoopReport]
@@ -55,6 +68,8 @@ package struct AdminReport: Sendable {
     let subscription: RedisStatus?
     /// `nil` without `accounts:`.
     let accounts: AccountHealth?
+    /// What is left to do of changes of accounts.
+    let backlog: Backlog
     /// Password hashes that wait for a thread.
     let hashesWaiting: Int
     /// Every certificate that the gateway presents to clients and upstreams.
@@ -72,8 +87,9 @@ package struct AdminReport: Sendable {
     package init(
         readiness: Readiness, loops: [LoopReport], respondingLoops: Int, routes: [String],
         ownRoutes: Set<String> = [], providers: [Provider], store: Store, subscription: RedisStatus?,
-        accounts: AccountHealth?, hashesWaiting: Int, certificates: [Certificate], addresses: [String],
-        droppedLogBatches: Int, reloads: ReloadRecord, process: ProcessStatus = .current(), startedAt: UnixTime,
+        accounts: AccountHealth?, backlog: Backlog = Backlog(), hashesWaiting: Int, certificates: [Certificate],
+        addresses: [String], droppedLogBatches: Int, reloads: ReloadRecord, process: ProcessStatus = .current(),
+        startedAt: UnixTime,
         now: UnixTime, monotonicNow: MonotonicTime, version: String
     ) {
         self.readiness = readiness
@@ -85,6 +101,7 @@ package struct AdminReport: Sendable {
         self.store = store
         self.subscription = subscription
         self.accounts = accounts
+        self.backlog = backlog
         self.hashesWaiting = hashesWaiting
         self.certificates = certificates
         self.addresses = addresses

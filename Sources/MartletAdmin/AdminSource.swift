@@ -9,6 +9,8 @@ package protocol AdminSource: AnyObject, Sendable {
     var clock: Clock { get }
     /// Accepts reload requests; `nil` if the configuration does not come from a file.
     var reloadQueue: ReloadQueue? { get }
+    /// The claims of accounts; `nil` without `accounts:`.
+    var claimAdministration: (any ClaimAdministering)? { get }
 
     /// The current counters of the loops that respond in time.
     func loopReports() async -> [LoopReport]

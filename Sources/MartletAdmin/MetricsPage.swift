@@ -1,5 +1,6 @@
 internal import MartletAccounts
 internal import MartletCore
+internal import MartletEvents
 internal import MartletProvider
 internal import MartletRedis
 internal import MartletReports
@@ -24,6 +25,7 @@ struct MetricsPage {
         state(report)
         store(report)
         signIn(report)
+        webhooks(report)
         certificates(report)
         server(report)
         process(report)
@@ -203,6 +205,41 @@ struct MetricsPage {
         out.family("martlet_accounts_failures_total", .counter, "Failed queries to the account store, by error code.")
         for (code, count) in accounts.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             out.sample(["code": code.rawValue], count)
+        }
+        guard let revocations = report.backlog.revocations else { return }
+        out.single(
+            "martlet_accounts_revocations_pending", .gauge,
+            "Grants of deleted accounts that are not revoked at their issuer yet; from the instance that does it.",
+            revocations.count)
+    }
+
+    private mutating func webhooks(_ report: AdminReport) {
+        guard !report.backlog.webhooks.isEmpty else { return }
+        out.family(
+            "martlet_webhook_deliveries_total", .counter,
+            "Attempts to deliver an event, by result: delivered, failed (it is repeated) or dead (it was given up).")
+        for status in report.backlog.webhooks {
+            for (result, count) in [("delivered", status.delivered), ("failed", status.failed), ("dead", status.dead)] {
+                out.sample(["webhook": status.hook, "result": result], count)
+            }
+        }
+        out.family(
+            "martlet_webhook_holder", .gauge, "1 for a webhook to which this instance delivers, 0 if another one does.")
+        for status in report.backlog.webhooks { out.sample(["webhook": status.hook], status.isHolder ? 1 : 0) }
+        out.family(
+            "martlet_webhook_backlog", .gauge,
+            "Deliveries in the outbox, by state: open or dead; from the instance that delivers to the webhook.")
+        for status in report.backlog.webhooks {
+            guard let backlog = status.backlog else { continue }
+            out.sample(["webhook": status.hook, "state": "open"], backlog.open)
+            out.sample(["webhook": status.hook, "state": "dead"], backlog.dead)
+        }
+        out.family(
+            "martlet_webhook_oldest_event_timestamp_seconds", .gauge,
+            "When the oldest event happened that the webhook has not received; from the instance that delivers to it.")
+        for status in report.backlog.webhooks {
+            guard let oldest = status.backlog?.oldest else { continue }
+            out.sample(["webhook": status.hook], Double(oldest) / 1000)
         }
     }
 

@@ -12,15 +12,28 @@ extension Authenticator {
         hasUnsweptRevocations = !sweep.isEmpty
     }
 
-    /// Removes cache entries of what was revoked: many revocations in a row cost one pass over the tables.
+    /// Records sessions that have changed but go on, such as one whose owner has authenticated again.
+    package mutating func sessionsChanged(
+        _ revocationIDs: [UInt64], _ acknowledgement: LoopAcknowledgement?, at time: LoopTime
+    ) {
+        revocations.add(revocationIDs, at: time.monotonic)
+        sweep.add(changed: revocationIDs, acknowledgement)
+        hasUnsweptRevocations = !sweep.isEmpty
+    }
+
+    /// Sessions that have changed, whose cache entries the next sweep removes.
+    package var unsweptChanges: Set<UInt64> { sweep.changedIDs }
+
+    /// Removes cache entries of what was revoked or has changed: many revocations in a row cost one pass over the tables.
     ///
     /// - Returns: what was removed, when a sweep was due. The caller ends what those credentials admitted, and then
     ///   acknowledges.
     package mutating func sweepRevocations(at time: LoopTime) -> RevocationSweep.Due? {
         guard let due = sweep.dequeue(at: time.monotonic) else { return nil }
         hasUnsweptRevocations = !sweep.isEmpty
-        removeDecisions(of: due.revocationIDs)
-        principals.removeAll { due.revocationIDs.contains($0.revocationID) }
+        let removed = due.revocationIDs.union(due.changedIDs)
+        removeDecisions(of: removed)
+        principals.removeAll { removed.contains($0.revocationID) }
         return due
     }
 

@@ -1,5 +1,4 @@
 internal import MartletCore
-internal import MartletCrypto
 package import MartletHTTP
 internal import MartletProvider
 internal import MartletResponder
@@ -23,14 +22,11 @@ package struct Authenticator: ~Copyable {
     package var decisionCount: Int { decisions.count }
     var principals: TokenTable<VerifiedPrincipal>
     /// The header block that was written last.
-    private var identityBlock = ByteBuffer(capacity: 4 * 1024)
-    /// The headers that do not fit into it.
-    package private(set) var droppedHeaders: [DroppedHeader] = []
+    private var identityBlock = IdentityBlock()
+    package var droppedHeaders: [DroppedHeader] { identityBlock.dropped }
     /// The reasons that cached denials refer to.
-    private var denials: [ErrorCode] = []
-    /// Key of the digests under which names and passwords are cached.
-    private let basicKey = Secret((0..<32).map { _ in UInt8.random(in: .min ... .max) })
-    private var basicDigest = ByteBuffer(capacity: 32)
+    private var denials = DenialIndex()
+    private var basicDigests = BasicDigests()
     /// Cache hits: requests with a cached decision.
     package private(set) var hits = 0
     /// Cache misses: verifications that requests needed.
@@ -75,7 +71,7 @@ package struct Authenticator: ~Copyable {
         guard rules.routes[request.route].mode != .none else {
             return unsafe .authorized(
                 AuthorizedRequest(
-                    request, consumedCredential: false, headers: UnsafeBufferPointer(start: nil, count: 0)))
+                    request, consumedCredential: false, UnsafeBufferPointer(start: nil, count: 0), headerCount: 0))
         }
         guard let authorization else { return authorizeAnonymous(request, at: time, &credential) }
         // A cached token is looked up as it is; its syntax is checked on a miss only.
@@ -98,9 +94,10 @@ package struct Authenticator: ~Copyable {
             return .rejected(Rejection(.credentialMissing))
         }
         guard acceptsAnonymous(route, at: time) else { return .rejected(Rejection(.credentialMissing)) }
-        _ = writeIdentityHeaders(of: nil, route: route, at: time)
+        _ = identityBlock.writeHeaders(of: nil, route, rules, at: time)
         return unsafe .authorized(
-            AuthorizedRequest(request, consumedCredential: false, headers: identityBlock.bytes))
+            AuthorizedRequest(
+                request, consumedCredential: false, identityBlock.bytes, headerCount: identityBlock.count))
     }
 
     /// A credential with a cached decision of this route.
@@ -111,18 +108,19 @@ package struct Authenticator: ~Copyable {
         guard let decision = decisions.payload(found) else { return Authenticator.overtaken() }
         hits &+= 1
         credential.provider = decision.provider
-        guard decision.denial < 0 else { return denied(decision.denial) }
+        guard decision.denial < 0 else { return unsafe denied(decision.denial, decisions.attachment(found)) }
         credential.bind(
             to: decision.revocationID, until: decision.end, decision: found,
             grace: rules.routes[request.route].expiryGrace)
         return unsafe .authorized(
-            AuthorizedRequest(request, consumedCredential: true, headers: decisions.attachment(found)))
+            AuthorizedRequest(
+                request, consumedCredential: true, decisions.attachment(found), headerCount: decision.headerCount))
     }
 
     /// The rejection of a caller who does not meet the route's conditions.
     @inline(never)
-    private func denied(_ denial: Int32) -> AuthorizationOutcome {
-        .rejected(Rejection(.notAllowed(denials[Int(denial)]), .policy))
+    private func denied(_ denial: Int32, _ names: UnsafeBufferPointer<UInt8>) -> AuthorizationOutcome {
+        unsafe .rejected(Rejection(Failure(denials[denial]), .policy, names: names))
     }
 
     /// A token without a cached decision of this route, or another credential.
@@ -141,11 +139,8 @@ package struct Authenticator: ~Copyable {
             let form = unsafe OwnToken.matches(token) ? CredentialForm.session : .direct
             unsafe presented = PresentedCredential(form: form, range: range, value: token, key: token)
         case .basic(let range):
-            // Cached under a keyed digest, never as it is: the password may be used elsewhere, too.
-            basicDigest.removeAll()
-            basicDigest.append(HMACSHA256.authenticate(unsafe Array(bytes[range]), key: basicKey))
             unsafe presented = PresentedCredential(
-                form: .basic, range: range, value: bytes[range], key: basicDigest.bytes)
+                form: .basic, range: range, value: bytes[range], key: basicDigests.digest(of: bytes[range]))
         case .other: return .rejected(Rejection(.credentialInvalid("auth.scheme_not_accepted")))
         case .malformed: return .rejected(Rejection(.credentialInvalid("auth.malformed_authorization")))
         }
@@ -194,7 +189,10 @@ package struct Authenticator: ~Copyable {
                 unsafe cachePrincipal(
                     verified, form, key: presented.key, route: route, isDecisionCached: false, at: time)
             }
-            return .rejected(Rejection(.credentialInvalid("auth.provider_not_on_route")))
+            identityBlock.removeAll()
+            identityBlock.writeNames(of: verified.principal, rules)
+            return unsafe .rejected(
+                Rejection(.credentialInvalid("auth.provider_not_on_route"), names: identityBlock.bytes))
         }
         credential.provider = provider
         var (expires, end) = (verified.expires, form == .basic ? Int64.max : verified.end)
@@ -203,45 +201,32 @@ package struct Authenticator: ~Copyable {
         switch rules.table.routes[route].policy.evaluate(verified.principal, now: time.unixTime) {
         case .allowed(let until):
             (expires, end) = (min(expires, until.seconds), min(end, until.milliseconds))
-            expires = min(expires, writeIdentityHeaders(of: verified.principal, route: route, at: time))
-        case .denied(let code): denial = index(ofDenial: code)
+            expires = min(expires, identityBlock.writeHeaders(of: verified.principal, route, rules, at: time))
+        case .denied(let reason): denial = denials.index(of: reason)
         }
+        let headerCount = identityBlock.count
+        identityBlock.writeNames(of: verified.principal, rules)
         var entry: Int32 = -1
         if expires > time.unix {
             entry = unsafe decisions.insert(
                 presented.key, scope: form.scope(UInt32(route)), expires: expires, now: time.unix,
                 attachment: unsafe identityBlock.bytes,
                 payload: CachedDecision(
-                    denial: denial, provider: provider, revocationID: verified.revocationID, end: end))
+                    denial: denial, provider: provider, headerCount: headerCount, revocationID: verified.revocationID,
+                    end: end))
         }
         if !isCached {
             let isDecisionCached = entry >= 0 && expires >= verified.expires
             unsafe cachePrincipal(
                 verified, form, key: presented.key, route: route, isDecisionCached: isDecisionCached, at: time)
         }
-        guard denial < 0 else { return denied(denial) }
+        guard denial < 0 else { return unsafe denied(denial, identityBlock.bytes) }
         // A name and password is cached as a digest, which cannot be revalidated.
         credential.bind(
             to: verified.revocationID, until: end, decision: form == .basic ? -1 : entry,
             grace: rules.routes[route].expiryGrace)
-        return unsafe .authorized(AuthorizedRequest(request, consumedCredential: true, headers: identityBlock.bytes))
-    }
-
-    /// Writes the header block of a request.
-    /// - Returns: until when it may be reused, in Unix seconds.
-    private mutating func writeIdentityHeaders(of principal: Principal?, route: Int, at time: LoopTime) -> Int64 {
-        identityBlock.removeAll()
-        let headers = rules.writeIdentityHeaders(
-            of: principal, route: route, at: time.unixTime, into: &identityBlock)
-        droppedHeaders = headers.dropped
-        return headers.expires
-    }
-
-    /// Index of a denial's reason, assigned on first use.
-    private mutating func index(ofDenial code: ErrorCode) -> Int32 {
-        if let known = denials.firstIndex(of: code) { return Int32(known) }
-        denials.append(code)
-        return Int32(denials.count - 1)
+        return unsafe .authorized(
+            AuthorizedRequest(request, consumedCredential: true, identityBlock.bytes, headerCount: headerCount))
     }
 
     // MARK: Invalidation
@@ -262,6 +247,7 @@ package struct Authenticator: ~Copyable {
     mutating func clearCaches() {
         decisions.removeAll()
         principals.removeAll()
+        denials.removeAll()
     }
 
     /// Removes the cached decisions about credentials that were revoked.
@@ -279,22 +265,28 @@ package struct Authenticator: ~Copyable {
 ///
 /// Only the authenticator's decision, in this file, can make one, and only from it does the forwarder get identity
 /// headers: code that forwards a request that was not authorized does not compile.
+@usableFromInline
 @safe package struct AuthorizedRequest: ~Copyable {
     package let exchange: ExchangeID
     // In 32 bits, beside the flag: the outcome then fits into the registers that return it.
     package let route: Int32
     /// Whether the gateway consumed a credential of the request.
     package let consumedCredential: Bool
-    /// The identity headers, as complete lines. Borrowed from the authenticator: valid until that decides again.
-    package let headers: UnsafeBufferPointer<UInt8>
+    /// The identity headers, then the names. Borrowed from the authenticator: valid until that decides again.
+    @usableFromInline let block: UnsafePointer<UInt8>?
+    @usableFromInline let headerCount: Int32
+    @usableFromInline let nameCount: Int32
 
     @inline(__always)
     fileprivate init(
-        _ routed: consuming RoutedRequest, consumedCredential: Bool, headers: UnsafeBufferPointer<UInt8>
+        _ routed: consuming RoutedRequest, consumedCredential: Bool, _ block: UnsafeBufferPointer<UInt8>,
+        headerCount: Int32
     ) {
         exchange = routed.exchange
         route = Int32(truncatingIfNeeded: routed.route)
         self.consumedCredential = consumedCredential
-        unsafe self.headers = headers
+        unsafe self.block = block.baseAddress
+        self.headerCount = headerCount
+        nameCount = Int32(truncatingIfNeeded: block.count) &- headerCount
     }
 }

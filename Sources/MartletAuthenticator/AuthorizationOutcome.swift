@@ -13,7 +13,7 @@ package enum AuthorizationOutcome: ~Copyable {
 }
 
 /// Why a request is rejected; in one word, because nearly no request is.
-package final class Rejection {
+@safe package final class Rejection {
     /// What the decision is based on.
     package enum Cause {
         /// The request or its credential does not fit the route.
@@ -26,10 +26,20 @@ package final class Rejection {
 
     package let failure: Failure
     package let cause: Cause
+    /// The caller for the access log, as ``CallerNames`` writes it; empty if it is not known. Borrowed from the
+    /// authenticator: valid until that decides again.
+    package let names: UnsafeBufferPointer<UInt8>
 
     package init(_ failure: Failure, _ cause: Cause = .request) {
         self.failure = failure
         self.cause = cause
+        unsafe names = UnsafeBufferPointer(start: nil, count: 0)
+    }
+
+    init(_ failure: Failure, _ cause: Cause = .request, names: UnsafeBufferPointer<UInt8>) {
+        self.failure = failure
+        self.cause = cause
+        unsafe self.names = names
     }
 }
 

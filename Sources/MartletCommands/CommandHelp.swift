@@ -52,15 +52,93 @@ enum CommandHelp {
         (
             "user",
             """
-            add|passwd|disable|enable NAME | list [--config FILE] [--provider NAME]
+            add|passwd|disable|enable|delete|show|unlock NAME | list [--disabled] [--limit N] [--after NAME]
+                 [--json] [--config FILE] [--provider NAME]
 
             Manages password users in the account store. The password is read from a prompt on a terminal, otherwise from
-            the first line of standard input; it is never an argument.
+            the first line of standard input, of which the rest is ignored; it is never an argument. passwd, disable and
+            delete end the user's sessions, unlock ends the throttling after failed logins.
 
             \(configOption)
               --provider NAME    the provider, if several providers store users
+              --disabled         list only users that are disabled
+              --limit N          list at most N users
+              --after NAME       list the users behind this name: the last one of the page before
+              --json             print JSON
 
-            Exit codes: 0 done, 69 a store is unavailable, 78 the configuration has errors or no user store, 64 usage.
+            Exit codes: 0 done, 69 a store is unavailable, 78 the configuration has errors or no user store, or unlock
+            needs a store that instances share, 64 usage.
+            """
+        ),
+        (
+            "keygen",
+            """
+            accounts
+
+            Prints a new key for accounts.key_file, which encrypts what issuers grant, such as Apple's refresh tokens:
+            32 random bytes in base64.
+
+            Exit codes: 0 printed, 64 usage, 70 no random bytes are available.
+            """
+        ),
+        (
+            "account",
+            """
+            list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show SUBJECT
+                 | set SUBJECT NAME=VALUE... | unset SUBJECT NAME... | disable SUBJECT | enable SUBJECT
+                 [--json] [--config FILE]
+
+            Manages the accounts in the account store. Claims of an account are delivered like those of its providers, and win
+            over them, within a second and without ending sessions. Disabling an account ends its sessions and rejects its
+            credentials of every kind until it is enabled again.
+
+              set SUBJECT role=staff       a text
+              set SUBJECT teams=a,b        a list of texts; \\, is a comma, \\\\ a backslash
+              set SUBJECT level:=3         a value as JSON: a number, true, "a, b", ["a"]
+
+            \(configOption)
+              --disabled         list only accounts that are disabled
+              --claim CLAIM      list only accounts with this claim, set by set or by the configuration; in a list, one of
+                                 its values is enough
+              --limit N          list at most N accounts
+              --after SUBJECT    list the accounts behind this subject: the last one of the page before
+              --json             print JSON
+
+            Exit codes: 0 done, 64 no such account, a claim that cannot be set, or usage, 69 a store is unavailable, 78 the
+            configuration has errors or no accounts:, or set and unset need a store that instances share.
+            """
+        ),
+        (
+            "session",
+            """
+            list|end --subject SUBJECT [--id ID] [--json] [--config FILE]
+
+            Shows the sessions of a subject, or ends one of them or all. Needs a store that instances share: with memory: the
+            sessions are in the memory of the running gateway.
+
+            \(configOption)
+              --subject SUBJECT  the subject, as upstreams see it
+              --id ID            end only this session, as list shows it
+              --json             list prints a JSON array
+
+            Exit codes: 0 done, 64 no such session, or usage, 69 the store is unavailable, 78 the configuration has errors or
+            the store is not shared.
+            """
+        ),
+        (
+            "events",
+            """
+            list [--hook NAME] [--state open|dead] [--json] | resend ID [--config FILE]
+
+            Shows the events in the outbox that a webhook has not received, the oldest first, or sends one of them again.
+
+            \(configOption)
+              --hook NAME        only deliveries to this webhook
+              --state STATE      only those that will be attempted (open) or were given up (dead)
+              --json             print a JSON array
+
+            Exit codes: 0 done, 69 the account store is unavailable or does not have the event, 78 the configuration has
+            errors or no accounts:, 64 usage.
             """
         ),
         (
@@ -151,12 +229,17 @@ enum CommandHelp {
         """
 
     private static let simulate = """
-        apple|wechat [--listen ADDRESS] [--app ID:SECRET:VARIANT]...
+        apple [--listen ADDRESS] [--team TEAMID --key KEYID=FILE...] [--refresh-limit N]
+                 | wechat [--listen ADDRESS] [--app ID:SECRET:VARIANT]...
 
         A local Apple that signs any token, or a local WeChat that issues codes, to test a configuration against. Prints
         the configuration for it and curl commands. Its tokens prove nothing: do not expose it to a network.
 
           --listen ADDRESS   the address to listen on, IP:PORT; default: a free port on 127.0.0.1
+          --team TEAMID      Apple only: the developer's team, ten characters of A-Z 0-9
+          --key KEYID=FILE   Apple only: the id and the PEM file, private or public, of a P-256 key of the team; may be
+                             repeated. Default: a generated key SIMKEY0001 of the team SIMTEAM001
+          --refresh-limit N  Apple only: throttle a refresh token after N verifications in a day; default: no limit
           --app APP          WeChat only: an application as ID:SECRET:VARIANT, where VARIANT is mobile, website,
                              official_account or mini_program; may be repeated. Default: one application of each variant
 

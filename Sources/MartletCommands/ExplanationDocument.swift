@@ -117,6 +117,7 @@ struct ExplanationDocument {
             ("code", .string(response.code)), ("reason", .string("\(response.reason)")),
             ("www_authenticate", .array(response.challenges.map { .string($0) })),
         ]
+        if let condition = response.condition { members.append(("condition", .string(condition))) }
         if let allow = response.allow { members.append(("allow", .string(allow))) }
         if let detail, !detail.isEmpty { members.append(("detail", .string(detail))) }
         return .object(JSONObject(members))

@@ -187,6 +187,7 @@ struct ExplanationPage {
 
     private static func lines(_ response: ClientResponse) -> [String] {
         var lines = ["\(response.status) \(response.code), in the log \(response.reason)"]
+        if let condition = response.condition { lines.append("condition: \(condition)") }
         lines += response.challenges.map { "WWW-Authenticate: \($0)" }
         if let allow = response.allow { lines.append("Allow: \(allow)") }
         return lines

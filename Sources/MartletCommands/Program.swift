@@ -25,10 +25,20 @@ package struct Program: Sendable {
           explain  --path PATH | --url URL [--method M] [--host H] [--header LINE]... [--token FILE | --as FILE]
                    [--json] [--config FILE]             explain how a request would be handled
           demo     [--listen ADDRESS] [--tls]           a gateway to try, with simulated issuers and an upstream
-          simulate apple|wechat [--listen ADDRESS] [--app ID:SECRET:VARIANT]...
+          simulate apple [--listen ADDRESS] [--team TEAMID --key KEYID=FILE...] [--refresh-limit N]
+                   | wechat [--listen ADDRESS] [--app ID:SECRET:VARIANT]...
                                                         a local Apple or WeChat, to test a configuration against
-          user     add|passwd|disable|enable NAME | list [--config FILE] [--provider NAME]
+          user     add|passwd|disable|enable|delete|show|unlock NAME | list [--disabled] [--limit N] [--after NAME]
+                   [--json] [--config FILE] [--provider NAME]
                                                         manage password users; reads the password from a prompt or stdin
+          account  list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show|disable|enable SUBJECT
+                   | set SUBJECT NAME=VALUE... | unset SUBJECT NAME... [--json] [--config FILE]
+                                                        manage accounts and their claims
+          session  list|end --subject SUBJECT [--id ID] [--json] [--config FILE]
+                                                        show or end the sessions of a subject
+          events   list [--hook NAME] [--state open|dead] [--json] | resend ID [--config FILE]
+                                                        what webhooks have not received yet; send an event again
+          keygen   accounts                             a new key for accounts.key_file
           schema                                        the JSON Schema of the configuration
           reload   [--config FILE] [--address ADDRESS]  have the running gateway reload its configuration
           health   [--config FILE] [--address ADDRESS]  check whether the running gateway is ready
@@ -39,7 +49,8 @@ package struct Program: Sendable {
 
     /// Every command, for suggestions.
     static let commands = [
-        "init", "run", "check", "explain", "demo", "simulate", "user", "schema", "reload", "health", "version", "help",
+        "init", "run", "check", "explain", "demo", "simulate", "user", "account", "session", "events",
+        "keygen", "schema", "reload", "health", "version", "help",
     ]
 
     /// Whether the command runs until a signal ends it.
@@ -95,11 +106,27 @@ package struct Program: Sendable {
             return try await DemoCommand(Options(rest, allowing: ["listen"], flags: ["tls"]), registry).run()
         case "simulate":
             return try await SimulateCommand(
-                Options(rest, allowing: ["listen"], repeatable: ["app"], words: 1, isSilent: true)
+                Options(
+                    rest, allowing: ["listen", "team", "refresh-limit"], repeatable: ["app", "key"], words: 1,
+                    isSilent: true)
             ).run()
         case "user":
-            let options = try Options(rest, allowing: ["config", "provider"], words: 2, isSilent: true)
+            let options = try Options(
+                rest, allowing: ["config", "provider", "limit", "after"], flags: ["json", "disabled"], words: 2,
+                isSilent: true)
             return try await UserCommand(options, registry).run()
+        case "account":
+            let options = try Options(
+                rest, allowing: ["config", "claim", "limit", "after"], flags: ["json", "disabled"],
+                words: AccountCommand.maximumWords)
+            return try await AccountCommand(options, registry).run()
+        case "session":
+            let options = try Options(rest, allowing: ["config", "subject", "id"], flags: ["json"], words: 1)
+            return try await SessionCommand(options, registry).run()
+        case "events":
+            let options = try Options(rest, allowing: ["config", "hook", "state"], flags: ["json"], words: 2)
+            return try await EventsCommand(options, registry).run()
+        case "keygen": return try KeygenCommand(Options(rest, allowing: [], words: 1)).run()
         case "version", "--version", "-V":
             _ = try Options(rest, allowing: [])
             Output.line("martlet \(Gateway.version)")

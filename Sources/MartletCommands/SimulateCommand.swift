@@ -7,22 +7,26 @@ internal import MartletSimulator
 /// `martlet simulate apple|wechat`: a standalone simulator, to test a configuration against.
 struct SimulateCommand {
     /// The simulator to run.
-    enum Kind: Equatable {
-        case apple
+    enum Kind {
+        case apple(SimulatedDevelopers)
         case weChat([SimulatedApp])
     }
 
     private let kind: Kind
     private let address: SocketAddress
 
-    /// - Throws: `UsageError` for an unknown simulator, an invalid address or an invalid application.
+    /// - Throws: `UsageError` for an unknown simulator, an invalid address, application or key.
     init(_ options: Options) throws(Options.UsageError) {
         let specifications = options.all("app")
         switch options.words.first {
         case "apple":
             guard specifications.isEmpty else { throw Options.UsageError(message: "--app is only valid for wechat") }
-            kind = .apple
-        case "wechat": kind = .weChat(try SimulatedApp.list(specifications))
+            kind = .apple(try SimulatedDevelopers(options))
+        case "wechat":
+            guard !SimulatedDevelopers.isGiven(options) else {
+                throw Options.UsageError(message: "--team, --key and --refresh-limit are only valid for apple")
+            }
+            kind = .weChat(try SimulatedApp.list(specifications))
         default: throw Options.UsageError(message: "expected apple or wechat")
         }
         guard let address = SocketAddress(options["listen"] ?? "127.0.0.1:0"), case .ip = address else {
@@ -54,7 +58,7 @@ struct SimulateCommand {
 
     private func page(_ url: String) -> String {
         switch kind {
-        case .apple: SimulatorPage.apple(url)
+        case .apple(let developers): SimulatorPage.apple(url, hasKey: developers.keys.isEmpty)
         case .weChat(let apps): SimulatorPage.weChat(url, apps)
         }
     }

@@ -1,5 +1,6 @@
 internal import MartletAccounts
 internal import MartletCore
+internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer
 internal import MartletSession
@@ -9,11 +10,43 @@ internal import MartletSignIn
 struct UserAdministration {
     /// The actions, named as on the command line.
     enum Action: String, CaseIterable {
-        case add, passwd, disable, enable, list
+        case add, passwd, disable, enable, delete, show, unlock, list
 
         /// Whether it ends the user's sessions.
-        var endsSessions: Bool { self == .passwd || self == .disable }
+        var endsSessions: Bool { self == .passwd || self == .disable || self == .delete }
+        /// Whether it is about one user.
+        var takesName: Bool { self != .list }
+        /// How it is called in the past.
+        fileprivate var done: String {
+            switch self {
+            case .add, .unlock: "\(rawValue)ed"
+            case .passwd: "changed"
+            case .disable, .enable, .delete: "\(rawValue)d"
+            case .show: "shown"
+            case .list: "listed"
+            }
+        }
     }
+
+    /// What an action has done.
+    struct Outcome: Equatable {
+        /// The lines to print.
+        let lines: [String]
+        /// The same as JSON.
+        let json: JSONObject
+    }
+
+    /// Which users a list contains.
+    struct Filter {
+        var onlyDisabled = false
+        /// The name behind which the list starts; empty for all.
+        var after = ""
+        /// The maximum number of users; `nil` for all.
+        var limit: Int?
+    }
+
+    /// Users in one query.
+    private static let pageSize = 500
 
     let accounts: any AccountStoring
     /// Validates names and hashes passwords.
@@ -21,66 +54,155 @@ struct UserAdministration {
     /// The provider's name in `providers:`.
     let provider: String
     let clock: Clock
-    /// The sessions of running gateways; `nil` if they are not in a shared store.
-    let sessions: (any SessionStoring)?
-    /// Prevents logins in progress from creating sessions; set together with `sessions`.
-    var fence: LoginFence? = nil
-    /// Has running gateways drop their cached decisions about a subject.
-    var invalidateDecisions: (_ subject: String) async -> Void = { _ in }
+    /// Ends sessions of running gateways; `nil` if they are not in a shared store.
+    let ending: SessionEnding?
+    /// Ends the throttling of users; `nil` if attempts are not counted in a shared store.
+    var unlocking: (any UserUnlocking)?
 
-    /// Performs an action.
+    /// Performs an action on one user.
     /// - Parameters:
-    ///   - name: the user's name; empty for `list`.
+    ///   - name: the user's name.
     ///   - password: reads a new password; called only if one is needed and everything else is valid.
-    /// - Returns: the lines to print.
     func perform(
         _ action: Action, name: String, password: () throws(StartError) -> Secret
-    ) async throws(StartError) -> [String] {
-        if action == .list { return try await list() }
+    ) async throws(StartError) -> Outcome {
         guard let key = maker.canonicalName(name) else {
             throw StartError(code: "user.bad_name", message: "the name is not valid", exit: .usage)
         }
-        let isKnown = try await isKnown(key)
-        guard isKnown == (action != .add) else {
+        // Names that no user has are throttled, too.
+        if action == .unlock { return try await unlock(key) }
+        let known = try await record(of: key)
+        guard (known == nil) == (action == .add) else {
             throw StartError(
-                code: isKnown ? "user.duplicate" : "user.unknown",
-                message: isKnown ? "user '\(key)' already exists" : "user '\(key)' does not exist", exit: .usage)
+                code: known == nil ? "user.unknown" : "user.duplicate",
+                message: known == nil ? "user '\(key)' does not exist" : "user '\(key)' already exists", exit: .usage)
         }
         switch action {
-        case .list: return []
         case .add:
             let record = try await record(name, try password())
             try await mappingErrors { () async throws(AccountError) in
                 try await accounts.addUser(record, at: clock.unixTime)
             }
-            return ["user '\(key)' added"]
         case .passwd:
             let record = try await record(name, try password())
             try await mappingErrors { () async throws(AccountError) in
                 try await accounts.setHash(of: key, to: record.hash)
             }
-            return ["password of user '\(key)' changed"] + (try await endSessions(of: key))
         case .disable, .enable:
-            let isDisabled = action == .disable
-            try await mappingErrors { () async throws(AccountError) in try await accounts.setDisabled(key, isDisabled) }
-            return ["user '\(key)' \(action)d"] + (isDisabled ? try await endSessions(of: key) : [])
+            try await mappingErrors { () async throws(AccountError) in
+                try await accounts.setDisabled(key, action == .disable)
+            }
+        case .delete: return try await delete(key)
+        case .show: return try await show(key, known)
+        case .list, .unlock: break
+        }
+        let what = action == .passwd ? "password of user '\(key)' changed" : "user '\(key)' \(action.done)"
+        return try await outcome(action, key, what, endsSessions: action.endsSessions)
+    }
+
+    /// Lists users by canonical name.
+    /// - Parameter print: receives each user.
+    func list(_ filter: Filter, print: (UserRecord) -> Void) async throws(StartError) {
+        var left = filter.limit ?? .max
+        var start = maker.canonicalName(filter.after) ?? filter.after
+        while left > 0 {
+            let position = start
+            let limit = min(left, UserAdministration.pageSize)
+            let users = try await mappingErrors { () async throws(AccountError) in
+                try await accounts.users(after: position, onlyDisabled: filter.onlyDisabled, limit: limit)
+            }
+            for user in users { print(user) }
+            guard users.count == limit, let last = users.last else { return }
+            left -= users.count
+            start = last.key
         }
     }
 
-    private func list() async throws(StartError) -> [String] {
-        let users = try await mappingErrors { () async throws(AccountError) in try await accounts.users() }
-        return users.map { "\(UserAdministration.printable($0.name))\t\($0.isDisabled ? "disabled" : "active")" }
-    }
-
-    /// A name of the database with its control characters replaced.
-    private static func printable(_ name: String) -> String {
-        String(
-            String.UnicodeScalarView(name.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }))
-    }
-
-    private func isKnown(_ key: String) async throws(StartError) -> Bool {
+    /// Removes a user, and its identity from the account, so that a later user of this name gets an account of its own.
+    private func delete(_ key: String) async throws(StartError) -> Outcome {
+        let identity = AccountIdentity(provider: provider, subjects: [key])
+        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
         do throws(StoreError) {
-            return try await accounts.record(for: key) != nil
+            _ = try await accounts.removeRecord(for: key)
+        } catch {
+            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+        }
+        var lines = ["user '\(key)' deleted"]
+        var json: JSONObject = ["name": .string(key), "action": "deleted"]
+        guard let account else { return Outcome(lines: lines, json: json) }
+        json["subject"] = .string(account.subject)
+        do throws(AccountError) {
+            _ = try await accounts.unlink(provider: provider, from: account.subject)
+        } catch {
+            switch error.kind {
+            case .lastIdentity:
+                lines.append(
+                    "note: this was the only identity of account \(TerminalText.escaped(account.subject)), which a new user "
+                        + "of this name would get")
+            case .notFound: break
+            default: throw StartError(error)
+            }
+        }
+        let sessions = try await endSessions(of: account.subject)
+        json["sessions"] = .string(sessions.state)
+        return Outcome(lines: lines + sessions.lines, json: json)
+    }
+
+    private func show(_ key: String, _ record: UserRecord?) async throws(StartError) -> Outcome {
+        guard let record else { return Outcome(lines: [], json: [:]) }
+        let identity = AccountIdentity(provider: provider, subjects: [key])
+        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
+        var json = record.json
+        if let account { json["subject"] = .string(account.subject) }
+        let subject = account.map { "account \(TerminalText.escaped($0.subject))" } ?? "no account yet"
+        return Outcome(lines: ["\(record.line)\t\(subject)"], json: json)
+    }
+
+    private func unlock(_ key: String) async throws(StartError) -> Outcome {
+        guard let unlocking else {
+            throw StartError(
+                code: "user.store_not_shared",
+                message: "with the store memory: attempts are counted in the memory of the running gateway",
+                exit: .configuration)
+        }
+        do throws(AuthenticationError) {
+            try await unlocking.unlock(key)
+        } catch {
+            throw StartError(
+                code: error.code, message: "the store is unavailable; the user may still be throttled",
+                exit: .unavailable)
+        }
+        return Outcome(lines: ["user '\(key)' unlocked"], json: ["name": .string(key), "action": "unlocked"])
+    }
+
+    private func outcome(
+        _ action: Action, _ key: String, _ line: String, endsSessions: Bool
+    ) async throws(StartError) -> Outcome {
+        var json: JSONObject = ["name": .string(key), "action": .string(action.done)]
+        guard endsSessions else { return Outcome(lines: [line], json: json) }
+        let identity = AccountIdentity(provider: provider, subjects: [key])
+        guard ending != nil else {
+            json["sessions"] = "not_shared"
+            return Outcome(lines: [line, SessionEnding.unshared], json: json)
+        }
+        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
+        // A user who has never signed in has neither an account nor sessions.
+        guard let account else { return Outcome(lines: [line], json: json) }
+        let sessions = try await endSessions(of: account.subject)
+        json["sessions"] = .string(sessions.state)
+        return Outcome(lines: [line] + sessions.lines, json: json)
+    }
+
+    /// Ends every session of an account.
+    private func endSessions(of subject: String) async throws(StartError) -> (state: String, lines: [String]) {
+        guard let ending else { return ("not_shared", [SessionEnding.unshared]) }
+        try await ending.endAll(of: subject, providers: [provider])
+        return ("ended", ["all sessions of the user ended"])
+    }
+
+    private func record(of key: String) async throws(StartError) -> UserRecord? {
+        do throws(StoreError) {
+            return try await accounts.record(for: key)
         } catch {
             throw StartError(code: error.code, message: error.message, exit: .unavailable)
         }
@@ -92,8 +214,10 @@ struct UserAdministration {
         } catch {
             switch error.disposition {
             case .malformed, .rejected, .denied, .throttled:
+                let detail = error.bodyErrors.first.map { ": \($0.detail)" } ?? ""
                 throw StartError(
-                    code: error.code, message: "provider '\(provider)' rejected the name or the password", exit: .usage)
+                    code: error.code, message: "provider '\(provider)' rejected the name or the password\(detail)",
+                    exit: .usage)
             case .notFound:
                 throw StartError(
                     code: error.code, message: "provider '\(provider)' does not store its users in accounts:",
@@ -104,50 +228,26 @@ struct UserAdministration {
         }
     }
 
-    /// Ends every session of the user's account.
-    private func endSessions(of key: String) async throws(StartError) -> [String] {
-        guard let sessions else {
-            return [
-                "note: sessions are not in a shared store; sessions of a running gateway stay valid until they expire"
-            ]
-        }
-        let identity = AccountIdentity(provider: provider, subjects: [key])
-        let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
-        // A user who has never signed in has neither an account nor sessions.
-        guard let account else { return [] }
-        func failure(_ code: ErrorCode) -> StartError {
-            StartError(
-                code: code, message: "the user was changed, but the sessions could not be ended: try again",
-                exit: .unavailable)
-        }
-        // A login may have verified the old password and not have created its session yet.
-        do throws(StoreError) {
-            try await fence?.mark(account.subject, provider: provider)
-        } catch {
-            throw failure(error.code)
-        }
-        await invalidateDecisions(account.subject)
-        do throws(SessionError) {
-            try await sessions.endAll(subject: account.subject, provider: nil, except: nil)
-        } catch {
-            throw failure(error.code)
-        }
-        return ["all sessions of the user ended"]
-    }
-
     private func mappingErrors<Result>(
         _ operation: () async throws(AccountError) -> Result
     ) async throws(StartError) -> Result {
         do throws(AccountError) {
             return try await operation()
         } catch {
-            let exit: ExitCode =
-                switch error.kind {
-                case .unavailable: .unavailable
-                case .notFound, .duplicateUser: .usage
-                case .identityTaken, .providerAlreadyLinked, .lastIdentity: .internalFault
-                }
-            throw StartError(code: error.code, message: error.message, exit: exit)
+            throw StartError(error)
         }
     }
+}
+
+/// The forms in which users are printed.
+extension UserRecord {
+    private var state: String { isDisabled ? "disabled" : "active" }
+
+    /// The name, a tab, the state; a name may contain control characters.
+    var line: String {
+        let name = name.unicodeScalars.map { $0.properties.generalCategory == .control ? "?" : $0 }
+        return "\(String(String.UnicodeScalarView(name)))\t\(state)"
+    }
+
+    var json: JSONObject { ["name": .string(key), "display_name": .string(name), "state": .string(state)] }
 }

@@ -1,18 +1,18 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletJSON
 internal import MartletProvider
-internal import MartletRedis
 internal import MartletServer
-internal import MartletSession
-internal import MartletSignIn
 
-/// `martlet user add|passwd|disable|enable|list`: manages the password users in `accounts:`.
+/// `martlet user add|passwd|disable|enable|delete|show|unlock|list`: manages the password users in `accounts:`.
 struct UserCommand {
     private let action: UserAdministration.Action
     private let name: String
     private let configurationPath: String
     private let provider: String?
+    private let asJSON: Bool
+    private let filter: UserAdministration.Filter
     private let registry: ProviderRegistry
 
     /// - Throws: `UsageError` unless the words are an action and, except for `list`, one name.
@@ -23,10 +23,23 @@ struct UserCommand {
             throw Options.UsageError(message: "expected one of \(words.joined(separator: ", "))\(hint)")
         }
         let names = options.words.dropFirst()
-        guard names.count == (action == .list ? 0 : 1) else {
+        guard names.count == (action.takesName ? 1 : 0) else {
             throw Options.UsageError(
-                message: action == .list ? "list takes no name" : "\(word) requires the user's name")
+                message: action.takesName ? "\(word) requires the user's name" : "list takes no name")
         }
+        for name in ["limit", "after"] where options[name] != nil && action != .list {
+            throw Options.UsageError(message: "--\(name) is for list alone")
+        }
+        guard !options.has("disabled") || action == .list else {
+            throw Options.UsageError(message: "--disabled is for list alone")
+        }
+        let limit = options["limit"].map { Int($0) ?? 0 }
+        guard limit.map({ $0 > 0 }) ?? true else {
+            throw Options.UsageError(message: "--limit requires a number of users")
+        }
+        filter = UserAdministration.Filter(
+            onlyDisabled: options.has("disabled"), after: options["after"] ?? "", limit: limit)
+        asJSON = options.has("json")
         self.action = action
         name = names.first ?? ""
         configurationPath = options["config"] ?? "config.yaml"
@@ -40,7 +53,7 @@ struct UserCommand {
         Output.report(diagnostics)
         guard let blueprint else { return .configuration }
         do throws(StartError) {
-            for line in try await administer(blueprint) { Output.line(line) }
+            try await administer(blueprint)
             return .ok
         } catch {
             Output.error("martlet user \(action): \(error)\n")
@@ -48,30 +61,61 @@ struct UserCommand {
         }
     }
 
-    private func administer(_ blueprint: Blueprint) async throws(StartError) -> [String] {
+    private func administer(_ blueprint: Blueprint) async throws(StartError) {
         let maker = try maker(blueprint)
         let services = try Services(sink: LogSink.standardError(), level: .error)
         defer { services.shutdown() }
-        let accounts = try await open(blueprint, services)
-        let outcome: Result<[String], StartError>
-        do throws(StartError) {
-            let store = try await store(blueprint, services)
+        let missing = StartError(
+            code: "user.no_accounts",
+            message: "users are stored in accounts:, which the configuration does not have", exit: .configuration)
+        let access: StoreAccess = action == .list || action == .show ? .readOnly : .full
+        try await CommandStores.withAccounts(blueprint, services, access: access, missing: missing) {
+            accounts async throws(StartError) in
+            // While the store is unavailable, the user is changed nevertheless, and ending the sessions fails.
+            let needsStore = action.endsSessions || action == .unlock
+            let store = try await needsStore ? CommandStores.shared(blueprint, services) : nil
             defer { store?.shutdown() }
-            let administration = UserAdministration(
+            var administration = UserAdministration(
                 accounts: accounts, maker: maker.making, provider: maker.name, clock: services.clock,
-                sessions: store.map { sessions(in: $0, blueprint, services) },
-                fence: store.map { LoginFence(store: $0.values, keyPrefix: $0.label.prefix) },
-                invalidateDecisions: { await store?.notifyOthers($0) })
-            let name = name
-            outcome = .success(
-                try await administration.perform(action, name: name) { () throws(StartError) in
-                    try PasswordEntry.new(for: name)
-                })
-        } catch {
-            outcome = .failure(error)
+                ending: store.map { SessionEnding(in: $0, blueprint, services) })
+            if let store { administration.unlocking = try unlocking(blueprint, maker.name, store, services) }
+            try await perform(administration)
         }
-        await accounts.shutdown()
-        return try outcome.get()
+    }
+
+    private func perform(_ administration: UserAdministration) async throws(StartError) {
+        guard action.takesName else {
+            var array = JSONArrayPrinter()
+            try await administration.list(filter) { user in
+                if asJSON { array.print(user.json) } else { Output.line(user.line) }
+            }
+            if asJSON { array.finish() }
+            return
+        }
+        let name = name
+        let outcome = try await administration.perform(action, name: name) { () throws(StartError) in
+            try PasswordEntry.new(for: name)
+        }
+        guard asJSON else {
+            for line in outcome.lines { Output.line(line) }
+            return
+        }
+        Output.line(String(decoding: JSON.write(outcome.json), as: UTF8.self))
+    }
+
+    /// The provider over the store of running gateways, whose counters it resets.
+    private func unlocking(
+        _ blueprint: Blueprint, _ name: String, _ store: SharedStore, _ services: Services
+    ) throws(StartError) -> (any UserUnlocking)? {
+        guard let prepared = blueprint.providers.first(where: { $0.name == name }) else { return nil }
+        let offline = ProviderContext.Services.detached(clock: services.clock, hasUsers: true, store: store.values)
+        do throws(ConfigurationError) {
+            return try prepared.build(
+                .detached(name, services: offline, storeKeyPrefix: store.label.prefix)
+            ).userUnlocking
+        } catch {
+            throw StartError(code: error.code, message: error.description, exit: .configuration)
+        }
     }
 
     /// The provider that creates users: the one of `--provider`, or the only one.
@@ -98,36 +142,5 @@ struct UserCommand {
                 code: "user.many_providers", message: "--provider is required: one of \(names)", exit: .usage)
         }
         return maker
-    }
-
-    private func open(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> any AccountStoring {
-        guard let accounts = try OpenAccounts.make(blueprint.configuration.accounts, services, previous: nil) else {
-            throw StartError(
-                code: "user.no_accounts",
-                message: "users are stored in accounts:, which the configuration does not have", exit: .configuration)
-        }
-        do throws(AccountError) {
-            try await accounts.store.start()
-        } catch {
-            await accounts.store.shutdown()
-            throw StartError(code: error.code, message: error.message, exit: .unavailable)
-        }
-        return accounts.store
-    }
-
-    /// The store of running gateways, for the actions that end sessions; `nil` for `memory:`.
-    ///
-    /// While it is unavailable, the user is changed nevertheless, and ending the sessions fails.
-    private func store(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> SharedStore? {
-        guard action.endsSessions, case .redis = blueprint.store else { return nil }
-        let store = try SharedStore.make(blueprint, services, CacheInvalidator(logger: services.logger))
-        try? await store.redis?.waitUntilConnected()
-        return store
-    }
-
-    private func sessions(in store: SharedStore, _ blueprint: Blueprint, _ services: Services) -> SessionStore {
-        SessionStore(
-            policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock
-        ) { _ in }
     }
 }

@@ -117,10 +117,10 @@ package enum ConfigurationSchema {
         return kinds.isEmpty ? ["not": [:]] : ["oneOf": .array(kinds)]
     }
 
-    /// A condition has a claim with exactly one test, or `any` or `max_age` as its only key.
+    /// A condition has a claim with exactly one test, or `any`, `max_age` or `acr` as its only key.
     private static func condition(_ grammar: ConfigurationGrammar?) -> [(String, JSONValue)] {
         guard let grammar else { return [] }
-        let alone = ["any", "max_age"].filter(grammar.keyNames.contains)
+        let alone = ["any", "max_age", "acr"].filter(grammar.keyNames.contains)
         let forms = alone.map { name -> JSONValue in ["required": [.string(name)], "maxProperties": 1] }
         let tests = ConditionConfiguration.tests.map { name -> JSONValue in ["required": [.string(name)]] }
         return block(grammar) + [("anyOf", .array(forms + [["required": ["claim"], "oneOf": .array(tests)]]))]

@@ -6,6 +6,8 @@ public struct HTTPCall: Sendable {
         case none
         /// A POST of `application/x-www-form-urlencoded` fields, not yet encoded.
         case form([(name: String, value: String)])
+        /// A POST of these bytes with this `Content-Type`.
+        case body([UInt8], type: String)
     }
 
     /// An `https` URL, or an `http` URL of a loopback address, percent-encoded; it may contain secrets and is never
@@ -22,6 +24,8 @@ public struct HTTPCall: Sendable {
     /// A call with a single-use value, such as a code, must not be repeatable: it is sent at most once, on a new
     /// connection.
     public let isRepeatable: Bool
+    /// Whether the response body is discarded, whatever its size, because only the status matters.
+    package var discardsBody = false
 
     public init(
         _ url: String, content: Content = .none, headers: [(name: String, value: String)] = [], timeout: Duration,

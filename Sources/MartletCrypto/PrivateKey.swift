@@ -8,7 +8,7 @@ public final class PrivateKey: Sendable {
 
     /// The public key of the pair.
     public let publicKey: PublicKey
-    private let handle: KeyHandle
+    let handle: KeyHandle
 
     /// Generates a key.
     /// - Throws: `crypto.failure`.

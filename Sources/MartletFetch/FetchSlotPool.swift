@@ -4,11 +4,14 @@ package enum FetchPurpose: Hashable, Sendable {
     case issuerKeys
     /// Calls of the provider with this name.
     case provider(String)
+    /// Deliveries to the webhook with this name.
+    case webhook(String)
 
     var limits: FetchLimits {
         switch self {
         case .issuerKeys: FetchLimits(slots: 16, total: 64)
         case .provider: FetchLimits(slots: 64, total: 256)
+        case .webhook: FetchLimits(slots: 32, total: 64)
         }
     }
 }

@@ -26,7 +26,9 @@ internal import MartletCore
         maximumBytes = request.maximumBytes
         unsafe fields = nil
         try configure(options)
-        try setFields(request.headers)
+        var headers = request.headers
+        if case .body(_, let type) = request.content { headers.append((name: "Content-Type", value: type)) }
+        try setFields(headers)
         try setContent(request.content)
     }
 
@@ -59,6 +61,7 @@ internal import MartletCore
 
     /// Appends body bytes; `false` aborts the transfer.
     fileprivate func appendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        if ticket.request.discardsBody { return true }
         guard bytes.count <= maximumBytes - body.count else {
             isTooLarge = true
             return false
@@ -97,7 +100,9 @@ internal import MartletCore
         ]
         if let file = options.caFile { texts.append((CURLOPT_CAINFO, file)) }
         for (option, value) in texts { try check(unsafe martlet_curl_set_text(handle, option, value)) }
-        try check(unsafe martlet_curl_set_size(handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(maximumBytes)))
+        if !ticket.request.discardsBody {
+            try check(unsafe martlet_curl_set_size(handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(maximumBytes)))
+        }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()
         // The options above should prevent retries by libcurl; this callback enforces it.
         try check(unsafe martlet_curl_set_gate(handle, allowSending, context))
@@ -117,10 +122,12 @@ internal import MartletCore
     }
 
     private func setContent(_ content: HTTPCall.Content) throws(HTTPCallError) {
-        guard case .form(let form) = content else {
-            return try check(unsafe martlet_curl_set_long(handle, CURLOPT_HTTPGET, 1))
+        let bytes: [UInt8]
+        switch content {
+        case .none: return try check(unsafe martlet_curl_set_long(handle, CURLOPT_HTTPGET, 1))
+        case .form(let form): bytes = encodeForm(form)
+        case .body(let body, _): bytes = body
         }
-        let bytes = encodeForm(form)
         try check(unsafe martlet_curl_set_long(handle, CURLOPT_POST, 1))
         try check(unsafe martlet_curl_set_size(handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(bytes.count)))
         try check(unsafe martlet_curl_set_bytes(handle, CURLOPT_COPYPOSTFIELDS, bytes))

@@ -16,7 +16,8 @@ package struct FetchOptions: Sendable {
 /// request that is not repeatable is sent at most once, on a new connection; others share pooled connections (HTTP/2 if
 /// the server supports it). The number of requests in flight is limited separately for each ``FetchPurpose``.
 package final class HTTPFetcher: Sendable {
-    private static let isStarted = martlet_curl_start() == CURLE_OK
+    /// Whether libcurl is initialized; done once per process.
+    static let isStarted = martlet_curl_start() == CURLE_OK
 
     private let worker: FetchWorker
     private let thread: SystemThread

@@ -12,7 +12,7 @@ package struct HTTPDate: Sendable {
         let seconds = min(max(time.seconds, 0), 253_402_300_799)
         let days = seconds / 86_400
         let clock = seconds % 86_400
-        let date = HTTPDate.civil(days)
+        let date = CalendarDate(daysSince1970: days)
         put(three: "SunMonTueWedThuFriSat", Int((days + 4) % 7), at: 0)
         bytes[3] = UInt8(ascii: ",")
         put(date.day, at: 5)
@@ -39,18 +39,5 @@ package struct HTTPDate: Sendable {
 
     private mutating func put(three names: StaticString, _ number: Int, at index: Int) {
         for offset in 0..<3 { bytes[index + offset] = names.byte(at: number * 3 + offset) }
-    }
-
-    /// The Gregorian date of a day since 1970, counted in years that begin in March so that the leap day comes last.
-    private static func civil(_ days: Int64) -> (year: Int64, month: Int64, day: Int64) {
-        let shifted = days + 719_468
-        let era = shifted / 146_097
-        let dayOfEra = shifted % 146_097
-        let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
-        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
-        let marchMonth = (5 * dayOfYear + 2) / 153
-        let day = dayOfYear - (153 * marchMonth + 2) / 5 + 1
-        let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
-        return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
     }
 }

@@ -16,14 +16,26 @@ package import MartletCore
         package let tick: Int64
     }
 
-    private var wheel: [[Entry]]
+    /// An entry and the one entered before it in the same slot.
+    private struct Link {
+        var entry: Entry
+        var next: Int32
+    }
+
+    private static let none: Int32 = -1
+
+    /// The newest entry of each slot. The entries of all slots share one store, so that the first use of a slot costs no
+    /// allocation: what a request costs does not depend on how many ticks pass meanwhile.
+    private var newest: [Int32]
+    private var links: [Link] = []
+    private var unused = TimerWheel.none
     @usableFromInline var current: Int64
     private var population = 0
     /// No entry is before this tick: where the search for the next entry continues.
     private var searched: Int64
 
     package init(now: MonotonicTime) {
-        wheel = Array(repeating: [], count: TimerWheel.slots)
+        newest = Array(repeating: TimerWheel.none, count: TimerWheel.slots)
         current = now.nanoseconds / TimerWheel.tick
         searched = current
     }
@@ -37,7 +49,17 @@ package import MartletCore
     /// Adds an entry for a tick; a tick in the past is due at the next one.
     package mutating func enter(_ token: UInt64, at tick: Int64) {
         let tick = max(tick, nextTick)
-        wheel[Int(tick & Int64(TimerWheel.slots - 1))].append(Entry(token: token, tick: tick))
+        let slot = TimerWheel.slot(of: tick)
+        let link = Link(entry: Entry(token: token, tick: tick), next: newest[slot])
+        if unused == TimerWheel.none {
+            newest[slot] = Int32(truncatingIfNeeded: links.count)
+            links.append(link)
+        } else {
+            let index = unused
+            unused = links[Int(index)].next
+            links[Int(index)] = link
+            newest[slot] = index
+        }
         population &+= 1
         searched = min(searched, tick)
     }
@@ -52,33 +74,40 @@ package import MartletCore
         let last = min(target, current &+ Int64(TimerWheel.slots))
         while current < last {
             current &+= 1
-            collect(slot: Int(current & Int64(TimerWheel.slots - 1)), until: target, into: &due)
+            collect(slot: TimerWheel.slot(of: current), until: target, into: &due)
         }
         current = max(current, target)
     }
 
     private mutating func collect(slot: Int, until target: Int64, into due: inout [Entry]) {
-        guard !wheel[slot].isEmpty else { return }
-        var kept = 0
-        for index in wheel[slot].indices {
-            let entry = wheel[slot][index]
-            if entry.tick <= target {
-                due.append(entry)
+        var index = newest[slot]
+        guard index != TimerWheel.none else { return }
+        var kept = TimerWheel.none
+        while index != TimerWheel.none {
+            let link = links[Int(index)]
+            if link.entry.tick <= target {
+                due.append(link.entry)
                 population &-= 1
+                links[Int(index)].next = unused
+                unused = index
             } else {
-                wheel[slot][kept] = entry
-                kept += 1
+                links[Int(index)].next = kept
+                kept = index
             }
+            index = link.next
         }
-        wheel[slot].removeLast(wheel[slot].count - kept)
+        newest[slot] = kept
     }
+
+    @inline(__always)
+    private static func slot(of tick: Int64) -> Int { Int(tick & Int64(slots - 1)) }
 
     /// The timeout of the poller in milliseconds: until the next tick with entries, or `idle` without entries.
     package mutating func wait(now: Int64, idle: Int32) -> Int32 {
         guard population > 0 else { return idle }
         var tick = max(current &+ 1, searched)
         let last = current &+ Int64(TimerWheel.slots)
-        while tick < last, wheel[Int(tick & Int64(TimerWheel.slots - 1))].isEmpty { tick &+= 1 }
+        while tick < last, newest[TimerWheel.slot(of: tick)] == TimerWheel.none { tick &+= 1 }
         searched = tick
         let milliseconds = (tick &* TimerWheel.tick &- now) / 1_000_000 &+ 1
         return Int32(clamping: min(max(milliseconds, 0), Int64(idle)))

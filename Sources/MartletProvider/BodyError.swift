@@ -17,6 +17,8 @@ public struct BodyError: Sendable, Equatable {
         case tooLong = "too_long"
         /// The member's value is not allowed.
         case invalid
+        /// A new password that is on a list of breached ones.
+        case breached
         /// The body cannot be parsed.
         case malformed
     }
@@ -68,7 +70,7 @@ public struct BodyError: Sendable, Equatable {
         case .repeated: member.isEmpty ? "A member is repeated." : "\(what) is repeated."
         case .tooShort: "\(what) is too short."
         case .tooLong: "\(what) is too long."
-        case .invalid: "\(what) is not valid."
+        case .invalid, .breached: "\(what) is not valid."
         case .malformed: "\(what) cannot be read."
         }
     }

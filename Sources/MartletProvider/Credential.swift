@@ -51,6 +51,8 @@ public struct AuthenticationContext: Sendable {
         case login
         /// `POST /auth/link/{provider}` by the caller of this session.
         case link(sessionID: String)
+        /// Another proof of the caller of this session, such as `POST /auth/reauthenticate`.
+        case reauthentication(sessionID: String)
     }
 
     /// The wall-clock time at which the credential arrived.
@@ -80,7 +82,7 @@ public struct AuthenticationContext: Sendable {
     }
 
     /// The scope in which a repeated POST gets the same response: the client network for a login, the session for a
-    /// link.
+    /// link and for a reauthentication.
     ///
     /// A single-use credential belongs to the client that presented it first; a POST from elsewhere is not a
     /// repetition.
@@ -92,6 +94,7 @@ public struct AuthenticationContext: Sendable {
         case .request: nil
         case .login: client.map { Array("login \($0)".utf8) }
         case .link(let sessionID): Array("link \(sessionID)".utf8)
+        case .reauthentication(let sessionID): Array("reauthentication \(sessionID)".utf8)
         }
     }
 }

@@ -10,9 +10,12 @@ extension ProviderContext {
     }
 
     /// A detached context with the given services.
-    public static func detached(_ name: String, services: Services) -> ProviderContext {
+    /// - Parameter prefix: of the keys in their store.
+    public static func detached(
+        _ name: String, services: Services, storeKeyPrefix prefix: String = "martlet:"
+    ) -> ProviderContext {
         ProviderContext(
-            name: name, services: services, logger: .silent, storeKeyPrefix: "martlet:",
+            name: name, services: services, logger: .silent, storeKeyPrefix: prefix,
             makeIssuerKeys: { url, algorithms, onRemoved in
                 let hour = Duration.seconds(3600)
                 return IssuerKeys(
@@ -28,9 +31,12 @@ extension ProviderContext {
 
 extension ProviderContext.Services {
     /// Services without network access, with a store in memory.
-    public static func detached(clock: Clock, hasUsers: Bool) -> ProviderContext.Services {
+    /// - Parameter store: instead of one in memory.
+    public static func detached(
+        clock: Clock, hasUsers: Bool, store: (any SharedStoring)? = nil
+    ) -> ProviderContext.Services {
         ProviderContext.Services(
-            clock: clock, http: OfflineServices(), store: MemoryStore(clock: clock),
+            clock: clock, http: OfflineServices(), store: store ?? MemoryStore(clock: clock),
             hashing: ThreadPool(name: "martlet-check", threads: 1, queue: 16, niceness: 0, clock: clock),
             users: hasUsers ? OfflineServices() : nil)
     }

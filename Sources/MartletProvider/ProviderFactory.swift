@@ -39,10 +39,16 @@ package struct ProviderFactory: Sendable {
 /// A provider whose configuration is valid but which is not built yet.
 package struct PreparedProvider: Sendable {
     package let name: String
+    /// The position of the key because of which it returns grants; `nil` if it returns none.
+    package let grantLocation: SourceLocation?
+    /// The position of the key that turns notifications on; `nil` if they are off.
+    package let notificationsLocation: SourceLocation?
     private let buildProvider: @Sendable (ProviderContext) throws(ConfigurationError) -> ProviderHandle
 
     init<Plugin: Provider>(_ plugin: Plugin.Type, name: String, configuration: Plugin.Configuration) {
         self.name = name
+        grantLocation = (configuration as? any GrantConfiguring)?.grantLocation
+        notificationsLocation = (configuration as? any NotificationConfiguring)?.notificationsLocation
         buildProvider = { (context) throws(ConfigurationError) in
             ProviderHandle(try Plugin(configuration, context: context), name: name)
         }

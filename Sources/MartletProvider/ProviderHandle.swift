@@ -16,6 +16,12 @@ package final class ProviderHandle: Sendable {
     package let passwordChanging: (any PasswordChanging)?
     package let unlinking: (any Unlinking)?
     package let userCreating: (any UserCreating)?
+    package let userUnlocking: (any UserUnlocking)?
+    package let refreshing: (any Refreshing)?
+    package let revoking: (any Revoking)?
+    /// `nil` if it accepts no notifications.
+    package let notifying: (any Notifying)?
+    package let selfServing: (any PasswordSelfServing)?
     /// Where its credentials are found; empty if it does not authenticate requests.
     package let accepts: [CredentialSource]
 
@@ -34,6 +40,11 @@ package final class ProviderHandle: Sendable {
         passwordChanging = provider as? any PasswordChanging
         unlinking = provider as? any Unlinking
         userCreating = provider as? any UserCreating
+        userUnlocking = provider as? any UserUnlocking
+        refreshing = provider as? any Refreshing
+        revoking = provider as? any Revoking
+        notifying = (provider as? any Notifying).flatMap { $0.acceptsNotifications ? $0 : nil }
+        selfServing = provider as? any PasswordSelfServing
         accepts = authenticating?.accepts ?? []
     }
 }

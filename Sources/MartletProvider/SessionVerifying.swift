@@ -35,13 +35,33 @@ package protocol SessionVerifying: Sendable {
     ) async throws(AuthenticationError) -> ProvenSession
 }
 
+/// The subject of an identity, with the claims of its account.
+package struct ResolvedSubject: Sendable, Equatable {
+    package let subject: String
+    package let claims: AccountClaims
+
+    package init(_ subject: String, claims: AccountClaims = AccountClaims()) {
+        self.subject = subject
+        self.claims = claims
+    }
+}
+
 /// Resolves the subject of an identity.
 package protocol SubjectResolving: Sendable {
     /// The subject of the identity's account, which is created if there is none.
     /// - Throws: `unavailable` if the account store is unavailable.
-    func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String
+    func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject
     /// The subject of an existing account.
     /// - Returns: `nil` if there is no account yet.
     /// - Throws: `unavailable` if the account store is unavailable.
-    func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String?
+    func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject?
+}
+
+extension Principal {
+    /// The principal of an identity whose subject was resolved.
+    package init(identity: Identity, provider: String, _ resolved: ResolvedSubject) {
+        self.init(
+            identity: identity.adding(resolved.claims, provider: provider), provider: provider,
+            subject: resolved.subject, sessionID: nil)
+    }
 }

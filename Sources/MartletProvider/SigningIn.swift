@@ -65,14 +65,18 @@ public struct SignIn: Sendable {
     public let storedClaims: JSONObject
     /// `nil` if each POST is a separate login.
     public let repetition: Repetition?
+    /// What the issuer granted with this login; `nil` if nothing.
+    public let grant: ProviderGrant?
 
     public init(
-        identity: Identity, aliases: [String] = [], storedClaims: JSONObject = [:], repetition: Repetition? = nil
+        identity: Identity, aliases: [String] = [], storedClaims: JSONObject = [:], repetition: Repetition? = nil,
+        grant: ProviderGrant? = nil
     ) {
         self.identity = identity
         self.aliases = aliases
         self.storedClaims = storedClaims
         self.repetition = repetition
+        self.grant = grant
     }
 }
 
@@ -90,6 +94,11 @@ public struct SignInForm: Sendable {
         self.texts = texts
         self.others = others
         self.isForm = isForm
+    }
+
+    /// Whether it has one of these members, of any type.
+    package func hasAny(of names: Set<String>) -> Bool {
+        names.contains { texts[$0] != nil || others[$0] != nil }
     }
 
     /// An optional string that is not a secret; `nil` if absent or `null`.
@@ -164,6 +173,14 @@ public protocol PasswordChanging: Provider {
 public protocol Unlinking: Provider {
     /// Deletes the data of a subject. Idempotent.
     func unlink(_ subject: String) async throws(AuthenticationError)
+}
+
+/// A provider that can end the throttling of a user: `martlet user unlock`.
+public protocol UserUnlocking: Provider {
+    /// Ends the bans of a user, and forgets the attempts.
+    /// - Parameter name: the canonical name.
+    /// - Throws: `unavailable` if the store that instances share is unavailable.
+    func unlock(_ name: String) async throws(AuthenticationError)
 }
 
 /// A provider whose users can be created on the command line: `martlet user`.

@@ -1,4 +1,5 @@
 public import MartletCore
+public import MartletJSON
 
 /// A password user in the account store.
 public struct UserRecord: Sendable, Equatable {
@@ -9,12 +10,15 @@ public struct UserRecord: Sendable, Equatable {
     /// The encoded password hash.
     public let hash: String
     public let isDisabled: Bool
+    /// Claims of the user's identity, such as the `name` of a registration.
+    public let claims: JSONObject
 
-    public init(name: String, key: String, hash: String, isDisabled: Bool) {
+    public init(name: String, key: String, hash: String, isDisabled: Bool, claims: JSONObject = [:]) {
         self.name = name
         self.key = key
         self.hash = hash
         self.isDisabled = isDisabled
+        self.claims = claims
     }
 }
 

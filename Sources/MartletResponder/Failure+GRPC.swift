@@ -43,9 +43,9 @@ extension Failure {
             out.append("\r\nRetry-After: ")
             out.append(decimal: retryAfter)
         }
-        if let challengeText {
+        if challenge != .none {
             out.append("\r\nWWW-Authenticate: ")
-            out.append(challengeText)
+            _ = writeChallenge(into: &out)
         }
         out.append("\r\n\r\n")
     }

@@ -8,7 +8,10 @@ package import MartletProvider
 /// This file alone maps detailed reasons to the status and the coarse code that clients see.
 package struct Failure: Error, Sendable {
     /// The kind of `WWW-Authenticate` challenge, if any.
-    enum Challenge: UInt8, Sendable { case none, missing, invalid, insufficient }
+    enum Challenge: Sendable, Equatable {
+        case none, missing, invalid, insufficient
+        case stepUp(StepUpRequirement)
+    }
 
     package let status: Int
     /// The coarse code, for the client.
@@ -30,6 +33,8 @@ package struct Failure: Error, Sendable {
     var variesByOrigin = false
     /// The response names the supported WebSocket version.
     var offersWebSocket = false
+    /// The condition of the route that failed, for logs: printable ASCII without quotes and backslashes.
+    package var condition: String?
     /// What is invalid in the members of a body.
     package private(set) var bodyErrors: [BodyError] = []
 
@@ -95,6 +100,11 @@ package struct Failure: Error, Sendable {
     /// An authenticated caller who is not allowed.
     package static func notAllowed(_ reason: ErrorCode) -> Failure {
         Failure(status: 403, code: "not_allowed", reason: reason, challenge: .insufficient)
+    }
+
+    /// An authenticated caller whose authentication is too old or too weak (RFC 9470).
+    package static func stepUp(_ requirement: StepUpRequirement, _ reason: ErrorCode) -> Failure {
+        Failure(status: 401, code: "credential_invalid", reason: reason, challenge: .stepUp(requirement))
     }
 
     /// The caller cannot be authenticated now.
@@ -188,19 +198,6 @@ package struct Failure: Error, Sendable {
     package static let localFailed = Failure(
         status: 503, code: "auth_unavailable", reason: "server.handler_timed_out", retryAfter: 1)
 
-    /// `WWW-Authenticate` of routes that accept names and passwords (RFC 7617 §2).
-    package static var basicChallenge: StaticString { "Basic realm=\"martlet\", charset=\"UTF-8\"" }
-
-    /// `WWW-Authenticate` of RFC 6750 §3.
-    package var challengeText: StaticString? {
-        switch challenge {
-        case .none: nil
-        case .missing: "Bearer realm=\"martlet\""
-        case .invalid: "Bearer realm=\"martlet\", error=\"invalid_token\""
-        case .insufficient: "Bearer realm=\"martlet\", error=\"insufficient_scope\""
-        }
-    }
-
     /// Writes the complete response: a head and problem+json (RFC 9457).
     /// - Returns: the size of its body in bytes.
     @discardableResult
@@ -232,9 +229,9 @@ package struct Failure: Error, Sendable {
         unsafe out.append(date.bytes)
         out.append("\r\nX-Request-Id: ")
         unsafe out.append(requestID)
-        if let challengeText {
+        if challenge != .none {
             out.append("\r\nWWW-Authenticate: ")
-            out.append(challengeText)
+            _ = writeChallenge(into: &out)
             // RFC 7617 §2: browsers and tools that only support Basic need its challenge.
             if offersBasic, status == 401 {
                 out.append("\r\nWWW-Authenticate: ")

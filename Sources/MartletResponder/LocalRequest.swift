@@ -24,6 +24,8 @@ package struct LocalRequest: Sendable {
     package let requestID: String
     /// The local address of the connection, on a listener whose requests are all handled in this process.
     package let local: SocketEndpoint?
+    /// Where the handler notes the caller; `nil` where no handler does.
+    package var callerNote: CallerNote?
 
     package init(
         method: String, path: String, query: String, fields: [(name: String, value: String)], body: [UInt8],

@@ -9,6 +9,10 @@ package struct LocalResponse: Sendable {
     package var failure: Failure?
     /// The reason for logs and metrics; `nil` is `ok`.
     package var reason: ErrorCode?
+    /// The caller for the access log, where the handler knows it.
+    package var caller: NamedCaller?
+    /// Whether the connection is closed, or the stream reset, instead of a response: a fault that a simulator injects.
+    package var isAborted = false
 
     package init(status: Int, fields: [(name: String, value: String)], body: [UInt8]) {
         self.status = status
@@ -20,6 +24,13 @@ package struct LocalResponse: Sendable {
     package init(refusing failure: Failure) {
         self.init(status: failure.status, fields: [], body: [])
         self.failure = failure
+    }
+
+    /// No response: the connection is closed.
+    package static var aborted: LocalResponse {
+        var response = LocalResponse(status: 499, fields: [], body: [])
+        response.isAborted = true
+        return response
     }
 
     /// A response with a media type and a text.

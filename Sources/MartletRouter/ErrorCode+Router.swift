@@ -12,8 +12,12 @@ extension ErrorCode {
     package static let policyClaimMismatch: ErrorCode = "policy.claim_mismatch"
     /// The pattern of a `matches` exceeded its match limit on this claim.
     package static let policyMatchLimit: ErrorCode = "policy.match_limit"
-    /// The credential is older than the route's `max_age`.
+    /// The credential is older than `max_age` of the route's `auth`.
     package static let policyTooOld: ErrorCode = "policy.too_old"
+    /// The user authenticated longer ago than `max_age` in `authorize` allows.
+    package static let policyAuthenticationTooOld: ErrorCode = "policy.authentication_too_old"
+    /// The user did not authenticate at the level that `acr` in `authorize` requires.
+    package static let policyAuthenticationLevel: ErrorCode = "policy.authentication_level"
 
     /// A header was omitted: an array without `join`, an object, or an array of such.
     package static let headerNotScalar: ErrorCode = "header.not_scalar"

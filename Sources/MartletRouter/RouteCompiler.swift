@@ -75,7 +75,7 @@ struct RouteCompiler {
                     credentials: [], bodyLimit: mount.bodyLimit, streamLimit: mount.bodyLimit,
                     forwardsCredentials: false,
                     removeNames: FieldNameSet([], reservesAuthPrefix: false), upgrade: .none,
-                    policy: Policy(rules: [], maximumAge: nil, maximumAgeIndex: nil), injection: -1,
+                    policy: Policy(rules: [], maximumAge: nil, authentication: nil), injection: -1,
                     pattern: RoutePattern(hosts: hosts, path: .glob(path), methods: .any), stripPrefix: []))
         } catch {
             diagnostics.error(.configBadPattern, at: mount.location, "'\(mount.path)' \(error)")
@@ -198,11 +198,14 @@ struct RouteCompiler {
                     "route '\(route.name.value)' has a condition that \(error.text)")
             }
         }
-        if mode == .none, !route.authorize.isEmpty || route.maximumAge != nil {
+        let hasConditions =
+            !route.authorize.isEmpty || route.maximumAge != nil || !route.authenticationRequirement.isEmpty
+        if mode == .none, hasConditions {
             error(.configBadValue, route, "has conditions but 'auth: none', which authenticates no caller")
         }
         return Policy(
-            rules: rules, maximumAge: route.maximumAge?.wholeSeconds, maximumAgeIndex: route.maximumAgeIndex)
+            rules: rules, maximumAge: route.maximumAge?.wholeSeconds,
+            authentication: AuthenticationRule(route.authenticationRequirement))
     }
 
     private func bodyLimit(of route: RouteConfiguration) -> Int? {

@@ -13,6 +13,8 @@ extension ErrorCode {
     package static let sessionTokenReused: ErrorCode = "session.token_reused"
     /// The stored record cannot be decrypted or parsed: it was modified, or written by another version.
     package static let sessionRecordUnreadable: ErrorCode = "session.record_unreadable"
+    /// The stored claims of the subject's account cannot be decrypted or parsed.
+    package static let sessionClaimsUnreadable: ErrorCode = "session.claims_unreadable"
     /// The claims exceed the size or depth limit of a record.
     package static let sessionRecordTooLarge: ErrorCode = "session.record_too_large"
     /// Too many refreshes in one grace period, or too many live access tokens for one session.

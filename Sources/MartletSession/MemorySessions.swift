@@ -9,6 +9,8 @@ package final class MemorySessions: SessionBackend {
         var sessions: [[UInt8]: SessionState] = [:]
         /// The key hashes of each subject's sessions, oldest first; may include sessions that have ended.
         var subjects: [[UInt8]: [[UInt8]]] = [:]
+        /// The claims of subjects' accounts, by the subject's name.
+        var claims: [[UInt8]: StoredClaims] = [:]
         var bytes = 0
         var insertionsSinceSweep = 0
         /// Unix time in milliseconds.
@@ -49,12 +51,36 @@ package final class MemorySessions: SessionBackend {
 
     /// Looks up the session of an access token and updates its last use.
     package func lookUpAndTouch(
-        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime
+        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> AccessLookup {
         content.withLock { content in
-            content.sessions[sessionKey.keyHash]?
-                .lookUpAndTouch(tokenHash: tokenHash, lastAddress: lastAddress, at: time) ?? .gone
+            let found = content.sessions[sessionKey.keyHash]?
+                .lookUpAndTouch(tokenHash: tokenHash, lastAddress: lastAddress, at: time)
+            guard readsClaims, case .found(var session)? = found,
+                let subject = content.sessions[sessionKey.keyHash]?.subject
+            else { return found ?? .gone }
+            session.claims = content.claims[subject]?.bytes ?? []
+            return .found(session)
         }
+    }
+
+    /// Stores the claims of a subject's account.
+    package func storeClaims(
+        _ claims: StoredClaims, of subject: SubjectKey, at time: SessionTime
+    ) async throws(StoreError) -> [UInt64]? {
+        let stored: (hasRoom: Bool, changed: [UInt64]?) = content.withLock { content in
+            let known = content.claims[subject.name]
+            guard known.map({ $0.version <= claims.version }) ?? true else { return (true, nil) }
+            if known == nil, content.claims.count >= maximumSessions { content.removeUnusedClaims() }
+            guard known != nil || content.claims.count < maximumSessions else { return (false, nil) }
+            content.bytes += claims.bytes.count - (known?.bytes.count ?? 0)
+            content.claims[subject.name] = StoredClaims(
+                version: claims.version, bytes: claims.bytes, ends: max(claims.ends, known?.ends ?? 0))
+            guard known?.version != claims.version else { return (true, nil) }
+            return (true, content.live(subject.name, at: time).compactMap { content.sessions[$0]?.revocationID })
+        }
+        guard stored.hasRoom else { throw StoreError(code: .sessionStoreFull, message: "memory session store full") }
+        return stored.changed
     }
 
     /// Reads the state that a refresh needs.
@@ -69,6 +95,20 @@ package final class MemorySessions: SessionBackend {
         _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome {
         content.withLock { $0.sessions[sessionKey.keyHash]?.rotate(rotation, at: time) ?? .gone }
+    }
+
+    /// Replaces the record.
+    package func replace(
+        _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
+    ) async throws(StoreError) -> RecordReplacement.Outcome {
+        content.withLock { content in
+            guard var state = content.sessions[sessionKey.keyHash] else { return .gone }
+            content.bytes -= state.cost
+            let outcome = state.replace(replacement, at: time)
+            content.bytes += state.cost
+            content.sessions[sessionKey.keyHash] = state
+            return outcome
+        }
     }
 
     /// Updates the last use.
@@ -129,6 +169,7 @@ package final class MemorySessions: SessionBackend {
             content.insertionsSinceSweep = 0
             content.lastSweep = time.now
             for (keyHash, state) in content.sessions where !state.isLive(at: time) { content.remove(keyHash) }
+            content.removeUnusedClaims()
         }
         return hasRoom(content)
     }
@@ -143,6 +184,16 @@ extension MemorySessions.Content {
             if sessions[keyHash]?.isLive(at: time) == true { live.append(keyHash) } else { remove(keyHash) }
         }
         return live
+    }
+
+    /// Removes the claims of subjects without sessions.
+    ///
+    /// A login creates its session before it reads the claims, so that those it stores are the latest.
+    fileprivate mutating func removeUnusedClaims() {
+        for (subject, stored) in claims where subjects[subject] == nil {
+            bytes -= stored.bytes.count
+            claims[subject] = nil
+        }
     }
 
     @discardableResult

@@ -6,7 +6,8 @@ internal import MartletRedis
 /// the sealed record, `m` the sealed listing, `p` the provider hash, `v` the verifier, `r` the record key wrapped for
 /// the refresh token, `l` the sealed last address, `a:<token hash>` an access token's expiry and its wrapped record
 /// key, `q:<token hash>` the end of a grace period. A subject's index is a sorted set of key hashes by creation time,
-/// with unique scores. The token pair of a grace period has a key of its own, so that it expires with the period.
+/// with unique scores. The token pair of a grace period has a key of its own, so that it expires with the period. The
+/// claims of the subject's account are one value: their version in digits, a space, and the sealed claims.
 ///
 /// The first three arguments of every script are now, idle timeout and slack. All times, including key expiry, come
 /// from the gateway in milliseconds; scripts read no clock. Scripts publish before they write: without the permission
@@ -42,7 +43,24 @@ enum RedisSessionScripts {
         if not expiry or now >= expiry then return {2} end
         touch(KEYS[1], ends, seen)
         setaddress(KEYS[1], f[5], ARGV[5])
-        return {3, f[3], f[4]}
+        return {3, f[3], f[4], KEYS[2] and redis.call('GET', KEYS[2]) or ''}
+        """)
+
+    static let storeClaims = script(
+        """
+        local base, channel, version = ARGV[4], ARGV[5], tonumber(ARGV[6])
+        local old = redis.call('GET', KEYS[1])
+        local known = old and tonumber(string.match(old, '^%d+')) or -1
+        if known > version then return 0 end
+        local changed = {}
+        if known < version then
+            for _, session in ipairs(livesessions(KEYS[2], base)) do changed[#changed + 1] = session[1] end
+            publish(channel, changed, ARGV[9])
+        end
+        local left = math.max(redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2]))
+        redis.call('SET', KEYS[1], ARGV[7])
+        redis.call('PEXPIREAT', KEYS[1], text(math.max(tonumber(ARGV[8]), now + left)))
+        return known < version and changed or 0
         """)
 
     static let read = script(
@@ -81,6 +99,16 @@ enum RedisSessionScripts {
             redis.call('PEXPIREAT', KEYS[2], ARGV[12])
         end
         return 3
+        """)
+
+    static let replace = script(
+        """
+        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'd')
+        if not islive(tonumber(f[1]), tonumber(f[2])) then return 0 end
+        if f[3] ~= ARGV[4] then return 1 end
+        redis.call('PUBLISH', ARGV[6], ARGV[7])
+        redis.call('HSET', KEYS[1], 'd', ARGV[5])
+        return 2
         """)
 
     static let touch = script(
@@ -168,13 +196,13 @@ enum RedisSessionScripts {
             drop(index, base, dead)
             return live
         end
-        local function publish(channel, keyhashes)
+        local function publish(channel, keyhashes, prefix)
             for first = 1, #keyhashes, 512 do
                 local numbers = {}
                 for i = first, math.min(first + 511, #keyhashes) do
                     numbers[#numbers + 1] = string.sub(keyhashes[i], 1, 16)
                 end
-                redis.call('PUBLISH', channel, table.concat(numbers))
+                redis.call('PUBLISH', channel, (prefix or '') .. table.concat(numbers))
             end
         end
 

@@ -32,22 +32,38 @@ package final class RedisSessions: SessionBackend {
 
     /// Looks up the session of an access token and updates its last use.
     package func lookUpAndTouch(
-        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime
+        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> AccessLookup {
+        let keys = [key(of: sessionKey)] + (readsClaims ? [claimsKey(sessionKey.tagDigits)] : [])
         let reply = try await run(
-            RedisSessionScripts.lookUpAndTouch, [key(of: sessionKey)], at: time,
-            [field("a:", tokenHash), lastAddress])
+            RedisSessionScripts.lookUpAndTouch, keys, at: time, [field("a:", tokenHash), lastAddress])
         guard case .array(let parts) = reply, case .integer(let status)? = parts.first else { throw .unexpectedReply }
         switch status {
         case 0: return .gone
         case 1: return .unknown
         case 2: return .expired
         default:
-            guard parts.count == 3, case .bytes(let record) = parts[1], case .bytes(let value) = parts[2],
-                let space = value.firstIndex(of: 0x20), let expiry = Int64(bytes: value[..<space])
+            guard parts.count == 4, case .bytes(let record) = parts[1], case .bytes(let value) = parts[2],
+                case .bytes(let claims) = parts[3], let space = value.firstIndex(of: 0x20),
+                let expiry = Int64(bytes: value[..<space])
             else { throw .unexpectedReply }
-            return .found(record: record, wrap: Array(value[(space + 1)...]), expiry: expiry)
+            return .found(
+                FoundSession(record: record, wrap: Array(value[(space + 1)...]), expiry: expiry, claims: claims))
         }
+    }
+
+    /// Stores the claims of a subject's account.
+    package func storeClaims(
+        _ claims: StoredClaims, of subject: SubjectKey, at time: SessionTime
+    ) async throws(StoreError) -> [UInt64]? {
+        let reply = try await run(
+            RedisSessionScripts.storeClaims, [claimsKey(subject.tagDigits), index(of: subject)], at: time,
+            [
+                base(subject.tagDigits), channel, digits(claims.version), claims.bytes, digits(claims.ends),
+                Array(RevocationMessage.changePrefix.utf8),
+            ])
+        if case .integer(0) = reply { return nil }
+        return try revocationIDs(reply)
     }
 
     /// Reads the state that a refresh needs.
@@ -88,6 +104,24 @@ package final class RedisSessions: SessionBackend {
         case .integer(1): return .lost
         case .integer(2): return .throttled
         case .integer(3): return .done
+        default: throw .unexpectedReply
+        }
+    }
+
+    /// Replaces the record.
+    package func replace(
+        _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
+    ) async throws(StoreError) -> RecordReplacement.Outcome {
+        let reply = try await run(
+            RedisSessionScripts.replace, [key(of: sessionKey)], at: time,
+            [
+                replacement.expected, replacement.record, channel,
+                Array(RevocationMessage.changePrefix.utf8) + sessionKey.keyHash.prefix(16),
+            ])
+        switch reply {
+        case .integer(0): return .gone
+        case .integer(1): return .lost
+        case .integer(2): return .done
         default: throw .unexpectedReply
         }
     }
@@ -157,6 +191,7 @@ package final class RedisSessions: SessionBackend {
     private func index(of subject: SubjectKey) -> [UInt8] {
         prefix + "{".utf8 + subject.tagDigits + "}:i:".utf8 + subject.name
     }
+    private func claimsKey(_ tagDigits: [UInt8]) -> [UInt8] { prefix + "{".utf8 + tagDigits + "}:c".utf8 }
     private func graceKey(_ sessionKey: SessionKey, _ tokenHash: [UInt8]) -> [UInt8] {
         prefix + "{".utf8 + sessionKey.tagDigits + "}:g:".utf8 + sessionKey.keyHash + ":".utf8 + tokenHash
     }

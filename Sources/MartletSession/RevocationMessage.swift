@@ -1,8 +1,11 @@
-/// The message by which instances publish ended sessions: their revocation IDs, 16 hexadecimal digits each.
+/// The message by which instances publish ended sessions: their revocation IDs, 16 hexadecimal digits each; behind
+/// ``changePrefix``, those of sessions and subjects that have changed but go on.
 package enum RevocationMessage {
     /// The largest message that a subscriber accepts, in bytes.
     package static let maximumBytes = 16 * 1024
     private static let digits = 16
+    /// Begins a message about changed sessions; it contains no hexadecimal digits only.
+    static let changePrefix = "changed:"
 
     /// The name of the Redis channel.
     package static func channel(prefix: String) -> String { prefix + "revoked" }
@@ -14,7 +17,16 @@ package enum RevocationMessage {
         }
     }
 
-    /// Decodes a message; `nil` if it is malformed.
+    /// Encodes a message about at most 512 sessions and subjects that have changed.
+    package static func bytes(changed ids: [UInt64]) -> [UInt8] { Array(changePrefix.utf8) + bytes(ids) }
+
+    /// Decodes a message about sessions that have changed; `nil` if it is malformed, or another message.
+    package static func changedNumbers(in message: [UInt8]) -> [UInt64]? {
+        guard message.starts(with: changePrefix.utf8) else { return nil }
+        return numbers(in: Array(message.dropFirst(changePrefix.utf8.count)))
+    }
+
+    /// Decodes a message about sessions that have ended; `nil` if it is malformed, or another message.
     package static func numbers(in message: [UInt8]) -> [UInt64]? {
         guard !message.isEmpty, message.count <= maximumBytes, message.count % digits == 0 else { return nil }
         var ids: [UInt64] = []

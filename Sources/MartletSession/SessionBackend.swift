@@ -62,7 +62,26 @@ package enum AccessLookup: Sendable {
     case unknown
     /// The token has expired, but the session has not.
     case expired
-    case found(record: [UInt8], wrap: [UInt8], expiry: Int64)
+    case found(FoundSession)
+}
+
+/// A session with an access token that has not expired.
+package struct FoundSession: Sendable {
+    let record: [UInt8]
+    /// The record key, wrapped for the token.
+    let wrap: [UInt8]
+    let expiry: Int64
+    /// The claims of the subject's account, as ``ClaimsSeal`` stores them; empty without any.
+    var claims: [UInt8] = []
+}
+
+/// The claims of a subject's account, to be stored.
+package struct StoredClaims: Sendable {
+    let version: Int64
+    /// As ``ClaimsSeal`` makes them.
+    let bytes: [UInt8]
+    /// When the last session of the subject ends, in milliseconds of Unix time.
+    let ends: Int64
 }
 
 /// The stored state that a refresh needs.
@@ -103,6 +122,16 @@ package struct SessionRotation: Sendable {
     package enum Outcome: Sendable, Equatable { case done, lost, gone, throttled }
 }
 
+/// The replacement of a session's sealed record.
+package struct RecordReplacement: Sendable {
+    /// The record that was read; if the store has another one, a concurrent replacement won.
+    let expected: [UInt8]
+    let record: [UInt8]
+
+    /// The result of a replacement.
+    package enum Outcome: Sendable, Equatable { case done, lost, gone }
+}
+
 /// A session in a subject's list.
 package struct ListedSession: Sendable {
     /// The maximum length of a list, because the size of a Redis reply is bounded.
@@ -139,9 +168,16 @@ package protocol SessionBackend: Sendable {
     /// Inserts a session and ends the subject's oldest sessions beyond the limit.
     func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]
     /// Looks up the session of an access token, and updates its last use and its last address if they have changed.
+    /// - Parameter readsClaims: whether the claims of the subject's account are read, too.
     func lookUpAndTouch(
-        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime
+        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> AccessLookup
+    /// Stores the claims of a subject's account, unless newer ones are stored.
+    /// - Returns: if they are newer than the stored ones, the revocation IDs of the subject's live sessions, which are
+    ///   published like those of ended sessions; otherwise `nil`.
+    func storeClaims(
+        _ claims: StoredClaims, of subject: SubjectKey, at time: SessionTime
+    ) async throws(StoreError) -> [UInt64]?
     /// Reads the state that a refresh needs; `nil` if the session has ended.
     func read(
         _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
@@ -150,6 +186,10 @@ package protocol SessionBackend: Sendable {
     func rotate(
         _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome
+    /// Replaces the record, unless a concurrent replacement did so first, and publishes the change.
+    func replace(
+        _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
+    ) async throws(StoreError) -> RecordReplacement.Outcome
     /// Updates the last use, and the last address if it has changed.
     func touch(_ sessionKey: SessionKey, lastAddress: [UInt8], at time: SessionTime) async throws(StoreError)
     /// Ends one session; `false` if it does not exist.

@@ -25,10 +25,30 @@ package struct SessionRecord: Sendable {
         providerSubject = identity.providerSubject
         issuer = identity.issuer
         claims = identity.claims
-        // Clamped to the range that `isPlausible` accepts.
-        authTime = UnixTime(seconds: min(max(identity.authTime.seconds, 0), ends / 1000))
+        // The older of the provider's time and ours: a proof is never newer than the login.
+        authTime = UnixTime(seconds: min(max(identity.authTime.seconds, 0), created / 1000))
         self.created = created
         self.ends = ends
+    }
+
+    private init(_ record: SessionRecord, claims: JSONObject, authTime: UnixTime) {
+        subject = record.subject
+        provider = record.provider
+        providerSubject = record.providerSubject
+        issuer = record.issuer
+        self.claims = claims
+        self.authTime = authTime
+        created = record.created
+        ends = record.ends
+    }
+
+    /// The record after its owner has authenticated again.
+    ///
+    /// The level belongs to the authentication: without one, the session has none any more.
+    func renewed(by proof: SessionProof) -> SessionRecord {
+        var claims = self.claims
+        claims[SessionProof.levelClaim] = proof.acr.map { .string($0) }
+        return SessionRecord(self, claims: claims, authTime: proof.authTime)
     }
 
     /// Decodes a record from its JSON; `nil` if it is malformed or of another version.
@@ -67,7 +87,9 @@ package struct SessionRecord: Sendable {
     }
 
     /// The principal, valid until the access token expires.
-    func principal(sessionID: String, accessExpiry: Int64) -> Principal {
+    /// - Parameter claims: those of the subject's account.
+    func principal(sessionID: String, accessExpiry: Int64, claims account: AccountClaims? = nil) -> Principal {
+        let claims = account?.merged(into: claims, provider: provider) ?? claims
         let identity = Identity(
             providerSubject: providerSubject, issuer: issuer, claims: claims, authTime: authTime,
             issuedAt: UnixTime(seconds: created / 1000), expiresAt: .roundingUp(milliseconds: accessExpiry))

@@ -5,7 +5,7 @@ struct SessionState: Sendable {
     let subject: [UInt8]
     let revocationID: UInt64
     let ends: Int64
-    let record: [UInt8]
+    private(set) var record: [UInt8]
     let listing: [UInt8]
     let providerHash: [UInt8]
     let verifier: [UInt8]
@@ -49,7 +49,14 @@ struct SessionState: Sendable {
         guard let wrap = access.first(where: { $0.tokenHash == tokenHash }) else { return .unknown }
         guard time.now < wrap.expiry else { return .expired }
         touch(lastAddress: lastAddress, at: time)
-        return .found(record: record, wrap: wrap.sealed, expiry: wrap.expiry)
+        return .found(FoundSession(record: record, wrap: wrap.sealed, expiry: wrap.expiry))
+    }
+
+    mutating func replace(_ replacement: RecordReplacement, at time: SessionTime) -> RecordReplacement.Outcome {
+        guard isLive(at: time) else { return .gone }
+        guard replacement.expected == record else { return .lost }
+        record = replacement.record
+        return .done
     }
 
     func read(tokenHash: [UInt8], at time: SessionTime) -> RefreshLookup? {

@@ -37,7 +37,7 @@ extension SessionStore {
         let result: AccessLookup
         do {
             result = try await backend.lookUpAndTouch(
-                sessionKey, tokenHash: token.tokenHash, lastAddress: lastAddress, at: time)
+                sessionKey, tokenHash: token.tokenHash, lastAddress: lastAddress, readsClaims: readsClaims, at: time)
         } catch {
             throw .unavailable(.sessionStoreUnavailable, retryAfter: .seconds(1), cause: error)
         }
@@ -45,26 +45,51 @@ extension SessionStore {
         case .gone: throw .rejected(.sessionUnknown)
         case .unknown: throw .rejected(.sessionTokenUnknown)
         case .expired: throw .rejected(.sessionTokenExpired)
-        case .found(let record, let wrap, let expiry):
-            return try verify(token, sessionKey, record: record, wrap: wrap, expiry: expiry, at: time)
+        case .found(let found):
+            let opened = try OpenedRecord(token, sessionKey, found, at: time)
+            let claims = try accountClaims(of: opened.record.subject, found.claims)
+            let longest = min(policy.cacheTTL.wholeMilliseconds, time.idle / 10, opened.end.since(time.now))
+            return ProvenSession(
+                principal: opened.record.principal(sessionID: sessionKey.id, accessExpiry: opened.end, claims: claims),
+                number: sessionKey.revocationID, cacheLifetime: .milliseconds(max(longest, 0)), end: opened.end)
         }
     }
 
-    private func verify(
-        _ token: SessionToken, _ sessionKey: SessionKey, record: [UInt8], wrap: [UInt8], expiry: Int64,
-        at time: SessionTime
-    ) throws(AuthenticationError) -> ProvenSession {
+    /// The claims of the subject's account.
+    ///
+    /// If they cannot be opened the session is rejected: without them a caller could have more rights than with them.
+    /// The next login or refresh replaces them.
+    private func accountClaims(
+        of subject: String, _ stored: [UInt8]
+    ) throws(AuthenticationError) -> AccountClaims? {
+        guard !stored.isEmpty else { return nil }
+        guard let claims = ClaimsSeal(subject: subject).open(stored) else { throw .rejected(.sessionClaimsUnreadable) }
+        return claims
+    }
+}
+
+/// A session's record, opened with one of its access tokens.
+struct OpenedRecord {
+    let record: SessionRecord
+    /// The key that it is sealed with.
+    let key: Secret
+    /// When the token expires, in milliseconds of Unix time.
+    let end: Int64
+
+    init(
+        _ token: SessionToken, _ sessionKey: SessionKey, _ found: FoundSession, at time: SessionTime
+    ) throws(AuthenticationError) {
         let seal = SessionSeal(sessionKey)
-        guard let key = seal.unwrap(wrap, for: token, expiry: expiry) else { throw .rejected(.sessionTokenUnknown) }
-        guard let record = seal.open(record, with: key), record.isPlausible(at: time) else {
+        guard let key = seal.unwrap(found.wrap, for: token, expiry: found.expiry) else {
+            throw .rejected(.sessionTokenUnknown)
+        }
+        guard let record = seal.open(found.record, with: key), record.isPlausible(at: time) else {
             throw .rejected(.sessionRecordUnreadable)
         }
         // Unlike the expiry that scripts check, these are authenticated.
-        let end = min(expiry, record.ends)
+        end = min(found.expiry, record.ends)
         guard time.now < end else { throw .rejected(.sessionTokenExpired) }
-        let longest = min(policy.cacheTTL.wholeMilliseconds, time.idle / 10, end.since(time.now))
-        return ProvenSession(
-            principal: record.principal(sessionID: sessionKey.id, accessExpiry: end), number: sessionKey.revocationID,
-            cacheLifetime: .milliseconds(max(longest, 0)), end: end)
+        self.record = record
+        self.key = key
     }
 }

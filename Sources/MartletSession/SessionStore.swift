@@ -16,7 +16,10 @@ package final class SessionStore: SessionStoring {
     /// others.
     let lookups = FairSemaphore(permits: lookupsAtOnce, queue: lookupsWaiting)
     let clock: Clock
+    /// Whether the claims of the subject's account are read with a session.
+    let readsClaims: Bool
     private let onRevoked: @Sendable ([UInt64]) async -> Void
+    private let onChanged: @Sendable ([UInt64]) async -> Void
 
     /// Half of the pipeline of the Redis connection; the rest is for other commands.
     private static let lookupsAtOnce = 512
@@ -25,16 +28,21 @@ package final class SessionStore: SessionStoring {
     /// - Parameters:
     ///   - clock: its wall clock determines every expiry; the clocks of instances that share sessions should agree to
     ///     the second.
+    ///   - readsClaims: whether subjects have accounts, whose claims are added to those of their sessions.
     ///   - onRevoked: receives the revocation IDs of sessions that this instance ended; awaited before the call that
     ///     ended them returns.
+    ///   - onChanged: the same for sessions that this instance has changed and that go on.
     package init(
-        policy: SessionPolicy, backend: any SessionBackend, clock: Clock,
-        onRevoked: @escaping @Sendable ([UInt64]) async -> Void
+        policy: SessionPolicy, backend: any SessionBackend, clock: Clock, readsClaims: Bool = false,
+        onRevoked: @escaping @Sendable ([UInt64]) async -> Void,
+        onChanged: @escaping @Sendable ([UInt64]) async -> Void
     ) {
         self.policy = policy
         self.backend = backend
         self.clock = clock
+        self.readsClaims = readsClaims
         self.onRevoked = onRevoked
+        self.onChanged = onChanged
     }
 
     /// Creates a session.
@@ -97,6 +105,8 @@ package final class SessionStore: SessionStoring {
     func revoked(_ ids: [UInt64]) async {
         if !ids.isEmpty { await onRevoked(ids) }
     }
+
+    func changed(_ ids: [UInt64]) async { await onChanged(ids) }
 }
 
 /// The access token and the refresh token of a session.

@@ -97,9 +97,23 @@ package protocol SessionStoring: SessionVerifying {
     func create(
         subject: String, provider: String, identity: Identity, client: SessionClient
     ) async throws(SessionError) -> IssuedTokens
+    /// Stores the claims of a subject's account, which from now on are added to those of its sessions; claims older than
+    /// the stored ones change nothing.
+    ///
+    /// Returns when this instance has dropped what it had cached and the others have been notified.
+    /// - Returns: whether they are newer than the stored ones.
+    @discardableResult
+    func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool
     /// Exchanges a refresh token for a new pair of tokens.
     /// - Parameter address: the client's address: 16 bytes, or empty.
     func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens
+    /// Records that the owner of a session has authenticated again.
+    ///
+    /// A proof older than the session's changes nothing. Returns when this instance has no cached copy of the session,
+    /// and the other instances have been notified.
+    /// - Parameter token: an access token of the session.
+    /// - Returns: the proof that the session has now.
+    func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof
     /// Lists the newest 500 live sessions of a subject, newest first.
     func list(subject: String) async throws(SessionError) -> [SessionSummary]
     /// Ends one session; `false` if the subject does not have it.

@@ -40,4 +40,28 @@ extension ErrorCode {
     static let signInRepetitionUnknown: ErrorCode = "signin.repetition_unknown"
     /// The client's network has requested too many nonces, or had too many failed logins or refreshes.
     static let signInBudgetExceeded: ErrorCode = "signin.budget_exceeded"
+    /// The user authenticated too long ago for this endpoint.
+    static let signInProofTooOld: ErrorCode = "signin.proof_too_old"
+    /// A credential that does not belong to the caller's account.
+    static let signInOtherAccount: ErrorCode = "signin.other_account"
+    /// The sessions could not be ended now; they end as soon as the store is available.
+    static let signInEndPending: ErrorCode = "signin.end_pending"
+    /// The credential was issued before its identity was revoked at the issuer.
+    static let identityRevoked: ErrorCode = "identity.revoked"
+    /// The deletion of the account was requested; a login takes it back.
+    static let accountDeleted: ErrorCode = "account.deleted"
+    /// An `email` that is not an address.
+    static let signInBadAddress: ErrorCode = "signin.bad_address"
+    /// A `name` that is too long, or has no visible character.
+    static let signInBadName: ErrorCode = "signin.bad_name"
+    /// A `locale` that is not a language tag.
+    static let signInBadLocale: ErrorCode = "signin.bad_locale"
+    /// A link that is unknown, used or expired.
+    static let signInBadLink: ErrorCode = "signin.bad_link"
+    /// The address has received as many mails as it may in an hour.
+    static let signInTooManyMails: ErrorCode = "signin.too_many_mails"
+    /// No random bytes are available for a link.
+    static let signInNoEntropy: ErrorCode = "signin.no_entropy"
+    /// An operator has disabled the account.
+    static let accountDisabled: ErrorCode = "account.disabled"
 }

@@ -20,6 +20,7 @@ extension Failure {
         case .providerAlreadyLinked: providerAlreadyLinked(error.code)
         case .lastIdentity: lastIdentity(error.code)
         case .notFound: notFound(error.code)
+        case .invalidClaims: malformed(error.code)
         }
     }
 

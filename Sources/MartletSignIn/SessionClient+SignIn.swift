@@ -1,9 +1,9 @@
 internal import MartletCore
 internal import MartletIO
-internal import MartletJSON
+package import MartletJSON
 internal import MartletProvider
 internal import MartletResponder
-internal import MartletSession
+package import MartletSession
 
 /// The client data that a session stores, and its form in lists of sessions.
 extension SessionClient {
@@ -55,13 +55,19 @@ extension SessionClient {
 extension SessionSummary {
     /// The entry in `GET /sessions`.
     func entry(isCurrent: Bool) -> JSONObject {
+        var entry = self.entry
+        entry["current"] = .bool(isCurrent)
+        return entry
+    }
+
+    /// The entry in lists for operators.
+    package var entry: JSONObject {
         var entry: JSONObject = [
             "session_id": .string(id),
             "provider": .string(provider),
             "created_at": .integer(createdAt.seconds),
             "last_seen_at": .integer(lastSeenAt.seconds),
             "expires_at": .integer(expiresAt.seconds),
-            "current": .bool(isCurrent),
         ]
         if let name = client.deviceName { entry["device_name"] = .string(name) }
         if let agent = client.userAgent { entry["user_agent"] = .string(agent) }

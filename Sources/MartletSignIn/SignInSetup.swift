@@ -1,6 +1,7 @@
 package import MartletAccounts
 package import MartletConfig
 package import MartletCore
+package import MartletIdentities
 package import MartletJSON
 package import MartletProvider
 package import MartletSession
@@ -11,6 +12,10 @@ package struct SignInSetup: Sendable {
     package var sessions: any SessionStoring
     /// `nil` without `accounts:`.
     package var accounts: (any AccountStoring)?
+    /// What is done about identities beyond their login; `nil` without `accounts:`.
+    package var life: IdentityLife?
+    /// The one-time links of users who register or reset a password; `nil` without `accounts:`.
+    package var links: (any PasswordLinkStoring)?
     /// Stores nonces, the marks of ``LoginFence`` and the responses of ``LoginRepetition``.
     package var store: any SharedStoring
     /// The prefix of all keys in the store.
@@ -26,6 +31,10 @@ package struct SignInSetup: Sendable {
     /// Invalidates a subject's cached direct credentials in all loops of all instances; returns when this instance has
     /// none left and the others have been notified.
     package var invalidateDecisions: @Sendable (_ subject: String) async -> Void
+    /// Makes gateways apply the claims of an account; `nil` without `accounts:`.
+    package var claims: ClaimPublisher?
+    /// Rules that give accounts claims.
+    package var claimRules = LoginClaimRules()
 
     package init(
         providers: [ProviderHandle], sessions: any SessionStoring, accounts: (any AccountStoring)?,

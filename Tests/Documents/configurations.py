@@ -4,11 +4,17 @@ import re
 
 SECTION = re.compile(r"^(\w+):", re.MULTILINE)
 NAMED_FILE = re.compile(r"\b(\w+_file): *([\w./-]+)")
+# The file that encrypts refresh tokens, by its usual name: a key of another form than those of TLS and assertions.
+ACCOUNT_KEY = "account.key"
 KINDS = {
     "apple": "apple: { kind: apple, audiences: [com.example.app] }",
     "wechat": "wechat: { kind: wechat, apps: { ios: { variant: mobile, app_id: wx0000000000000001, app_secret_file: ios } } }",
     "password": "password: { kind: password, users: accounts }",
 }
+# Of webhooks and accounts: base64 of 32 bytes.
+SIGNING_KEY = "bWFydGxldC1tYXJ0bGV0LW1hcnRsZXQtbWFydGxldCE="
+# The content of files that are no secrets of any form.
+CONTENTS = {"secret_file": SIGNING_KEY, "deny_file": "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:1\n"}
 
 
 def sections(text):
@@ -47,9 +53,19 @@ def make_files(text, folder, pair, secret):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.exists():
-            kind = "certificate" if "certificate" in key or "ca" in key.split("_") else "key" if key.startswith("key") else ""
-            path.write_text(pair[kind] if kind else secret)
+            path.write_text(contents(key, path.name, pair, secret))
             path.chmod(0o600)
+
+
+def contents(key, name, pair, secret):
+    """What the file of a key of the configuration contains."""
+    if name == ACCOUNT_KEY:
+        return SIGNING_KEY
+    if key in CONTENTS:
+        return CONTENTS[key]
+    if "certificate" in key or "ca" in key.split("_"):
+        return pair["certificate"]
+    return pair["key"] if key in ("key_file", "private_key_file") else secret
 
 
 def localized(text, ports):

@@ -71,10 +71,13 @@ class Typist:
     def prepare(self, found):
         """The configuration that the page's commands refer to, with the users that it assumes."""
         setting = rules.SETTINGS.get(self.name)
-        if setting:
+        shown = [block.text for block in found if block.language == "yaml"]
+        if setting == "simulator":
+            self.configure(next(text for text in shown if "base_url:" in text))
+        elif setting:
             self.configure(USERS_CONFIGURATION if setting == "users" else (ROOT / setting).read_text())
         else:
-            self.configure(next(block.text for block in found if block.language == "yaml"))
+            self.configure(shown[0])
         if user := rules.USERS.get(self.name):
             self.run(f"martlet user add {user}", given=rules.TYPED_TWICE)
 
@@ -111,8 +114,9 @@ class Typist:
         for prefix in ("mat_", "mrt_"):
             if prefix + "…" in text:
                 text = text.replace(prefix + "…", self.token(prefix))
-        if '"TOKEN"' in text:
-            text = text.replace("TOKEN", self.tokens["TOKEN"])
+        for name in ("TOKEN", "CODE"):
+            if f'"{name}"' in text:
+                text = text.replace(f'"{name}"', f'"{self.tokens[name]}"')
         if "0xyxyegn7qDwQ9uAqQPnucDyLWeLY2Ck" in text:
             text = text.replace("0xyxyegn7qDwQ9uAqQPnucDyLWeLY2Ck", self.simulators.code())
         if text.startswith("make "):
@@ -132,7 +136,8 @@ class Typist:
 
     def record(self, said):
         self.tokens |= {found[:4]: found for found in re.findall(r"\b(?:mat|mrt)_[\w-]{40,}", said)}
-        self.tokens |= {"TOKEN": found for found in re.findall(r'"identity_token": *"([\w.-]+)"', said)}
+        for name, member in (("TOKEN", "identity_token"), ("CODE", "authorization_code")):
+            self.tokens |= {name: found for found in re.findall(rf'"{member}": *"([\w.-]+)"', said)}
 
     def serve(self, text):
         """Starts a gateway, or starts it again, and waits until it is ready."""

@@ -137,8 +137,8 @@ import Testing
         try withAppleGateway(routes: routes, server: "workers: 1") { gateway, _, apple throws in
             let token = try apple.token()
             for _ in 0..<3 { #expect(try gateway.get("/", bearer(token)).status == 200) }
-            try waitUntil("it is too old") { try gateway.get("/", bearer(token)).status == 403 }
-            for _ in 0..<3 { expectRejection(try gateway.get("/", bearer(token)), 403, "not_allowed") }
+            try waitUntil("it is too old") { try gateway.get("/", bearer(token)).status == 401 }
+            for _ in 0..<3 { expectRejection(try gateway.get("/", bearer(token)), 401, "credential_invalid") }
             #expect(try verifications(gateway) == "1")
         }
     }

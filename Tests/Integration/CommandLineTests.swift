@@ -65,7 +65,8 @@ import Testing
         let same = try Self.martlet("--help")
         #expect(list.ending == .exited(0) && list.output == same.output)
         let commands = [
-            "init", "run", "check", "explain", "demo", "simulate", "user", "schema", "health", "version", "help",
+            "init", "run", "check", "explain", "demo", "simulate", "user", "account", "session", "events", "schema",
+            "health", "version", "help",
         ]
         for command in commands {
             #expect(list.output.contains("\n  \(command) "), "\(command)")

@@ -140,7 +140,9 @@ final class RunningSimulator {
     private let process: ChildProcess
     private let folder: TemporaryFolder
 
-    init(_ arguments: String...) throws {
+    convenience init(_ arguments: String...) throws { try self.init(arguments) }
+
+    init(_ arguments: [String]) throws {
         let folder = try TemporaryFolder()
         let process = try ChildProcess(Executable.martlet(), ["simulate"] + arguments, output: folder)
         try waitUntil("the simulator prints its page") { process.output.hasSuffix("'\n") }

@@ -65,13 +65,17 @@ import Testing
     @Test func `Apple`() throws {
         let simulator = try RunningSimulator("apple", "--listen", "127.0.0.1:0")
         try Self.withGateway(simulator) { gateway in
-            let order = try #require(simulator.page.split(separator: "\n").first { $0.contains("/simulator/token'") })
+            let lines = simulator.page.split(separator: "\n")
+            let order = try #require(lines.first { $0.contains("/simulator/token'") })
             let token = String(
                 try #require(try Self.curl(order).firstMatch(of: #/"identity_token":"([^"]+)"/#)?.output.1))
             #expect(try gateway.get("/x", bearer(token)).status == 200)
             let body = Array(#"{"identity_token":"\#(token)"}"#.utf8)
             let type = [("Content-Type", "application/json")]
             #expect(try gateway.exchange("POST", "/auth/login/apple", type, body: body).status == 200)
+            for line in lines where line.hasPrefix("curl ") && !line.contains("TOKEN") && !line.contains(" -o ") {
+                #expect(try !Self.curl(line).contains("\"status\":4"), "\(line)")
+            }
         }
         try simulator.stop()
     }

@@ -97,7 +97,7 @@ def check_traps(source):
             yield source.line_of(match.start()), rule, text
 
 
-STORE_MODULES = {"MartletSession", "MartletRedis", "MartletAccounts", "MartletSignIn"}
+STORE_MODULES = {"MartletSession", "MartletRedis", "MartletAccounts", "MartletEvents", "MartletSignIn"}
 """Modules with numbers that a store returned, such as expiries."""
 
 DIFFERENCE = re.compile(r"(?<=[\w)\]]) - (?=[A-Za-z_(.])(?![\w.]*\.count\b)")

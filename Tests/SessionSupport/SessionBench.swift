@@ -9,6 +9,7 @@ package struct SessionBench: Sendable {
     /// The wall clock in milliseconds.
     package let now: Box<Int64>
     package let revoked = Box<[UInt64]>([])
+    package let changed = Box<[UInt64]>([])
     package let store: SessionStore
 
     package init(
@@ -24,11 +25,12 @@ package struct SessionBench: Sendable {
     ) {
         var policy = SessionPolicy.sample
         adjust(&policy)
-        let revoked = revoked
+        let (revoked, changed) = (revoked, changed)
         self.now = now
-        store = SessionStore(policy: policy, backend: backend, clock: .reading(now)) { numbers in
-            revoked.withLock { $0 += numbers }
-        }
+        store = SessionStore(
+            policy: policy, backend: backend, clock: .reading(now), readsClaims: true,
+            onRevoked: { numbers in revoked.withLock { $0 += numbers } },
+            onChanged: { numbers in changed.withLock { $0 += numbers } })
     }
 
     /// Lets time pass.
@@ -48,6 +50,17 @@ package struct SessionBench: Sendable {
         try await store.verify(
             Credential(bearer: token.copy),
             in: AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never, client: nil, address: address))
+    }
+
+    /// A proof of this moment.
+    package func proof(acr: String? = nil) -> SessionProof {
+        SessionProof(authTime: UnixTime(seconds: now.value / 1000), acr: acr)
+    }
+
+    /// Renews the session of an access token.
+    @discardableResult
+    package func renew(_ token: Secret, with proof: SessionProof) async throws(SessionError) -> SessionProof {
+        try await store.renew(Credential(bearer: token.copy), with: proof)
     }
 
     /// Why the store rejects an access token; `nil` if it accepts it.

@@ -5,8 +5,8 @@ public import MartletProvider
 extension AppleProvider: SigningIn {
     /// Authenticates a login by its identity token, to which the other members must be bound.
     ///
-    /// The nonce is consumed last, so that only the holder of a valid token can consume it. A code is only checked
-    /// against the token: nothing is exchanged.
+    /// The nonce is consumed after the checks, so that only the holder of a valid token can consume it. A code is
+    /// exchanged last, if a key is configured, because it can be sent only once.
     public func signIn(
         with form: SignInForm, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> SignIn {
@@ -17,8 +17,18 @@ extension AppleProvider: SigningIn {
             let checks = LoginChecks(request: request, configuration: configuration, token: token)
             try checks.checkUser()
             try checks.checkCode()
-            if let nonce = try checks.checkNonce() { try await consume(nonce) }
-            return SignIn(identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:])
+            let nonce = try checks.checkNonce()
+            // Before anything is consumed: without capacity for the call the app can repeat the login.
+            let client = request.authorizationCode == nil ? nil : try await client?.reserved(until: context.deadline)
+            if let nonce { try await consume(nonce) }
+            var grant: ProviderGrant?
+            if let client, let code = request.authorizationCode {
+                grant = try await CodeExchange(provider: self, client: client)
+                    .run(code, of: token, at: context.now, until: context.deadline)
+            }
+            return SignIn(
+                identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:],
+                grant: grant)
         } catch {
             throw Self.authenticationError(error)
         }

@@ -1,4 +1,4 @@
-private import MartletCore
+internal import MartletCore
 private import MartletCrypto
 private import MartletProvider
 
@@ -19,11 +19,15 @@ struct LoginChecks {
 
     /// A code must be the one that Apple issued with this token.
     ///
-    /// Without `c_hash` in the token the code stays unverified; it is not used for anything.
+    /// Without `c_hash` in the token only an exchange shows whose code it is.
     func checkCode() throws(AppleError) {
         guard let code = request.authorizationCode, let expected = try token.claims.binding(.codeHash) else { return }
-        let half = Array(code.withBytes { SHA256.digest($0) }.prefix(Self.codeHashBytes))
-        guard Self.areEqual(Base64URL.encode(half), expected) else { throw .codeMismatch }
+        guard Self.areEqual(Self.halfHash(of: code), expected) else { throw .codeMismatch }
+    }
+
+    /// The form of `c_hash` and `at_hash`.
+    static func halfHash(of secret: Secret) -> String {
+        Base64URL.encode(Array(secret.withBytes { SHA256.digest($0) }.prefix(codeHashBytes)))
     }
 
     /// Body and token must agree on the nonce.
@@ -45,7 +49,8 @@ struct LoginChecks {
         return nonce
     }
 
-    private static func areEqual(_ left: String, _ right: String) -> Bool {
+    /// Compares in constant time.
+    static func areEqual(_ left: String, _ right: String) -> Bool {
         ConstantTime.areEqual(Array(left.utf8), Array(right.utf8))
     }
 

@@ -1,5 +1,7 @@
 public import MartletConfig
+internal import MartletCore
 internal import MartletCrypto
+internal import MartletProvider
 
 /// The block of a provider whose `kind` is `password`.
 public struct PasswordConfiguration: ConfigurationDecodable {
@@ -10,6 +12,10 @@ public struct PasswordConfiguration: ConfigurationDecodable {
     let minimumLength: Located<Int>
     /// Whether routes accept `Authorization: Basic`.
     let acceptsBasic: Bool
+    /// The passwords that are rejected as new ones.
+    let denied: DenyFile?
+    let register: RegisterSetting?
+    let reset: ResetSetting?
 
     public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let here = reader.location
@@ -25,6 +31,9 @@ public struct PasswordConfiguration: ConfigurationDecodable {
         }
         minimumLength = length
         acceptsBasic = reader.optional("basic", default: true)
+        denied = reader.optional("deny_file")
+        register = reader.block("register")
+        reset = ResetSetting.read(&reader)
     }
 
     private enum Defaults {
@@ -50,11 +59,36 @@ extension PasswordConfiguration {
             .optional(
                 "basic", .boolean, default: "true",
                 "Whether routes accept `Authorization: Basic`; if not, passwords are for logins only."),
+            .optional(
+                "deny_file", .path,
+                "A sorted list of SHA-1 digests of breached passwords, which are rejected as new passwords."),
+            .optional("register", .block(of: RegisterSetting.self), "How users register; off by default."),
+            .optional(
+                "reset", ResetSetting.shape, default: "false", "Whether users can replace a forgotten password."),
         ])
     }
 
-    /// Warns about settings that are allowed but weak.
+    /// What users may do by themselves.
+    var selfService: PasswordSelfService {
+        let (registration, reset) = (register?.registration, reset?.reset)
+        let registrationMail = registration?.verifiesAddress == true ? register?.location : nil
+        let resetMail = reset == nil ? nil : self.reset?.location
+        return PasswordSelfService(
+            registration: registration, reset: reset, mailLocation: registrationMail ?? resetMail)
+    }
+
+    /// Rejects settings that do not fit together, and warns about settings that are allowed but weak.
     func validate(into diagnostics: inout Diagnostics) {
+        if case .file = users.value {
+            let blocks = [
+                ("register", register?.registration == nil ? nil : register?.location),
+                ("reset", reset?.reset == nil ? nil : reset?.location),
+            ]
+            for (key, location) in blocks {
+                guard let location else { continue }
+                diagnostics.error(.configBadValue, at: location, "\(key): needs users: accounts")
+            }
+        }
         if !hash.parameters.areRecommended {
             diagnostics.warning(
                 .configInsecure, at: hash.location,

@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletCrypto
+internal import MartletJSON
 internal import MartletProvider
 
 /// A user that was found.
@@ -13,6 +14,8 @@ struct FoundUser: Sendable {
     /// The stored hash, for compare-and-replace; `nil` if the source is read-only.
     let stored: String?
     let isDisabled: Bool
+    /// The claims of the user's registration.
+    var claims: JSONObject = [:]
 }
 
 /// The source of users.
@@ -31,7 +34,7 @@ enum UserSource: Sendable {
             guard let key, let record = try await users.record(for: key) else { return nil }
             return FoundUser(
                 subject: record.key, displayName: record.name, hash: try? PasswordHash(record.hash),
-                stored: record.hash, isDisabled: record.isDisabled)
+                stored: record.hash, isDisabled: record.isDisabled, claims: record.claims)
         case .file(let file):
             guard let hash = file.users.hash(of: name) else { return nil }
             let text = String(decoding: name, as: UTF8.self)

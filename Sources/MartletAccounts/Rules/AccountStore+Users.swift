@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletJSON
 internal import MartletProvider
 
 extension AccountStore {
@@ -6,7 +7,7 @@ extension AccountStore {
         try AccountStore.check(user.key, user.name, user.hash)
         let query = Query(
             .addUser, .text(user.key), .text(user.name), .text(user.hash), .integer(user.isDisabled ? 1 : 0),
-            .integer(now.seconds))
+            .integer(now.seconds), .text(StoredClaims.write(user.claims)))
         guard try await update(query) else { throw .duplicateUser }
     }
 
@@ -22,9 +23,14 @@ extension AccountStore {
         guard try await update(query) else { throw .unknownUser }
     }
 
-    func users() async throws(AccountError) -> [UserRecord] {
-        try await engine.read(
-            ReadOperation(queries: [Query(.users)]) { results throws(AccountError) in
+    func users(
+        after start: String, onlyDisabled: Bool, limit: Int
+    ) async throws(AccountError) -> [UserRecord] {
+        guard !start.utf8.contains(0) else { return [] }
+        let query = Query(
+            onlyDisabled ? .disabledUsers : .users, .text(start), .integer(Int64(clamping: max(limit, 1))))
+        return try await engine.read(
+            ReadOperation(queries: [query]) { results throws(AccountError) in
                 var records: [UserRecord] = []
                 for row in results[0] { records.append(try AccountStore.record(row)) }
                 return records
@@ -78,6 +84,7 @@ extension AccountStore {
 
     private static func record(_ row: Row) throws(AccountError) -> UserRecord {
         UserRecord(
-            name: try row.text(1), key: try row.text(0), hash: try row.text(2), isDisabled: try row.integer(3) != 0)
+            name: try row.text(1), key: try row.text(0), hash: try row.text(2), isDisabled: try row.integer(3) != 0,
+            claims: try row.optionalText(4).map { (text) throws(AccountError) in try StoredClaims.read(text) } ?? [:])
     }
 }

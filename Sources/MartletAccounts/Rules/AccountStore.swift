@@ -1,16 +1,20 @@
 internal import MartletCore
+internal import MartletEvents
 internal import MartletJSON
 
 /// The account store on either engine.
-struct AccountStore: AccountStoring {
+struct AccountStore: AccountStoring, IdentityLifeHolding {
     let engine: any AccountEngine
     let clock: Clock
+    let recorder = EventRecorder()
+    let life: any IdentityLifeStoring
     private let rules: IdentityRules
 
     init(_ engine: any AccountEngine, clock: Clock, logger: Logger) {
         self.engine = engine
         self.clock = clock
-        rules = IdentityRules(dialect: engine.dialect, logger: logger)
+        life = IdentityLifeStore(engine, recorder)
+        rules = IdentityRules(dialect: engine.dialect, recorder: recorder, logger: logger)
     }
 
     var health: AccountHealth { engine.health }
@@ -19,11 +23,15 @@ struct AccountStore: AccountStoring {
     func shutdown() async { await engine.shutdown() }
 
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting ruleClaims: JSONObject, at now: UnixTime
     ) async throws(AccountError) -> Account {
         let identity = try TextRules.checked(identity)
-        if let account = try await engine.read(rules.findUnchanged(identity, keeping: claims)) { return account }
-        return try await engine.transact(rules.signIn(identity, keeping: claims, at: now, as: try NewIdentifiers()))
+        let new = LoginClaims(stored: claims, rules: ruleClaims)
+        if let account = try await engine.read(rules.findUnchanged(identity, new)) { return account }
+        let (ids, stamp) = (try NewIdentifiers(), try newStamp())
+        let account = try await engine.transact(rules.signIn(identity, new, at: now, as: ids, stamp))
+        if account.isNew { observers.signal() }
+        return account
     }
 
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
@@ -35,14 +43,17 @@ struct AccountStore: AccountStoring {
     ) async throws(AccountError) {
         let identity = try TextRules.checked(identity)
         guard TextRules.isKey(subject) else { throw .unknownAccount }
-        try await engine.transact(
-            rules.link(identity, to: subject, keeping: claims, at: now, as: try NewIdentifiers()))
+        let (ids, stamp) = (try NewIdentifiers(), try newStamp())
+        try await engine.transact(rules.link(identity, to: subject, keeping: claims, at: now, as: ids, stamp))
+        observers.signal()
     }
 
     func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
         guard TextRules.isKey(provider) else { throw .notLinked }
-        return try await engine.transact(rules.unlink(provider: provider, from: subject))
+        let identity = try await engine.transact(rules.unlink(provider: provider, from: subject, try newStamp()))
+        observers.signal()
+        return identity
     }
 
     func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] {
@@ -58,6 +69,11 @@ struct AccountStore: AccountStoring {
     func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {
         guard TextRules.isKey(subject), TextRules.isKey(provider) else { return }
         try await engine.transact(rules.noteLogin(of: subject, with: provider, at: now))
+    }
+
+    /// The stamp of an event that happens now.
+    func newStamp() throws(AccountError) -> EventRecorder.Stamp {
+        try EventRecorder.Stamp(at: clock.unixMilliseconds)
     }
 }
 

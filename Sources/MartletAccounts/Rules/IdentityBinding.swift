@@ -9,6 +9,12 @@ struct BoundSubject: Sendable {
     /// The identity's main subject.
     let mainSubject: String
     let storedClaims: JSONObject
+    let isDisabled: Bool
+    /// When the identity was revoked, in milliseconds since 1970.
+    let revokedAt: Int64?
+    let isBeingDeleted: Bool
+    let hasClaims: Bool
+    let claims: ClaimLayers
 
     /// Decodes a row of `findSubject`.
     init(_ row: Row) throws(AccountError) {
@@ -17,6 +23,19 @@ struct BoundSubject: Sendable {
         account = try row.text(2)
         mainSubject = try row.text(3)
         storedClaims = try StoredClaims.read(try row.text(4))
+        isDisabled = try row.optionalInteger(5) != nil
+        revokedAt = try row.optionalInteger(6)
+        isBeingDeleted = try row.optionalInteger(7) != nil
+        hasClaims = try row.integer(8) > 0
+        claims = try ClaimLayers(operators: try row.optionalText(9), rules: try row.optionalText(10))
+    }
+
+    /// The account.
+    /// - Parameter changes: what a login changes.
+    func existing(_ changes: LoginClaims.Changes = LoginClaims.Changes()) -> Account {
+        Account(
+            subject: account, storedClaims: changes.stored ?? storedClaims, isNew: false, isDisabled: isDisabled,
+            revokedAt: revokedAt, isBeingDeleted: isBeingDeleted, hasClaims: hasClaims || changes.layers != nil)
     }
 }
 

@@ -1,58 +1,63 @@
 internal import MartletCore
 internal import MartletCrypto
+internal import MartletEvents
 internal import MartletJSON
 
 /// The account operations, as queries and transaction steps that both engines run.
 struct IdentityRules: Sendable {
     let dialect: Dialect
+    let recorder: EventRecorder
     let logger: Logger
 
     /// Finds the account for a sign-in that changes nothing; `nil` if the store has to be changed.
-    func findUnchanged(_ identity: AccountIdentity, keeping claims: JSONObject) -> ReadOperation<Account?> {
+    func findUnchanged(_ identity: AccountIdentity, _ claims: LoginClaims) -> ReadOperation<Account?> {
         ReadOperation(queries: subjectQueries(identity, .findSubject)) { results throws(AccountError) in
             let binding = try IdentityBinding(identity.subjects, results)
             guard let owner = binding.owner, binding.isUpToDate,
-                StoredClaims.merged(owner.storedClaims, claims) == nil
+                claims.changes(of: owner).isEmpty
             else { return nil }
             warnOfConflict(binding, of: identity)
-            return Account(subject: owner.account, storedClaims: owner.storedClaims, isNew: false)
+            return owner.existing()
         }
     }
 
     /// Finds the account of an identity.
     func find(_ identity: AccountIdentity) -> ReadOperation<Account?> {
         ReadOperation(queries: subjectQueries(identity, .findSubject)) { results throws(AccountError) in
-            try IdentityBinding(identity.subjects, results).owner.map {
-                Account(subject: $0.account, storedClaims: $0.storedClaims, isNew: false)
-            }
+            try IdentityBinding(identity.subjects, results).owner?.existing()
         }
     }
 
     /// Creates the account, or adds new subjects and claims to it.
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime, as ids: NewIdentifiers
+        _ identity: AccountIdentity, _ claims: LoginClaims, at now: UnixTime, as ids: NewIdentifiers,
+        _ stamp: EventRecorder.Stamp
     ) -> TransactionStep<Account> {
         let locks = locks(identity)
         return .run(locks + subjectQueries(identity, .lockSubject)) { results throws(AccountError) in
             let binding = try IdentityBinding(identity.subjects, results, from: locks.count)
             warnOfConflict(binding, of: identity)
             guard let owner = binding.owner else {
-                let merged = StoredClaims.merged([:], claims) ?? [:]
-                let account = Account(subject: ids.account, storedClaims: merged, isNew: true)
+                let merged = StoredClaims.merged([:], claims.stored) ?? [:]
+                let layers = claims.layers()
+                let account = Account(
+                    subject: ids.account, storedClaims: merged, isNew: true, hasClaims: layers != nil)
                 let queries =
                     insertAccount(account, at: now) + insertIdentity(identity, to: account.subject, at: now, ids)
+                    + (layers.map { AccountStore.store($0, of: account.subject) } ?? [])
+                    + event(.accountCreated, of: account.subject, identity.provider, stamp)
                 return .commit(queries) { _ in account }
             }
-            let merged = StoredClaims.merged(owner.storedClaims, claims)
-            let account = Account(subject: owner.account, storedClaims: merged ?? owner.storedClaims, isNew: false)
-            return .commit(updateIdentity(binding, owner, identity.provider, merged)) { _ in account }
+            let changes = claims.changes(of: owner)
+            let account = owner.existing(changes)
+            return .commit(updateIdentity(binding, owner, identity.provider, changes)) { _ in account }
         }
     }
 
     /// Binds an identity to an existing account.
     func link(
         _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime,
-        as ids: NewIdentifiers
+        as ids: NewIdentifiers, _ stamp: EventRecorder.Stamp
     ) -> TransactionStep<Void> {
         let locks = locks(identity)
         let own = [Query(.lockAccount, .text(subject)), Query(.lockIdentities, .text(subject))]
@@ -63,13 +68,15 @@ struct IdentityRules: Sendable {
             if let owner = binding.owner {
                 guard owner.account.hasSameBytes(as: subject) else { throw .boundElsewhere }
                 warnOfConflict(binding, of: identity)
-                let merged = StoredClaims.merged(owner.storedClaims, claims)
-                return .commit(updateIdentity(binding, owner, identity.provider, merged)) { _ in }
+                let changes = LoginClaims(stored: claims).changes(of: owner)
+                return .commit(updateIdentity(binding, owner, identity.provider, changes)) { _ in }
             }
             for other in results[end + 1] where try other.text(2).hasSameBytes(as: identity.provider) {
                 throw .providerTaken
             }
-            var queries = insertIdentity(identity, to: subject, at: now, ids)
+            var queries =
+                insertIdentity(identity, to: subject, at: now, ids)
+                + event(.identityLinked, of: subject, identity.provider, stamp)
             if let merged = StoredClaims.merged(try StoredClaims.read(row.text(0)), claims) {
                 queries.append(Query(.setStoredClaims, .text(subject), .text(StoredClaims.write(merged))))
             }
@@ -78,7 +85,9 @@ struct IdentityRules: Sendable {
     }
 
     /// Unbinds an identity, unless it is the last one.
-    func unlink(provider: String, from subject: String) -> TransactionStep<AccountIdentity> {
+    func unlink(
+        provider: String, from subject: String, _ stamp: EventRecorder.Stamp
+    ) -> TransactionStep<AccountIdentity> {
         let queries = [Query(.lockAccount, .text(subject)), Query(.lockIdentities, .text(subject))]
         return .run(queries) { results throws(AccountError) in
             guard !results[0].isEmpty else { throw .unknownAccount }
@@ -87,7 +96,9 @@ struct IdentityRules: Sendable {
                 throw .notLinked
             }
             guard identities.count > 1 else { throw .lastIdentity }
-            return .commit([Query(.removeIdentity, .text(found.id))]) { _ in found.identity }
+            // Claims of the identity go with it.
+            let removal = [Query(.removeIdentity, .text(found.id)), Query(.countClaimsRemoval, .text(subject))]
+            return .commit(removal + event(.identityUnlinked, of: subject, provider, stamp)) { _ in found.identity }
         }
     }
 
@@ -130,6 +141,12 @@ extension IdentityRules {
         return ordered.map { Query(.lock, .text($0)) }
     }
 
+    private func event(
+        _ type: EventType, of subject: String, _ provider: String, _ stamp: EventRecorder.Stamp
+    ) -> [Query] {
+        recorder.queries(type, of: subject, stamp, data: ["provider": .string(provider)])
+    }
+
     private func insertAccount(_ account: Account, at now: UnixTime) -> [Query] {
         let claims = StoredClaims.write(account.storedClaims)
         return [Query(.addAccount, .text(account.subject), .integer(now.seconds), .text(claims))]
@@ -146,16 +163,13 @@ extension IdentityRules {
     }
 
     private func updateIdentity(
-        _ binding: IdentityBinding, _ owner: BoundSubject, _ provider: String, _ merged: JSONObject?
+        _ binding: IdentityBinding, _ owner: BoundSubject, _ provider: String, _ changes: LoginClaims.Changes
     ) -> [Query] {
         var queries = binding.newSubjects.map {
             Query(.addSubject, .text(provider), .text($0), .text(owner.identity))
         }
         if let main = binding.promoted { queries.append(Query(.setMainSubject, .text(owner.identity), .text(main))) }
-        if let merged {
-            queries.append(Query(.setStoredClaims, .text(owner.account), .text(StoredClaims.write(merged))))
-        }
-        return queries
+        return queries + changes.queries(of: owner.account)
     }
 
     private func warnOfConflict(_ binding: IdentityBinding, of identity: AccountIdentity) {

@@ -80,6 +80,12 @@ extension Schema {
             Migration(version: 1, statements: accountTables(dialect)),
             Migration(version: 2, statements: userTables(dialect)),
             Migration(version: 3, statements: loginTimes(dialect)),
+            Migration(version: 4, statements: outboxTables(dialect)),
+            Migration(version: 5, statements: disabledAccounts(dialect)),
+            Migration(version: 6, statements: accountClaims(dialect)),
+            Migration(version: 7, statements: ["CREATE INDEX users_disabled ON users (key) WHERE disabled = 1"]),
+            Migration(version: 8, statements: passwordLinks(dialect)),
+            Migration(version: 9, statements: identityStates(dialect)),
         ]
     }
 
@@ -137,6 +143,165 @@ extension Schema {
         ["ALTER TABLE identities ADD COLUMN last_login_at \(ColumnTypes(dialect).integer)"]
     }
 
+    /// Null for accounts that are active.
+    private static func disabledAccounts(_ dialect: Dialect) -> [String] {
+        ["ALTER TABLE accounts ADD COLUMN disabled_at \(ColumnTypes(dialect).integer)"]
+    }
+
+    /// States and grants of identities, notifications about them, and the work that is left of changes.
+    private static func identityStates(_ dialect: Dialect) -> [String] {
+        let types = ColumnTypes(dialect)
+        let columns = [
+            // Never used.
+            "ALTER TABLE identities DROP COLUMN sealed_refresh_token",
+            // Null until something is known of the identity at its issuer.
+            "ALTER TABLE identities ADD COLUMN state \(types.integer)",
+            "ALTER TABLE identities ADD COLUMN state_at \(types.integer)",
+            "ALTER TABLE identities ADD COLUMN confirmed_at \(types.integer)",
+            "ALTER TABLE identities ADD COLUMN revoked_at \(types.integer)",
+            "ALTER TABLE identities ADD COLUMN notified_at \(types.integer)",
+            "ALTER TABLE identities ADD COLUMN check_at \(types.integer)",
+            "CREATE INDEX identities_check ON identities (provider, check_at)",
+            // Null for accounts whose deletion was not requested.
+            "ALTER TABLE accounts ADD COLUMN deletion_at \(types.integer)",
+            "ALTER TABLE accounts ADD COLUMN deletion_reason \(types.text)",
+            "ALTER TABLE accounts ADD COLUMN deletion_announced \(types.integer)",
+            "ALTER TABLE accounts ADD COLUMN deleted_at \(types.integer)",
+        ]
+        return columns + lifeTables(types)
+    }
+
+    private static func lifeTables(_ types: ColumnTypes) -> [String] {
+        [
+            """
+            CREATE TABLE grants (
+                identity \(types.key) NOT NULL REFERENCES identities (id) ON DELETE CASCADE,
+                client \(types.key) NOT NULL,
+                key_id \(types.key) NOT NULL,
+                token \(types.text) NOT NULL,
+                PRIMARY KEY (identity, client)
+            )\(types.strict)
+            """,
+            "CREATE INDEX grants_key ON grants (key_id)",
+            """
+            CREATE TABLE grant_keys (
+                key_id \(types.key) PRIMARY KEY NOT NULL,
+                canary \(types.text) NOT NULL
+            )\(types.strict)
+            """,
+            """
+            CREATE TABLE notifications (
+                provider \(types.key) NOT NULL,
+                id \(types.key) NOT NULL,
+                type \(types.text) NOT NULL,
+                subject \(types.key) NOT NULL,
+                event_at \(types.integer) NOT NULL,
+                received_at \(types.integer) NOT NULL,
+                outcome \(types.text) NOT NULL,
+                PRIMARY KEY (provider, id)
+            )\(types.strict)
+            """,
+            "CREATE INDEX notifications_received ON notifications (received_at)",
+            """
+            CREATE TABLE jobs (
+                number \(types.serial),
+                kind \(types.text) NOT NULL,
+                account \(types.key) NOT NULL,
+                provider \(types.key) NOT NULL,
+                data \(types.text) NOT NULL,
+                attempts \(types.integer) NOT NULL,
+                due_at \(types.integer) NOT NULL,
+                created_at \(types.integer) NOT NULL,
+                error \(types.text)
+            )\(types.strict)
+            """,
+            "CREATE INDEX jobs_due ON jobs (due_at, number)",
+            "CREATE INDEX jobs_account ON jobs (account, kind)",
+        ]
+    }
+
+    /// `claims` is what operators have set, with null for what they have removed; `rule_claims` what rules have set;
+    /// `account_claims` the values of both together, by which accounts are found.
+    private static func accountClaims(_ dialect: Dialect) -> [String] {
+        let types = ColumnTypes(dialect)
+        return [
+            "ALTER TABLE accounts ADD COLUMN claims \(types.text)",
+            "ALTER TABLE accounts ADD COLUMN rule_claims \(types.text)",
+            "ALTER TABLE accounts ADD COLUMN claims_version \(types.integer) NOT NULL DEFAULT 0",
+            "ALTER TABLE identities ADD COLUMN claims \(types.text)",
+            """
+            CREATE TABLE account_claims (
+                account \(types.key) NOT NULL REFERENCES accounts (subject) ON DELETE CASCADE,
+                name \(types.key) NOT NULL,
+                value \(types.key) NOT NULL,
+                PRIMARY KEY (account, name, value)
+            )\(types.strict)
+            """,
+            "CREATE INDEX account_claims_value ON account_claims (name, value, account)",
+            "CREATE INDEX accounts_disabled ON accounts (subject) WHERE disabled_at IS NOT NULL",
+        ]
+    }
+
+    /// One-time links, and what users said of themselves when they registered; null for users added by an operator.
+    private static func passwordLinks(_ dialect: Dialect) -> [String] {
+        let types = ColumnTypes(dialect)
+        return [
+            """
+            CREATE TABLE password_links (
+                number \(types.serial),
+                digest \(types.key) NOT NULL UNIQUE,
+                purpose \(types.integer) NOT NULL CHECK (purpose IN (1, 2)),
+                provider \(types.key) NOT NULL,
+                address \(types.key) NOT NULL,
+                hash \(types.text) NOT NULL,
+                claims \(types.text) NOT NULL,
+                created_at \(types.integer) NOT NULL,
+                expires_at \(types.integer) NOT NULL
+            )\(types.strict)
+            """,
+            "CREATE INDEX password_links_address ON password_links (address, created_at)",
+            "CREATE INDEX password_links_age ON password_links (created_at)",
+            "ALTER TABLE users ADD COLUMN claims \(types.text)",
+        ]
+    }
+
+    private static func outboxTables(_ dialect: Dialect) -> [String] {
+        let types = ColumnTypes(dialect)
+        return [
+            """
+            CREATE TABLE events (
+                id \(types.key) PRIMARY KEY NOT NULL,
+                type \(types.text) NOT NULL,
+                subject \(types.key) NOT NULL,
+                created_at \(types.integer) NOT NULL,
+                data \(types.text) NOT NULL
+            )\(types.strict)
+            """,
+            """
+            CREATE TABLE deliveries (
+                number \(types.serial),
+                hook \(types.key) NOT NULL,
+                event \(types.key) NOT NULL REFERENCES events (id) ON DELETE CASCADE,
+                subject \(types.key) NOT NULL,
+                state \(types.integer) NOT NULL CHECK (state IN (0, 1)),
+                attempts \(types.integer) NOT NULL,
+                due_at \(types.integer) NOT NULL,
+                error \(types.text)
+            )\(types.strict)
+            """,
+            "CREATE INDEX deliveries_due ON deliveries (hook, state, due_at, number)",
+            "CREATE INDEX deliveries_subject ON deliveries (hook, subject, state, number)",
+            "CREATE INDEX deliveries_event ON deliveries (event)",
+            """
+            CREATE TABLE leases (
+                name \(types.key) PRIMARY KEY NOT NULL,
+                owner \(types.text) NOT NULL,
+                expires_at \(types.integer) NOT NULL
+            )\(types.strict)
+            """,
+        ]
+    }
+
     /// The column types of each database.
     private struct ColumnTypes {
         let text: String
@@ -144,13 +309,18 @@ extension Schema {
         let key: String
         let integer: String
         let bytes: String
+        /// A primary key whose numbers ascend and are never used again.
+        let serial: String
         let strict: String
 
         init(_ dialect: Dialect) {
             switch dialect {
-            case .sqlite: (text, key, integer, bytes, strict) = ("TEXT", "TEXT", "INTEGER", "BLOB", " STRICT")
+            case .sqlite:
+                (text, key, integer, bytes, strict) = ("TEXT", "TEXT", "INTEGER", "BLOB", " STRICT")
+                serial = "INTEGER PRIMARY KEY AUTOINCREMENT"
             case .postgresql:
                 (text, key, integer, bytes, strict) = ("text", "text COLLATE \"C\"", "bigint", "bytea", "")
+                serial = "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY"
             }
         }
     }

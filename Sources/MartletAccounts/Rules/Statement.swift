@@ -22,18 +22,50 @@ enum Statement: Sendable, Hashable {
 
     case findUser
     case users
+    case disabledUsers
     case addUser
     case setHash
     case replaceHash
     case setDisabled
     case removeUser
 
+    case account
+    case accounts
+    case disabledAccounts
+    case accountsWithClaim
+    case disabledAccountsWithClaim
+    case disableAccount
+    case enableAccount
+
+    case claims
+    /// The claims of an account; locks the row until the end of the transaction.
+    case lockClaims
+    /// The same for an identity.
+    case lockIdentityClaims
+    case setClaims
+    case setIdentityClaims
+    case countClaimsChange
+    /// The same, unless the account never had claims.
+    case countClaimsRemoval
+    case removeClaimValues
+    case addClaimValue
+
+    case outbox(OutboxStatement)
+    case life(LifeStatement)
+    case link(LinkStatement)
+
     /// Literal SQL, for the schema; never prepared.
     case plain(String)
 
     /// The name of the prepared statement; `nil` if it is not prepared.
     var name: String? {
-        if case .plain = self { nil } else { "martlet_\(self)" }
+        switch self {
+        case .plain: nil
+        case .outbox(let statement): "martlet_outbox_\(statement)"
+        case .life(let statement): "martlet_life_\(statement)"
+        case .link(let statement): "martlet_link_\(statement)"
+        default: "martlet_\(self)"
+        }
     }
 
     /// The SQL text.
@@ -41,9 +73,15 @@ enum Statement: Sendable, Hashable {
         let forUpdate = dialect == .postgresql ? " FOR UPDATE" : ""
         switch self {
         case .plain(let text): return text
+        case .outbox(let statement): return statement.text(dialect)
+        case .life(let statement): return statement.text(dialect)
+        case .link(let statement): return statement.text(dialect)
         case .findSubject: return Statement.found
         case .lockSubject: return Statement.found + forUpdate
         case .lockAccount: return "SELECT kept_claims FROM accounts WHERE subject = $1" + forUpdate
+        case .lockClaims: return "SELECT claims, rule_claims FROM accounts WHERE subject = $1" + forUpdate
+        case .lockIdentityClaims:
+            return "SELECT id, claims FROM identities WHERE account = $1 AND provider = $2" + forUpdate
         case .identities: return Statement.listed
         case .lockIdentities: return Statement.listed + forUpdate
         default: return fixedText
@@ -65,11 +103,23 @@ enum Statement: Sendable, Hashable {
             UPDATE identities SET last_login_at = $3 \
             WHERE account = $1 AND provider = $2 AND coalesce(last_login_at, 0) < $3
             """
+        case .account: "SELECT \(Statement.accountColumns) FROM accounts a WHERE a.subject = $1"
+        case .accounts, .disabledAccounts, .accountsWithClaim, .disabledAccountsWithClaim: listText
+        case .disableAccount:
+            "UPDATE accounts SET disabled_at = $2 WHERE subject = $1 AND deleted_at IS NULL RETURNING subject"
+        case .enableAccount:
+            "UPDATE accounts SET disabled_at = NULL WHERE subject = $1 AND deleted_at IS NULL RETURNING subject"
+        case .claims, .setClaims, .setIdentityClaims, .countClaimsChange, .countClaimsRemoval,
+            .removeClaimValues, .addClaimValue:
+            claimText
         case .findUser: "SELECT \(Statement.userColumns) FROM users WHERE key = $1"
-        case .users: "SELECT \(Statement.userColumns) FROM users ORDER BY key"
+        case .users: "SELECT \(Statement.userColumns) FROM users WHERE key > $1 ORDER BY key LIMIT $2"
+        case .disabledUsers:
+            "SELECT \(Statement.userColumns) FROM users WHERE key > $1 AND disabled = 1 ORDER BY key LIMIT $2"
         case .addUser:
             """
-            INSERT INTO users (key, name, hash, disabled, created_at, changed_at) VALUES ($1, $2, $3, $4, $5, $5) \
+            INSERT INTO users (key, name, hash, disabled, created_at, changed_at, claims) \
+            VALUES ($1, $2, $3, $4, $5, $5, $6) \
             ON CONFLICT (key) DO NOTHING RETURNING key
             """
         case .setHash: "UPDATE users SET hash = $2, changed_at = $3 WHERE key = $1 RETURNING key"
@@ -81,10 +131,51 @@ enum Statement: Sendable, Hashable {
         }
     }
 
-    private static let userColumns = "key, name, hash, disabled"
+    /// A page of accounts; each has an index in this order.
+    private var listText: String {
+        let from = "SELECT \(Statement.accountColumns) FROM accounts a"
+        let page = "a.subject > $1 ORDER BY a.subject LIMIT $2"
+        let claim = "FROM account_claims c JOIN accounts a ON a.subject = c.account WHERE c.name = $3 AND c.value = $4"
+        let claimPage = "c.account > $1 ORDER BY c.account LIMIT $2"
+        return switch self {
+        case .disabledAccounts: "\(from) WHERE a.disabled_at IS NOT NULL AND \(page)"
+        case .accountsWithClaim: "SELECT \(Statement.accountColumns) \(claim) AND \(claimPage)"
+        case .disabledAccountsWithClaim:
+            "SELECT \(Statement.accountColumns) \(claim) AND a.disabled_at IS NOT NULL AND \(claimPage)"
+        default: "\(from) WHERE \(page)"
+        }
+    }
+
+    private var claimText: String {
+        switch self {
+        case .claims:
+            """
+            SELECT a.claims_version, a.claims, a.rule_claims, i.provider, i.claims FROM accounts a \
+            LEFT JOIN identities i ON i.account = a.subject AND i.claims IS NOT NULL WHERE a.subject = $1
+            """
+        case .setClaims:
+            """
+            UPDATE accounts SET claims = $2, rule_claims = $3, claims_version = claims_version + 1 WHERE subject = $1
+            """
+        case .setIdentityClaims: "UPDATE identities SET claims = $2 WHERE id = $1"
+        case .countClaimsChange: "UPDATE accounts SET claims_version = claims_version + 1 WHERE subject = $1"
+        case .countClaimsRemoval:
+            "UPDATE accounts SET claims_version = claims_version + 1 WHERE subject = $1 AND claims_version > 0"
+        case .removeClaimValues: "DELETE FROM account_claims WHERE account = $1"
+        case .addClaimValue:
+            "INSERT INTO account_claims (account, name, value) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+        default: ""
+        }
+    }
+
+    private static let accountColumns = "a.subject, a.created_at, a.disabled_at, a.kept_claims, a.claims, a.rule_claims"
+
+    private static let userColumns = "key, name, hash, disabled, claims"
 
     private static let found = """
-        SELECT s.subject, i.id, i.account, i.subject, a.kept_claims FROM identity_subjects s \
+        SELECT s.subject, i.id, i.account, i.subject, a.kept_claims, a.disabled_at, i.revoked_at, a.deletion_at, \
+        a.claims_version, a.claims, a.rule_claims \
+        FROM identity_subjects s \
         JOIN identities i ON i.id = s.identity JOIN accounts a ON a.subject = i.account \
         WHERE s.provider = $1 AND s.subject = $2
         """

@@ -8,7 +8,9 @@ struct Query: Sendable {
     let statement: Statement
     let values: [Value]
 
-    init(_ statement: Statement, _ values: Value...) {
+    init(_ statement: Statement, _ values: Value...) { self.init(statement, values) }
+
+    init(_ statement: Statement, _ values: [Value]) {
         self.statement = statement
         self.values = values
     }
@@ -23,6 +25,12 @@ struct Row: Sendable {
     func text(_ index: Int) throws(AccountError) -> String {
         guard columns.indices.contains(index), let text = columns[index] else { throw .corrupt }
         return text
+    }
+
+    /// A text column that may be null.
+    func optionalText(_ index: Int) throws(AccountError) -> String? {
+        guard columns.indices.contains(index) else { throw .corrupt }
+        return columns[index]
     }
 
     /// An integer column that may be null.

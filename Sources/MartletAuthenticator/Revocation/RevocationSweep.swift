@@ -1,9 +1,11 @@
-/// Revocations whose cache entries are still to be removed, and their acknowledgements; many in a row cost one pass
-/// over the tables.
+/// Revocations and changes whose cache entries are still to be removed, and their acknowledgements; many in a row cost
+/// one pass over the tables.
 package struct RevocationSweep {
     /// What one pass over the tables removes, and what is acknowledged afterwards.
     package struct Due {
         package let revocationIDs: Set<UInt64>
+        /// Sessions that have changed, but have not ended.
+        package let changedIDs: Set<UInt64>
         package let acknowledgements: [LoopAcknowledgement]
     }
 
@@ -11,25 +13,36 @@ package struct RevocationSweep {
     static let interval: Int64 = 20_000_000
 
     private var revocationIDs: Set<UInt64> = []
+    private(set) var changedIDs: Set<UInt64> = []
     private var acknowledgements: [LoopAcknowledgement] = []
     private var sweptAt: Int64 = 0
 
-    var isEmpty: Bool { revocationIDs.isEmpty }
+    var isEmpty: Bool { revocationIDs.isEmpty && changedIDs.isEmpty }
 
     /// Adds revocations.
     /// - Parameter acknowledgement: acknowledged when the cache entries are gone.
     mutating func add(_ revoked: [UInt64], _ acknowledgement: LoopAcknowledgement?) {
         revocationIDs.formUnion(revoked)
+        add(acknowledgement)
+    }
+
+    /// Adds sessions that have changed.
+    mutating func add(changed: [UInt64], _ acknowledgement: LoopAcknowledgement?) {
+        changedIDs.formUnion(changed)
+        add(acknowledgement)
+    }
+
+    private mutating func add(_ acknowledgement: LoopAcknowledgement?) {
         guard let acknowledgement else { return }
-        if revocationIDs.isEmpty { acknowledgement.acknowledge() } else { acknowledgements.append(acknowledgement) }
+        if isEmpty { acknowledgement.acknowledge() } else { acknowledgements.append(acknowledgement) }
     }
 
     /// Returns and clears everything, if there is something and the last sweep was long enough ago.
     /// - Parameter now: the monotonic clock in nanoseconds.
     mutating func dequeue(at now: Int64) -> Due? {
-        guard !revocationIDs.isEmpty, now &- sweptAt >= Self.interval else { return nil }
-        let due = Due(revocationIDs: revocationIDs, acknowledgements: acknowledgements)
-        (revocationIDs, acknowledgements, sweptAt) = ([], [], now)
+        guard !isEmpty, now &- sweptAt >= Self.interval else { return nil }
+        let due = Due(revocationIDs: revocationIDs, changedIDs: changedIDs, acknowledgements: acknowledgements)
+        (revocationIDs, changedIDs, acknowledgements, sweptAt) = ([], [], [], now)
         return due
     }
 }

@@ -45,10 +45,12 @@ package final class AuthenticationRules: Sendable {
     let sessions: (any SessionVerifying)?
     /// Signs the assertion for upstreams; `nil` without `assertion:`.
     let assertion: AssertionSigner?
+    /// How the access log names callers.
+    package let names: CallerNames
 
     package init(
         _ table: RouteTable, providers: [ProviderHandle], upstreams: [String], sessions: (any SessionVerifying)?,
-        subjects: (any SubjectResolving)?, assertion: AssertionSigner?
+        subjects: (any SubjectResolving)?, assertion: AssertionSigner?, names: CallerNames = CallerNames()
     ) {
         self.table = table
         self.providers = providers
@@ -56,6 +58,7 @@ package final class AuthenticationRules: Sendable {
         self.sessions = sessions
         self.subjects = subjects
         self.assertion = assertion
+        self.names = names
         var plans: [AuthenticationPlan] = []
         var planOfRoute: [Int32] = []
         for route in table.routes {

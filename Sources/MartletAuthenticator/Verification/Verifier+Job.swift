@@ -50,8 +50,7 @@ extension Verifier.Job {
             }
             guard let subjects else { return handle.principal(of: identity) }
             let subject = try await subjects.subject(of: identity, provider: handle.name)
-            return VerifiedPrincipal(
-                Principal(identity: identity, provider: handle.name, subject: subject, sessionID: nil))
+            return VerifiedPrincipal(Principal(identity: identity, provider: handle.name, subject))
         }
     }
 

@@ -32,8 +32,8 @@ struct Demo {
         self.folder = folder
         self.note = note
         do throws(StartError) {
-            simulators = try DemoSimulators()
             certificate = isSecure ? try DemoCertificate(in: folder.path) : nil
+            simulators = try DemoSimulators(authority: certificate?.authorityFile)
             let blueprint = try Self.blueprint(listen, simulators, folder, certificate, registry)
             gateway = try Gateway(blueprint, sink: sink)
             simulatorLoops = try simulators.start(gateway)
@@ -68,7 +68,7 @@ struct Demo {
             throw StartError(code: "server.demo_user", message: "no provider stores users", exit: .internalFault)
         }
         let administration = UserAdministration(
-            accounts: accounts, maker: maker, provider: "password", clock: gateway.services.clock, sessions: nil)
+            accounts: accounts, maker: maker, provider: "password", clock: gateway.services.clock, ending: nil)
         _ = try await administration.perform(.add, name: DemoConfiguration.user) { () throws(StartError) in
             Secret(DemoConfiguration.password)
         }

@@ -100,6 +100,9 @@ struct DemoPage {
                     command: post(
                         "\(apple)/simulator/token",
                         #"{"audience": "\#(DemoConfiguration.audience)", "subject": "me", "email": "me@example.com"}"#)),
+                Step(
+                    expectation: "200: the calls of the simulated Apple: the gateway has fetched its keys",
+                    command: "curl -i '\(apple)/simulator/requests'"),
             ])
     }
 

@@ -17,14 +17,18 @@ struct DemoSimulators {
     private let sockets: [(name: String, sockets: [[ListenerSocket]])]
 
     /// Generates keys and binds ports; requests are not served yet.
-    init() throws(StartError) {
+    /// - Parameter authority: the PEM file of the certificate authority to trust for notifications; `nil`: the system's.
+    init(authority: String?) throws(StartError) {
+        let client = try SimulatorClient(authority: authority)
         do throws(CryptoError) {
             apple = try AppleSimulator(clock: .system)
         } catch {
             throw StartError(code: error.code, message: "cannot generate keys: \(error)", exit: .internalFault)
         }
         let weChat = WeChatSimulator(apps: DemoConfiguration.apps, clock: .system)
-        let (appleEndpoints, weChatEndpoints) = (AppleSimulatorEndpoints(apple), WeChatSimulatorEndpoints(weChat))
+        let (appleEndpoints, weChatEndpoints) = (
+            AppleSimulatorEndpoints(apple, http: client), WeChatSimulatorEndpoints(weChat)
+        )
         var listeners = (apple: Listeners(), weChat: Listeners())
         sockets = [
             (

@@ -4,26 +4,52 @@ internal import MartletSimulator
 enum SimulatorPage {
     private static let json = "-H 'Content-Type: application/json'"
 
-    /// - Parameter url: the simulator's base URL.
-    static func apple(_ url: String) -> String {
-        """
-        A simulated Apple at \(url). It signs any token. Press Ctrl-C to stop it.
+    /// - Parameters:
+    ///   - url: the simulator's base URL.
+    ///   - hasKey: whether it has generated a developer's key.
+    static func apple(_ url: String, hasKey: Bool) -> String {
+        let key = """
+            # The key for client secrets: \(AppleSimulator.generatedKeyID), team \(AppleSimulator.generatedTeamID).
+            curl -s -o AuthKey_\(AppleSimulator.generatedKeyID).p8 '\(url)/simulator/private-key'
 
-        In the configuration of the gateway:
 
-        providers:
-          apple: { kind: apple, audiences: [com.example.app], base_url: "\(url)" }
+            """
+        return """
+            A simulated Apple at \(url). It signs any token. Press Ctrl-C to stop it.
 
-        # A token for any user: choose subject, email, nonce and other claims.
-        curl -s \(json) -d '{"audience": "com.example.app", "subject": "me", "email": "me@example.com"}' '\(url)/simulator/token'
+            In the configuration of the gateway:
 
-        # A login with it, at a gateway on 127.0.0.1:8080:
-        curl -i \(json) -d '{"identity_token": "TOKEN"}' 'http://127.0.0.1:8080/auth/login/apple'
+            providers:
+              apple: { kind: apple, audiences: [com.example.app], base_url: "\(url)" }
 
-        # The keys of its signatures.
-        curl -s '\(url)/auth/keys'
+            # A token for any user: choose subject, email, nonce and other claims.
+            curl -s \(json) -d '{"audience": "com.example.app", "subject": "me", "email": "me@example.com"}' '\(url)/simulator/token'
 
-        """
+            # A login with it, at a gateway on 127.0.0.1:8080:
+            curl -i \(json) -d '{"identity_token": "TOKEN"}' 'http://127.0.0.1:8080/auth/login/apple'
+
+            # The same with a code, which /auth/token exchanges for a refresh token.
+            curl -s \(json) -d '{"audience": "com.example.app", "subject": "me", "code": true}' '\(url)/simulator/token'
+
+            \(hasKey ? key : "")# The user ends it all: refresh tokens are invalid from now on.
+            curl -s \(json) -d '{"subject": "me", "state": "revoked"}' '\(url)/simulator/user'
+
+            # The notification of that, to the gateway.
+            curl -s \(json) -d '{"url": "http://127.0.0.1:8080/auth/apple/notifications", "audience": "com.example.app", "subject": "me", "type": "consent-revoked"}' '\(url)/simulator/notification'
+
+            # Makes the next exchange or refresh fail as if Apple were down.
+            curl -s \(json) -d '{"path": "/auth/token", "status": 500}' '\(url)/simulator/trouble'
+
+            # What has arrived: codes and tokens by their SHA-256.
+            curl -s '\(url)/simulator/requests'
+
+            # A page to sign in on; it sends a code to the redirect_uri.
+            curl -s '\(url)/auth/authorize?client_id=com.example.web&redirect_uri=http%3A%2F%2F127.0.0.1%3A8080%2F&response_type=code'
+
+            # The keys of its signatures.
+            curl -s '\(url)/auth/keys'
+
+            """
     }
 
     /// - Parameters:

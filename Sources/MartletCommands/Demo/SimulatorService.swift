@@ -41,9 +41,13 @@ struct SimulatorService {
 
     private static func handler(_ kind: SimulateCommand.Kind) throws(StartError) -> LocalHandler {
         switch kind {
-        case .apple:
+        case .apple(let developers):
+            let client = try SimulatorClient()
             do throws(CryptoError) {
-                let endpoints = AppleSimulatorEndpoints(try AppleSimulator(clock: .system))
+                let endpoints = AppleSimulatorEndpoints(
+                    try AppleSimulator(
+                        clock: .system, developers: developers.keys, refreshesPerDay: developers.refreshesPerDay),
+                    http: client)
                 return { await endpoints.handle($0) }
             } catch {
                 throw StartError(code: error.code, message: "cannot generate keys: \(error)", exit: .internalFault)

@@ -1,17 +1,15 @@
 private import MartletCore
 
-/// `authorize:` of a route: its conditions, and the maximum age that an entry may set.
+/// `authorize:` of a route: its conditions on claims, and those on the authentication.
 struct AuthorizeRules {
     var conditions: [ConditionConfiguration] = []
     /// The index of each condition in the list.
     var indices: [Int] = []
-    var maximumAge: Duration?
-    /// The index of the maximum age in the list.
-    var maximumAgeIndex: Int?
+    var authentication = AuthenticationRequirement()
 
-    var isEmpty: Bool { conditions.isEmpty && maximumAge == nil }
+    var isEmpty: Bool { conditions.isEmpty && authentication.isEmpty }
 
-    /// Reads `authorize:` and records errors. The shortest of several ages applies.
+    /// Reads `authorize:` and records errors. The shortest of several ages applies; there can be one level.
     static func read(_ reader: inout ConfigurationReader) -> AuthorizeRules {
         var rules = AuthorizeRules()
         for (index, entry) in reader.blocks("authorize", as: AuthorizeEntry.self).enumerated() {
@@ -20,8 +18,15 @@ struct AuthorizeRules {
                 rules.conditions.append(condition)
                 rules.indices.append(index)
             case .maximumAge(let age):
-                guard age < rules.maximumAge ?? .seconds(Int64.max) else { continue }
-                (rules.maximumAge, rules.maximumAgeIndex) = (age, index)
+                guard age < rules.authentication.maximumAge?.value ?? .seconds(Int64.max) else { continue }
+                rules.authentication.maximumAge = .init(value: age, index: index)
+            case .level(let level):
+                if rules.authentication.level != nil {
+                    reader.error(
+                        .configConflictingKeys, at: level.location,
+                        "authorize: has two 'acr' conditions, of which only one can hold")
+                }
+                rules.authentication.level = .init(value: level.value, index: index)
             }
         }
         return rules
@@ -32,21 +37,42 @@ struct AuthorizeRules {
 private enum AuthorizeEntry: ConfigurationDecodable {
     case condition(ConditionConfiguration)
     case maximumAge(Duration)
+    case level(Located<String>)
+
+    /// The keys of conditions on the authentication.
+    private static let authenticationKeys = ["max_age", "acr"]
+    private static let ages: ClosedRange<Duration> = .seconds(1) ... .seconds(3650 * 86_400)
+    private static let maximumLevelBytes = 128
 
     static var grammar: ConfigurationGrammar? { ConditionConfiguration.entryGrammar }
 
     init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        guard reader.has("max_age") else {
+        guard let key = Self.authenticationKeys.first(where: { reader.has($0) }) else {
             self = .condition(try ConditionConfiguration(from: &reader))
             return
         }
-        let age: Duration = try reader.required("max_age", in: Duration.positive)
-        if let other = reader.keys.first(where: { $0.value != "max_age" && reader.isKnown($0.value) }) {
+        self =
+            key == "max_age"
+            ? .maximumAge(try reader.required(key, in: Self.ages)) : .level(try Self.level(key, &reader))
+        if let other = reader.keys.first(where: { $0.value != key && reader.isKnown($0.value) }) {
             throw ConfigurationError(
                 .configConflictingKeys, at: other.location,
-                "'max_age' must be the only key of its condition: remove '\(other.value)'")
+                "'\(key)' must be the only key of its condition: remove '\(other.value)'")
         }
-        self = .maximumAge(age)
+    }
+
+    /// A level that a challenge can name (RFC 9470 §3).
+    private static func level(
+        _ key: String, _ reader: inout ConfigurationReader
+    ) throws(ConfigurationError) -> Located<String> {
+        let level: Located<String> = try reader.required(key)
+        let isValid = level.value.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+        guard isValid, (1...maximumLevelBytes).contains(level.value.utf8.count) else {
+            throw ConfigurationError(
+                .configBadValue, at: level.location,
+                "\(key): must be 1 to \(maximumLevelBytes) visible ASCII characters without quotes and backslashes")
+        }
+        return level
     }
 }
 
@@ -71,11 +97,14 @@ extension ConditionConfiguration: ConfigurationDecodable {
         ])
     }
 
-    /// The grammar of an entry of the outermost list, which also allows `max_age`.
+    /// The grammar of an entry of the outermost list, which also allows conditions on the authentication.
     static var entryGrammar: ConfigurationGrammar? {
         .init(
             (grammar?.keys ?? []) + [
-                .optional("max_age", .duration, "The maximum age of the credential; the only key of its condition.")
+                .optional(
+                    "max_age", .duration,
+                    "The maximum time since the user authenticated; the only key of its condition."),
+                .optional("acr", .text, "The level of the authentication; the only key of its condition."),
             ])
     }
 

@@ -16,6 +16,13 @@ extension GatewayConfiguration {
                 "accounts", .block(of: AccountsConfiguration.self),
                 "The account store; without it a subject is `<provider>:<provider subject>`."),
             .optional(
+                "webhooks", .list(.block(of: WebhookConfiguration.self), nonEmpty: false), default: "[]",
+                "Where events of accounts are delivered; they need `accounts`."),
+            .optional("outbox", .block(of: OutboxConfiguration.self), "The bounds of the queue of events."),
+            .optional(
+                "mail", .block(of: MailConfiguration.self),
+                "The mail server for registrations and password resets; it needs `accounts`."),
+            .optional(
                 "sessions", .block(of: SessionsConfiguration.self), "Session lifetimes, and where users sign in."),
             .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and cached."),
             .optional(
@@ -51,6 +58,9 @@ extension GatewayConfiguration {
         let store = reader.block("store") ?? StoreConfiguration.standard(at: location)
         let jwks = reader.block("jwks") ?? JWKSConfiguration()
         let accounts: AccountsConfiguration? = reader.block("accounts")
+        let webhooks = readWebhooks(&reader)
+        let outbox = reader.block("outbox") ?? OutboxConfiguration()
+        let mail = readMail(&reader)
         let sessions = reader.block("sessions") ?? SessionsConfiguration()
         let assertion: AssertionConfiguration? = reader.block("assertion")
         let wellKnown = reader.block("well_known") ?? WellKnownConfiguration()
@@ -59,8 +69,8 @@ extension GatewayConfiguration {
         let routes = readRoutes(&reader)
         var configuration = GatewayConfiguration(
             server: server, admin: admin, log: log, store: store, jwks: jwks, accounts: accounts,
-            sessions: sessions, assertion: assertion, wellKnown: wellKnown, providers: providers,
-            upstreams: upstreams, routes: routes)
+            webhooks: webhooks, outbox: outbox, mail: mail, sessions: sessions, assertion: assertion,
+            wellKnown: wellKnown, providers: providers, upstreams: upstreams, routes: routes)
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)
@@ -85,6 +95,33 @@ extension GatewayConfiguration {
         guard let node = reader.node("admin") else { return .standard(at: reader.location) }
         if case .scalar(let scalar) = node.content, scalar.text == "off" { return nil }
         return reader.block("admin")
+    }
+
+    private static func readWebhooks(_ reader: inout ConfigurationReader) -> [WebhookConfiguration] {
+        let webhooks = reader.blocks("webhooks", as: WebhookConfiguration.self).map(\.value)
+        var names: Set<String> = []
+        for webhook in webhooks {
+            reader.checkName(webhook.name)
+            if !names.insert(webhook.name.value).inserted {
+                reader.error(
+                    .configDuplicateName, at: webhook.name.location,
+                    "two webhooks are named \(quoted(webhook.name.value))")
+            }
+        }
+        if let first = webhooks.first, !reader.has("accounts") {
+            reader.error(
+                .configMissingKey, at: first.name.location, "webhooks: need accounts:, which keeps the events")
+        }
+        return webhooks
+    }
+
+    private static func readMail(_ reader: inout ConfigurationReader) -> MailConfiguration? {
+        let mail: MailConfiguration? = reader.block("mail")
+        if let mail, !reader.has("accounts") {
+            reader.error(
+                .configMissingKey, at: mail.server.location, "mail: needs accounts:, which keeps the mails to be sent")
+        }
+        return mail
     }
 
     private static func readProviders(

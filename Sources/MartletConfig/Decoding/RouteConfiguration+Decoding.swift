@@ -31,8 +31,8 @@ extension RouteConfiguration: ConfigurationDecodable {
         credentials = authentication?.credentials ?? [.session, .direct]
         let rules = AuthorizeRules.read(&reader)
         (authorize, authorizeIndices) = (rules.conditions, rules.indices)
-        maximumAge = [authentication?.maximumAge, rules.maximumAge].compactMap(\.self).min()
-        maximumAgeIndex = maximumAge == rules.maximumAge ? rules.maximumAgeIndex : nil
+        authenticationRequirement = rules.authentication
+        maximumAge = authentication?.maximumAge
         let headers = reader.block("headers") ?? RouteHeaders()
         (setHeaders, removeHeaders) = (headers.set, headers.remove)
         stripPrefix = (reader.block("rewrite") ?? RouteRewrite()).stripPrefix

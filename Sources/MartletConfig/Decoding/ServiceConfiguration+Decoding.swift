@@ -30,6 +30,7 @@ extension AdminConfiguration: ConfigurationDecodable {
 }
 
 extension LogConfiguration.Format: ConfigurationValue {}
+extension LogConfiguration.SubjectForm: ConfigurationValue {}
 
 extension LogLevel: ConfigurationValue {
     /// `debug`, `info`, `warning` or `error`.
@@ -50,13 +51,31 @@ extension LogConfiguration: ConfigurationDecodable {
             .optional(
                 "format", .choice(Format.allCases.map(\.rawValue)), default: "auto",
                 "`auto` is text on a terminal and JSON lines otherwise."),
+            .optional(
+                "subject", .choice(SubjectForm.allCases.map(\.rawValue)), default: "full",
+                "How access records name callers: `full`, `hash` (with `subject_key`), or `off`."),
         ])
+        .withSecret(
+            "subject_key", required: false, "The key of the hashes of `subject: hash`, at least 16 bytes.")
     }
+
+    private static let minimumKeyBytes = 16
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         self.init()
         level = reader.optional("level", default: level)
         format = reader.optional("format", default: format)
+        subject = reader.optional("subject", default: subject)
+        let key = reader.optionalSecret("subject_key")
+        subjectKey = key?.value
+        if let key, key.value.count < Self.minimumKeyBytes {
+            reader.error(
+                .configBadValue, at: key.location, "subject_key: must have at least \(Self.minimumKeyBytes) bytes")
+        }
+        guard subject == .hash, key == nil, !reader.has("subject_key"), !reader.has("subject_key_file") else { return }
+        reader.error(
+            .configMissingKey, at: reader.node("subject")?.location ?? reader.location,
+            "subject: 'hash' requires 'subject_key_file' or 'subject_key'")
     }
 }
 

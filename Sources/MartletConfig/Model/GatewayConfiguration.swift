@@ -9,6 +9,10 @@ package struct GatewayConfiguration: Sendable {
     package var jwks: JWKSConfiguration
     /// `nil`: the subject is `<provider>:<provider subject>`.
     package var accounts: AccountsConfiguration?
+    package var webhooks: [WebhookConfiguration] = []
+    package var outbox = OutboxConfiguration()
+    /// `nil`: mails are sent by a webhook's receiver, or not at all.
+    package var mail: MailConfiguration?
     package var sessions: SessionsConfiguration
     package var assertion: AssertionConfiguration?
     package var wellKnown: WellKnownConfiguration
@@ -117,10 +121,20 @@ package struct LogConfiguration: Sendable, Equatable {
     /// The format of log lines.
     package enum Format: String, Sendable, CaseIterable { case auto, text, json }
 
+    /// How the access log names callers.
+    package enum SubjectForm: String, Sendable, CaseIterable { case full, hash, off }
+
     package var level = LogLevel.info
     package var format = Format.auto
+    package var subject = SubjectForm.full
+    /// The key of the hashes; always present for ``SubjectForm/hash``.
+    package var subjectKey: Secret?
 
     package init() {}
+
+    package static func == (left: LogConfiguration, right: LogConfiguration) -> Bool {
+        left.level == right.level && left.format == right.format && left.subject == right.subject
+    }
 }
 
 /// `store:`.
@@ -243,12 +257,12 @@ package struct RouteConfiguration: Sendable {
     /// The accepted kinds of credentials.
     package var credentials: CredentialKinds
     package var authorize: [ConditionConfiguration]
-    /// The index of each condition in the file's list, which may also contain `max_age`; from 0.
+    /// The index of each condition in the file's list, which may also contain `max_age` and `acr`; from 0.
     package var authorizeIndices: [Int] = []
-    /// The maximum age of the credential, from `auth` or `authorize`; `nil` is unlimited.
+    /// The conditions of `authorize` on the authentication.
+    package var authenticationRequirement = AuthenticationRequirement()
+    /// `max_age` of `auth`: the maximum age of the credential; `nil` is unlimited.
     package var maximumAge: Duration?
-    /// The index of `max_age` in `authorize`; `nil` if `auth` sets it.
-    package var maximumAgeIndex: Int?
     /// `nil`: the default identity headers.
     package var setHeaders: [HeaderConfiguration]?
     /// Lower-case names.

@@ -1,9 +1,67 @@
 package import MartletCore
+package import MartletJSON
 
 /// `accounts:` — the account store.
 package struct AccountsConfiguration: Sendable {
     /// `sqlite:PATH` (the path resolved against the configuration file) or `postgresql://…`, as text.
     package var url: Located<String>
+    /// The keys that encrypt grants, in base64, as text; the last one seals. MartletIdentities decodes them.
+    package var keys: [Located<Secret>] = []
+    package var deletion = DeletionConfiguration()
+    /// Claims of logins that become claims of the account.
+    package var claimsFrom: [AccountClaimSource] = []
+    /// Claims that the accounts of certain identities have from the start.
+    package var bootstrap: [AccountBootstrap] = []
+}
+
+/// `accounts.deletion:` — how accounts are deleted.
+package struct DeletionConfiguration: Sendable, Equatable {
+    /// How long a login takes a deletion back.
+    package var grace = Duration.zero
+    /// Whether nothing but the subject stays.
+    package var anonymizes = true
+    /// For how long revoking a grant is attempted before the account counts as deleted without it.
+    package var maximumRevocationAge = Duration.seconds(7 * 86_400)
+
+    package init() {}
+}
+
+/// One entry of `accounts.claims_from`.
+package struct AccountClaimSource: Sendable {
+    package var provider: Located<String>
+    package var claim: Located<String>
+    /// The name of the account's claim.
+    package var name: Located<String>
+}
+
+/// One entry of `accounts.bootstrap`.
+package struct AccountBootstrap: Sendable {
+    package var provider: Located<String>
+    package var providerSubject: Located<String>
+    package var claims: [(name: Located<String>, value: JSONValue)]
+}
+
+/// One entry of `webhooks:`.
+package struct WebhookConfiguration: Sendable {
+    package var name: Located<String>
+    /// `https`, or `http` of a loopback address.
+    package var url: Located<URLText>
+    /// The signing key in base64, as text; MartletEvents decodes it.
+    package var secret: Located<Secret>
+    /// Patterns of event types, as text; MartletEvents parses them.
+    package var events: NonEmpty<Located<String>>
+    /// The timeout of one delivery.
+    package var timeout: Duration
+    /// The age after which an event is not retried.
+    package var maximumAge: Duration
+}
+
+/// `outbox:` — the bounds of the queue of events.
+package struct OutboxConfiguration: Sendable, Equatable {
+    /// The maximum number of events.
+    package var maximumRows = 1_000_000
+
+    package init() {}
 }
 
 /// `sessions:` — session lifetimes, and the location of the sign-in endpoints.

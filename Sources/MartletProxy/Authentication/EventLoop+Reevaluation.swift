@@ -37,7 +37,8 @@ extension EventLoop {
         }
     }
 
-    private mutating func reevaluate(_ exchange: Handle<Exchange>) -> Reevaluation {
+    /// What the configuration says about an exchange in progress.
+    mutating func reevaluate(_ exchange: Handle<Exchange>) -> Reevaluation {
         let found = unsafe loop.context.snapshot.routes.match(
             method: loop.exchanges[exchange].record.texts.method.span,
             authority: loop.exchanges[exchange].record.texts.host.span,

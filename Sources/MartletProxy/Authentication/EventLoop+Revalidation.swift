@@ -21,6 +21,27 @@ extension EventLoop {
         }
     }
 
+    /// Marks the exchanges of changed sessions, whose routes decide again; call it before the cache entries are
+    /// removed.
+    mutating func revalidateExchanges(of revocationIDs: Set<UInt64>) {
+        guard !revocationIDs.isEmpty else { return }
+        for index in 0..<loop.exchanges.all.end {
+            guard let exchange = loop.exchanges.all.handle(at: index), loop.exchanges[exchange].responder == .upstream,
+                revocationIDs.contains(loop.exchanges[exchange].credential.revocationID)
+            else { continue }
+            if loop.exchanges[exchange].credential.decision >= 0 { retainToken(of: exchange) }
+            switch reevaluate(exchange) {
+            case .stays: continue
+            // As by a reload: a name and password cannot be verified again.
+            case .ends: markRevoked(exchange)
+            case .revalidate(let route):
+                // Short exchanges are allowed to finish.
+                let due = loop.exchanges[exchange].record.started &+ CredentialWatch.minimumAge
+                authenticator.revalidate(ExchangeID(exchange), for: route, at: due)
+            }
+        }
+    }
+
     /// Retains the token of an exchange, if it has one.
     mutating func retainToken(of exchange: Handle<Exchange>) {
         let lent = unsafe loop.exchanges.all.address(of: exchange)

@@ -58,6 +58,7 @@ extension EventLoop {
         if case .verification(let error, let failed) = rejection.cause, loop.debug.isOn {
             unsafe logRejection(error, failed, exchange, Array(bytes[failed.range]))
         }
+        unsafe loop.exchanges[exchange].record.texts.add(names: rejection.names)
         loop.reject(exchange, rejection.failure)
     }
 
@@ -81,9 +82,9 @@ extension EventLoop {
 
     /// Removes cache entries of what was revoked, and ends the exchanges that it admitted.
     mutating func sweepRevocations() {
-        guard authenticator.hasUnsweptRevocations, let due = authenticator.sweepRevocations(at: loop.time) else {
-            return
-        }
+        guard authenticator.hasUnsweptRevocations else { return }
+        revalidateExchanges(of: authenticator.unsweptChanges)
+        guard let due = authenticator.sweepRevocations(at: loop.time) else { return }
         markAllRevoked(due.revocationIDs)
         for acknowledgement in due.acknowledgements { acknowledgement.acknowledge() }
     }

@@ -36,7 +36,9 @@ extension EventLoop {
         switch unsafe authenticator.authorize(
             routed, bytes, authorization: authorization, result: verification, at: loop.time, &lent.pointee.credential)
         {
-        case .authorized(let request): return request
+        case .authorized(let request):
+            unsafe lent.pointee.record.texts.add(names: request.names)
+            return request
         case .rejected(let rejection): unsafe reject(exchange, rejection, bytes)
         case .pending(let request): unsafe submitVerification(request, of: exchange, bytes)
         }

@@ -77,7 +77,8 @@ extension LoopState {
                 ? downstreams[exchanges[exchange].downstream].origin.address.text
                 : AddressText(exchanges[exchange].record.forwardedClient),
             method: exchanges[exchange].record.texts.method, host: exchanges[exchange].record.texts.host,
-            path: exchanges[exchange].record.texts.path, bytesIn: exchanges[exchange].record.bytesIn,
+            path: exchanges[exchange].record.texts.path, names: exchanges[exchange].record.texts.names,
+            bytesIn: exchanges[exchange].record.bytesIn,
             bytesOut: exchanges[exchange].record.bytesOut, microseconds: microseconds)
         context.logs.access.append(line, key)
     }
@@ -91,6 +92,7 @@ extension LoopState {
             key, route: context.counters.routes.texts[Int(exchanges[exchange].record.routeSlot.rawValue)],
             reason: context.counters.reasons.texts[Int(exchanges[exchange].record.reason)],
             member: context.counters.reasons.members[Int(exchanges[exchange].record.reason)],
+            condition: context.counters.reasons.conditions[Int(exchanges[exchange].record.reason)],
             provider: provider >= 0 && provider < context.snapshot.providerTexts.count
                 ? context.snapshot.providerTexts[provider] : [],
             upstream: endpoint.isNone ? [] : upstreams.directory.endpoints[Int(endpoint)].text)

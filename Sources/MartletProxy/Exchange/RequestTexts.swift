@@ -1,12 +1,13 @@
 internal import MartletCore
 internal import MartletHTTP
 
-/// The texts of a request for logs and headers, in one buffer: its ID, its method, its host, its path.
+/// The texts of a request for logs and headers, in one buffer: its ID, its method, its host, its path, and its caller.
 struct RequestTexts: ~Copyable {
     private var buffer = ByteBuffer()
     private var endOfID = 0
     private var endOfMethod = 0
     private var endOfHost = 0
+    private var endOfPath = 0
 
     /// Begins with the ID alone: the head could not be parsed, or is not parsed yet.
     @inline(__always)
@@ -16,6 +17,7 @@ struct RequestTexts: ~Copyable {
         endOfID = requestID.count
         endOfMethod = endOfID
         endOfHost = endOfID
+        endOfPath = endOfID
     }
 
     /// Adds method and host; the path follows once it is normalized.
@@ -26,6 +28,7 @@ struct RequestTexts: ~Copyable {
         endOfMethod = buffer.count
         unsafe buffer.append(host)
         endOfHost = buffer.count
+        endOfPath = endOfHost
     }
 
     /// Sets the path: the one spelling that is matched, forwarded and logged.
@@ -33,6 +36,15 @@ struct RequestTexts: ~Copyable {
     mutating func set(path: UnsafeBufferPointer<UInt8>) {
         buffer.truncate(to: endOfHost)
         unsafe buffer.append(path)
+        endOfPath = buffer.count
+    }
+
+    /// Adds the caller, as `CallerNames` writes it.
+    @inline(__always)
+    mutating func add(names: UnsafeBufferPointer<UInt8>) {
+        guard !names.isEmpty else { return }
+        buffer.truncate(to: endOfPath)
+        unsafe buffer.append(names)
     }
 
     /// Sets the target of a request that was rejected before its path was normalized (``RejectedTarget``).
@@ -40,6 +52,7 @@ struct RequestTexts: ~Copyable {
     mutating func set(rejected target: UnsafeBufferPointer<UInt8>) {
         buffer.truncate(to: endOfHost)
         unsafe RejectedTarget.append(target, to: &buffer)
+        endOfPath = buffer.count
     }
 
     /// Sets what is readable of a head that could not be parsed.
@@ -55,7 +68,8 @@ struct RequestTexts: ~Copyable {
     @unsafe @inline(__always) var requestID: UnsafeBufferPointer<UInt8> { unsafe part(0, endOfID) }
     @unsafe @inline(__always) var method: UnsafeBufferPointer<UInt8> { unsafe part(endOfID, endOfMethod) }
     @unsafe @inline(__always) var host: UnsafeBufferPointer<UInt8> { unsafe part(endOfMethod, endOfHost) }
-    @unsafe @inline(__always) var path: UnsafeBufferPointer<UInt8> { unsafe part(endOfHost, buffer.count) }
+    @unsafe @inline(__always) var path: UnsafeBufferPointer<UInt8> { unsafe part(endOfHost, endOfPath) }
+    @unsafe @inline(__always) var names: UnsafeBufferPointer<UInt8> { unsafe part(endOfPath, buffer.count) }
 
     @inline(__always)
     private func part(_ start: Int, _ end: Int) -> UnsafeBufferPointer<UInt8> {

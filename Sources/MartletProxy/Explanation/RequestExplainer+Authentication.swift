@@ -105,8 +105,8 @@ extension RequestExplainer {
         }
         let principal = assumed.principal(by: handle.name)
         explainPolicy(principal, route, &explanation)
-        if case .denied(let reason) = route.policy.evaluate(principal, now: clock.unixTime) {
-            throw Stop(.notAllowed(reason))
+        if case .denied(let denial) = route.policy.evaluate(principal, now: clock.unixTime) {
+            throw Stop(Failure(denial))
         }
         var block = ByteBuffer()
         let headers = snapshot.authentication.writeIdentityHeaders(
@@ -167,8 +167,7 @@ extension RequestExplainer {
             return .success(
                 VerifiedPrincipal(
                     Principal(
-                        identity: identity, provider: handle.name, subject: subject ?? Self.newSubject,
-                        sessionID: nil)))
+                        identity: identity, provider: handle.name, subject ?? ResolvedSubject(Self.newSubject))))
         } catch {
             return .failure(error)
         }

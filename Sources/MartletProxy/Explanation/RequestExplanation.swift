@@ -123,6 +123,8 @@ package struct ClientResponse: Sendable {
     package let code: String
     /// What logs and metrics say.
     package let reason: ErrorCode
+    /// The condition of the route that failed, as the log names it.
+    package let condition: String?
     /// The values of `WWW-Authenticate`.
     package let challenges: [String]
     /// The value of `Allow`.
@@ -133,7 +135,8 @@ package struct ClientResponse: Sendable {
         status = failure.status
         code = "\(failure.code)"
         reason = failure.reason
-        let own = failure.challengeText.map { ["\($0)"] } ?? []
+        condition = failure.condition
+        let own = failure.challengeText.map { [$0] } ?? []
         challenges = own + (offersBasic && failure.status == 401 ? ["\(Failure.basicChallenge)"] : [])
         allow = failure.allow
     }

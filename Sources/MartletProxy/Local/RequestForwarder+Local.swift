@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -78,6 +79,13 @@ extension RequestForwarder {
             return
         }
         loop.exchanges[exchange].local.task = nil
+        if let caller = response.caller {
+            var names = ByteBuffer()
+            loop.context.snapshot.authentication.names.write(
+                subject: caller.subject, sessionID: caller.sessionID, into: &names)
+            unsafe loop.exchanges[exchange].record.texts.add(names: names.bytes)
+        }
+        if response.isAborted { return loop.abandon(loop.exchanges[exchange].downstream) }
         if let failure = response.failure { return loop.reject(exchange, failure) }
         if let reason = response.reason {
             loop.exchanges[exchange].record.reason = loop.context.counters.reason(reason)

@@ -34,10 +34,12 @@ struct AccessLogWriter: ~Copyable {
 
     /// Caches the texts of a key.
     mutating func prepare(
-        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8] = [], provider: [UInt8], upstream: [UInt8]
+        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8] = [], condition: [UInt8] = [],
+        provider: [UInt8], upstream: [UInt8]
     ) {
         records.prepare(
-            key, route: route, reason: reason, member: member, provider: provider, upstream: upstream, format: format)
+            key, route: route, reason: reason, member: member, condition: condition, provider: provider,
+            upstream: upstream, format: format)
     }
 
     /// Writes one record with the texts of a prepared key.

@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 package import MartletCore
 
 /// The format of access records.
@@ -43,10 +44,12 @@ struct AccessRecords: ~Copyable {
 
     /// Caches the texts of a key.
     mutating func prepare(
-        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8] = [], provider: [UInt8], upstream: [UInt8],
-        format: AccessFormat
+        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8] = [], condition: [UInt8] = [],
+        provider: [UInt8], upstream: [UInt8], format: AccessFormat
     ) {
-        texts.store(key, route: route, reason: reason, member: member, provider: provider, upstream: upstream, format)
+        texts.store(
+            key, route: route, reason: reason, member: member, condition: condition, provider: provider,
+            upstream: upstream, format)
     }
 
     /// Writes one record with the texts of a key that was prepared for the same format.
@@ -104,6 +107,7 @@ struct AccessRecords: ~Copyable {
         } else {
             unsafe out.append(line.path)
         }
+        unsafe out.append(line.names)
         unsafe out.append(texts)
         out.append(decimal: line.bytesIn)
         out.append(",\"bytes_out\":")
@@ -134,6 +138,14 @@ struct AccessRecords: ~Copyable {
         out.append(decimal: line.microseconds)
         out.append("us id=")
         unsafe out.append(line.requestID)
+        if let names = unsafe CallerNames.parts(of: line.names) {
+            out.append(" subject=")
+            unsafe out.append(UnsafeBufferPointer(rebasing: line.names[names.subject]))
+            if !names.session.isEmpty {
+                out.append(" session_id=")
+                unsafe out.append(UnsafeBufferPointer(rebasing: line.names[names.session]))
+            }
+        }
         out.append("\n")
         return out
     }

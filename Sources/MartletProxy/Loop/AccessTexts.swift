@@ -42,6 +42,8 @@ struct AccessKey: Equatable {
     let method: UnsafeBufferPointer<UInt8>
     let host: UnsafeBufferPointer<UInt8>
     let path: UnsafeBufferPointer<UInt8>
+    /// The caller, as `CallerNames` writes it; empty for an anonymous one.
+    let names: UnsafeBufferPointer<UInt8>
     let bytesIn: Int
     let bytesOut: Int
     let microseconds: Int
@@ -78,20 +80,20 @@ struct AccessKey: Equatable {
 
     /// Formats and stores the texts of a key.
     mutating func store(
-        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8], provider: [UInt8], upstream: [UInt8],
-        _ format: AccessFormat
+        _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8], condition: [UInt8], provider: [UInt8],
+        upstream: [UInt8], _ format: AccessFormat
     ) {
         unsafe slots[key.slot].key = key
         unsafe slots[key.slot].text.removeAll()
         unsafe AccessTexts.write(
-            route: route, status: key.status, reason: reason, member: member, provider: provider, upstream: upstream,
-            format, into: &slots[key.slot].text)
+            route: route, status: key.status, reason: reason, member: member, condition: condition, provider: provider,
+            upstream: upstream, format, into: &slots[key.slot].text)
     }
 
     /// Writes the texts between the path and the first number.
     private static func write(
-        route: [UInt8], status: Int, reason: [UInt8], member: [UInt8], provider: [UInt8], upstream: [UInt8],
-        _ format: AccessFormat, into out: inout ByteBuffer
+        route: [UInt8], status: Int, reason: [UInt8], member: [UInt8], condition: [UInt8], provider: [UInt8],
+        upstream: [UInt8], _ format: AccessFormat, into out: inout ByteBuffer
     ) {
         switch format {
         case .json:
@@ -104,6 +106,10 @@ struct AccessKey: Equatable {
             if !member.isEmpty {
                 out.append("\",\"member\":\"")
                 out.append(member)
+            }
+            if !condition.isEmpty {
+                out.append("\",\"condition\":\"")
+                out.append(condition)
             }
             out.append("\",\"provider\":\"")
             out.append(provider)
@@ -118,6 +124,11 @@ struct AccessKey: Equatable {
             if !member.isEmpty {
                 out.append(" member=")
                 out.append(member)
+            }
+            if !condition.isEmpty {
+                out.append(" condition=\"")
+                out.append(condition)
+                out.append("\"")
             }
             out.append(" route=")
             out.append(route)

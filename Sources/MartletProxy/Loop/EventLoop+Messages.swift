@@ -20,6 +20,8 @@ extension EventLoop {
                 authenticator.invalidate()
             case .revoked(let revocationIDs, let acknowledgement):
                 authenticator.revoke(revocationIDs, acknowledgement, at: loop.time)
+            case .sessionsChanged(let revocationIDs, let acknowledgement):
+                authenticator.sessionsChanged(revocationIDs, acknowledgement, at: loop.time)
             case .rejectSessions(let rejects): authenticator.rejectSessions(rejects)
             case .logFormatChanged: loop.context.logs.access.formatChanged()
             case .report(let reply): reply(report())

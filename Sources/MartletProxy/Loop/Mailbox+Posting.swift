@@ -21,6 +21,13 @@ extension Mailbox {
         post(.revoked(revocationIDs, acknowledgement))
     }
 
+    /// Removes cache entries of sessions that have changed; exchanges that they admitted go on if their routes still
+    /// allow it.
+    /// - Parameter acknowledgement: acknowledged when they are removed, or the loop has ended.
+    package func sessionsChanged(_ revocationIDs: [UInt64], _ acknowledgement: LoopAcknowledgement? = nil) {
+        post(.sessionsChanged(revocationIDs, acknowledgement))
+    }
+
     /// Starts or stops rejecting session tokens, cached ones included.
     package func rejectSessions(_ rejects: Bool) { post(.rejectSessions(rejects)) }
 

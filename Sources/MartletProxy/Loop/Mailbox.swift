@@ -22,6 +22,8 @@ enum LoopMessage: Sendable {
     case invalidateCaches
     /// Sessions that have ended and subjects that have changed, by their revocation IDs.
     case revoked([UInt64], LoopAcknowledgement?)
+    /// Sessions that have changed but go on.
+    case sessionsChanged([UInt64], LoopAcknowledgement?)
     /// Whether sessions are rejected because the store is unavailable.
     case rejectSessions(Bool)
     /// The access log has changed its format.
@@ -33,7 +35,10 @@ enum LoopMessage: Sendable {
 
     /// The loop has ended and caches nothing any more: acknowledges the message.
     fileprivate func drop() {
-        if case .revoked(_, let acknowledgement?) = self { acknowledgement.acknowledge() }
+        switch self {
+        case .revoked(_, let acknowledgement), .sessionsChanged(_, let acknowledgement): acknowledgement?.acknowledge()
+        default: break
+        }
     }
 }
 

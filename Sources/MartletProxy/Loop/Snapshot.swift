@@ -1,4 +1,4 @@
-internal import MartletAuthenticator
+package import MartletAuthenticator
 package import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -35,11 +35,11 @@ package final class Snapshot: Sendable {
 
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
-        signIn: SignInComponents
+        signIn: SignInComponents, names: CallerNames = CallerNames()
     ) {
         authentication = AuthenticationRules(
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
-            subjects: signIn.subjects, assertion: signIn.assertion)
+            subjects: signIn.subjects, assertion: signIn.assertion, names: names)
         handlers = signIn.handlers
         self.routes = routes
         self.upstreams = upstreams

@@ -27,19 +27,32 @@ indirect enum Condition: Sendable {
         }
     }
 
-    /// The name of the claim, safe for a terminal; `any` for a list of conditions.
+    /// The name of the claim, or `any (a, b)` for a list of conditions, safe for logs and terminals.
+    ///
+    /// Bytes other than printable ASCII, and quotes, backslashes and percent signs, become `%XX`; long names are cut.
     var subject: String {
         switch self {
-        case .claim(let name, _, _): String(String.UnicodeScalarView(name.unicodeScalars.map(Self.printable)))
-        case .any: "any"
+        case .claim(let name, _, _): Self.safe(name)
+        case .any(let conditions):
+            "any (" + conditions.prefix(Self.maximumNames).map(\.subject).joined(separator: ", ")
+                + (conditions.count > Self.maximumNames ? ", ...)" : ")")
         }
     }
 
-    private static func printable(_ scalar: Unicode.Scalar) -> Unicode.Scalar {
-        switch scalar.properties.generalCategory {
-        case .control, .format, .lineSeparator, .paragraphSeparator: "?"
-        default: scalar
+    private static let maximumNames = 4
+    private static let maximumNameBytes = 64
+
+    private static func safe(_ name: String) -> String {
+        let digits = Array("0123456789ABCDEF".utf8)
+        var bytes: [UInt8] = []
+        for byte in name.utf8.prefix(maximumNameBytes) {
+            if (0x20...0x7E).contains(byte), ![0x22, 0x25, 0x5C].contains(byte) {
+                bytes.append(byte)
+            } else {
+                bytes += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 0x0F)]]
+            }
         }
+        return String(decoding: bytes, as: UTF8.self)
     }
 
     /// The values of its claims, for `martlet explain`.
@@ -51,7 +64,7 @@ indirect enum Condition: Sendable {
     }
 
     /// A value in one line of printable ASCII.
-    private static func shown(_ value: JSONValue?) -> String {
+    static func shown(_ value: JSONValue?) -> String {
         guard let value else { return "absent" }
         let limit = 80
         let bytes = JSON.write(value)

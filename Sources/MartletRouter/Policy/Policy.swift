@@ -5,7 +5,7 @@ package import MartletProvider
 package enum PolicyDecision: Sendable, Equatable {
     /// Allowed; the decision may be cached for this principal until before this instant.
     case allowed(until: UnixTime)
-    case denied(ErrorCode)
+    case denied(PolicyDenial)
 }
 
 /// The authorization rules of a route: `authorize`.
@@ -20,26 +20,37 @@ package struct Policy: Sendable {
     }
 
     let rules: [Rule]
-    /// The maximum age of the credential, in seconds.
+    /// The maximum age of the credential, in seconds: `max_age` of `auth`.
     let maximumAge: Int64?
-    /// Its index in `authorize`; `nil` if `auth` sets it.
-    let maximumAgeIndex: Int?
+    /// `max_age` and `acr` of `authorize`.
+    let authentication: AuthenticationRule?
+
+    private static let maximumAgeName = "auth max_age"
 
     /// Whether it allows every caller.
-    package var isEmpty: Bool { rules.isEmpty && maximumAge == nil }
+    package var isEmpty: Bool { rules.isEmpty && maximumAge == nil && authentication == nil }
 
-    /// Evaluates the rules: all conditions must hold, and the credential must be younger than `max_age`.
+    /// Evaluates the rules: all conditions must hold, and the credential must be younger than `max_age` of `auth`.
+    ///
+    /// What another authentication can satisfy comes last: its challenge would be of no use to other callers.
     ///
     /// Without a principal only an empty policy allows; otherwise the decision is
     /// ``MartletCore/ErrorCode/policyNoPrincipal``, for which the client should get a challenge.
     package func evaluate(_ principal: Principal?, now: UnixTime) -> PolicyDecision {
         if isEmpty { return .allowed(until: UnixTime(seconds: .max)) }
-        guard let principal else { return .denied(.policyNoPrincipal) }
+        guard let principal else { return .denied(PolicyDenial(.policyNoPrincipal)) }
         for rule in rules {
-            if let failure = rule.condition.failure(for: principal.identity.claims) { return .denied(failure) }
+            if let failure = rule.condition.failure(for: principal.identity.claims) {
+                return .denied(PolicyDenial(failure, condition: rule.name))
+            }
         }
-        guard let end = end(for: principal) else { return .allowed(until: UnixTime(seconds: .max)) }
-        return now < end ? .allowed(until: end) : .denied(.policyTooOld)
+        let end = end(for: principal) ?? UnixTime(seconds: .max)
+        guard now < end else { return .denied(PolicyDenial(.policyTooOld, condition: Self.maximumAgeName)) }
+        guard let authentication else { return .allowed(until: end) }
+        switch authentication.evaluate(principal, now: now) {
+        case .allowed(let until): return .allowed(until: min(end, until))
+        case .denied(let denial): return .denied(denial)
+        }
     }
 
     /// The instant at which the credential is too old.
@@ -61,10 +72,10 @@ package struct Policy: Sendable {
         if let maximumAge, let end = end(for: principal) {
             checks.append(
                 CheckOutcome(
-                    check: "\(maximumAgeIndex.map { "authorize[\($0)]" } ?? "auth") max_age",
+                    check: Self.maximumAgeName,
                     failure: now < end ? nil : .policyTooOld,
                     detail: "younger than \(maximumAge) s: issued at \(principal.identity.issuedAt), now \(now)"))
         }
-        return checks
+        return checks + (authentication?.explain(principal, now: now) ?? [])
     }
 }

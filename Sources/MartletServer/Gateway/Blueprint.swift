@@ -1,6 +1,7 @@
-internal import MartletAccounts
+package import MartletAccounts
 package import MartletConfig
 internal import MartletCore
+internal import MartletIdentities
 package import MartletProvider
 internal import MartletProxy
 package import MartletRedis
@@ -19,6 +20,11 @@ package struct Blueprint: Sendable {
     /// Signs the identity assertion for upstreams; `nil` without `assertion:`.
     package let assertion: AssertionSigner?
     package let store: StorePlan
+    package let webhooks: [WebhookPlan]
+    /// The keys that encrypt grants; `nil` without any.
+    let grantKeys: GrantKeys?
+    /// Rules that give accounts claims.
+    package let claimRules: LoginClaimRules
     /// Certificates, keys and authorities of listeners and upstreams.
     let tls: TLSMaterial
 
@@ -80,6 +86,9 @@ package struct Blueprint: Sendable {
         var providers: [PreparedProvider] = []
         var assertion: AssertionSigner?
         var store: StorePlan?
+        var webhooks: [WebhookPlan] = []
+        var grantKeys: GrantKeys?
+        var claimRules = LoginClaimRules()
         var tls: TLSMaterial?
 
         init(_ tickets: TLSTicketKeys) { self.tickets = tickets }
@@ -91,6 +100,10 @@ package struct Blueprint: Sendable {
             assertion = signer(configuration.assertion, &diagnostics)
             store = plan(configuration.store, &diagnostics)
             checkAccounts(configuration.accounts, &diagnostics)
+            grantKeys = keys(configuration.accounts, &diagnostics)
+            checkStorage(of: providers, configuration.accounts, &diagnostics)
+            claimRules = LoginClaimRules(configuration, into: &diagnostics)
+            webhooks = WebhookPlan.all(configuration, into: &diagnostics)
             for listener in configuration.server.listeners { listener.checkOwners(into: &diagnostics) }
             let tls = TLSMaterial(configuration, tickets: tickets, into: &diagnostics)
             tls.warn(at: Clock.system.unixTime, into: &diagnostics)
@@ -112,6 +125,7 @@ package struct Blueprint: Sendable {
             let claims = ProviderClaims(providers, hasUsers: configuration.accounts != nil, into: &diagnostics)
             claims.check(routes, configuration.routes, into: &diagnostics)
             claims.warnAboutCleartextPasswords(routes, configuration, into: &diagnostics)
+            claims.checkMail(configuration, findings.webhooks, into: &diagnostics)
         }
         guard let routes, let store = findings.store, let tls = findings.tls, !diagnostics.hasErrors else {
             return (nil, diagnostics)
@@ -119,7 +133,8 @@ package struct Blueprint: Sendable {
         return (
             Blueprint(
                 configuration: configuration, routes: routes, providers: providers, assertion: findings.assertion,
-                store: store, tls: tls),
+                store: store, webhooks: findings.webhooks, grantKeys: findings.grantKeys,
+                claimRules: findings.claimRules, tls: tls),
             diagnostics
         )
     }
@@ -167,6 +182,35 @@ package struct Blueprint: Sendable {
         }
     }
 
+    /// The keys of grants; an error at the first that has another form.
+    private static func keys(_ accounts: AccountsConfiguration?, _ diagnostics: inout Diagnostics) -> GrantKeys? {
+        guard let keys = accounts?.keys, !keys.isEmpty else { return nil }
+        for key in keys where GrantKeys([key.value]) == nil {
+            diagnostics.error(
+                .configBadValue, at: key.location,
+                "accounts.key: must be 32 bytes in base64; martlet keygen accounts makes one")
+        }
+        return GrantKeys(keys.map(\.value))
+    }
+
+    /// What providers get from their issuers about users has a place in the account store only.
+    private static func checkStorage(
+        of providers: [PreparedProvider], _ accounts: AccountsConfiguration?, _ diagnostics: inout Diagnostics
+    ) {
+        for provider in providers {
+            if let location = provider.grantLocation, accounts?.keys.isEmpty ?? true {
+                diagnostics.error(
+                    .configMissingKey, at: location,
+                    "provider '\(provider.name)' gets refresh tokens, which need accounts.key_file")
+            }
+            if let location = provider.notificationsLocation, accounts == nil {
+                diagnostics.error(
+                    .configMissingKey, at: location,
+                    "notifications of provider '\(provider.name)' need accounts")
+            }
+        }
+    }
+
     private static func plan(_ store: StoreConfiguration, _ diagnostics: inout Diagnostics) -> StorePlan? {
         if store.url.value == "memory:" { return .memory }
         let location = store.url.location
@@ -202,7 +246,7 @@ extension Blueprint {
         return (
             Blueprint(
                 configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store,
-                tls: tls.withCleartextListeners(1)),
+                webhooks: webhooks, grantKeys: grantKeys, claimRules: claimRules, tls: tls.withCleartextListeners(1)),
             diagnostics
         )
     }

@@ -2,6 +2,7 @@ internal import MartletAccounts
 package import MartletAdmin
 internal import MartletConfig
 package import MartletCore
+internal import MartletIdentities
 internal import MartletProvider
 internal import MartletRedis
 package import MartletReports
@@ -10,6 +11,13 @@ internal import MartletRouter
 extension Gateway: AdminSource {
     package var adminHosts: [String] { graph.blueprint.configuration.admin?.hosts ?? [] }
     package var clock: Clock { services.clock }
+    package var claimAdministration: (any ClaimAdministering)? {
+        let graph = graph
+        guard let accounts = graph.accounts, let publisher = graph.claims else { return nil }
+        return ClaimAdministration(
+            accounts: accounts.store, publisher: publisher, store: graph.store,
+            logger: services.logger.with(("room", "admin")))
+    }
 
     /// The state of the gateway that the admin pages show.
     /// - Parameters:
@@ -31,7 +39,10 @@ extension Gateway: AdminSource {
         return AdminReport(
             readiness: readiness, loops: loops, respondingLoops: responding, routes: routes.configured.map(\.name),
             ownRoutes: Set(routes.routes.filter { $0.mount >= 0 }.map(\.name)), providers: providers, store: store,
-            subscription: subscription, accounts: accounts, hashesWaiting: services.hashing.waiting,
+            subscription: subscription, accounts: accounts,
+            backlog: AdminReport.Backlog(
+                revocations: graph.jobs?.runner.pendingRevocations, webhooks: graph.events?.statuses ?? []),
+            hashesWaiting: services.hashing.waiting,
             certificates: graph.blueprint.tls.certificates.map { AdminReport.Certificate($0, at: now) },
             addresses: addresses, droppedLogBatches: services.sink.droppedBatches, reloads: reloads,
             startedAt: startedAt, now: now, monotonicNow: clock.monotonicTime, version: Gateway.version)

@@ -2,7 +2,9 @@ internal import MartletAccounts
 package import MartletAdmin
 internal import MartletConfig
 package import MartletCore
+internal import MartletEvents
 internal import MartletIO
+internal import MartletIdentities
 internal import MartletProvider
 internal import MartletProxy
 internal import MartletRedis
@@ -50,6 +52,8 @@ package final class Gateway: Sendable {
     private static let idleMonitorInterval = Duration.seconds(1)
     /// How often expired certificates are logged again.
     private static let remindInterval = Duration.seconds(24 * 3600)
+    /// How long webhook requests in progress may take when the gateway stops or their configuration is replaced.
+    private static let deliveryTimeout = Duration.seconds(5)
 
     package let services: Services
     /// When it was built.
@@ -96,7 +100,8 @@ package final class Gateway: Sendable {
         warnAboutDescriptorLimit(configuration.server.limits)
         try await requireStore()
         // The start does not wait for a slow issuer: only requests whose key is not fetched yet wait.
-        try await open(graph.accounts)
+        try await open(graph.accounts, graph.blueprint.grantKeys)
+        graph.events?.subscribe()
         let starting = Task { await Gateway.start(graph.providers) }
         let resolved = await NameResolution.resolve(graph.snapshot, services)
         let count = configuration.server.workers ?? Services.coreCount
@@ -126,6 +131,8 @@ package final class Gateway: Sendable {
             state.monitoring = Task { [weak self] in await self?.monitorStore() }
             state.reminding = Task { [weak self] in await self?.reportInvalidCertificates() }
         }
+        graph.events?.start()
+        graph.jobs?.start()
         for address in addresses { logListening(address, "public") }
         if let adminAddress { logListening(adminAddress, "admin") }
     }
@@ -145,15 +152,21 @@ package final class Gateway: Sendable {
         }
     }
 
-    /// Opens the account store.
+    /// Opens the account store, and checks that it has no grants of a key that is missing.
     ///
     /// A file that cannot be opened fails the start. An unavailable database server does not: sessions work without it,
     /// and the connection is retried.
-    private func open(_ accounts: OpenAccounts?) async throws(StartError) {
+    private func open(
+        _ accounts: OpenAccounts?, _ keys: GrantKeys?, isOpen: Bool = false
+    ) async throws(StartError) {
         guard let accounts else { return }
         do throws(AccountError) {
-            try await accounts.store.start()
+            if !isOpen { try await accounts.store.start() }
+            try await keys?.verify(in: accounts.store.life)
         } catch {
+            if error.code == .accountsKeyMissing {
+                throw StartError(code: error.code, message: error.message, exit: .configuration)
+            }
             guard accounts.isRemote else {
                 throw StartError(code: error.code, message: error.message, exit: .unavailable)
             }
@@ -268,9 +281,10 @@ package final class Gateway: Sendable {
             issuerKeys.retain(only: old.issuerKeys)
             throw error
         }
-        if next.accounts?.url != old.accounts?.url {
+        let isSameStore = next.accounts?.url == old.accounts?.url
+        if !isSameStore || next.blueprint.grantKeys?.ids != old.blueprint.grantKeys?.ids {
             do throws(StartError) {
-                try await open(next.accounts)
+                try await open(next.accounts, next.blueprint.grantKeys, isOpen: isSameStore)
             } catch {
                 await shutdown(next, keeping: old)
                 throw error
@@ -280,6 +294,8 @@ package final class Gateway: Sendable {
         // Waits for a store that is connecting, so that sessions do not fail; an unavailable one does not delay the
         // reload.
         if next.store !== old.store { try? await next.store.redis?.waitUntilConnected() }
+        // Before the first request; a store that still serves the old configuration changes after the swap.
+        if next.accounts?.url != old.accounts?.url { next.events?.subscribe() }
         let resolved = await NameResolution.resolve(next.snapshot, services)
         do {
             try swap(to: next, resolved)
@@ -288,6 +304,13 @@ package final class Gateway: Sendable {
             throw error
         }
         apply(blueprint.configuration.log)
+        if let events = next.events {
+            events.subscribe()
+            events.start()
+        } else {
+            next.accounts?.store.subscribe(EventSubscriptions())
+        }
+        next.jobs?.start()
         await retire(old, keeping: next)
         warnAboutRestart(old.blueprint.configuration, blueprint.configuration)
     }
@@ -328,8 +351,12 @@ package final class Gateway: Sendable {
     private func retire(_ graph: Graph, keeping serving: Graph) async {
         await Gateway.shutdown(graph.providers)
         issuerKeys.retain(only: serving.issuerKeys)
-        guard graph.store !== serving.store || graph.accounts?.url != serving.accounts?.url else { return }
+        let hasOwnStores = graph.store !== serving.store || graph.accounts?.url != serving.accounts?.url
+        guard hasOwnStores || graph.events != nil || graph.jobs != nil else { return }
         let task = Task {
+            await graph.events?.stop(within: Gateway.deliveryTimeout)
+            await graph.jobs?.stop(within: Gateway.deliveryTimeout)
+            guard hasOwnStores else { return }
             try? await Task.sleep(for: LocalLimits.timeout)
             await Gateway.close(graph, keeping: serving)
         }
@@ -396,6 +423,8 @@ package final class Gateway: Sendable {
         drainAdmin()
         await admin?.join()
         await Gateway.shutdown(graph.providers)
+        await graph.jobs?.stop(within: Gateway.deliveryTimeout)
+        await graph.events?.stop(within: Gateway.deliveryTimeout)
         for task in state.withLock({ $0.retiring }) {
             task.cancel()
             await task.value
@@ -461,6 +490,13 @@ package final class CacheInvalidator: Sendable {
     func revokeAndWait(_ numbers: [UInt64]) async {
         guard await target.withLock({ $0 })?.revoke(numbers, timeout: Self.timeout) == false else { return }
         logger.warning("event loop did not acknowledge revocation in time", ("count", String(numbers.count)))
+    }
+    /// Drops cached decisions about changed sessions.
+    func sessionsChanged(_ numbers: [UInt64]) { target.withLock { $0 }?.sessionsChanged(numbers) }
+    /// The same for a change by this instance: returns when every loop has dropped its decisions, or after a timeout.
+    func sessionsChangedAndWait(_ numbers: [UInt64]) async {
+        guard await target.withLock({ $0 })?.sessionsChanged(numbers, timeout: Self.timeout) == false else { return }
+        logger.warning("event loop did not acknowledge changed session in time", ("count", String(numbers.count)))
     }
     /// Whether sessions are rejected because the store is unavailable.
     func setRejectsSessions(_ rejects: Bool) { target.withLock { $0 }?.setRejectsSessions(rejects) }

@@ -1,6 +1,9 @@
 internal import MartletAccounts
+internal import MartletAuthenticator
 package import MartletConfig
 internal import MartletCore
+internal import MartletFetch
+internal import MartletIdentities
 internal import MartletJOSE
 package import MartletProvider
 package import MartletProxy
@@ -14,7 +17,13 @@ package struct Graph: Sendable {
     package let blueprint: Blueprint
     package let store: SharedStore
     package let accounts: OpenAccounts?
+    /// `nil` without webhooks and a mail server.
+    let events: EventDelivery?
+    /// `nil` without accounts.
+    let jobs: IdentityJobs?
     let sessions: SessionStore
+    /// Makes gateways apply the claims of an account; `nil` without accounts.
+    let claims: ClaimPublisher?
     package let providers: [ProviderHandle]
     package let snapshot: Snapshot
     /// The issuer key caches that its providers use.
@@ -34,6 +43,7 @@ package struct Graph: Sendable {
         let configuration = blueprint.configuration
         let accounts = try OpenAccounts.make(
             configuration.accounts, services, previous: previous?.accounts, access: access)
+        let events = try events(blueprint, accounts, services)
         let store: SharedStore
         if let previous, previous.store.label == SharedStore.Label(configuration.store) {
             store = previous.store
@@ -53,33 +63,55 @@ package struct Graph: Sendable {
         }
         let sessions = SessionStore(
             policy: SessionPolicy(configuration.sessions), backend: store.sessions, clock: services.clock,
+            readsClaims: accounts != nil,
             onRevoked: { numbers in
                 store.copies?.drop(numbers)
                 await invalidator.revokeAndWait(numbers)
+            },
+            onChanged: { numbers in
+                store.copies?.drop(numbers)
+                await invalidator.sessionsChangedAndWait(numbers)
             })
+        let claims = accounts.map { accounts in
+            ClaimPublisher(accounts: accounts.store, sessions: sessions) { await store.claimsChanged(of: $0) }
+        }
+        let (setup, jobs) = signInSetup(configuration, blueprint, parts, providers, sessions, claims)
         let snapshot = Snapshot(
             routes: blueprint.routes,
             upstreams: zip(configuration.upstreams, blueprint.tls.upstreams).map { Upstream($0, tls: $1) },
             providers: providers,
             server: configuration.server,
-            signIn: signIn(configuration, blueprint, parts, providers, sessions))
+            signIn: signIn(setup, configuration, blueprint, parts, sessions),
+            names: CallerNames(configuration.log))
         return Graph(
-            blueprint: blueprint, store: store, accounts: accounts, sessions: sessions, providers: providers,
-            snapshot: snapshot, issuerKeys: lease.labels)
+            blueprint: blueprint, store: store, accounts: accounts, events: events, jobs: jobs, sessions: sessions,
+            claims: claims,
+            providers: providers, snapshot: snapshot, issuerKeys: lease.labels)
+    }
+
+    private static func events(
+        _ blueprint: Blueprint, _ accounts: OpenAccounts?, _ services: Services
+    ) throws(StartError) -> EventDelivery? {
+        let mail = blueprint.configuration.mail
+        guard let accounts, !blueprint.webhooks.isEmpty || mail != nil else { return nil }
+        return try EventDelivery(
+            blueprint.webhooks, mail: mail, accounts.store,
+            maximumEvents: blueprint.configuration.outbox.maximumRows, services)
     }
 
     /// The dependencies of providers and endpoints.
     private struct Parts {
         let services: Services
         let store: SharedStore
-        let accounts: (any AccountStoring)?
+        let accounts: (any AccountDatabase)?
         let keys: IssuerKeysRegistry.Lease
     }
 
-    private static func signIn(
+    /// The setup of the endpoints, and the background work on the accounts that they change.
+    private static func signInSetup(
         _ configuration: GatewayConfiguration, _ blueprint: Blueprint, _ parts: Parts, _ providers: [ProviderHandle],
-        _ sessions: SessionStore
-    ) -> SignInComponents {
+        _ sessions: SessionStore, _ claims: ClaimPublisher?
+    ) -> (SignInSetup, IdentityJobs?) {
         let (store, clock) = (parts.store, parts.services.clock)
         var setup = SignInSetup(
             providers: providers, sessions: sessions, accounts: parts.accounts, store: store.values,
@@ -88,10 +120,31 @@ package struct Graph: Sendable {
             logger: parts.services.logger.with(("room", "signin")),
             invalidateDecisions: { await store.invalidateEverywhere($0) })
         setup.nonces = store.nonces
+        setup.claims = claims
+        setup.claimRules = blueprint.claimRules
+        setup.links = parts.accounts
+        guard let accounts = parts.accounts else { return (setup, nil) }
+        let policy = DeletionPolicy(configuration.accounts?.deletion ?? DeletionConfiguration(), providers)
+        let jobs = IdentityJobs(
+            JobRunner.Surroundings(
+                store: accounts.life, leases: accounts, accounts: accounts, sessions: AccountSessions(setup),
+                providers: providers,
+                keys: blueprint.grantKeys, policy: policy),
+            clock: clock, logger: parts.services.logger.with(("room", "identities")))
+        setup.life = IdentityLife(
+            store: accounts.life, runner: jobs.runner, keys: blueprint.grantKeys, policy: policy, clock: clock)
+        return (setup, jobs)
+    }
+
+    private static func signIn(
+        _ setup: SignInSetup, _ configuration: GatewayConfiguration, _ blueprint: Blueprint, _ parts: Parts,
+        _ sessions: SessionStore
+    ) -> SignInComponents {
+        let (store, clock) = (parts.store, parts.services.clock)
         let endpoints = SignInEndpoints(setup)
         return SignInComponents(
             sessions: verifying(sessions, configuration.store, store, clock),
-            subjects: parts.accounts.map { AccountSubjects(accounts: $0, clock: clock) },
+            subjects: parts.accounts.map { AccountSubjects(accounts: $0, rules: blueprint.claimRules, clock: clock) },
             assertion: blueprint.assertion,
             handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle })
     }
@@ -113,7 +166,7 @@ package struct Graph: Sendable {
         var context = ProviderContext(
             name: name,
             services: ProviderContext.Services(
-                clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, provider: name),
+                clock: services.clock, http: HTTPCaller(fetcher: services.fetcher, purpose: .provider(name)),
                 store: store.values,
                 hashing: services.hashing, users: parts.accounts),
             logger: logger, storeKeyPrefix: store.label.prefix,
@@ -200,5 +253,17 @@ extension SessionPolicy {
             accessTTL: configuration.accessTTL, refreshTTL: configuration.refreshTTL,
             idleTimeout: configuration.idleTimeout, refreshReuseGrace: configuration.refreshReuseGrace,
             maximumPerSubject: configuration.maximumPerSubject, cacheTTL: configuration.cacheTTL)
+    }
+}
+
+extension DeletionPolicy {
+    /// The `accounts.deletion:` block, for the configured providers.
+    init(_ configuration: DeletionConfiguration, _ providers: [ProviderHandle]) {
+        self.init()
+        grace = configuration.grace
+        anonymizes = configuration.anonymizes
+        maximumRevocationAge = configuration.maximumRevocationAge
+        let kinds = Set(providers.filter { $0.revoking != nil }.map(\.kind.rawValue))
+        revocationMembers = kinds.sorted().map { "revoked_at_\($0)" }
     }
 }

@@ -92,6 +92,19 @@ package final class LoopGroup: Sendable {
         return await acknowledgement.wait(within: timeout)
     }
 
+    /// Has every loop drop its cached decisions about changed sessions.
+    func sessionsChanged(_ numbers: [UInt64]) {
+        for mailbox in mailboxes { mailbox.sessionsChanged(numbers) }
+    }
+
+    /// The same, and waits until every loop has acknowledged it.
+    /// - Returns: whether all did before the timeout.
+    func sessionsChanged(_ numbers: [UInt64], timeout: Duration) async -> Bool {
+        let acknowledgement = LoopAcknowledgement(loops: mailboxes.count)
+        for mailbox in mailboxes { mailbox.sessionsChanged(numbers, acknowledgement) }
+        return await acknowledgement.wait(within: timeout)
+    }
+
     /// Notifies every loop whether sessions are rejected.
     func setRejectsSessions(_ rejects: Bool) {
         for mailbox in mailboxes { mailbox.rejectSessions(rejects) }

@@ -5,7 +5,7 @@ internal import MartletCore
 /// The account store of a configuration; reused by reloads that do not change `accounts:`.
 package struct OpenAccounts: Sendable {
     package let url: String
-    package let store: any AccountStoring
+    package let store: any AccountDatabase
     /// Whether it is a server, which may become available again, and not a file.
     let isRemote: Bool
 

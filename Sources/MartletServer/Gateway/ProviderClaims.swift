@@ -7,17 +7,34 @@ internal import MartletRouter
 struct ProviderClaims {
     private let names: [String]
     private let accepts: [[CredentialSource]]
+    /// The keys because of which mails have to be sent.
+    private let mailLocations: [SourceLocation]
 
     /// Builds every provider without I/O to learn what it accepts; a provider that cannot be built is reported.
     init(_ prepared: [PreparedProvider], hasUsers: Bool, into diagnostics: inout Diagnostics) {
         names = prepared.map(\.name)
-        accepts = prepared.map { provider in
+        var handles: [ProviderHandle?] = []
+        for provider in prepared {
             do throws(ConfigurationError) {
-                return try provider.build(.detached(provider.name, clock: .system, hasUsers: hasUsers)).accepts
+                handles.append(try provider.build(.detached(provider.name, clock: .system, hasUsers: hasUsers)))
             } catch {
                 diagnostics.add(error)
-                return []
+                handles.append(nil)
             }
+        }
+        accepts = handles.map { $0?.accepts ?? [] }
+        mailLocations = handles.compactMap { $0?.selfServing?.selfService.mailLocation }
+    }
+
+    /// Reports providers that need mails if neither `mail:` nor a webhook sends them.
+    func checkMail(
+        _ configuration: GatewayConfiguration, _ webhooks: [WebhookPlan], into diagnostics: inout Diagnostics
+    ) {
+        guard configuration.mail == nil, !webhooks.contains(where: \.getsMails) else { return }
+        for location in mailLocations {
+            diagnostics.error(
+                .configMissingKey, at: location,
+                "mails have to be sent: needs mail:, or a webhook with the events mail.*")
         }
     }
 

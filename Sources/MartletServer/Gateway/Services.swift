@@ -92,18 +92,17 @@ struct KeyFetcher: KeyFetching {
     }
 }
 
-/// One provider's HTTP client, by libcurl.
+/// The HTTP client of one purpose, by libcurl.
 struct HTTPCaller: HTTPCalling {
     let fetcher: HTTPFetcher
-    /// The provider's name.
-    let provider: String
+    let purpose: FetchPurpose
 
     func send(_ call: HTTPCall) async throws(HTTPCallError) -> HTTPCallResponse {
-        try await fetcher.send(call, for: .provider(provider))
+        try await fetcher.send(call, for: purpose)
     }
 
     func reserve(within limit: Duration) async throws(HTTPCallError) -> any HTTPCalling {
-        ReservedCaller(fetcher: fetcher, slot: try await fetcher.reserve(.provider(provider), within: limit))
+        ReservedCaller(fetcher: fetcher, slot: try await fetcher.reserve(purpose, within: limit))
     }
 }
 

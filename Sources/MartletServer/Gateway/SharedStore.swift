@@ -103,6 +103,9 @@ package final class SharedStore: Sendable {
                 } else if let numbers = RevocationMessage.numbers(in: message) {
                     copies.drop(numbers)
                     invalidator.revoke(numbers)
+                } else if let numbers = RevocationMessage.changedNumbers(in: message) {
+                    copies.drop(numbers)
+                    invalidator.sessionsChanged(numbers)
                 }
             },
             // The missed messages may have revoked any decision.
@@ -130,6 +133,17 @@ package final class SharedStore: Sendable {
     /// Notifies running gateways, from a process without loops; returns when the message is published.
     package func notifyOthers(_ subject: String) async {
         await publish(RevocationMessage.bytes([SubjectRevocationID.of(subject)]))
+    }
+
+    /// Has every loop of every instance drop its decisions about a subject whose claims have changed; those about its
+    /// sessions are dropped when the claims are stored.
+    ///
+    /// Returns when every loop of this instance has done so and the other instances have been notified.
+    package func claimsChanged(of subject: String) async {
+        let numbers = [SubjectRevocationID.of(subject)]
+        async let published: Void = publish(RevocationMessage.bytes(changed: numbers))
+        await invalidator.sessionsChangedAndWait(numbers)
+        await published
     }
 
     private func publish(_ message: [UInt8]) async {

@@ -28,6 +28,25 @@ package enum SignInBody {
         }
     }
 
+    /// Parses the body of a request that needs none; `nil` without one.
+    static func optionalForm(of request: LocalRequest) throws(Failure) -> SignInForm? {
+        request.bodyBytes > 0 ? try form(of: request) : nil
+    }
+
+    /// Parses the body of an issuer's notification, whose `Content-Type` is not documented: a form if it says so, and
+    /// JSON otherwise.
+    static func notification(of request: LocalRequest) throws(Failure) -> SignInForm {
+        guard request.bodyBytes > 0 else {
+            throw .malformed(.signInBodyMissing, [BodyError([], .missing, detail: "There is no body.")])
+        }
+        guard request.bodyBytes <= maximumBytes, request.body.count == request.bodyBytes else {
+            throw .tooLarge(.signInBodyTooLarge)
+        }
+        try checkEncoding(of: request)
+        let type = request.field("Content-Type")?.lowercased() ?? ""
+        return try type.hasPrefix("application/x-www-form-urlencoded") ? form(request.body) : json(request.body)
+    }
+
     /// Parses a JSON object (RFC 8259).
     package static func json(_ bytes: [UInt8]) throws(Failure) -> SignInForm {
         let limits = JSONLimits(maximumDepth: maximumDepth, maximumBytes: maximumBytes)
@@ -54,16 +73,22 @@ package enum SignInBody {
 
     /// Parses `application/x-www-form-urlencoded`.
     package static func form(_ bytes: [UInt8]) throws(Failure) -> SignInForm {
-        var decoder = FormDecoder(bytes)
         var names: Set<[UInt8]> = []
         var texts: [String: Secret] = [:]
-        for pair in try decoder.pairs() {
+        for pair in try pairs(of: bytes) {
             guard names.insert(pair.name).inserted else {
                 throw .repeated(String(decoding: pair.name, as: UTF8.self))
             }
             if isASCII(pair.name) { texts[String(decoding: pair.name, as: UTF8.self)] = pair.value }
         }
         return SignInForm(texts: texts, others: [:], isForm: true)
+    }
+
+    private static func pairs(of bytes: [UInt8]) throws(Failure) -> [(name: [UInt8], value: Secret)] {
+        var decoder = FormDecoder(bytes)
+        do throws(FormDecoder.FormError) { return try decoder.pairs() } catch {
+            throw .malformed(.signInBadForm, [BodyError([], .malformed, detail: "The form cannot be decoded.")])
+        }
     }
 
     /// Only ASCII names are kept: dictionaries treat some other strings as equal although their bytes differ.
@@ -109,8 +134,13 @@ enum BodyMembers {
     static let known: Set<String> = [
         "identity_token", "authorization_code", "user", "nonce", "full_name", "app", "code", "raw_data", "signature",
         "encrypted_data", "iv", "username", "password", "refresh_token", "current_password", "new_password",
-        "device_name",
+        "device_name", "email", "name", "locale", "provider", "token", "payload",
     ]
+
+    /// The members of a body that contains a credential, whether or not it is complete.
+    static let ofCredentials = known.subtracting([
+        "device_name", "refresh_token", "current_password", "new_password", "email", "name", "locale", "token",
+    ])
 
     /// The path of a member that a response may name, empty for others.
     static func path(_ name: String) -> [String] { known.contains(name) ? [name] : [] }

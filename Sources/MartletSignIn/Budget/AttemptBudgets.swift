@@ -6,8 +6,18 @@ struct AttemptBudgets: Sendable {
     /// Issuing nonces needs no store: the limit bounds the CPU work.
     private static let nonceLimit = FailureLimit(attempts: 2000, window: .seconds(120))
 
+    /// Each costs a hash and may cause a mail, whatever its outcome.
+    private static let selfServiceLimit = FailureLimit(attempts: 60, window: .seconds(600))
+
+    let registrations = AttemptBudget(selfServiceLimit)
+    /// Requests for a mail because of a forgotten password.
+    let mailRequests = AttemptBudget(selfServiceLimit)
+    /// Uses of links.
+    let links = AttemptBudget(selfServiceLimit)
     let nonces = AttemptBudget(nonceLimit)
     let refreshes = AttemptBudget(.standard)
+    /// Only what cannot be verified counts.
+    let notifications = AttemptBudget(.standard)
     private let logins: [String: AttemptBudget]
     /// For providers without a budget of their own.
     private let otherLogins = AttemptBudget(.standard)

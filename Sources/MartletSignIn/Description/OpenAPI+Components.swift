@@ -1,6 +1,6 @@
-/// The requests and responses of the endpoints.
+/// The bodies of the endpoints' requests and responses.
 extension OpenAPI {
-    /// Requests.
+    /// Bodies of requests, and their credential.
     static let requests = #"""
         {
           "securitySchemes": {
@@ -11,8 +11,9 @@ extension OpenAPI {
               "name": "provider",
               "in": "path",
               "required": true,
-              "schema": {"type": "string"},
-              "description": "A provider's name in the configuration."
+              "schema": {"type": "string", "pattern": "^[A-Za-z0-9_.][A-Za-z0-9_.-]{0,63}$"},
+              "description": "A provider's name in the configuration.",
+              "example": "apple"
             }
           },
           "schemas": {
@@ -29,14 +30,17 @@ extension OpenAPI {
               "type": "object",
               "required": ["identity_token"],
               "properties": {
-                "identity_token": {"type": "string"},
+                "identity_token": {"type": "string", "minLength": 1},
                 "device_name": {"type": ["string", "null"], "maxLength": 64},
-                "authorization_code": {"type": ["string", "null"]},
+                "authorization_code": {
+                  "type": ["string", "null"],
+                  "description": "Exchanged for a refresh token, once, where the provider has a key."
+                },
                 "user": {
                   "type": ["string", "null"],
                   "description": "Apple's user id or, in a form, Apple's JSON."
                 },
-                "nonce": {"type": ["string", "null"]},
+                "nonce": {"type": ["string", "null"], "description": "Not hashed."},
                 "full_name": {
                   "type": ["object", "null"],
                   "properties": {
@@ -51,7 +55,7 @@ extension OpenAPI {
               "required": ["code"],
               "properties": {
                 "app": {"type": ["string", "null"], "description": "May be omitted if there is only one."},
-                "code": {"type": "string"},
+                "code": {"type": "string", "minLength": 1, "maxLength": 128},
                 "device_name": {"type": ["string", "null"], "maxLength": 64},
                 "raw_data": {"type": ["string", "null"]},
                 "signature": {"type": ["string", "null"]},
@@ -63,27 +67,50 @@ extension OpenAPI {
               "type": "object",
               "required": ["username", "password"],
               "properties": {
-                "username": {"type": "string"},
-                "password": {"type": "string"},
+                "username": {"type": "string", "minLength": 1},
+                "password": {"type": "string", "minLength": 1},
                 "device_name": {"type": ["string", "null"], "maxLength": 64}
               }
+            },
+            "Reauthentication": {
+              "description": "A login, with the name of its provider.",
+              "allOf": [
+                {"$ref": "#/components/schemas/Login"},
+                {
+                  "type": "object",
+                  "required": ["provider"],
+                  "properties": {
+                    "provider": {"type": "string", "description": "A provider's name in the configuration."}
+                  }
+                }
+              ]
             },
             "Refresh": {
               "type": "object",
               "required": ["refresh_token"],
-              "properties": {"refresh_token": {"type": "string"}}
+              "properties": {"refresh_token": {"type": "string", "minLength": 1}}
             },
             "PasswordChange": {
               "type": "object",
               "required": ["current_password", "new_password"],
-              "properties": {"current_password": {"type": "string"}, "new_password": {"type": "string"}}
+              "properties": {
+                "current_password": {"type": "string", "minLength": 1},
+                "new_password": {"type": "string", "minLength": 1}
+              }
+            },
+            "Notification": {
+              "type": "object",
+              "required": ["payload"],
+              "properties": {
+                "payload": {"type": "string", "minLength": 1, "description": "A JWT that the issuer has signed."}
+              }
             }
           }
         }
         """#
 
-    /// Responses.
-    static let responses = #"""
+    /// Bodies of responses.
+    static let bodies = #"""
         {
           "schemas": {
             "Tokens": {
@@ -122,13 +149,29 @@ extension OpenAPI {
             },
             "Session": {
               "type": "object",
-              "required": ["subject", "provider", "claims", "session_id", "expires_at"],
+              "required": ["subject", "provider", "claims", "session_id", "auth_time", "expires_at"],
               "properties": {
                 "subject": {"type": "string"},
                 "provider": {"type": "string"},
                 "claims": {"type": "object"},
                 "session_id": {"type": "string"},
-                "expires_at": {"type": "integer", "description": "When the access token expires."}
+                "auth_time": {"type": "integer", "description": "When the user last authenticated."},
+                "expires_at": {"type": "integer", "description": "When the access token expires."},
+                "identities": {
+                  "type": "array",
+                  "description": "As in `Account`; absent without an account store, and while it is unavailable.",
+                  "items": {"$ref": "#/components/schemas/IdentityState"}
+                }
+              },
+              "additionalProperties": false
+            },
+            "Proof": {
+              "type": "object",
+              "required": ["session_id", "auth_time"],
+              "properties": {
+                "session_id": {"type": "string"},
+                "auth_time": {"type": "integer", "description": "When the user last authenticated."},
+                "acr": {"type": "string", "description": "The level of that authentication, if the provider states one."}
               },
               "additionalProperties": false
             },
@@ -170,10 +213,47 @@ extension OpenAPI {
                 "provider": {"type": "string"},
                 "linked_at": {"type": "integer"},
                 "last_login_at": {"type": "integer", "description": "`linked_at` if there was no login since."},
-                "state": {"type": "string", "description": "`active`; more states may be added."},
+                "state": {"type": "string", "enum": ["authorized", "revoked", "deleted", "transferred", "unknown"]},
                 "name": {"type": "string", "description": "Of the identity that created the session."},
                 "email": {"type": "string", "description": "Of the identity that created the session."},
                 "can_unlink": {"type": "boolean", "description": "Whether it is not the only one."}
+              },
+              "additionalProperties": false
+            },
+            "Account": {
+              "type": "object",
+              "required": ["subject", "identities"],
+              "properties": {
+                "subject": {"type": "string"},
+                "identities": {
+                  "type": "array",
+                  "description": "The oldest first.",
+                  "items": {"$ref": "#/components/schemas/IdentityState"}
+                }
+              },
+              "additionalProperties": false
+            },
+            "IdentityState": {
+              "type": "object",
+              "required": ["provider", "state", "checked_at"],
+              "properties": {
+                "provider": {"type": "string"},
+                "state": {
+                  "enum": ["authorized", "revoked", "deleted", "transferred", "unknown"],
+                  "description": "What is known of the identity at its issuer; `unknown` for kinds that say nothing."
+                },
+                "checked_at": {
+                  "type": ["integer", "null"],
+                  "description": "When the state became known: by a login, a check or a notification."
+                }
+              },
+              "additionalProperties": false
+            },
+            "NotificationOutcome": {
+              "type": "object",
+              "required": ["outcome"],
+              "properties": {
+                "outcome": {"enum": ["applied", "repeated", "outdated", "unknown_identity", "ignored"]}
               },
               "additionalProperties": false
             },
@@ -199,193 +279,6 @@ extension OpenAPI {
                   "type": "object",
                   "required": ["apps"],
                   "properties": {"apps": {"type": "array", "items": {"type": "string"}}}
-                }
-              }
-            },
-            "Problem": {
-              "description": "RFC 9457. The code is for programs; the cause is in the log, under the request's id.",
-              "type": "object",
-              "required": ["type", "title", "status", "code", "request_id"],
-              "properties": {
-                "type": {"type": "string"},
-                "title": {"type": "string"},
-                "status": {"type": "integer"},
-                "code": {"type": "string"},
-                "detail": {"type": "string", "description": "One sentence about the body, for the app's developer."},
-                "errors": {
-                  "type": "array",
-                  "description": "The invalid members of the body.",
-                  "items": {"$ref": "#/components/schemas/BodyError"}
-                },
-                "request_id": {"type": "string"}
-              },
-              "additionalProperties": false
-            },
-            "BodyError": {
-              "type": "object",
-              "required": ["pointer", "code"],
-              "properties": {
-                "pointer": {
-                  "type": "string",
-                  "description": "A JSON Pointer (RFC 6901), for forms too; empty for the whole body."
-                },
-                "code": {
-                  "enum": ["missing", "unknown_type", "repeated", "too_short", "too_long", "invalid", "malformed"]
-                }
-              },
-              "additionalProperties": false
-            }
-          },
-          "responses": {
-            "Tokens": {
-              "description": "A pair of tokens.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Tokens"}}}
-            },
-            "Nonce": {
-              "description": "A single-use nonce.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Nonce"}}}
-            },
-            "Session": {
-              "description": "The caller's session.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Session"}}}
-            },
-            "Sessions": {
-              "description": "The caller's sessions.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Sessions"}}}
-            },
-            "Identities": {
-              "description": "The identities of the caller's account.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
-              "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Identities"}}}
-            },
-            "Done": {
-              "description": "Done.",
-              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}}
-            },
-            "Malformed": {
-              "description": "The body or the query is invalid.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["request_invalid"]}}}
-                    ]
-                  }
-                }
-              }
-            },
-            "Unauthorized": {
-              "description": "No credential, or an invalid one.",
-              "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {
-                        "properties": {"code": {"enum": ["credential_missing", "credential_invalid"]}}
-                      }
-                    ]
-                  }
-                }
-              }
-            },
-            "NotAllowed": {
-              "description": "The caller is known but not allowed.",
-              "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["not_allowed"]}}}
-                    ]
-                  }
-                }
-              }
-            },
-            "NotFound": {
-              "description": "No such endpoint, provider, session, identity or password.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["no_route", "not_found"]}}}
-                    ]
-                  }
-                }
-              }
-            },
-            "Conflict": {
-              "description": "The identity is linked to another account, the provider is already linked, or it is the last identity.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["identity_taken", "provider_already_linked", "last_identity"]}}}
-                    ]
-                  }
-                }
-              }
-            },
-            "TooLarge": {
-              "description": "The body is longer than 64 KiB.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["request_too_large"]}}}
-                    ]
-                  }
-                }
-              }
-            },
-            "UnsupportedMediaType": {
-              "description": "Neither JSON nor a form.",
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["request_invalid"]}}}
-                    ]
-                  }
-                }
-              }
-            },
-            "Throttled": {
-              "description": "Too many attempts.",
-              "headers": {"Retry-After": {"required": true, "schema": {"type": "integer", "minimum": 1}}},
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["throttled"]}}}
-                    ]
-                  }
-                }
-              }
-            },
-            "Unavailable": {
-              "description": "A required service is unavailable.",
-              "headers": {"Retry-After": {"required": true, "schema": {"type": "integer", "minimum": 1}}},
-              "content": {
-                "application/problem+json": {
-                  "schema": {
-                    "allOf": [
-                      {"$ref": "#/components/schemas/Problem"},
-                      {"properties": {"code": {"enum": ["auth_unavailable"]}}}
-                    ]
-                  }
                 }
               }
             }

@@ -1,11 +1,12 @@
 /// The endpoints.
 extension OpenAPI {
-    /// Logins and identities.
+    /// Logins.
     static let loginPaths = #"""
         {
           "/login/{provider}": {
             "parameters": [{"$ref": "#/components/parameters/Provider"}],
             "post": {
+              "tags": ["Login"],
               "operationId": "login",
               "summary": "Log in",
               "security": [],
@@ -31,6 +32,7 @@ extension OpenAPI {
           },
           "/nonce": {
             "post": {
+              "tags": ["Login"],
               "operationId": "nonce",
               "summary": "Get a nonce for a login",
               "security": [],
@@ -44,6 +46,7 @@ extension OpenAPI {
           },
           "/refresh": {
             "post": {
+              "tags": ["Login"],
               "operationId": "refresh",
               "summary": "Exchange a refresh token for a new pair of tokens",
               "security": [],
@@ -65,74 +68,6 @@ extension OpenAPI {
                 "503": {"$ref": "#/components/responses/Unavailable"}
               }
             }
-          },
-          "/link/{provider}": {
-            "parameters": [{"$ref": "#/components/parameters/Provider"}],
-            "post": {
-              "operationId": "link",
-              "summary": "Link an identity to the caller's account",
-              "security": [{"session": []}],
-              "description": "Requires an account store. Idempotent.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/Login"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Login"}}
-                }
-              },
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "403": {"$ref": "#/components/responses/NotAllowed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "409": {"$ref": "#/components/responses/Conflict"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
-            },
-            "delete": {
-              "operationId": "unlink",
-              "summary": "Unlink an identity from the caller's account",
-              "security": [{"session": []}],
-              "description": "Ends the sessions that the identity created. The last identity cannot be unlinked.",
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "409": {"$ref": "#/components/responses/Conflict"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
-            }
-          },
-          "/password": {
-            "post": {
-              "operationId": "changePassword",
-              "summary": "Change the password of the caller's account",
-              "security": [{"session": []}],
-              "description": "Ends the subject's other sessions.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/PasswordChange"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/PasswordChange"}}
-                }
-              },
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "403": {"$ref": "#/components/responses/NotAllowed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
-            }
           }
         }
         """#
@@ -142,6 +77,7 @@ extension OpenAPI {
         {
           "/logout": {
             "post": {
+              "tags": ["Sessions"],
               "operationId": "logout",
               "summary": "End the session, or all sessions of the subject",
               "security": [{"session": []}],
@@ -164,6 +100,7 @@ extension OpenAPI {
           },
           "/session": {
             "get": {
+              "tags": ["Sessions"],
               "operationId": "session",
               "summary": "Get the caller's session",
               "security": [{"session": []}],
@@ -177,6 +114,7 @@ extension OpenAPI {
           },
           "/sessions": {
             "get": {
+              "tags": ["Sessions"],
               "operationId": "sessions",
               "summary": "List the caller's sessions, the newest first",
               "security": [{"session": []}],
@@ -188,27 +126,24 @@ extension OpenAPI {
               }
             }
           },
-          "/identities": {
-            "get": {
-              "operationId": "identities",
-              "summary": "List the identities of the caller's account, the oldest first",
-              "security": [{"session": []}],
-              "responses": {
-                "200": {"$ref": "#/components/responses/Identities"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
-            }
-          },
           "/sessions/{id}": {
-            "parameters": [{"name": "id", "in": "path", "required": true, "schema": {"type": "string"}}],
+            "parameters": [
+              {
+                "name": "id",
+                "in": "path",
+                "required": true,
+                "schema": {"type": "string", "minLength": 1},
+                "example": "ses_EXAMPLE"
+              }
+            ],
             "delete": {
+              "tags": ["Sessions"],
               "operationId": "endSession",
               "summary": "End one of the caller's sessions",
               "security": [{"session": []}],
               "responses": {
                 "204": {"$ref": "#/components/responses/Done"},
+                "400": {"$ref": "#/components/responses/Malformed"},
                 "401": {"$ref": "#/components/responses/Unauthorized"},
                 "404": {"$ref": "#/components/responses/NotFound"},
                 "413": {"$ref": "#/components/responses/TooLarge"},
@@ -218,6 +153,7 @@ extension OpenAPI {
           },
           "/openapi.json": {
             "get": {
+              "tags": ["Documents"],
               "operationId": "description",
               "summary": "This description",
               "security": [],
@@ -241,6 +177,7 @@ extension OpenAPI {
           "/.well-known/jwks.json": {
             "servers": [{"url": "/"}],
             "get": {
+              "tags": ["Documents"],
               "operationId": "keySet",
               "summary": "The public keys of the assertion (RFC 7517)",
               "security": [],
@@ -257,6 +194,7 @@ extension OpenAPI {
           "/.well-known/apple-app-site-association": {
             "servers": [{"url": "/"}],
             "get": {
+              "tags": ["Documents"],
               "operationId": "appSiteAssociation",
               "summary": "The apps that may use this host's passwords",
               "security": [],
@@ -275,6 +213,7 @@ extension OpenAPI {
           "/.well-known/change-password": {
             "servers": [{"url": "/"}],
             "get": {
+              "tags": ["Documents"],
               "operationId": "changePasswordPage",
               "summary": "Redirect to the page that changes passwords",
               "security": [],

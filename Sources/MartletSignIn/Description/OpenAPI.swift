@@ -12,10 +12,20 @@ package enum OpenAPI {
             "openapi": "3.1.0",
             "info": .object(info),
             "servers": [["url": .string(path)]],
-            "paths": .object(object(loginPaths).merging(object(sessionPaths)).merging(object(wellKnownPaths))),
-            "components": .object(object(requests).merging(object(responses))),
+            "tags": .array(tags.map { ["name": .string($0.name), "description": .string($0.description)] }),
+            "paths": .object(merged([loginPaths, accountPaths, selfServicePaths, sessionPaths, wellKnownPaths])),
+            "components": .object(merged([requests, bodies, responses, selfServiceComponents])),
         ]
     }
+
+    /// The groups of endpoints.
+    private static let tags = [
+        (name: "Login", description: "From a proof of identity to a session."),
+        (name: "Account", description: "The caller's account, its identities and its password."),
+        (name: "Issuers", description: "Called by the services that prove identities."),
+        (name: "Sessions", description: "The caller's sessions."),
+        (name: "Documents", description: "Descriptions and keys for programs."),
+    ]
 
     private static let info: JSONObject = [
         "title": "Martlet sign-in",
@@ -25,6 +35,10 @@ package enum OpenAPI {
         JSON or a form; unknown members are ignored, repeated ones are rejected. No response may be cached.
         """,
     ]
+
+    private static func merged(_ parts: [String]) -> JSONObject {
+        parts.reduce([:]) { $0.merging(object($1)) }
+    }
 
     /// Parses one of the parts below; a test parses them all.
     private static func object(_ text: String) -> JSONObject {

@@ -6,11 +6,16 @@ internal import MartletProvider
 enum Endpoint: Sendable {
     case login(ProviderHandle, any SigningIn)
     case nonce, refresh, logout, session, sessions, identities
+    /// The caller's account.
+    case account
+    /// The notifications of a provider's issuer.
+    case notifications(ProviderHandle, any Notifying)
     /// One of the caller's sessions.
     case oneSession(String)
     /// A provider's name; an identity can still be unlinked if the provider is no longer configured.
     case link(String, ProviderHandle?)
-    case password
+    case password, reauthentication
+    case register, verifyRegistration, forgotPassword, resetPassword
     /// The OpenAPI description.
     case description
     case keySet(JSONObject)
@@ -22,7 +27,10 @@ enum Endpoint: Sendable {
     /// The allowed methods; GET implies HEAD.
     var methods: [String] {
         switch self {
-        case .login, .nonce, .refresh, .logout, .password: ["POST"]
+        case .login, .nonce, .refresh, .logout, .password, .reauthentication, .register, .verifyRegistration,
+            .forgotPassword, .resetPassword, .notifications:
+            ["POST"]
+        case .account: ["GET", "DELETE"]
         case .session, .sessions, .identities, .description, .keySet, .appSiteAssociation, .changePassword: ["GET"]
         case .oneSession: ["DELETE"]
         case .link: ["POST", "DELETE"]
@@ -30,12 +38,14 @@ enum Endpoint: Sendable {
     }
 
     /// The value of `Allow`, and of `Access-Control-Allow-Methods`.
-    var allow: String { (methods.contains("GET") ? ["GET", "HEAD"] : methods).joined(separator: ", ") }
+    var allow: String {
+        methods.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }.joined(separator: ", ")
+    }
 
     /// Whether pages of configured origins may call it; the others are for platforms and servers.
     var isForPages: Bool {
         switch self {
-        case .keySet, .appSiteAssociation, .changePassword: false
+        case .keySet, .appSiteAssociation, .changePassword, .notifications: false
         default: true
         }
     }
@@ -77,12 +87,22 @@ extension Endpoint {
         case ("sessions", 1): return .sessions
         case ("identities", 1): return .identities
         case ("password", 1): return .password
+        case ("reauthenticate", 1): return .reauthentication
+        case ("account", 1): return .account
+        case ("password", 2): return name == "forgot" ? .forgotPassword : name == "reset" ? .resetPassword : nil
+        case ("register", 1): return .register
+        case ("register", 2): return name == "verify" ? .verifyRegistration : nil
         case ("openapi.json", 1): return .description
         case ("sessions", 2): return .oneSession(name)
         case ("login", 2):
             guard let provider = setup.provider(name), let signingIn = provider.signingIn else { return nil }
             return .login(provider, signingIn)
         case ("link", 2): return .link(name, setup.provider(name))
+        case (let provider, 2) where name == "notifications":
+            guard let provider = setup.provider(String(provider)), let notifying = provider.notifying else {
+                return nil
+            }
+            return .notifications(provider, notifying)
         default: return nil
         }
     }

@@ -25,6 +25,7 @@ extension SignInEndpoints {
         } catch {
             throw .account(error)
         }
+        try await confirm(signIn, by: provider)
         setup.logger.info("identity linked", ("provider", provider.name), ("request_id", request.requestID))
         return SignInResponse.noContent
     }
@@ -45,7 +46,7 @@ extension SignInEndpoints {
         } catch {
             guard error.kind == .notFound else { throw .account(error) }
             guard provider != nil else { throw .noRoute(.signInUnknownProvider) }
-            try await endSessions(of: subject, madeBy: name)
+            try await end(SessionsEnd("unlinked", provider: name), of: subject)
             throw .account(error)
         }
         do throws(AuthenticationError) {
@@ -55,7 +56,7 @@ extension SignInEndpoints {
             throw .authentication(error)
         }
         setup.logger.info("identity unlinked", ("provider", name), ("request_id", request.requestID))
-        try await endSessions(of: subject, madeBy: name)
+        try await end(SessionsEnd("unlinked", provider: name), of: subject)
         return SignInResponse.noContent
     }
 
@@ -72,17 +73,6 @@ extension SignInEndpoints {
         }
     }
 
-    /// Ends the sessions of an unlinked identity and invalidates cached results.
-    private func endSessions(of subject: String, madeBy provider: String) async throws(Failure) {
-        await setup.invalidateDecisions(subject)
-        await mark(subject, provider)
-        do throws(SessionError) {
-            try await setup.sessions.endAll(subject: subject, provider: provider, except: nil)
-        } catch {
-            throw .session(error)
-        }
-    }
-
     /// `POST /password`: changes the password of the account, whichever provider created the session.
     func changePassword(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let caller = try await caller(of: request)
@@ -93,17 +83,17 @@ extension SignInEndpoints {
                 to: try form.requiredSecret("new_password"), in: context(of: request))
             setup.logger.info("password changed", ("provider", owner), ("request_id", request.requestID))
             await setup.invalidateDecisions(caller.session.subject)
-            await mark(caller.session.subject, owner)
+            await accountSessions.mark(caller.session.subject, owner)
         } catch {
             throw .authentication(error)
         }
-        do throws(SessionError) {
-            try await setup.sessions.endAll(subject: caller.session.subject, provider: nil, except: caller.session)
+        do throws(Failure) {
+            try await end(SessionsEnd("password_changed", except: caller.session.id), of: caller.session.subject)
         } catch {
             setup.logger.warning(
-                "sessions not ended after password change", ("reason", "\(error.code)"),
+                "sessions not ended after password change", ("reason", "\(error.reason)"),
                 ("request_id", request.requestID))
-            throw .session(error)
+            throw error
         }
         return SignInResponse.noContent
     }
@@ -142,18 +132,6 @@ extension SignInEndpoints {
         } catch {
             guard error.kind == .notFound else { throw .unavailable(error.code, cause: error) }
             return [:]
-        }
-    }
-
-    /// Marks a change for logins in progress.
-    ///
-    /// If the store fails, such a login keeps its session; the change is already made, and ending the existing sessions
-    /// matters more.
-    private func mark(_ subject: String, _ provider: String) async {
-        do throws(StoreError) {
-            try await fence.mark(subject, provider: provider)
-        } catch {
-            setup.logger.warning("storing a change mark failed", ("provider", provider), ("reason", "\(error.code)"))
         }
     }
 }

@@ -7,9 +7,6 @@ internal import MartletSession
 
 /// The endpoint that lists the identities of the caller's account.
 extension SignInEndpoints {
-    /// The only state so far; providers may add their own.
-    private static let activeState = "active"
-
     /// `GET /identities`: those of the caller's account, or the session's own without an account.
     func identities(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let caller = try await caller(of: request)
@@ -18,8 +15,11 @@ extension SignInEndpoints {
             lastLoginAt: caller.principal.identity.issuedAt)
         let linked = try await linkedIdentities(of: caller.session.subject)
         let identities = linked.isEmpty ? [own] : linked
+        let states = try await statusOfIdentities(of: caller.session.subject)
         let entries = identities.map { identity in
-            JSONValue.object(Self.entry(identity, of: caller, canUnlink: linked.count > 1))
+            let status = states.first { $0.provider.hasSameBytes(as: identity.provider) }
+            return JSONValue.object(
+                Self.entry(identity, status?.state, of: caller, canUnlink: linked.count > 1))
         }
         return SignInResponse.json(["identities": .array(entries)])
     }
@@ -32,12 +32,14 @@ extension SignInEndpoints {
     }
 
     /// - Parameter caller: the session has only the claims of the identity that created it.
-    private static func entry(_ identity: LinkedIdentity, of caller: Caller, canUnlink: Bool) -> JSONObject {
+    private static func entry(
+        _ identity: LinkedIdentity, _ state: IdentityState?, of caller: Caller, canUnlink: Bool
+    ) -> JSONObject {
         var entry: JSONObject = [
             "provider": .string(identity.provider),
             "linked_at": .integer(identity.linkedAt.seconds),
             "last_login_at": .integer((identity.lastLoginAt ?? identity.linkedAt).seconds),
-            "state": .string(activeState),
+            "state": .string(state?.name ?? IdentityState.unknownName),
             "can_unlink": .bool(canUnlink),
         ]
         guard identity.provider.hasSameBytes(as: caller.principal.provider) else { return entry }

@@ -1,6 +1,8 @@
 internal import MartletAccounts
 internal import MartletCore
 internal import MartletCrypto
+internal import MartletEvents
+internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletResponder
@@ -15,6 +17,8 @@ extension SignInEndpoints {
     private struct SessionOwner {
         let subject: String
         let storedClaims: JSONObject
+        /// Whether the account has claims of its own.
+        var hasClaims = false
         /// `nil` without accounts.
         let isNew: Bool?
     }
@@ -28,18 +32,35 @@ extension SignInEndpoints {
     ) async throws(Failure) -> LocalResponse {
         let form = try SignInBody.form(of: request)
         let client = try SessionClient(form, request)
-        let (start, signIn) = try await withBudget(budgets.logins(with: provider), request) {
+        let (start, signIn) = try await reportingFailure(of: provider, request) {
             () async throws(Failure) in
             let start: LoginFence.Start
             do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
             return (start, try await authenticate(form, with: signingIn, request, for: .login))
         }
         guard let repetition = signIn.repetition else {
-            return try await createSession(signIn, provider: provider.name, for: client, startedAt: start)
+            return try await createSession(signIn, provider: provider, for: client, startedAt: start, request)
         }
         return try await repeating(LoginRepetition(repetition, provider: provider.name, setup: setup), request) {
             () async throws(Failure) in
-            try await createSession(signIn, provider: provider.name, for: client, startedAt: start)
+            try await createSession(signIn, provider: provider, for: client, startedAt: start, request)
+        }
+    }
+
+    /// Runs a login within the network's budget, and reports a rejection to the webhooks that ask for logins.
+    private func reportingFailure<Value>(
+        of provider: ProviderHandle, _ request: LocalRequest, _ body: () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        do throws(Failure) {
+            return try await withBudget(budgets.logins(with: provider), request, body)
+        } catch {
+            if [401, 403].contains(error.status) {
+                let data: JSONObject = [
+                    "provider": .string(provider.name), "reason": .string(error.reason.rawValue),
+                ]
+                try? await setup.life?.report(.loginFailed, of: provider.name, data: data)
+            }
+            throw error
         }
     }
 
@@ -50,6 +71,7 @@ extension SignInEndpoints {
     ) async throws(Failure) -> LocalResponse {
         do throws(StoreError) {
             if case .repeated(let body) = try await repetition.claim(until: context(of: request).deadline) {
+                Self.note(body, request)
                 return SignInResponse.tokens(body)
             }
         } catch {
@@ -65,29 +87,43 @@ extension SignInEndpoints {
         }
     }
 
+    /// Notes the caller of a repeated response.
+    private static func note(_ body: [UInt8], _ request: LocalRequest) {
+        let limits = JSONLimits(maximumDepth: 2, maximumBytes: SignInBody.maximumBytes)
+        guard let members = try? JSON.parse(body, limits: limits).object, let subject = members["subject"]?.string
+        else { return }
+        request.callerNote?.note(subject: subject, sessionID: members["session_id"]?.string)
+    }
+
     /// Creates the session of an authenticated identity.
     private func createSession(
-        _ signIn: SignIn, provider: String, for client: SessionClient, startedAt start: LoginFence.Start
+        _ signIn: SignIn, provider: ProviderHandle, for client: SessionClient, startedAt start: LoginFence.Start,
+        _ request: LocalRequest
     ) async throws(Failure) -> LocalResponse {
-        let owner = try await owner(of: signIn, provider: provider)
+        let owner = try await owner(of: signIn, provider: provider.name, request)
+        try await confirm(signIn, by: provider)
         let identity = Self.identity(signIn.identity, keeping: owner.storedClaims)
         let tokens: IssuedTokens
         do throws(SessionError) {
             tokens = try await setup.sessions.create(
-                subject: owner.subject, provider: provider, identity: identity, client: client)
+                subject: owner.subject, provider: provider.name, identity: identity, client: client)
         } catch {
             throw .session(error)
         }
+        // The session exists: a later change finds it, an earlier one is read here.
+        if owner.hasClaims { try await publishClaims(of: owner.subject) }
+        request.callerNote?.note(subject: owner.subject, sessionID: tokens.session.id)
         try await endIfOvertaken(tokens, startedAt: start)
-        await recordLogin(of: owner.subject, with: provider)
+        await recordLogin(of: owner.subject, with: provider.name)
         return SignInResponse.tokens(tokens, isNew: owner.isNew)
     }
 
-    /// Records the login for the list of the account's identities; a failure is only logged.
+    /// Records the login for the list of the account's identities, and for webhooks; a failure is only logged.
     private func recordLogin(of subject: String, with provider: String) async {
         guard let accounts = setup.accounts else { return }
         do throws(AccountError) {
             try await accounts.noteLogin(of: subject, with: provider, at: setup.clock.unixTime)
+            try await setup.life?.report(.loginSucceeded, of: subject, data: ["provider": .string(provider)])
         } catch {
             setup.logger.warning("recording a login failed", ("provider", provider), ("reason", "\(error.code)"))
         }
@@ -105,19 +141,75 @@ extension SignInEndpoints {
         }
     }
 
-    private func owner(of signIn: SignIn, provider: String) async throws(Failure) -> SessionOwner {
+    private func owner(
+        of signIn: SignIn, provider: String, _ request: LocalRequest
+    ) async throws(Failure) -> SessionOwner {
         guard let accounts = setup.accounts else {
             let subject = Principal(identity: signIn.identity, provider: provider, sessionID: nil).subject
             return SessionOwner(subject: subject, storedClaims: signIn.storedClaims, isNew: nil)
         }
+        let account: Account
         do throws(AccountError) {
-            let account = try await accounts.signIn(
-                signIn.accountIdentity(of: provider), keeping: signIn.storedClaims, at: setup.clock.unixTime)
-            var kept: JSONObject = [:]
-            kept[Self.keptClaim] = account.storedClaims[Self.keptClaim]
-            return SessionOwner(subject: account.subject, storedClaims: kept, isNew: account.isNew)
+            let identity = signIn.accountIdentity(of: provider)
+            account = try await accounts.signIn(
+                identity, keeping: signIn.storedClaims,
+                setting: setup.claimRules.claims(for: identity, loggingInWith: signIn.identity.claims),
+                at: setup.clock.unixTime)
         } catch {
             throw .account(error)
+        }
+        request.callerNote?.note(subject: account.subject, sessionID: nil)
+        guard !account.isDisabled else { throw .notAllowed(.accountDisabled) }
+        guard !account.isRevoked(issuedAt: signIn.identity.issuedAt) else {
+            throw .credentialInvalid(.identityRevoked)
+        }
+        if account.isBeingDeleted { try await restore(account.subject) }
+        var kept: JSONObject = [:]
+        kept[Self.keptClaim] = account.storedClaims[Self.keptClaim]
+        return SessionOwner(
+            subject: account.subject, storedClaims: kept, hasClaims: account.hasClaims, isNew: account.isNew)
+    }
+
+    /// Publishes the claims of an account, unless that was done.
+    private func publishClaims(of subject: String) async throws(Failure) {
+        do throws(ClaimPublisher.PublicationError) {
+            try await setup.claims?.publishIfNewer(subject)
+        } catch {
+            switch error {
+            case .accounts(let error): throw .account(error)
+            case .sessions(let error): throw .session(error)
+            }
+        }
+    }
+
+    /// The same after a refresh, so that a change whose publication failed takes effect; without the account store
+    /// sessions go on as they are.
+    private func refreshClaims(of subject: String, _ request: LocalRequest) async {
+        guard setup.accounts?.health.state == .ready else { return }
+        do throws(ClaimPublisher.PublicationError) {
+            try await setup.claims?.publishIfNewer(subject)
+        } catch {
+            setup.logger.warning(
+                "claims of an account not read at a refresh", ("request_id", request.requestID),
+                ("reason", "\(error.code)"))
+        }
+    }
+
+    /// Takes the requested deletion of an account back.
+    private func restore(_ subject: String) async throws(Failure) {
+        do throws(AccountError) { try await setup.life?.restore(subject) } catch { throw .account(error) }
+    }
+
+    /// Records what the issuer granted with a login, and that it has confirmed the identity.
+    /// - Throws: 401 if the identity was revoked while the login was in progress.
+    func confirm(_ signIn: SignIn, by provider: ProviderHandle) async throws(Failure) {
+        guard let life = setup.life else { return }
+        do throws(AccountError) {
+            guard try await life.confirm(signIn, signIn.accountIdentity(of: provider.name), by: provider) else {
+                throw AccountError(.identityRevoked, .notFound, "revoked during the login")
+            }
+        } catch {
+            throw error.code == .identityRevoked ? .credentialInvalid(error.code) : .account(error)
         }
     }
 
@@ -169,6 +261,8 @@ extension SignInEndpoints {
         return try await withBudget(budgets.refreshes, request) { () async throws(Failure) in
             do throws(SessionError) {
                 let tokens = try await setup.sessions.refresh(token, from: request.address)
+                request.callerNote?.note(subject: tokens.session.subject, sessionID: tokens.session.id)
+                await refreshClaims(of: tokens.session.subject, request)
                 return SignInResponse.tokens(tokens, isNew: setup.accounts == nil ? nil : false)
             } catch {
                 throw .session(error)
@@ -176,10 +270,13 @@ extension SignInEndpoints {
         }
     }
 
-    /// Runs an unauthenticated request within the network's budget; rejections (401, 403) count, outages do not.
-    /// - Parameter countsSuccess: whether a success counts too.
+    /// Runs an unauthenticated request within the network's budget; rejections count, outages do not.
+    /// - Parameters:
+    ///   - countsSuccess: whether a success counts too.
+    ///   - rejections: the statuses that count.
     func withBudget<Value>(
         _ budget: AttemptBudget, _ request: LocalRequest, countsSuccess: Bool = false,
+        rejections: Set<Int> = [401, 403],
         _ body: () async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         let clock = setup.clock
@@ -194,7 +291,7 @@ extension SignInEndpoints {
             budget.end(attempt, failed: countsSuccess, at: clock.monotonicTime)
             return value
         } catch {
-            budget.end(attempt, failed: [401, 403].contains(error.status), at: clock.monotonicTime)
+            budget.end(attempt, failed: rejections.contains(error.status), at: clock.monotonicTime)
             throw error
         }
     }

@@ -1,3 +1,4 @@
+internal import MartletAccounts
 internal import MartletCore
 internal import MartletJSON
 internal import MartletProvider
@@ -10,13 +11,20 @@ extension SignInEndpoints {
     func session(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let caller = try await caller(of: request)
         let identity = caller.principal.identity
-        return SignInResponse.json([
+        var response: JSONObject = [
             "subject": .string(caller.principal.subject),
             "provider": .string(caller.principal.provider),
             "claims": .object(identity.claims),
             "session_id": .string(caller.session.id),
+            "auth_time": .integer(identity.authTime.seconds),
             "expires_at": .integer(identity.expiresAt.seconds),
-        ])
+        ]
+        // The session is valid whether or not the account store is available.
+        if setup.life != nil {
+            let states = try? await statusOfIdentities(of: caller.session.subject)
+            response["identities"] = states.map { .array($0.map(\.entry)) }
+        }
+        return SignInResponse.json(response)
     }
 
     /// `GET /sessions`.
@@ -39,8 +47,15 @@ extension SignInEndpoints {
         let caller = try await caller(of: request)
         let session = SessionReference(subject: caller.session.subject, id: id)
         let existed: Bool
-        do throws(SessionError) { existed = try await setup.sessions.end(session) } catch { throw .session(error) }
+        do throws(SessionError) {
+            existed = try await setup.sessions.list(subject: session.subject).contains {
+                $0.id.hasSameBytes(as: id)
+            }
+        } catch {
+            throw .session(error)
+        }
         guard existed else { throw .notFound(.signInUnknownSession) }
+        try await end(SessionsEnd("ended_by_user", only: id), of: session.subject)
         return SignInResponse.noContent
     }
 
@@ -48,15 +63,8 @@ extension SignInEndpoints {
     func logout(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
         let endsAll = try Self.endsAll(request.query)
         let caller = try await caller(of: request)
-        do throws(SessionError) {
-            if endsAll {
-                try await setup.sessions.endAll(subject: caller.session.subject, provider: nil, except: nil)
-            } else {
-                _ = try await setup.sessions.end(caller.session)
-            }
-        } catch {
-            throw .session(error)
-        }
+        let end = endsAll ? SessionsEnd(SessionsEnd.logoutAll) : SessionsEnd("logout", only: caller.session.id)
+        try await self.end(end, of: caller.session.subject)
         return SignInResponse.noContent
     }
 

@@ -14,6 +14,8 @@ package final class SignInEndpoints: Sendable {
     let setup: SignInSetup
     let fence: LoginFence
     let budgets: AttemptBudgets
+    let accountSessions: AccountSessions
+    let selfService: SelfServiceProviders
     private let crossOrigin: CrossOrigin
     /// The response with the description of the endpoints.
     let description: LocalResponse
@@ -21,6 +23,8 @@ package final class SignInEndpoints: Sendable {
     package init(_ setup: SignInSetup) {
         self.setup = setup
         budgets = AttemptBudgets(setup.providers)
+        accountSessions = AccountSessions(setup)
+        selfService = SelfServiceProviders(setup.providers)
         fence = LoginFence(store: setup.store, keyPrefix: setup.storeKeyPrefix)
         crossOrigin = CrossOrigin(origins: setup.configuration.corsOrigins)
         description = SignInResponse.json(OpenAPI.document(path: setup.configuration.path))
@@ -28,16 +32,20 @@ package final class SignInEndpoints: Sendable {
 
     /// Handles a request to one of the paths; suspends for stores and providers, never blocks a thread.
     package func handle(_ request: LocalRequest) async -> LocalResponse {
-        guard let endpoint = Endpoint.find(request.path, in: setup) else {
+        guard let endpoint = Endpoint.find(request.path, in: setup), isOffered(endpoint) else {
             return crossOrigin.addingFields(
                 to: LocalResponse(refusing: .noRoute(.signInUnknownEndpoint)), for: request)
         }
-        let response: LocalResponse
+        let note = CallerNote()
+        var request = request
+        request.callerNote = note
+        var response: LocalResponse
         do throws(Failure) {
             response = try await dispatch(request, to: endpoint)
         } catch {
             response = LocalResponse(refusing: error.describingBody())
         }
+        response.caller = note.caller
         return endpoint.isForPages ? crossOrigin.addingFields(to: response, for: request) : response
     }
 
@@ -54,15 +62,33 @@ package final class SignInEndpoints: Sendable {
         case .session: return try await session(request)
         case .sessions: return try await sessions(request)
         case .identities: return try await identities(request)
+        case .account:
+            return try await method == "GET" ? account(request) : deleteAccount(request)
+        case .notifications(let provider, let notifying):
+            return try await notify(request, from: provider, notifying)
         case .oneSession(let id): return try await endSession(id, request)
         case .link(let name, let provider):
             guard method == "POST" else { return try await unlink(name, provider, request) }
             return try await link(request, with: provider)
         case .password: return try await changePassword(request)
+        case .reauthentication: return try await reauthenticate(request)
+        case .register: return try await register(request)
+        case .verifyRegistration: return try await verifyRegistration(request)
+        case .forgotPassword: return try await forgotPassword(request)
+        case .resetPassword: return try await resetPassword(request)
         case .description: return description
         case .keySet(let keys): return SignInResponse.json(keys)
         case .appSiteAssociation(let apps): return Self.appSiteAssociation(apps)
         case .changePassword(let url): return SignInResponse.seeOther(url)
+        }
+    }
+
+    /// Whether some provider allows what an endpoint is for.
+    private func isOffered(_ endpoint: Endpoint) -> Bool {
+        switch endpoint {
+        case .register, .verifyRegistration: !selfService.registering.isEmpty
+        case .forgotPassword, .resetPassword: !selfService.resetting.isEmpty
+        default: true
         }
     }
 
@@ -102,12 +128,14 @@ extension SignInEndpoints {
         } catch {
             throw .authentication(error)
         }
+        request.callerNote?.note(subject: proven.principal.subject, sessionID: proven.principal.sessionID)
         guard let id = proven.principal.sessionID else { throw .credentialInvalid(.signInSessionNeeded) }
         return Caller(
             principal: proven.principal, session: SessionReference(subject: proven.principal.subject, id: id))
     }
 
-    private static func bearerToken(of request: LocalRequest) throws(Failure) -> [UInt8] {
+    /// The bearer token of a request.
+    static func bearerToken(of request: LocalRequest) throws(Failure) -> [UInt8] {
         let values = request.fields.filter { $0.name.lowercased() == "authorization" }.map(\.value)
         guard let value = values.first else { throw .credentialMissing }
         let bytes = Array(value.utf8)

@@ -9,7 +9,16 @@ enum SignInResponse {
 
     static let noContent = LocalResponse(status: 204, fields: [noStore], body: [])
 
+    static let accepted = LocalResponse(status: 202, fields: [noStore], body: [])
+
     static func json(_ object: JSONObject) -> LocalResponse { json(bytes: JSON.write(object)) }
+
+    /// A request that is handled later.
+    static func accepted(_ object: JSONObject) -> LocalResponse {
+        var response = json(object)
+        response.status = 202
+        return response
+    }
 
     /// A temporary redirect (RFC 9110 §15.4.4).
     static func seeOther(_ location: String) -> LocalResponse {

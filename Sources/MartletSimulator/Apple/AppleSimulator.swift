@@ -3,7 +3,8 @@ package import MartletCrypto
 private import MartletJOSE
 private import MartletJSON
 
-/// A simulated Apple without HTTP: its keys, the document that publishes them, and valid and invalid tokens.
+/// A simulated Apple without HTTP: its keys, the document that publishes them, valid and invalid tokens, and its books of
+/// developers, users, codes and tokens.
 package final class AppleSimulator: Sendable {
     /// Kinds of tokens that a gateway must distinguish.
     package enum Sample: String, Sendable, CaseIterable {
@@ -23,27 +24,53 @@ package final class AppleSimulator: Sendable {
     package static let issuer = "https://appleid.apple.com"
     private static let lifetime: Int64 = 24 * 3600
 
-    /// Three published RSA keys, like Apple's.
-    package let keys: [SimulatedKey]
-    /// A published P-256 key; only gateways that allow ES256 use it.
-    package let ellipticKey: SimulatedKey
-    private let unpublishedKey: PrivateKey
-    private let clock: Clock
+    private let signing: AppleSigningKeys
+    /// A developer's key for client secrets, which is registered; `nil` if others were given.
+    package let developer: DeveloperKeyPair?
+    let records: AppleRecords
+    let transfers = AppleTransfers()
+    let traffic = AppleTraffic()
+    let clock: Clock
 
-    /// Generates new keys with new ids, so that keys cached from another run do not match.
-    package init(clock: Clock) throws(CryptoError) {
-        var keys: [SimulatedKey] = []
-        for _ in 0..<3 { keys.append(try Self.makeKey(.rsa2048)) }
-        self.keys = keys
-        ellipticKey = try Self.makeKey(.p256)
-        unpublishedKey = try PrivateKey(generating: .rsa2048)
+    /// The team of the generated developer's key.
+    package static let generatedTeamID = "SIMTEAM001"
+    /// The id of the generated developer's key.
+    package static let generatedKeyID = "SIMKEY0001"
+
+    /// - Parameters:
+    ///   - clock: the time of tokens and of their expiry.
+    ///   - signing: the keys of its signatures; without any, they are generated.
+    ///   - developers: the keys of developers; without any, one is generated.
+    ///   - refreshesPerDay: how often a refresh token may be verified within a day; `nil` is no limit.
+    package init(
+        clock: Clock, signing: AppleSigningKeys? = nil, developers: [DeveloperKey] = [], refreshesPerDay: Int? = nil
+    ) throws(CryptoError) {
+        self.signing = if let signing { signing } else { try AppleSigningKeys() }
         self.clock = clock
+        records = AppleRecords(clock: clock, refreshesPerDay: refreshesPerDay)
+        developer =
+            developers.isEmpty
+            ? try DeveloperKeyPair(teamID: Self.generatedTeamID, keyID: Self.generatedKeyID) : nil
+        for key in developers + (developer.map { [$0.key] } ?? []) { _ = records.register(key) }
     }
 
-    private static func makeKey(_ kind: PrivateKey.Kind) throws(CryptoError) -> SimulatedKey {
-        let name = Base64URL.encode(try RandomBytes.make(6))
-        guard let id = KeyID(name) else { throw CryptoError(.cryptoFailure, "\(name) is not a key id") }
-        return SimulatedKey(id: id, privateKey: try PrivateKey(generating: kind))
+    /// Three published RSA keys, like Apple's.
+    package var keys: [SimulatedKey] { signing.keys }
+    /// A published P-256 key; only gateways that allow ES256 use it.
+    package var ellipticKey: SimulatedKey { signing.ellipticKey }
+
+    /// Registers a developer's key.
+    /// - Returns: `false` if there are too many.
+    package func register(_ key: DeveloperKey) -> Bool { records.register(key) }
+
+    /// Generates a developer's key and registers it.
+    /// - Throws: `crypto.bad_key` for ids that are not ten characters of `A-Z 0-9`, or if there are too many keys.
+    package func makeDeveloperKey(
+        teamID: String, keyID: String, clientIDs: [String] = []
+    ) throws(CryptoError) -> DeveloperKeyPair {
+        let pair = try DeveloperKeyPair(teamID: teamID, keyID: keyID, clientIDs: clientIDs)
+        guard register(pair.key) else { throw CryptoError(.cryptoBadKey, "too many keys are registered") }
+        return pair
     }
 
     /// The response of `/auth/keys`.
@@ -64,7 +91,7 @@ extension AppleSimulator {
     }
 
     private func token(audience: String, subject: String, issuedAt: UnixTime) -> IdentityToken {
-        IdentityToken(
+        var token = IdentityToken(
             header: header(key: keys.first?.id, algorithm: .rs256),
             claims: [
                 "iss": .string(Self.issuer), "aud": .string(audience),
@@ -73,6 +100,8 @@ extension AppleSimulator {
                 "is_private_email": "true", "auth_time": .integer(issuedAt.seconds), "nonce_supported": true,
                 "real_user_status": 2,
             ])
+        token.claims["transfer_sub"] = transfers.transferSubject(of: subject, at: clock.unixTime).map { .string($0) }
+        return token
     }
 
     private func header(key: KeyID?, algorithm: SignatureAlgorithm) -> JSONObject {
@@ -88,7 +117,9 @@ extension AppleSimulator {
     }
 
     /// Signs a token with an unpublished key; the header is unchanged.
-    package func forge(_ token: IdentityToken) throws(CryptoError) -> String { try token.signed(by: unpublishedKey) }
+    package func forge(_ token: IdentityToken) throws(CryptoError) -> String {
+        try token.signed(by: signing.unpublishedKey)
+    }
 
     /// A signed token of a kind.
     package func mint(_ sample: Sample, audience: String, subject: String) throws(CryptoError) -> String {
@@ -99,16 +130,16 @@ extension AppleSimulator {
         case .expired:
             let then = clock.unixTime.advanced(bySeconds: -Self.lifetime - 3600)
             return try mint(self.token(audience: audience, subject: subject, issuedAt: then), by: key)
-        case .forged: return try token.signed(by: unpublishedKey)
+        case .forged: return try token.signed(by: signing.unpublishedKey)
         case .otherAudience:
             token.claims["aud"] = "com.somebody.else"
             return try mint(token, by: key)
         case .unknownKey:
             token.header["kid"] = "nobody"
-            return try token.signed(by: unpublishedKey)
+            return try token.signed(by: signing.unpublishedKey)
         case .unsigned:
             token.header["alg"] = "none"
-            return try token.signed(by: unpublishedKey)
+            return try token.signed(by: signing.unpublishedKey)
         }
     }
 }

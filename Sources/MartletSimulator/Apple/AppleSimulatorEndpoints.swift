@@ -1,60 +1,128 @@
-private import MartletCore
-private import MartletCrypto
-private import MartletJOSE
-private import MartletJSON
+package import MartletCore
+internal import MartletJSON
 package import MartletResponder
 
-/// The HTTP endpoints of the simulated Apple: its keys, its discovery document, and tokens for tests.
+/// The HTTP endpoints of the simulated Apple.
 ///
-/// `GET /auth/keys` and `GET /.well-known/openid-configuration` are like Apple's; `POST /simulator/token` takes a
-/// ``TokenRequest`` as JSON and returns `{"identity_token", "kid", "expires_in"}`.
+/// Those below `/auth`, and the discovery document, are like Apple's; those below `/simulator` are for tests: they make
+/// logins, change users, inject errors and list what has arrived (``AppleControl``).
 package struct AppleSimulatorEndpoints: Sendable {
-    private let simulator: AppleSimulator
+    /// Apple's endpoints, into which errors can be injected.
+    static let paths = [
+        "/auth/keys", "/.well-known/openid-configuration", "/auth/token", "/auth/revoke",
+        "/auth/usermigrationinfo", "/auth/authorize",
+    ]
 
-    package init(_ simulator: AppleSimulator) { self.simulator = simulator }
+    private let simulator: AppleSimulator
+    private let http: (any HTTPCalling)?
+
+    /// - Parameters:
+    ///   - simulator: what stands behind the endpoints.
+    ///   - http: sends notifications; `nil`: none can be sent.
+    package init(_ simulator: AppleSimulator, http: (any HTTPCalling)? = nil) {
+        self.simulator = simulator
+        self.http = http
+    }
 
     /// Handles one request; to be used as a `LocalHandler`.
     @Sendable package func handle(_ request: LocalRequest) async -> LocalResponse {
-        switch request.path {
-        case "/auth/keys":
-            reading(request) { .json(200, simulator.keySetDocument) }
+        let tokens = AppleTokenEndpoint(simulator: simulator)
+        return switch request.path {
+        case "/auth/keys": await reading(request) { .json(200, simulator.keySetDocument) }
         case "/.well-known/openid-configuration":
-            reading(request) { .json(200, Self.discovery(host: request.field("host") ?? "localhost")) }
-        case "/simulator/token":
-            mint(request)
+            await reading(request) { .json(200, Self.discovery(host: request.field("host") ?? "localhost")) }
+        case "/auth/token": await posting(request, tokens.issue)
+        case "/auth/revoke": await posting(request, tokens.revoke)
+        case "/auth/authorize": await authorizing(request, AppleAuthorizeEndpoint(simulator: simulator))
+        case "/auth/usermigrationinfo":
+            await posting(
+                request,
+                AppleMigrationEndpoint(simulator: simulator, authorization: request.field("authorization")).move)
+        default: await AppleControl(simulator: simulator, http: http).handle(request)
+        }
+    }
+
+    // MARK: Calls
+
+    private func reading(_ request: LocalRequest, _ response: () -> LocalResponse) async -> LocalResponse {
+        guard request.method == "GET" || request.method == "HEAD" else {
+            return .problem(.methodNotAllowed, request, "method not allowed: use GET or HEAD", allow: "GET, HEAD")
+        }
+        return await responding(to: request, form: nil) { Outcome(code: "ok", response: response()) }
+    }
+
+    private func posting(
+        _ request: LocalRequest, _ body: (AppleForm) throws(AppleAPIError) -> LocalResponse
+    ) async -> LocalResponse {
+        guard request.method == "POST" else {
+            return .problem(.methodNotAllowed, request, "method not allowed: use POST", allow: "POST")
+        }
+        return await responding(
+            to: request, form: Self.form { () throws(AppleAPIError) in try AppleForm(request) }, body
+        ) {
+            $0.response
+        }
+    }
+
+    /// The page on which a user signs in: its errors are pages, too.
+    private func authorizing(_ request: LocalRequest, _ endpoint: AppleAuthorizeEndpoint) async -> LocalResponse {
+        switch request.method {
+        case "GET", "HEAD":
+            let form = Self.form { () throws(AppleAPIError) in try AppleForm(encoded: Array(request.query.utf8)) }
+            return await responding(
+                to: request, form: form, { form throws(AppleAPIError) in try endpoint.ask(form, query: request.query) },
+                failing: AuthorizationPage.failing)
+        case "POST":
+            let form = Self.form { () throws(AppleAPIError) in try AppleForm(request) }
+            return await responding(to: request, form: form, endpoint.respond, failing: AuthorizationPage.failing)
         default:
-            .problem(
-                .notFound, request,
-                "no such path; there are /auth/keys, /.well-known/openid-configuration and /simulator/token")
+            return .problem(
+                .methodNotAllowed, request, "method not allowed: use GET, HEAD or POST", allow: "GET, HEAD, POST")
         }
     }
 
-    private func reading(_ request: LocalRequest, _ response: () -> LocalResponse) -> LocalResponse {
-        request.method == "GET" || request.method == "HEAD"
-            ? response()
-            : .problem(.methodNotAllowed, request, "method not allowed: use GET or HEAD", allow: "GET, HEAD")
+    private static func form(
+        _ parse: () throws(AppleAPIError) -> AppleForm
+    ) -> Result<AppleForm, AppleAPIError> {
+        do throws(AppleAPIError) { return .success(try parse()) } catch { return .failure(error) }
     }
 
-    // MARK: Tokens
+    private func responding(
+        to request: LocalRequest, form: Result<AppleForm, AppleAPIError>,
+        _ body: (AppleForm) throws(AppleAPIError) -> LocalResponse, failing: (AppleAPIError) -> LocalResponse
+    ) async -> LocalResponse {
+        await responding(to: request, form: try? form.get()) {
+            do throws(AppleAPIError) {
+                return Outcome(code: "ok", response: try body(try form.get()))
+            } catch {
+                return Outcome(code: error.code, response: failing(error))
+            }
+        }
+    }
 
-    private func mint(_ request: LocalRequest) -> LocalResponse {
-        let tokenRequest: TokenRequest
-        do throws(SimulatorRequest.RequestError) {
-            tokenRequest = try TokenRequest(request, keys: simulator.keys + [simulator.ellipticKey])
-        } catch {
-            return error.response(to: request)
-        }
-        do throws(CryptoError) {
-            return .json(
-                200,
-                [
-                    "identity_token": .string(try tokenRequest.makeToken(with: simulator)),
-                    "kid": .string(tokenRequest.key.id.text),
-                    "expires_in": .integer(tokenRequest.lifetime),
-                ])
-        } catch {
-            return .problem(.unavailable, request, "signing the token failed")
-        }
+    /// What a call results in.
+    private struct Outcome {
+        let code: String
+        let response: LocalResponse
+    }
+
+    /// Responds as an injected error says, or normally, and writes the call into the log before any delay.
+    private func responding(
+        to request: LocalRequest, form: AppleForm?, _ body: () -> Outcome
+    ) async -> LocalResponse {
+        let grantType = form?["grant_type"]
+        let fault = simulator.traffic.withErrors { $0.next(request.path, grantType: grantType) }
+        let injected = fault?.injected
+        let normal = injected == nil || fault?.isProcessed == true ? body() : nil
+        let outcome = injected.map { Outcome(code: $0.outcome, response: $0.response) } ?? normal
+        guard let outcome else { return .aborted }
+        let entry = RequestLog.Entry(
+            time: simulator.clock.unixMilliseconds, path: request.path, client: AppleCall(form),
+            status: outcome.response.isAborted ? 0 : outcome.response.status, outcome: outcome.code,
+            isInjected: injected != nil)
+        simulator.traffic.withLog { $0.append(entry) }
+        if let delay = fault?.delay, delay > .zero { try? await Task.sleep(for: delay) }
+        return outcome.response
     }
 
     // MARK: Discovery

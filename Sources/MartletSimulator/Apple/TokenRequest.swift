@@ -9,14 +9,20 @@ internal import MartletResponder
 /// `audience` is required. `subject`, `lifetime` (seconds, negative for an expired token), `kid`, `email` (`null` for
 /// none), `email_verified`, `nonce` and `claims` (which override all others) set the values of those names; with
 /// `forged` the token is signed with an unpublished key, under any `kid`.
+///
+/// With `code` the user logs in: the response has an `authorization_code` for `/auth/token`, and the token its `c_hash`.
+/// `redirect_uri`, `code_challenge` (S256) and `code_lifetime` (seconds) are those of the code; `exchange_claims`
+/// override the claims of the identity token that the exchange returns (`null` leaves one out), and with
+/// `exchange_forged` that token is signed with an unpublished key.
 struct TokenRequest {
     private static let names = [
         "audience", "subject", "lifetime", "kid", "email", "email_verified", "nonce", "claims", "forged",
+        "code", "redirect_uri", "code_challenge", "code_lifetime", "exchange_claims", "exchange_forged",
     ]
     /// Two days: Apple's tokens do not live longer.
     private static let maximumLifetime: Int64 = 48 * 3600
     private static let standardLifetime: Int64 = 24 * 3600
-    private static let standardSubject = "001234.0123456789abcdef0123456789abcdef.0001"
+    static let standardSubject = "001234.0123456789abcdef0123456789abcdef.0001"
 
     let key: SimulatedKey
     let lifetime: Int64
@@ -26,6 +32,8 @@ struct TokenRequest {
     /// The claims to leave out.
     private let absent: [String]
     private let forgedKeyID: String?
+    /// `nil` if no code is requested.
+    private let code: AppleSimulator.CodeOptions?
 
     /// Parses a request.
     /// - Parameters:
@@ -46,10 +54,31 @@ struct TokenRequest {
         self.key = key
         forgedKeyID = isForged ? name ?? key.id.text : nil
         (changes, absent) = try Self.changes(in: input)
+        code = try Self.code(in: input, audience: audience, subject: subject)
     }
 
-    /// The signed token.
-    func makeToken(with simulator: AppleSimulator) throws(CryptoError) -> String {
+    /// What the response contains: a signed token, and a code if one is requested.
+    struct Login {
+        let token: String
+        let code: String?
+    }
+
+    /// Makes the token and the code.
+    func make(with simulator: AppleSimulator) throws(SimulatorRequest.RequestError) -> Login {
+        var token = makeToken(with: simulator)
+        do throws(AppleSimulator.CodeError) {
+            let name = if let code { try simulator.issueCode(with: &token, code) } else { nil as String? }
+            // They override the hash of the code, too.
+            for change in changes.members { token.claims[change.name] = change.value }
+            guard let signed = try? sign(token, with: simulator) else { throw .failed }
+            return Login(token: signed, code: name)
+        } catch {
+            throw error.requestError
+        }
+    }
+
+    /// The unsigned token.
+    private func makeToken(with simulator: AppleSimulator) -> IdentityToken {
         var token = simulator.token(audience: audience, subject: subject)
         let now = token.claims["iat"]?.int64 ?? 0
         if lifetime < 0 {
@@ -60,9 +89,33 @@ struct TokenRequest {
         token.claims["exp"] = .integer(now &+ lifetime)
         for name in absent { token.claims[name] = nil }
         for change in changes.members { token.claims[change.name] = change.value }
+        return token
+    }
+
+    private func sign(_ token: IdentityToken, with simulator: AppleSimulator) throws(CryptoError) -> String {
         guard let forgedKeyID else { return try simulator.mint(token, by: key) }
+        var token = token
         token.header["kid"] = .string(forgedKeyID)
         return try simulator.forge(token)
+    }
+
+    /// What the code is for; `nil` unless one is requested.
+    private static func code(
+        in input: SimulatorRequest, audience: String, subject: String
+    ) throws(SimulatorRequest.RequestError) -> AppleSimulator.CodeOptions? {
+        let lifetime = try input.number("code_lifetime", in: -600...600, unit: " of seconds")
+        let code = AppleSimulator.CodeOptions(
+            clientID: audience, subject: subject, redirectURI: try input.text("redirect_uri"),
+            challenge: try input.text("code_challenge"), lifetime: lifetime ?? AuthorizationCode.lifetime,
+            changes: try input.members("exchange_claims") ?? [:],
+            isExchangeForged: try input.flag("exchange_forged") ?? false)
+        if try input.flag("code") ?? false { return code }
+        for name in names where name.hasPrefix("exchange_") || name.hasPrefix("code_") || name == "redirect_uri" {
+            guard input.object[name] == nil else {
+                throw SimulatorRequest.RequestError("'\(name)' requires 'code': true")
+            }
+        }
+        return nil
     }
 
     /// The claims to change and those to leave out.
@@ -84,5 +137,15 @@ struct TokenRequest {
         if let nonce = try input.text("nonce") { changes["nonce"] = .string(nonce) }
         for claim in try input.members("claims")?.members ?? [] { changes[claim.name] = claim.value }
         return (changes, absent)
+    }
+}
+
+extension AppleSimulator.CodeError {
+    fileprivate var requestError: SimulatorRequest.RequestError {
+        switch self {
+        case .accountDeleted: .init("the Apple Account of 'subject' is deleted")
+        case .claimsTooLarge: .init("the claims are too large for a code")
+        case .failed: .init("signing the token failed", .unavailable)
+        }
     }
 }

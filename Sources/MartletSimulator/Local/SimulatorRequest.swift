@@ -9,15 +9,18 @@ struct SimulatorRequest {
         let type: ProblemType
         /// One line for the client.
         let message: String
+        /// The allowed methods, if another one was used.
+        let allow: String?
 
-        init(_ message: String, _ type: ProblemType = .invalid) {
+        init(_ message: String, _ type: ProblemType = .invalid, allow: String? = nil) {
             self.type = type
             self.message = message
+            self.allow = allow
         }
 
         /// The response to the client.
         func response(to request: LocalRequest) -> LocalResponse {
-            .problem(type, request, message, allow: type == .methodNotAllowed ? "POST" : nil)
+            .problem(type, request, message, allow: allow)
         }
     }
 
@@ -27,7 +30,9 @@ struct SimulatorRequest {
 
     /// Parses the body of a request: a POST of a JSON object.
     init(_ request: LocalRequest, members names: [String]) throws(RequestError) {
-        guard request.method == "POST" else { throw RequestError("method not allowed: use POST", .methodNotAllowed) }
+        guard request.method == "POST" else {
+            throw RequestError("method not allowed: use POST", .methodNotAllowed, allow: "POST")
+        }
         guard Self.isJSON(request.field("content-type")) else {
             throw RequestError("unsupported media type: send Content-Type: application/json", .unsupportedMediaType)
         }
@@ -69,6 +74,16 @@ struct SimulatorRequest {
     func requiredText(_ name: String) throws(RequestError) -> String {
         guard let text = try text(name), !text.isEmpty else { throw RequestError("'\(name)' is missing or empty") }
         return text
+    }
+
+    /// A list of strings; `nil` if absent.
+    func texts(_ name: String) throws(RequestError) -> [String]? {
+        guard let value = object[name] else { return nil }
+        let texts = value.array?.compactMap(\.string)
+        guard let texts, texts.count == value.array?.count else {
+            throw RequestError("'\(name)' is not a list of strings")
+        }
+        return texts
     }
 
     /// A boolean; `nil` if absent.

@@ -110,7 +110,3 @@ private func base64(_ bytes: [UInt8]) -> String {
     let text = Base64URL.encode(bytes).map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 }
     return String(text) + String(repeating: "=", count: (4 - text.count % 4) % 4)
 }
-
-private func hexadecimal(_ bytes: [UInt8]) -> String {
-    bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-}

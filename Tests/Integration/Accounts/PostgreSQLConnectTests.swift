@@ -77,7 +77,22 @@ import Testing
         }
     }
 
-    @Test(arguments: [1, 2])
+    private static let toVersion3 = """
+        DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; DROP INDEX identities_check; \
+        ALTER TABLE identities DROP COLUMN state, DROP COLUMN state_at, DROP COLUMN confirmed_at, \
+        DROP COLUMN revoked_at, DROP COLUMN notified_at, DROP COLUMN check_at, \
+        ADD COLUMN sealed_refresh_token bytea; \
+        ALTER TABLE accounts DROP COLUMN deletion_at, DROP COLUMN deletion_reason, DROP COLUMN deletion_announced, \
+        DROP COLUMN deleted_at; \
+        DROP TABLE password_links; ALTER TABLE users DROP COLUMN claims; \
+        DROP INDEX IF EXISTS users_disabled; DROP INDEX accounts_disabled; DROP TABLE account_claims; \
+        ALTER TABLE accounts DROP COLUMN claims; ALTER TABLE accounts DROP COLUMN rule_claims; \
+        ALTER TABLE accounts DROP COLUMN claims_version; ALTER TABLE identities DROP COLUMN claims; \
+        DROP TABLE deliveries; DROP TABLE events; DROP TABLE leases; ALTER TABLE accounts DROP COLUMN disabled_at; \
+
+        """
+
+    @Test(arguments: [1, 2, 3])
     func `migrates a database of an earlier version, from several instances concurrently`(version: Int) async throws {
         let server = try SharedPostgreSQL.get()
         let database = try server.makeDatabase()
@@ -85,7 +100,9 @@ import Testing
             _ = try await stores[0].signIn(identity("apple", "001"))
         }
         _ = try server.query(
-            "ALTER TABLE identities DROP COLUMN last_login_at; \(version == 1 ? "DROP TABLE users; " : "")"
+            Self.toVersion3
+                + (version < 3 ? "ALTER TABLE identities DROP COLUMN last_login_at; " : "")
+                + (version < 2 ? "DROP TABLE users; " : "")
                 + "DELETE FROM martlet_schema WHERE version > \(version)", database: database)
         try await withStores(at: server.url(database: database), 4, starts: false) { stores in
             _ = try await together(4) { index in try await stores[index].start() }
@@ -98,14 +115,14 @@ import Testing
             try await stores[2].noteLogin(of: subject, with: "apple", at: noon)
             #expect(try await stores[3].linkedIdentities(of: subject).map(\.lastLoginAt) == [noon])
         }
-        #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "3")
+        #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "9")
     }
 
     @Test func `refuses a database of a newer version`() async throws {
         let server = try SharedPostgreSQL.get()
         let database = try server.makeDatabase()
         try await withStores(at: server.url(database: database)) { _ in }
-        _ = try server.query("INSERT INTO martlet_schema VALUES (4)", database: database)
+        _ = try server.query("INSERT INTO martlet_schema VALUES (1000)", database: database)
         try await withStores(at: server.url(database: database), starts: false) { stores in
             #expect(await code { try await stores[0].start() } == .accountsSchemaNewer)
             #expect(await code { _ = try await stores[0].find(identity("a", "1")) } != nil)

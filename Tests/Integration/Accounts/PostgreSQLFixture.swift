@@ -27,7 +27,7 @@ enum SharedPostgreSQL {
 
 /// What the suites of rules run against here: stores that share one database of a real server.
 func withStores<Result>(
-    _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountStoring]) async throws -> Result
+    _ count: Int = 1, logger: Logger = .silent, _ body: ([any AccountDatabase]) async throws -> Result
 ) async throws -> Result {
     let server = try SharedPostgreSQL.get()
     return try await withStores(at: server.url(database: try server.makeDatabase()), count, logger: logger, body)
@@ -36,7 +36,7 @@ func withStores<Result>(
 /// Stores of one URL, started, for the length of a test.
 func withStores<Result>(
     at url: String, _ count: Int = 1, starts: Bool = true, logger: Logger = .silent,
-    _ body: ([any AccountStoring]) async throws -> Result
+    _ body: ([any AccountDatabase]) async throws -> Result
 ) async throws -> Result {
     let loop = try ServiceLoop(name: "test-service")
     let resolver = try Resolver()

@@ -72,6 +72,21 @@ extension HTTPFetcher {
         }
     }
 
+    @Test func `posts a body with its type, and takes a status without its body`() async throws {
+        let server = try ScriptedUpstream { try $0.respond(202, body: String(repeating: "x", count: 100_000)) }
+        try await withFetcher { fetcher in
+            var call = HTTPCall(
+                server.url + "/hook", content: .body([0, 1, 0xFF], type: "application/test"), headers: [("X-One", "1")],
+                timeout: .seconds(10), maximumBytes: 0, isRepeatable: true)
+            call.discardsBody = true
+            let response = try await fetcher.send(call, for: .webhook("a"))
+            #expect(response.status == 202 && response.body.isEmpty)
+        }
+        let request = try server.onlyRequest()
+        #expect(request.startLine == "POST /hook HTTP/1.1" && request.body == [0, 1, 0xFF])
+        #expect(request.all("content-type") == ["application/test"] && request["x-one"] == "1")
+    }
+
     @Test func `a head without end is a failure`() async throws {
         let server = try ScriptedUpstream { exchange in
             try exchange.send("HTTP/1.1 200 OK\r\n")

@@ -1,4 +1,6 @@
 import MartletCore
+import MartletJSON
+import MartletProvider
 import MartletRedis
 import MartletSession
 import MartletSessionTesting
@@ -46,6 +48,37 @@ import Testing
             }
             for instance in instances { #expect(await instance.rejection(of: tokens.accessToken) == nil) }
             #expect(instances.allSatisfy { $0.revoked.value.isEmpty })
+        }
+    }
+
+    @Test func `a renewed session is the same at every instance, and its change is published`() async throws {
+        let server = try RedisServer()
+        try await withInstances(3, of: server, options: patient) { clients in
+            let clock = Box(hourAhead())
+            let instances = clients.map { SessionBench(backend: $0.sessions(), clock: clock) }
+            let tokens = try await instances[0].login()
+            instances[0].advance(.seconds(60))
+            let proof = instances[0].proof(acr: "mfa")
+            #expect(try await instances[1].renew(tokens.accessToken, with: proof) == proof)
+            for instance in instances {
+                let identity = try await instance.verify(tokens.accessToken).principal.identity
+                #expect(identity.authTime == proof.authTime && identity.claims["acr"]?.string == "mfa")
+            }
+            let number = try await instances[0].verify(tokens.accessToken).number
+            #expect(instances.map(\.changed.value) == [[], [number], []])
+            // Of concurrent renewals each either wins or is repeated.
+            await withTaskGroup(of: SessionProof?.self) { group in
+                for caller in 0..<30 {
+                    group.addTask {
+                        try? await instances[caller % 3].renew(
+                            tokens.accessToken, with: instances[0].proof(acr: "level\(caller)"))
+                    }
+                }
+                for await renewed in group { #expect(renewed == nil || renewed?.authTime == proof.authTime) }
+            }
+            _ = try await instances[2].store.end(tokens.session)
+            await #expect(throws: SessionError.self) { try await instances[0].renew(tokens.accessToken, with: proof) }
+            #expect(try await clients[0].keys().isEmpty)
         }
     }
 

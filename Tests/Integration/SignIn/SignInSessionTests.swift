@@ -97,7 +97,7 @@ import Testing
             }
             let only = try #require(try listed(apple.access).first)
             #expect(only["provider"] as? String == "apple" && only["can_unlink"] as? Bool == false)
-            #expect(only["state"] as? String == "active")
+            #expect(only["state"] as? String == "authorized")
             #expect((start...start + 30).contains(only["last_login_at"] as? Int ?? 0))
             let link = ["username": "alice", "password": SignInStage.password]
             #expect(try stage.post("/auth/link/password", bearer: apple.access, link).status == 204)

@@ -13,8 +13,16 @@ final class SignInStage {
     let upstream: ScriptedUpstream
     let apple: AppleFixture
     private let description: APIDescription
+    /// Starts another instance with the same configuration, accounts included.
+    let startAnother: () throws -> Gateway
+    let configuration: String
 
-    init(_ gateway: Gateway, _ upstream: ScriptedUpstream, _ apple: AppleFixture) throws {
+    init(
+        _ gateway: Gateway, _ upstream: ScriptedUpstream, _ apple: AppleFixture, configuration: String,
+        startAnother: @escaping () throws -> Gateway
+    ) throws {
+        self.startAnother = startAnother
+        self.configuration = configuration
         (self.gateway, self.upstream, self.apple) = (gateway, upstream, apple)
         let served = try gateway.get("/auth/openapi.json")
         let limits = JSONLimits(maximumDepth: 32, maximumBytes: 1 << 20)
@@ -111,14 +119,16 @@ struct Tokens: Sendable, Equatable {
 ///   - users: password users who are there already; all with ``SignInStage/password``.
 ///   - accounts: the `accounts` block, empty for none.
 ///   - routes: instead of one that takes everything.
+///   - script: of the upstream.
 ///   - more: more top-level blocks.
 func withSignIn(
     users: [String] = ["alice"], accounts: String = "accounts: { url: \"sqlite:accounts.db\" }", apple: String = "",
     password: String = "", server: String = "", routes: String? = nil, more: String = "",
+    script: @escaping ScriptedUpstream.Script = { try $0.respond(200, body: "ok") },
     _ body: (SignInStage) throws -> Void
 ) throws {
     let fixture = try AppleFixture()
-    let upstream = try ScriptedUpstream { try $0.respond(200, body: "ok") }
+    let upstream = try ScriptedUpstream(script)
     let kind = "password:\n  kind: password\n  hash: { memory: 7168KiB, iterations: 5 }\n"
     let lines = password.split(separator: "\n").map { "  \($0)\n" }.joined()
     var config = GatewayConfig(
@@ -137,7 +147,8 @@ func withSignIn(
     }
     let gateway = try Gateway(config.text, in: folder)
     do {
-        try body(try SignInStage(gateway, upstream, fixture))
+        let text = config.text
+        try body(try SignInStage(gateway, upstream, fixture, configuration: text) { try Gateway(text, in: folder) })
     } catch {
         throw TestFailure("\(error)\n--- the gateway wrote:\n\(gateway.everything.suffix(6000))")
     }

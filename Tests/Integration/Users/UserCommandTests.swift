@@ -62,7 +62,7 @@ private struct Desk {
         let rows: [([String], String, String)] = [
             (["add", "ALICE"], "correct horse\n", "user.duplicate"), (["passwd", "bob"], "x\n", "user.unknown"),
             (["disable", "bob"], "", "user.unknown"), (["enable", "bob"], "", "user.unknown"),
-            (["add", "bob"], "short\n", "password.too_short"), (["add", "bob"], "", "user.no_password"),
+            (["add", "bob"], "short\n", "at least 8 characters"), (["add", "bob"], "", "user.no_password"),
             (["add", "bob"], "\nsecond line\n", "user.no_password"),
             (["add", "bob"], String(repeating: "x", count: 5000), "user.no_password"),
             (["passwd", "alice"], "tab\there and there\n", "password.bad_characters"),

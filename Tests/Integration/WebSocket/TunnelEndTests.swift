@@ -198,6 +198,7 @@ import Testing
                 let silence = ContinuousClock.now - start
                 #expect(silence > .milliseconds(700) && silence < .milliseconds(2500), "\(silence)")
                 #expect(try gateway.record(of: "/idle")["reason"] == "tunnel.idle")
+                try waitUntil("the upstream has read the close") { !echo.ends.value.isEmpty }
                 #expect(echo.ends.value.first??.status == 1001)
             }
         }
@@ -238,7 +239,8 @@ import Testing
             let start = ContinuousClock.now
             for end in ends { try end.expectClose(1001, "gateway is stopping") }
             #expect(ContinuousClock.now - start < .milliseconds(2500))
-            #expect(echo.ends.value.count == 20 && echo.ends.value.allSatisfy { $0?.status == 1001 })
+            try waitUntil("the upstream has read every close") { echo.ends.value.count == 20 }
+            #expect(echo.ends.value.allSatisfy { $0?.status == 1001 })
             #expect(raw.socket.isEnded(within: .seconds(5)))
             #expect(try gateway.process.wait(within: .seconds(5)) == .exited(0))
             #expect(ContinuousClock.now - start > .milliseconds(2500))

@@ -20,8 +20,10 @@ struct Bench {
     ///   - lines: further lines of the provider's block, `key: value` each.
     ///   - document: Apple's response; by default the three keys.
     ///   - store: the store of nonces.
+    ///   - http: Apple's other endpoints; `nil` fails every call.
     init(
-        _ lines: [(String, Value)] = [], document: [UInt8]? = nil, store: any SharedStoring = MemoryStore(clock: clock)
+        _ lines: [(String, Value)] = [], document: [UInt8]? = nil, store: any SharedStoring = MemoryStore(clock: clock),
+        http: (any HTTPCalling)? = nil
     ) throws {
         var entries: [(String, Value)] = [("audiences", .list(["com.example.app", "com.example.web"]))]
         entries.removeAll { entry in lines.contains { $0.0 == entry.0 } }
@@ -37,7 +39,7 @@ struct Bench {
         }
         let issuer = IssuerInMemory(try document ?? Self.document())
         self.issuer = issuer
-        provider = try AppleProvider(configuration, context: Self.context(issuer, store))
+        provider = try AppleProvider(configuration, context: Self.context(issuer, store, http))
     }
 
     static func document(_ keys: [SigningKey]? = nil) throws -> [UInt8] {
@@ -46,14 +48,16 @@ struct Bench {
 
     static let clock = Clock(unixTime: { UnixTime(seconds: now) }, monotonicTime: { MonotonicTime(nanoseconds: 1) })
 
-    private static func context(_ issuer: IssuerInMemory, _ store: any SharedStoring) -> ProviderContext {
+    private static func context(
+        _ issuer: IssuerInMemory, _ store: any SharedStoring, _ http: (any HTTPCalling)?
+    ) -> ProviderContext {
         let policy = IssuerKeysPolicy(
             ttl: .seconds(3600), maximumStale: .seconds(86_400), unknownKeyCooldown: .seconds(60),
             negativeTTL: .seconds(300),
             fetchTimeout: .seconds(3))
         let detached = ProviderContext.Services.detached(clock: clock, hasUsers: false)
         let services = ProviderContext.Services(
-            clock: clock, http: detached.http, store: store, hashing: detached.hashing, users: nil)
+            clock: clock, http: http ?? detached.http, store: store, hashing: detached.hashing, users: nil)
         return ProviderContext(
             name: "apple", services: services, logger: .silent, storeKeyPrefix: "test:",
             makeIssuerKeys: { url, algorithms, removed in
@@ -92,9 +96,21 @@ struct Bench {
 
     // MARK: - Configuration
 
-    enum Value {
+    enum Value: Sendable {
         case text(String)
         case list([String])
+        case lines([Line])
+        case items([[Line]])
+
+        static func block(_ entries: [(String, Value)]) -> Value { .lines(entries.map(Line.init)) }
+
+        static func blocks(_ blocks: [[(String, Value)]]) -> Value { .items(blocks.map { $0.map(Line.init) }) }
+    }
+
+    /// A key of a nested block.
+    struct Line: Sendable {
+        let name: String
+        let value: Value
     }
 
     struct ConfigurationRejected: Error, CustomStringConvertible {
@@ -116,6 +132,10 @@ struct Bench {
                         switch value {
                         case .text(let text): scalar(text)
                         case .list(let texts): ConfigurationNode(.sequence(texts.map(scalar)), at: here)
+                        case .lines(let lines): block(lines.map { ($0.name, $0.value) })
+                        case .items(let items):
+                            ConfigurationNode(
+                                .sequence(items.map { block($0.map { ($0.name, $0.value) }) }), at: here)
                         }
                     return ConfigurationNode.Entry(key: Located(name, at: here), value: node)
                 }), at: here)

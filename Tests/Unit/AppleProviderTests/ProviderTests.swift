@@ -21,9 +21,6 @@ import Testing
         ([("nonce_form", .text("sha256"))], "config.bad_value"),
         ([("login_max_age", .text("0s"))], "config.bad_duration"),
         ([("login_max_age", .text("2d"))], "config.bad_duration"),
-        ([("team_id", .text("A"))], "config.not_supported"),
-        ([("key_id", .text("A"))], "config.not_supported"),
-        ([("private_key_file", .text("k.p8"))], "config.not_supported"),
     ]
 
     @Test(arguments: badBlocks)

@@ -23,6 +23,8 @@ extension AccountStoring {
 
     func isKnown(_ identity: AccountIdentity) async throws -> Bool { try await find(identity) != nil }
 
+    func users() async throws -> [UserRecord] { try await users(after: "", onlyDisabled: false, limit: 1000) }
+
     func user(_ key: String) async throws -> UserRecord? { try await record(for: key) }
 
     func link(_ identity: AccountIdentity, to account: Account) async throws {

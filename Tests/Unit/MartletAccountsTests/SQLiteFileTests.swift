@@ -171,13 +171,29 @@ import Testing
 
     /// SQL that downgrades a file to a version.
     static let downgrades = [
-        (2, "ALTER TABLE identities DROP COLUMN last_login_at; DELETE FROM martlet_schema WHERE version > 2"),
-        (
-            1,
-            "ALTER TABLE identities DROP COLUMN last_login_at; DROP TABLE users; "
-                + "DELETE FROM martlet_schema WHERE version > 1"
-        ),
+        (5, "\(toVersion5)DELETE FROM martlet_schema WHERE version > 5"),
+        (3, "\(toVersion3)DELETE FROM martlet_schema WHERE version > 3"),
+        (2, "\(toVersion2)DELETE FROM martlet_schema WHERE version > 2"),
+        (1, "\(toVersion2)DROP TABLE users; DELETE FROM martlet_schema WHERE version > 1"),
     ]
+
+    /// The order of versions: claims, their index, links, states of identities.
+    private static let toVersion5 =
+        "DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; "
+        + "DROP INDEX identities_check; "
+        + ["state", "state_at", "confirmed_at", "revoked_at", "notified_at", "check_at"]
+        .map { "ALTER TABLE identities DROP COLUMN \($0); " }.joined()
+        + ["deletion_at", "deletion_reason", "deletion_announced", "deleted_at"]
+        .map { "ALTER TABLE accounts DROP COLUMN \($0); " }.joined()
+        + "ALTER TABLE identities ADD COLUMN sealed_refresh_token BLOB; "
+        + "DROP TABLE password_links; ALTER TABLE users DROP COLUMN claims; DROP INDEX IF EXISTS users_disabled; "
+        + "DROP INDEX accounts_disabled; DROP TABLE account_claims; "
+        + ["claims", "rule_claims", "claims_version"].map { "ALTER TABLE accounts DROP COLUMN \($0); " }.joined()
+        + "ALTER TABLE identities DROP COLUMN claims; "
+    private static let toVersion3 =
+        toVersion5
+        + "DROP TABLE deliveries; DROP TABLE events; DROP TABLE leases; ALTER TABLE accounts DROP COLUMN disabled_at; "
+    private static let toVersion2 = toVersion3 + "ALTER TABLE identities DROP COLUMN last_login_at; "
 
     @Test(arguments: downgrades)
     func `migrates a file of an older version`(version: Int, downgrade: String) async throws {
@@ -201,9 +217,9 @@ import Testing
         let folder = try TemporaryFolder()
         let path = folder.file("accounts.db")
         try await withStores(at: path) { _ in }
-        try change(path, "INSERT INTO martlet_schema VALUES (4)")
+        try change(path, "INSERT INTO martlet_schema VALUES (1000)")
         #expect(await code { try await withStores(at: path) { _ in } } == .accountsSchemaNewer)
-        try change(path, "DELETE FROM martlet_schema WHERE version = 4")
+        try change(path, "DELETE FROM martlet_schema WHERE version = 1000")
         try await withStores(at: path) { _ in }
     }
 

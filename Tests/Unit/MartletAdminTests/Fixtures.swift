@@ -1,6 +1,7 @@
 import MartletAccounts
 import MartletConfig
 import MartletCore
+import MartletEvents
 import MartletProvider
 import MartletRedis
 import MartletReports
@@ -16,6 +17,7 @@ struct ReportFixture {
     var store = AdminReport.Store.memory
     var subscription: RedisStatus?
     var accounts: AccountHealth?
+    var webhooks: [WebhookStatus] = []
     var onError = StoreConfiguration.OnError.cached
     var isDraining = false
     var certificates: [AdminReport.Certificate] = []
@@ -25,8 +27,9 @@ struct ReportFixture {
     var report: AdminReport {
         AdminReport(
             readiness: readiness, loops: loops, respondingLoops: responding ?? loops.count, routes: routes,
-            providers: providers, store: store, subscription: subscription, accounts: accounts, hashesWaiting: 2,
-            certificates: certificates, addresses: addresses, droppedLogBatches: 3, reloads: reloads,
+            providers: providers, store: store, subscription: subscription, accounts: accounts,
+            backlog: AdminReport.Backlog(webhooks: webhooks),
+            hashesWaiting: 2, certificates: certificates, addresses: addresses, droppedLogBatches: 3, reloads: reloads,
             process: ProcessStatus(memoryAndThreads: "VmRSS:\t   64 kB\nThreads:\t7\n", limits: ""),
             startedAt: UnixTime(seconds: 1_700_000_000), now: UnixTime(seconds: 1_700_000_100),
             monotonicNow: MonotonicTime(nanoseconds: 100_000_000_000), version: "1.2.3")

@@ -1,5 +1,6 @@
 import MartletAccounts
 import MartletCore
+import MartletEvents
 import MartletProvider
 import MartletRedis
 import MartletReports
@@ -160,6 +161,29 @@ import Testing
         #expect(page.value("martlet_accounts_failures_total", ["code": "accounts.timeout"]) == 3)
         #expect(page.value("martlet_session_revocations_heard", [:]) == 0)
         #expect(page.value("martlet_server_hashes_waiting", [:]) == 2)
+    }
+
+    @Test func `webhooks report attempts, and their backlog where they are delivered`() throws {
+        var fixture = ReportFixture()
+        #expect(try Self.parse(fixture).kinds["martlet_webhook_holder"] == nil)
+        var (holder, other) = (WebhookStatus(hook: "a"), WebhookStatus(hook: "b"))
+        (holder.delivered, holder.failed, holder.dead, holder.isHolder) = (5, 2, 1, true)
+        var backlog = OutboxBacklog()
+        (backlog.open, backlog.dead, backlog.oldest) = (7, 1, 1_795_426_200_250)
+        holder.backlog = backlog
+        other.delivered = 3
+        fixture.webhooks = [holder, other]
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_webhook_deliveries_total", ["webhook": "a", "result": "delivered"]) == 5)
+        #expect(page.value("martlet_webhook_deliveries_total", ["webhook": "a", "result": "failed"]) == 2)
+        #expect(page.value("martlet_webhook_deliveries_total", ["webhook": "a", "result": "dead"]) == 1)
+        #expect(page.value("martlet_webhook_deliveries_total", ["webhook": "b", "result": "delivered"]) == 3)
+        #expect(page.value("martlet_webhook_holder", ["webhook": "a"]) == 1)
+        #expect(page.value("martlet_webhook_holder", ["webhook": "b"]) == 0)
+        #expect(page.value("martlet_webhook_backlog", ["webhook": "a", "state": "open"]) == 7)
+        #expect(page.value("martlet_webhook_backlog", ["webhook": "a", "state": "dead"]) == 1)
+        #expect(page.value("martlet_webhook_backlog", ["webhook": "b", "state": "open"]) == nil)
+        #expect(page.value("martlet_webhook_oldest_event_timestamp_seconds", ["webhook": "a"]) == 1_795_426_200.25)
     }
 
     @Test func `Redis reports its state, its failures by code, its latency`() throws {

@@ -55,6 +55,8 @@ struct AuthenticatorBench: ~Copyable {
     var time = start
     /// The headers of the last request that was authorized.
     private(set) var headers = ""
+    /// The names of the last request that was authorized or rejected.
+    private(set) var names = ""
     /// Of the last rejection.
     private(set) var rejection: Rejection?
 
@@ -131,9 +133,11 @@ struct AuthenticatorBench: ~Copyable {
             {
             case .authorized(let request):
                 headers = unsafe String(decoding: request.headers, as: UTF8.self)
+                names = unsafe String(decoding: request.names, as: UTF8.self)
                 return .authorized(consumesCredential: request.consumedCredential)
             case .rejected(let rejection):
                 self.rejection = rejection
+                names = unsafe String(decoding: rejection.names, as: UTF8.self)
                 return .rejected(rejection.failure.status, rejection.failure.reason)
             case .pending(let request):
                 switch request.target {

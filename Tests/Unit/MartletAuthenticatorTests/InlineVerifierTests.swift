@@ -7,11 +7,12 @@ import Testing
 
 @Suite struct InlineVerifierTests {
     private struct NoSubjects: SubjectResolving {
-        func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String {
+        func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject {
             throw .rejected("nobody.found")
         }
 
-        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String? { nil }
+        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject?
+        { nil }
     }
 
     private let sink = RecordedResults()

@@ -1,5 +1,6 @@
 import MartletConfig
 import MartletCore
+import MartletJSON
 import MartletProvider
 import Testing
 
@@ -28,12 +29,14 @@ import Testing
 
     /// The account of an identity; "bob" has none, because the store is unavailable.
     private struct Accounts: SubjectResolving {
-        func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String {
+        func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject {
             if identity.providerSubject == "bob" { throw .unavailable("accounts.down") }
-            return "usr_\(provider)_\(identity.providerSubject)"
+            return ResolvedSubject(
+                "usr_\(provider)_\(identity.providerSubject)", claims: AccountClaims(account: ["role": "staff"]))
         }
 
-        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String? { nil }
+        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject?
+        { nil }
     }
 
     /// Accepts the session "mat_1" alone.
@@ -93,6 +96,7 @@ import Testing
         let principal = verified.principal
         #expect(principal.subject == "usr_issuing_ada" && principal.provider == "issuing")
         #expect(principal.identity.providerSubject == "ada" && principal.sessionID == nil)
+        #expect(principal.identity.claims["role"] == "staff")
         #expect(verified.revocationID == SubjectRevocationID.of("usr_issuing_ada"))
         #expect(verified.expires == 1_500 && verified.end == 1_500_000)
     }

@@ -122,8 +122,11 @@ import Testing
 
     /// Finds the subject immediately.
     private struct Naming: SubjectResolving {
-        func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String { "usr_1" }
-        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> String? { nil }
+        func subject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject {
+            ResolvedSubject("usr_1")
+        }
+        func knownSubject(of identity: Identity, provider: String) async throws(AuthenticationError) -> ResolvedSubject?
+        { nil }
     }
 
     private struct Refusing: SessionVerifying {

@@ -68,7 +68,7 @@ private final class FewAccounts: AccountStoring {
     func start() async throws(AccountError) {}
     func shutdown() async {}
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, at now: UnixTime
     ) async throws(AccountError) -> Account { throw AccountError("test.unused", .unavailable, "") }
     func find(_ identity: AccountIdentity) async throws(AccountError) -> Account? {
         subjects["\(identity.provider):\(identity.subjects.joined(separator: ","))"].map {
@@ -79,11 +79,15 @@ private final class FewAccounts: AccountStoring {
         _ identity: AccountIdentity, to subject: String, keeping claims: JSONObject, at now: UnixTime
     ) async throws(AccountError) {}
     func unlink(provider: String, from subject: String) async throws(AccountError) -> AccountIdentity {
-        throw AccountError("test.unused", .unavailable, "")
+        throw AccountError("accounts.last_identity", .lastIdentity, "")
     }
     func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] { [] }
     func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {}
     func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] { [] }
+    func claims(of subject: String) async throws(AccountError) -> VersionedClaims { .none }
+    func changeClaims(
+        of subject: String, provider: String, by patch: ClaimPatch
+    ) async throws(AccountError) -> Bool { false }
 
     func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
         if let outage { throw outage }
@@ -95,9 +99,12 @@ private final class FewAccounts: AccountStoring {
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) {
         try change(key) { UserRecord(name: $0.name, key: $0.key, hash: $0.hash, isDisabled: isDisabled) }
     }
-    func users() async throws(AccountError) -> [UserRecord] {
+    func users(
+        after start: String, onlyDisabled: Bool, limit: Int
+    ) async throws(AccountError) -> [UserRecord] {
         if let outage { throw outage }
-        return records.value.values.sorted { $0.key < $1.key }
+        let found = records.value.values.filter { $0.key > start && ($0.isDisabled || !onlyDisabled) }
+        return Array(found.sorted { $0.key < $1.key }.prefix(limit))
     }
 
     func record(for key: String) async throws(StoreError) -> UserRecord? {
@@ -105,7 +112,9 @@ private final class FewAccounts: AccountStoring {
         return records.value[key]
     }
     func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool { false }
-    func removeRecord(for key: String) async throws(StoreError) -> Bool { false }
+    func removeRecord(for key: String) async throws(StoreError) -> Bool {
+        records.withLock { $0.removeValue(forKey: key) } != nil
+    }
 }
 
 /// Records the subjects whose sessions are ended.
@@ -129,7 +138,11 @@ private final class EndedSessions: SessionStoring {
     func create(
         subject: String, provider: String, identity: Identity, client: SessionClient
     ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }
+    func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool { true }
     func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
+        throw SessionError("test.unused", .invalid)
+    }
+    func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof {
         throw SessionError("test.unused", .invalid)
     }
     func list(subject: String) async throws(SessionError) -> [SessionSummary] { [] }
@@ -158,16 +171,25 @@ private struct Office {
         self.sessions = sessions
         let forgotten = Box<[String]>([])
         self.forgotten = forgotten
+        let fence = LoginFence(store: store, keyPrefix: "test:")
         administration = UserAdministration(
-            accounts: accounts, maker: maker, provider: "password", clock: .system, sessions: sessions,
-            fence: LoginFence(store: store, keyPrefix: "test:"),
-            invalidateDecisions: { subject in forgotten.withLock { $0.append(subject) } })
+            accounts: accounts, maker: maker, provider: "password", clock: .system,
+            ending: sessions.map { sessions in
+                SessionEnding(sessions: sessions, fence: fence) { subject in
+                    forgotten.withLock { $0.append(subject) }
+                }
+            })
     }
 
     func said(
         _ action: UserAdministration.Action, _ name: String = "", password: String = "secret"
     ) async throws -> [String] {
-        try await administration.perform(action, name: name) { () throws(StartError) in Secret(password) }
+        guard action.takesName else {
+            var lines: [String] = []
+            try await administration.list(UserAdministration.Filter()) { lines.append($0.line) }
+            return lines
+        }
+        return try await administration.perform(action, name: name) { () throws(StartError) in Secret(password) }.lines
     }
 
     /// The error code and the exit code of a failed action.
@@ -175,6 +197,10 @@ private struct Office {
         _ action: UserAdministration.Action, _ name: String = "", password: String = "secret"
     ) async -> (ErrorCode, ExitCode)? {
         do throws(StartError) {
+            guard action.takesName else {
+                try await administration.list(UserAdministration.Filter()) { _ in }
+                return nil
+            }
             _ = try await administration.perform(action, name: name) { () throws(StartError) in Secret(password) }
             return nil
         } catch {
@@ -254,7 +280,7 @@ private struct Office {
     @Test func `distinguishes outages from wrong usage`() async throws {
         let outage = AccountError("accounts.timeout", .unavailable, "no reply")
         let down = Office(accounts: FewAccounts(outage: outage))
-        for action in UserAdministration.Action.allCases {
+        for action in UserAdministration.Action.allCases where action != .unlock {
             let failure = await down.failure(action, "ann")
             #expect(failure?.0 == "accounts.timeout" && failure?.1 == .unavailable)
         }
@@ -266,6 +292,51 @@ private struct Office {
             let failure = await Office(maker: LenientMaker(failure: error)).failure(.add, "ann")
             #expect(failure?.0 == "x.y" && failure?.1 == exit)
         }
+    }
+
+    @Test func `deletes a user, ends the sessions, and says what is left of the account`() async throws {
+        let office = Office()
+        for name in ["ann", "bob"] { _ = try await office.said(.add, name) }
+        let lines = try await office.said(.delete, "ANN")
+        #expect(lines.first == "user 'ann' deleted" && lines.last == "all sessions of the user ended")
+        #expect(lines.count == 3 && lines[1].contains("only identity of account usr_1"))
+        #expect(office.sessions?.ended == ["usr_1"] && office.forgotten.value == ["usr_1"])
+        #expect(try await office.said(.delete, "bob") == ["user 'bob' deleted"])
+        #expect(try await office.said(.list) == [])
+        let again = await office.failure(.delete, "ann")
+        #expect(again?.0 == "user.unknown" && again?.1 == .usage)
+    }
+
+    @Test func `shows a user with the account`() async throws {
+        let office = Office()
+        for name in ["Ann", "bob"] { _ = try await office.said(.add, name) }
+        #expect(try await office.said(.show, "ann") == ["Ann\tactive\taccount usr_1"])
+        #expect(try await office.said(.show, "bob") == ["bob\tactive\tno account yet"])
+        let shown = try await office.administration.perform(.show, name: "ann") { Secret("") }
+        #expect(
+            shown.json == ["name": "ann", "display_name": "Ann", "state": "active", "subject": "usr_1"])
+        let disabled = try await office.administration.perform(.disable, name: "ann") { Secret("") }
+        #expect(disabled.json == ["name": "ann", "action": "disabled", "sessions": "ended"])
+    }
+
+    @Test func `lists users in pages, and the disabled ones`() async throws {
+        let office = Office()
+        for name in ["a", "b", "c", "d"] { _ = try await office.said(.add, name) }
+        _ = try await office.said(.disable, "c")
+        func listed(_ filter: UserAdministration.Filter) async throws -> [String] {
+            var names: [String] = []
+            try await office.administration.list(filter) { names.append($0.key) }
+            return names
+        }
+        #expect(try await listed(UserAdministration.Filter(limit: 2)) == ["a", "b"])
+        #expect(try await listed(UserAdministration.Filter(after: "B", limit: 5)) == ["c", "d"])
+        #expect(try await listed(UserAdministration.Filter(onlyDisabled: true)) == ["c"])
+    }
+
+    @Test func `unlocks only where attempts are counted in a shared store`() async throws {
+        let office = Office()
+        let failure = await office.failure(.unlock, "ann")
+        #expect(failure?.0 == "user.store_not_shared" && failure?.1 == .configuration)
     }
 
     @Test func `reports a change whose sessions could not be ended`() async throws {

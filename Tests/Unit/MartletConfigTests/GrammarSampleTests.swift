@@ -31,7 +31,7 @@ let fullSample = """
       timeouts: { request_head: 1s, tls_handshake: 2s, idle: 3s, body_idle: 4s, drain: 0s }
       http2: { max_concurrent_streams: 7, max_resets_per_10s: 8, initial_window: 1MiB }
     admin: { address: 127.0.0.1:9902 }
-    log: { level: warning, format: json }
+    log: { level: warning, format: json, subject: hash, subject_key: planted0123456789 }
     store: { url: "redis://:hunter2@127.0.0.1:6379/0", key_prefix: "gw:", on_error: deny }
     accounts: { url: "postgresql://martlet:hunter2@127.0.0.1/martlet" }
     sessions:
@@ -51,6 +51,14 @@ let fullSample = """
       ttl: 30s
       key: test-key
       verify_key_files: []
+    webhooks:
+      - name: backend
+        url: https://api.example.com/hooks?a=b
+        secret: planted
+        events: [account.created, "identity.*"]
+        timeout: 2s
+        max_age: 1d
+    outbox: { max_rows: 5000 }
     well_known:
       apple_app_site_association: { webcredentials: [ABCDE12345.com.example.app] }
       change_password: https://example.com/account/password
@@ -90,6 +98,7 @@ let fullSample = """
           - { claim: age, gt: 17.5 }
           - { claim: age, lt: 100 }
           - { max_age: 10m }
+          - { acr: "urn:example:mfa" }
         headers:
           set:
             X-User-Id: { attribute: subject }
@@ -151,6 +160,12 @@ let fullSample = """
         #expect(assertion.key.value.withBytes { $0 } == Array("test-key".utf8))
         #expect(configuration.wellKnown.webCredentialApps == ["ABCDE12345.com.example.app"])
         #expect(configuration.wellKnown.changePasswordURL == "https://example.com/account/password")
+        #expect(configuration.webhooks.count == 1 && configuration.outbox.maximumRows == 5000)
+        let webhook = configuration.webhooks[0]
+        #expect(webhook.name.value == "backend" && webhook.url.value.text == "https://api.example.com/hooks?a=b")
+        #expect(webhook.events.map(\.value) == ["account.created", "identity.*"])
+        #expect(webhook.timeout == .seconds(2) && webhook.maximumAge == .seconds(86_400))
+        #expect(webhook.secret.value.withBytes { $0 } == Array("planted".utf8))
     }
 
     @Test func `has upstreams`() throws {
@@ -179,7 +194,10 @@ let fullSample = """
             return
         }
         #expect(glob.value == "/v1/**" && api.methods == ["GET", "POST"])
-        #expect(api.maximumAge == .seconds(600) && api.credentials == .session)
+        #expect(api.maximumAge == .seconds(3600) && api.credentials == .session)
+        let requirement = AuthenticationRequirement(
+            maximumAge: .init(value: .seconds(600), index: 5), level: .init(value: "urn:example:mfa", index: 6))
+        #expect(api.authenticationRequirement == requirement)
         #expect(routes[0].credentials == [.session, .direct] && routes[2].credentials == [.session, .direct])
         #expect(api.authorize.count == 5)
         guard case .claim("level", .isIn(let literals), inverted: true) = api.authorize[1] else {

@@ -28,6 +28,8 @@ import Testing
         var reason = "ok"
         var provider = "apple"
         var upstream = "http://127.0.0.1:9000"
+        var names = ""
+        var condition = ""
     }
 
     private func lend<Result>(_ text: String, _ body: (UnsafeBufferPointer<UInt8>) -> Result) -> Result {
@@ -46,13 +48,16 @@ import Testing
                         if !records.isPrepared(for: key) {
                             records.prepare(
                                 key, route: Array(texts.route.utf8), reason: Array(texts.reason.utf8),
-                                provider: Array(texts.provider.utf8), upstream: Array(texts.upstream.utf8),
+                                condition: Array(texts.condition.utf8), provider: Array(texts.provider.utf8),
+                                upstream: Array(texts.upstream.utf8),
                                 format: format)
                         }
-                        let line = unsafe AccessLine(
-                            unixTime: time, requestID: id, client: AddressText(texts.client.utf8), method: method,
-                            host: host, path: path, bytesIn: 5, bytesOut: 123_456, microseconds: 789)
-                        records.append(line, key, format: format)
+                        unsafe lend(texts.names) { names in
+                            let line = unsafe AccessLine(
+                                unixTime: time, requestID: id, client: AddressText(texts.client.utf8), method: method,
+                                host: host, path: path, names: names, bytesIn: 5, bytesOut: 123_456, microseconds: 789)
+                            records.append(line, key, format: format)
+                        }
                     }
                 }
             }
@@ -84,6 +89,27 @@ import Testing
             Texts(), .text,
             "1700000000 192.0.2.1 GET example.com/v1/x 200 ok route=api upstream=http://127.0.0.1:9000 789us "
                 + "id=0123456789abcdef\n")
+    }
+
+    @Test func `a record names its caller, and the condition that failed`() {
+        let names = #"","subject":"usr_1","session_id":"ses_2"#
+        let texts = Texts(reason: "policy.claim_missing", names: names, condition: "authorize[1] any (a, b)")
+        expect(
+            texts, .json,
+            #"{"time":1700000000,"event":"request","request_id":"0123456789abcdef","client":"192.0.2.1","#
+                + #""method":"GET","host":"example.com","path":"/v1/x","subject":"usr_1","session_id":"ses_2","#
+                + #""route":"api","status":200,"reason":"policy.claim_missing","condition":"authorize[1] any (a, b)","#
+                + #""provider":"apple","upstream":"http://127.0.0.1:9000","bytes_in":5,"bytes_out":123456,"#
+                + #""duration_us":789}"# + "\n")
+        expect(
+            texts, .text,
+            "1700000000 192.0.2.1 GET example.com/v1/x 200 policy.claim_missing "
+                + #"condition="authorize[1] any (a, b)" route=api upstream=http://127.0.0.1:9000 789us "#
+                + "id=0123456789abcdef subject=usr_1 session_id=ses_2\n")
+        expect(
+            Texts(names: #"","subject":"usr_1","session_id":""#), .text,
+            "1700000000 192.0.2.1 GET example.com/v1/x 200 ok route=api upstream=http://127.0.0.1:9000 789us "
+                + "id=0123456789abcdef subject=usr_1\n")
     }
 
     @Test(arguments: [("\"", "\\\""), ("\\", "\\\\"), ("\n", "?"), ("\u{7F}", "?"), ("\u{1F}", "?"), ("é", "??")])

@@ -53,7 +53,7 @@ import Testing
     ) {
         texts.store(
             key, route: Array(route.utf8), reason: Array(reason.utf8), member: Array(member.utf8),
-            provider: Array(provider.utf8), upstream: Array(upstream.utf8), format)
+            condition: [], provider: Array(provider.utf8), upstream: Array(upstream.utf8), format)
     }
 
     private func text(of key: AccessKey, in texts: borrowing AccessTexts) -> String {
@@ -137,7 +137,8 @@ import Testing
             unsafe text.withUnsafeBufferPointer { text in
                 let line = unsafe AccessLine(
                     unixTime: 1, requestID: text, client: AddressText("unix".utf8), method: text, host: text,
-                    path: path, bytesIn: 0, bytesOut: 0, microseconds: 0)
+                    path: path, names: UnsafeBufferPointer(start: nil, count: 0), bytesIn: 0, bytesOut: 0,
+                    microseconds: 0)
                 writer.append(line, key)
             }
         }

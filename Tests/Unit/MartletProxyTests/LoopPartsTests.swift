@@ -174,7 +174,7 @@ import Testing
         unsafe text.withUnsafeBufferPointer { bytes in
             let line = unsafe AccessLine(
                 unixTime: 1, requestID: bytes, client: AddressText("unix".utf8), method: bytes, host: bytes,
-                path: bytes, bytesIn: 0, bytesOut: 0, microseconds: 0)
+                path: bytes, names: UnsafeBufferPointer(start: nil, count: 0), bytesIn: 0, bytesOut: 0, microseconds: 0)
             writer.append(line, key)
         }
     }

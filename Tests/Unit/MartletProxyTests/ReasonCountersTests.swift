@@ -23,6 +23,24 @@ import Testing
         #expect(counted.isEmpty)
     }
 
+    @Test func `have an index for each condition, and count by code`() {
+        func failure(_ condition: String?) -> Failure {
+            var failure = Failure.notAllowed("policy.claim_missing")
+            failure.condition = condition
+            return failure
+        }
+        var counters = ReasonCounters()
+        let indices = [
+            counters.index(of: failure("authorize[0] a")), counters.index(of: failure("authorize[1] b\"c")),
+            counters.index(of: failure("authorize[0] a")), counters.index(of: failure(nil)),
+        ]
+        for index in indices { counters.count(index) }
+        let conditions = counters.conditions.map { String(decoding: $0, as: UTF8.self) }
+        let counted = reasons(counters)
+        #expect(indices == [1, 2, 1, 3] && counted == ["policy.claim_missing": 4])
+        #expect(conditions == ["", "authorize[0] a", "authorize[1] b?c", ""])
+    }
+
     @Test func `have an index for each code, assigned on first use`() {
         var counters = ReasonCounters()
         let indices = [

@@ -16,6 +16,13 @@ private struct TextsBench: ~Copyable {
         ]
     }
 
+    var names: String { unsafe String(decoding: texts.names, as: UTF8.self) }
+
+    mutating func add(names: String) {
+        let bytes = Array(names.utf8)
+        unsafe bytes.withUnsafeBufferPointer { unsafe texts.add(names: $0) }
+    }
+
     mutating func begin(_ requestID: String) {
         let bytes = Array(requestID.utf8)
         unsafe bytes.withUnsafeBufferPointer { unsafe texts.begin(requestID: $0) }
@@ -117,6 +124,25 @@ private struct TextsBench: ~Copyable {
         let last = bench.parts
         #expect(next == ["4567", "", "", ""])
         #expect(last == ["", "", "", ""])
+    }
+
+    @Test func `have the names of the caller behind the path, until something before them changes`() {
+        var bench = TextsBench("0123")
+        bench.add("GET", "a")
+        bench.set(path: "/a")
+        let none = bench.names
+        bench.add(names: "ada")
+        let (parts, ada) = (bench.parts, bench.names)
+        bench.add(names: "bob")
+        bench.add(names: "")
+        let bob = bench.names
+        bench.set(path: "/b")
+        let changed = bench.names
+        bench.add(names: "cleo")
+        bench.begin("4567")
+        let next = bench.names
+        #expect(none.isEmpty && parts == ["0123", "GET", "a", "/a"] && ada == "ada" && bob == "bob")
+        #expect(changed.isEmpty && next.isEmpty)
     }
 
     @Test func `stay together while their memory grows`() {

@@ -99,12 +99,19 @@ import Testing
     @Test func `the text of a challenge is that of its kind`() {
         let failures: [Failure] = [
             .noRoute, .credentialMissing, .credentialInvalid("test.reason"), .notAllowed("test.reason"),
+            .stepUp(StepUpRequirement(maximumAge: 600), "test.reason"),
+            .stepUp(StepUpRequirement(acr: "urn:level:2"), "test.reason"),
+            .stepUp(StepUpRequirement(maximumAge: 60, acr: "mfa"), "test.reason"),
         ]
-        let texts = failures.map { failure in failure.challengeText.map { text in "\(text)" } ?? "none" }
+        let texts = failures.map { failure in failure.challengeText ?? "none" }
         let bearer = #"Bearer realm="martlet""#
+        let stepUp = #"\#(bearer), error="insufficient_user_authentication", error_description=""#
         #expect(
             texts == [
                 "none", bearer, #"\#(bearer), error="invalid_token""#, #"\#(bearer), error="insufficient_scope""#,
+                #"\#(stepUp)More recent authentication is required", max_age=600"#,
+                #"\#(stepUp)A different authentication level is required", acr_values="urn:level:2""#,
+                #"\#(stepUp)A different authentication level is required", max_age=60, acr_values="mfa""#,
             ])
         #expect("WWW-Authenticate: \(Failure.basicChallenge)" == Self.basic)
     }

@@ -77,6 +77,15 @@ func identity(_ claims: JSONObject, issuedAt: Int64 = 1_000) -> Identity {
         authTime: UnixTime(seconds: 900), issuedAt: UnixTime(seconds: issuedAt), expiresAt: UnixTime(seconds: 5_000))
 }
 
+/// A principal who authenticated at a moment.
+func principal(_ claims: JSONObject = [:], authTime: Int64) -> Principal {
+    let known = identity(claims, issuedAt: 1_000)
+    let identity = Identity(
+        providerSubject: known.providerSubject, issuer: known.issuer, claims: claims,
+        authTime: UnixTime(seconds: authTime), issuedAt: known.issuedAt, expiresAt: known.expiresAt)
+    return Principal(identity: identity, provider: "apple", sessionID: nil)
+}
+
 func principal(_ claims: JSONObject = [:], issuedAt: Int64 = 1_000, sessionID: String? = nil) -> Principal {
     Principal(identity: identity(claims, issuedAt: issuedAt), provider: "apple", sessionID: sessionID)
 }

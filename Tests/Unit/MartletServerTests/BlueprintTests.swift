@@ -1,7 +1,9 @@
 import BundledProviders
+import MartletAccounts
 import MartletConfig
 import MartletCore
 import MartletHTTP
+import MartletJSON
 import MartletProvider
 import MartletRouter
 import MartletTesting
@@ -34,6 +36,43 @@ private struct PasswordStub: Authenticating {
         let (blueprint, diagnostics) = Blueprint.read(
             text: text, name: file, registry: registry, environment: { _ in nil })
         return (blueprint, diagnostics.sorted.map(\.description))
+    }
+
+    @Test func `reads the rules that give accounts claims, and names what is wrong with them`() {
+        let good = """
+            version: 1
+            accounts:
+              url: "sqlite:a.db"
+              claims_from: [{ provider: staff, claim: department, as: team }]
+              bootstrap: [{ provider: staff, provider_subject: ada, claims: { role: admin, level: 3, on: true, in: [a, "1"] } }]
+            providers: { staff: { kind: stub } }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, upstream: echo }]
+            """
+        let (blueprint, none) = read(good)
+        let claims: JSONObject = ["role": "admin", "level": 3, "on": true, "in": ["a", "1"]]
+        #expect(
+            blueprint?.claimRules
+                == LoginClaimRules(
+                    sources: [LoginClaimRules.Source(provider: "staff", claim: "department", name: "team")],
+                    bootstraps: [
+                        LoginClaimRules.Bootstrap(provider: "staff", providerSubject: "ada", claims: claims)
+                    ]), "\(none)")
+        for (old, new, position, code) in [
+            ("provider: staff, claim", "provider: stuff, claim", ":4:29: ", "[config.unknown_provider]"),
+            ("as: team", "as: sub", ":4:59: ", "[claims.name_reserved]"),
+            ("as: team", "as: email", ":4:59: ", "[claims.name_reserved]"),
+            ("as: team", #"as: "a b""#, ":4:59: ", "[claims.name_invalid]"),
+            (
+                "provider: staff, provider_subject", "provider: stuff, provider_subject", ":5:27: ",
+                "[config.unknown_provider]"
+            ),
+            ("role: admin", "exp: 3", ":5:67: ", "[claims.name_reserved]"),
+        ] {
+            let (blueprint, diagnostics) = read(good.replacing(old, with: new))
+            #expect(blueprint == nil)
+            #expect(diagnostics.contains { $0.contains(position) && $0.contains(code) }, "\(diagnostics)")
+        }
     }
 
     @Test func `reports the errors of all blocks together`() throws {
@@ -113,6 +152,27 @@ private struct PasswordStub: Authenticating {
             "gw.yaml:2:31: warning: passwords for provider 'staff' (Authorization: Basic) may be sent in clear text to "
             + "this listener from other machines [config.insecure]"
         #expect(lines == (warns ? [expected] : []))
+    }
+
+    private static let signingKey = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+    @Test(
+        arguments: [
+            (signingKey, "account.created, '*'", nil),
+            ("planted", "account.created", "gw.yaml:7:55: error: secret: must be 24 to 64 bytes in base64"),
+            (signingKey, "acount.created", "events: no event has this type (did you mean 'account.created'?)"),
+            (signingKey, "account.*, login", "events: no event has this type"),
+        ] as [(String, String, String?)])
+    func `validates the keys and event types of webhooks`(secret: String, events: String, error: String?) {
+        let more = """
+            accounts: { url: "sqlite:m.db" }
+            webhooks: [{ name: h, url: "https://a.test/", secret: \(secret), events: [\(events)] }]
+            """
+        let (blueprint, lines) = read(configuration(more: more))
+        #expect((blueprint == nil) == (error != nil) && blueprint?.webhooks.count ?? 0 == (error == nil ? 1 : 0))
+        #expect(lines.count == (error == nil ? 0 : 1), "\(lines)")
+        if let error { #expect(lines.first?.contains(error) == true, "\(lines)") }
+        #expect(!lines.joined().contains("planted") && !lines.joined().contains("MfKQ"))
     }
 
     @Test(arguments: [

@@ -51,7 +51,7 @@ import Testing
             .components(separatedBy: "\n### ")[0]
         for key in try #require(AppleConfiguration.grammar).keys {
             let row = section.split(separator: "\n").first { $0.hasPrefix("| `\(key.name)` |") }
-            let fallback = key.fallback.map { "| `\($0)` |" } ?? "| required |"
+            let fallback = key.fallback.map { "| `\($0)` |" } ?? (key.isRequired ? "| required |" : "| – |")
             #expect(row?.contains(fallback) == true, "\(key.name): \(row ?? "no row")")
         }
     }

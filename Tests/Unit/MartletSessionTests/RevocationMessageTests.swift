@@ -14,6 +14,16 @@ import Testing
         #expect(RevocationMessage.numbers(in: RevocationMessage.bytes(numbers)) == numbers)
     }
 
+    @Test func `tells ended sessions from changed ones`() {
+        let ended = Array("0000000000000001".utf8)
+        let changed = Array("changed:0000000000000001".utf8)
+        #expect(RevocationMessage.numbers(in: ended) == [1] && RevocationMessage.numbers(in: changed) == nil)
+        #expect(RevocationMessage.changedNumbers(in: changed) == [1])
+        #expect(RevocationMessage.changedNumbers(in: ended) == nil)
+        #expect(RevocationMessage.changedNumbers(in: Array("changed:".utf8)) == nil)
+        #expect(RevocationMessage.changedNumbers(in: Array("changed:1".utf8)) == nil)
+    }
+
     @Test(arguments: [
         "", "0", "000000000000001", "00000000000000010", "000000000000000g", "000000000000000A", "-000000000000001",
         "0x00000000000001", " 00000000000001 ",

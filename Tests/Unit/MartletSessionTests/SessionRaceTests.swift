@@ -1,4 +1,5 @@
 import MartletCore
+import MartletJSON
 import MartletProvider
 import MartletSession
 import MartletSessionTesting
@@ -28,16 +29,32 @@ private struct InterruptedSessions: SessionBackend {
     }
 
     func lookUpAndTouch(
-        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], at time: SessionTime
+        _ sessionKey: SessionKey, tokenHash: [UInt8], lastAddress: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> AccessLookup {
         await lookup.value?()
-        return try await sessions.lookUpAndTouch(sessionKey, tokenHash: tokenHash, lastAddress: lastAddress, at: time)
+        return try await sessions.lookUpAndTouch(
+            sessionKey, tokenHash: tokenHash, lastAddress: lastAddress, readsClaims: readsClaims, at: time)
     }
+
+    func storeClaims(
+        _ claims: StoredClaims, of subject: SubjectKey, at time: SessionTime
+    ) async throws(StoreError) -> [UInt64]? { try await sessions.storeClaims(claims, of: subject, at: time) }
 
     func read(
         _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
     ) async throws(StoreError) -> RefreshLookup? {
         try await sessions.read(sessionKey, tokenHash: tokenHash, at: time)
+    }
+
+    func replace(
+        _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
+    ) async throws(StoreError) -> RecordReplacement.Outcome {
+        let action = interruption.withLock { interruption in
+            defer { interruption = nil }
+            return interruption
+        }
+        await action?()
+        return try await sessions.replace(sessionKey, replacement, at: time)
     }
 
     func touch(_ sessionKey: SessionKey, lastAddress: [UInt8], at time: SessionTime) async throws(StoreError) {
@@ -130,6 +147,28 @@ private struct InterruptedSessions: SessionBackend {
             interruption = { _ = try? await bench.store.end(tokens.session) }
         }
         #expect(await bench.rejection(ofRefreshing: tokens.refreshToken)?.code == .sessionUnknown)
+        #expect(backend.sessions.count == 0)
+    }
+
+    @Test func `the loser of a race renews the winner's session`() async throws {
+        let bench = SessionBench(backend: backend)
+        let token = try await bench.login().accessToken
+        bench.advance(.seconds(1))
+        let proof = bench.proof(acr: "mfa")
+        backend.interruption.withLock { interruption in
+            interruption = { _ = try? await bench.renew(token, with: bench.proof(acr: nil)) }
+        }
+        #expect(try await bench.renew(token, with: proof) == proof)
+        #expect(try await bench.verify(token).principal.identity.claims["acr"] == .string("mfa"))
+    }
+
+    @Test func `a session that ends during a renewal is not restored`() async throws {
+        let bench = SessionBench(backend: backend)
+        let tokens = try await bench.login()
+        backend.interruption.withLock { interruption in
+            interruption = { _ = try? await bench.store.end(tokens.session) }
+        }
+        await #expect(throws: SessionError.self) { try await bench.renew(tokens.accessToken, with: bench.proof()) }
         #expect(backend.sessions.count == 0)
     }
 

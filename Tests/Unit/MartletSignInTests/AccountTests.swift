@@ -322,7 +322,7 @@ import Testing
     @Test func `are those of sessions`() async throws {
         let stand = Stand()
         let subjects = AccountSubjects(accounts: stand.accounts, clock: stand.time.clock)
-        #expect(try await subjects.subject(of: identity("anna"), provider: "apple") == "usr_1")
+        #expect(try await subjects.subject(of: identity("anna"), provider: "apple") == ResolvedSubject("usr_1"))
         let login = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
         #expect(login["subject"] == "usr_1" && login.object["new_account"]?.bool == false)
         #expect(stand.sessions.entries.first?.identity.claims == [:])
@@ -330,7 +330,7 @@ import Testing
 
     @Test func `name the provider without accounts`() async throws {
         let subjects = AccountSubjects(accounts: nil, clock: ManualTime().clock)
-        #expect(try await subjects.subject(of: identity("anna"), provider: "apple") == "apple:anna")
+        #expect(try await subjects.subject(of: identity("anna"), provider: "apple") == ResolvedSubject("apple:anna"))
     }
 
     @Test func `are unavailable while accounts are`() async {

@@ -22,7 +22,7 @@ import Testing
         #expect(await stand.post("/auth/link/password", bearer: token, #"{"proof":"a82"}"#).status == 204)
         let both = await entries(stand, token)
         #expect(both.map { $0["provider"]?.string } == ["apple", "password"])
-        #expect(both.map { $0["state"]?.string } == ["active", "active"])
+        #expect(both.map { $0["state"]?.string } == ["unknown", "unknown"])
         #expect(both.map { $0["can_unlink"]?.bool } == [true, true])
         #expect(both.map { $0["name"]?.string } == ["Anna", nil])
         #expect(both.map { $0["email"]?.string } == ["anna@example.com", nil])
@@ -37,7 +37,7 @@ import Testing
         let stand = Stand(hasAccounts: false)
         let only = await entries(stand, try await stand.login("apple", "anna"))
         #expect(only.count == 1 && only.first?["provider"]?.string == "apple")
-        #expect(only.first?["can_unlink"]?.bool == false && only.first?["state"]?.string == "active")
+        #expect(only.first?["can_unlink"]?.bool == false && only.first?["state"]?.string == "unknown")
         #expect(only.first?["linked_at"]?.int64 == only.first?["last_login_at"]?.int64)
     }
 

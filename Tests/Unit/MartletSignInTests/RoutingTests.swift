@@ -29,14 +29,24 @@ import Testing
     static let methods: [(String, String)] = [
         ("/auth/login/apple", "POST"), ("/auth/nonce", "POST"), ("/auth/refresh", "POST"), ("/auth/logout", "POST"),
         ("/auth/session", "GET, HEAD"), ("/auth/sessions", "GET, HEAD"), ("/auth/sessions/ses_1", "DELETE"),
-        ("/auth/identities", "GET, HEAD"),
-        ("/auth/link/apple", "POST, DELETE"), ("/auth/password", "POST"), ("/auth/openapi.json", "GET, HEAD"),
+        ("/auth/identities", "GET, HEAD"), ("/auth/account", "GET, HEAD, DELETE"),
+        ("/auth/apple/notifications", "POST"),
+        ("/auth/link/apple", "POST, DELETE"), ("/auth/password", "POST"), ("/auth/reauthenticate", "POST"),
+        ("/auth/openapi.json", "GET, HEAD"),
         ("/.well-known/jwks.json", "GET, HEAD"), ("/.well-known/apple-app-site-association", "GET, HEAD"),
-        ("/.well-known/change-password", "GET, HEAD"),
+        ("/.well-known/change-password", "GET, HEAD"), ("/auth/register", "POST"), ("/auth/register/verify", "POST"),
+        ("/auth/password/forgot", "POST"), ("/auth/password/reset", "POST"),
     ]
 
     static func stand() -> Stand {
         Stand { setup in
+            setup.providers.append(
+                ProviderHandle(
+                    SelfServingProvider(
+                        PasswordSelfService(
+                            registration: .init(verifiesAddress: true, requiresName: false, link: nil),
+                            reset: .init(link: nil))),
+                    name: "selfserving"))
             setup.keySet = ["keys": []]
             setup.wellKnown.webCredentialApps = ["ABCDE12345.com.example.app"]
             setup.wellKnown.changePasswordURL = "https://example.com/password?from=app"

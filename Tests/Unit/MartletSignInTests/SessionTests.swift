@@ -59,7 +59,8 @@ import Testing
         #expect(
             reply.object == [
                 "subject": "usr_1", "provider": "apple", "claims": ["email": "a@example.com", "roles": ["x"]],
-                "session_id": "ses_1", "expires_at": .integer(stand.time.now + 900),
+                "session_id": "ses_1", "auth_time": .integer(stand.time.now),
+                "expires_at": .integer(stand.time.now + 900),
             ])
     }
 

@@ -30,7 +30,7 @@ final class ScriptedAccounts: AccountStoring {
     func shutdown() async {}
 
     func signIn(
-        _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime
+        _ identity: AccountIdentity, keeping claims: JSONObject, setting rules: JSONObject, at now: UnixTime
     ) async throws(AccountError) -> Account {
         try count()
         return state.withLock { state in
@@ -108,6 +108,11 @@ final class ScriptedAccounts: AccountStoring {
         logins.withLock { $0["\(subject) \(provider)"] = now }
     }
 
+    func claims(of subject: String) async throws(AccountError) -> VersionedClaims { .none }
+    func changeClaims(
+        of subject: String, provider: String, by patch: ClaimPatch
+    ) async throws(AccountError) -> Bool { false }
+
     /// When each identity of each account was last used for a login.
     private let logins = Box<[String: UnixTime]>([:])
     let cannotRecord = Box(false)
@@ -128,7 +133,9 @@ final class ScriptedAccounts: AccountStoring {
     func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) { throw Self.outage }
     func setHash(of key: String, to hash: String) async throws(AccountError) { throw Self.outage }
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) { throw Self.outage }
-    func users() async throws(AccountError) -> [UserRecord] { throw Self.outage }
+    func users(
+        after start: String, onlyDisabled: Bool, limit: Int
+    ) async throws(AccountError) -> [UserRecord] { throw Self.outage }
     func record(for key: String) async throws(StoreError) -> UserRecord? { throw Self.noStore }
     func replaceHash(of key: String, from old: String, to new: String) async throws(StoreError) -> Bool {
         throw Self.noStore

@@ -5,7 +5,7 @@ import MartletProvider
 import MartletTesting
 
 /// A scripted provider: `proof` is the user's subject.
-struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
+struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking, Notifying {
     struct Configuration: ConfigurationDecodable {
         init() {}
         init(from reader: inout ConfigurationReader) throws(ConfigurationError) {}
@@ -78,6 +78,19 @@ struct ScriptedProvider: SigningIn, PasswordChanging, Unlinking {
     func unlink(_ subject: String) async throws(AuthenticationError) {
         if let error = script.value.unlinkError { throw error }
         script.withLock { $0.unlinked.append(subject) }
+    }
+
+    var acceptsNotifications: Bool { true }
+
+    /// `payload` is the user's subject.
+    func readNotification(
+        _ form: SignInForm, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> ProviderNotification {
+        let subject = try form.requiredText("payload")
+        if let error = script.value.error { throw error }
+        return ProviderNotification(
+            id: "\(subject) 1", type: "revoked", subject: subject, time: clock.unixMilliseconds,
+            change: .consentRevoked)
     }
 
     private static func text(_ secret: Secret) -> String { secret.withBytes { String(decoding: $0, as: UTF8.self) } }

@@ -9,7 +9,7 @@ final class ScriptedSessions: SessionStoring {
     struct Entry: Sendable {
         let reference: SessionReference
         let provider: String
-        let identity: Identity
+        var identity: Identity
         let createdAt: UnixTime
         let client: SessionClient
         var access: String
@@ -78,6 +78,11 @@ final class ScriptedSessions: SessionStoring {
         return entry.tokens
     }
 
+    func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool {
+        try count()
+        return true
+    }
+
     func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
         try count()
         if isThrottled { throw SessionError("session.throttled", .throttled) }
@@ -91,6 +96,23 @@ final class ScriptedSessions: SessionStoring {
         }
         guard let entry else { throw SessionError("session.unknown", .invalid) }
         return entry.tokens
+    }
+
+    func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof {
+        try count()
+        let text = token.withBytes { String(decoding: $0, as: UTF8.self) }
+        let isKnown = state.withLock { state in
+            guard let index = state.entries.firstIndex(where: { $0.access == text }) else { return false }
+            let old = state.entries[index].identity
+            var claims = old.claims
+            claims["acr"] = proof.acr.map { .string($0) }
+            state.entries[index].identity = Identity(
+                providerSubject: old.providerSubject, issuer: old.issuer, claims: claims, authTime: proof.authTime,
+                issuedAt: old.issuedAt, expiresAt: old.expiresAt)
+            return true
+        }
+        guard isKnown else { throw SessionError("session.unknown", .invalid) }
+        return proof
     }
 
     func list(subject: String) async throws(SessionError) -> [SessionSummary] {

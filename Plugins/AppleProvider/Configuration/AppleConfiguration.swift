@@ -1,9 +1,10 @@
 public import MartletConfig
-private import MartletCore
+internal import MartletCore
 public import MartletJOSE
+public import MartletProvider
 
 /// The block of a provider whose `kind` is `apple`.
-public struct AppleConfiguration: ConfigurationDecodable {
+public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, NotificationConfiguring {
     /// The client ids whose tokens are accepted, bundle IDs and Services IDs; never empty.
     public let audiences: NonEmpty<Located<String>>
     /// The accepted values of `iss`, compared byte by byte.
@@ -25,6 +26,19 @@ public struct AppleConfiguration: ConfigurationDecodable {
     public let nonceForm: NonceForm
     /// How long after `iat` a token is accepted for a login.
     public let loginMaximumAge: Duration
+    /// The developer account whose keys sign calls to Apple; `nil` without a key.
+    let developer: Developer?
+    /// When refresh tokens are checked; `nil` if they are not.
+    let check: CheckSchedule?
+    /// The position of `notifications: true`; `nil` without notifications.
+    public let notificationsLocation: SourceLocation?
+
+    /// A team of the developer account with the key in use.
+    struct Developer: Sendable {
+        let team: String
+        let key: DeveloperKey
+        let location: SourceLocation
+    }
 
     /// Whether a login needs a nonce.
     public enum NoncePolicy: String, Sendable, CaseIterable, ConfigurationValue {
@@ -58,7 +72,16 @@ public struct AppleConfiguration: ConfigurationDecodable {
         nonceForm = reader.optional("nonce_form", default: .raw)
         loginMaximumAge = reader.optional(
             "login_max_age", default: Defaults.loginMaximumAge, in: .seconds(1) ... .seconds(86_400))
-        for key in Self.reservedKeys { reader.unsupported(key) }
+        developer = try Self.developer(&reader)
+        check = reader.block("check", as: CheckBlock.self).map {
+            CheckSchedule(every: $0.every, spread: $0.spread, rate: $0.rate)
+        }
+        let notifies = reader.optional("notifications", as: Located<Bool>.self)
+        notificationsLocation = notifies?.value == true ? notifies?.location : nil
+        if check != nil, developer == nil, let node = reader.node("check") {
+            throw ConfigurationError(
+                .configMissingKey, at: node.location, "check: needs a key: team_id, key_id and private_key_file")
+        }
         audiences = try reader.required("audiences")
     }
 
@@ -73,8 +96,39 @@ public struct AppleConfiguration: ConfigurationDecodable {
 
     private static let keysPath = "/auth/keys"
 
-    /// Reserved keys for exchanging codes, which is not supported.
-    private static let reservedKeys = ["team_id", "key_id", "private_key", "private_key_file"]
+    /// The team and its key: `key_id` with `private_key`, or the last of `keys`.
+    private static func developer(_ reader: inout ConfigurationReader) throws(ConfigurationError) -> Developer? {
+        let team: DeveloperID? = reader.optional("team_id")
+        let id: Located<DeveloperID>? = reader.optional("key_id")
+        let pem = reader.optionalSecret("private_key")
+        let list = reader.blocks("keys", as: DeveloperKeyBlock.self)
+        var keys = list.map { Located($0.value.key, at: $0.location) }
+        switch (id, pem) {
+        case (let id?, let pem?):
+            if let node = reader.node("keys") {
+                throw ConfigurationError(
+                    .configConflictingKeys, at: node.location, "'keys' and 'key_id' are both given in \(reader.title)")
+            }
+            keys = [Located(try DeveloperKey(id: id.value.text, pem: pem), at: id.location)]
+        case (let id?, nil):
+            if reader.has("private_key") || reader.has("private_key_file") { throw .alreadyReported }
+            throw ConfigurationError(
+                .configMissingKey, at: id.location, "missing key 'private_key_file' beside 'key_id'")
+        case (nil, let pem?):
+            throw ConfigurationError(.configMissingKey, at: pem.location, "missing key 'key_id' beside 'private_key'")
+        case (nil, nil): break
+        }
+        guard let key = keys.last else {
+            if let node = reader.node("team_id") {
+                throw ConfigurationError(.configMissingKey, at: node.location, "team_id: is unused without a key")
+            }
+            return nil
+        }
+        guard let team else {
+            throw ConfigurationError(.configMissingKey, at: key.location, "missing key 'team_id' in \(reader.title)")
+        }
+        return Developer(team: team.text, key: key.value, location: key.location)
+    }
 
     private static func keys(below base: Located<URLText>) -> Located<URLText> {
         let text = base.value.text.hasSuffix("/") ? String(base.value.text.dropLast()) : base.value.text
@@ -126,8 +180,21 @@ extension AppleConfiguration {
                 "The form in which the app puts the nonce into its request to Apple."),
             .optional(
                 "login_max_age", .duration, default: "10m", "How long after its `iat` a token is accepted for a login."),
-        ])
+            .optional("team_id", DeveloperID.shape, "The id of the developer team."),
+            .optional("key_id", DeveloperID.shape, "The id of the key that signs calls to Apple."),
+            .optional(
+                "keys", .list(.block(of: DeveloperKeyBlock.self), nonEmpty: true),
+                "Several keys, for a change of keys; the last one is used."),
+            .optional(
+                "check", .block(of: CheckBlock.self),
+                "How often refresh tokens are checked; absent: never. A user who withdrew the consent is signed out."),
+            .optional(
+                "notifications", .boolean, default: "false",
+                "Whether Apple's notifications are accepted at `/auth/{provider}/notifications`."),
+        ]).withSecret("private_key", required: false, "The P-256 private key of `key_id`, as PEM.")
     }
+
+    public var grantLocation: SourceLocation? { developer?.location }
 
     /// Checks that span several fields or list entries.
     func validate(into diagnostics: inout Diagnostics) {

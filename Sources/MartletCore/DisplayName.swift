@@ -1,10 +1,10 @@
 /// A user's name as the client sent it: untrusted text, sanitized for display.
-enum DisplayName {
+public enum DisplayName {
     /// In Unicode scalars.
-    private static let maximumLength = 256
+    public static let maximumLength = 256
 
     /// The parts in order with one space between words; `nil` if nothing is left.
-    static func clean(_ parts: [String]) -> String? {
+    public static func clean(_ parts: [String]) -> String? {
         let words = parts.flatMap { part in
             part.unicodeScalars.split(whereSeparator: isSpace).map { $0.filter { !isHidden($0) } }
         }

@@ -1,17 +1,17 @@
-internal import MartletCore
-internal import MartletProvider
-internal import MartletResponder
+package import MartletCore
 
 /// Decodes `application/x-www-form-urlencoded` (WHATWG URL §5.1), but rejects invalid escapes.
-struct FormDecoder {
+package struct FormDecoder {
+    /// An invalid escape, a control character, or a name or value that is not UTF-8.
+    package struct FormError: Error {}
+
     private let bytes: [UInt8]
     private var offset = 0
 
-    init(_ bytes: [UInt8]) { self.bytes = bytes }
+    package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
     /// All pairs in order, as valid UTF-8; empty pairs between two `&` are skipped.
-    /// - Throws: `signin.bad_form`.
-    mutating func pairs() throws(Failure) -> [(name: [UInt8], value: Secret)] {
+    package mutating func pairs() throws(FormError) -> [(name: [UInt8], value: Secret)] {
         var pairs: [(name: [UInt8], value: Secret)] = []
         while offset < bytes.count {
             if bytes[offset] == UInt8(ascii: "&") {
@@ -30,26 +30,26 @@ struct FormDecoder {
     }
 
     /// The bytes up to a delimiter or `&`, unescaped.
-    private mutating func run(until delimiter: UInt8) throws(Failure) -> [UInt8] {
+    private mutating func run(until delimiter: UInt8) throws(FormError) -> [UInt8] {
         var end = offset
         while end < bytes.count, bytes[end] != delimiter, bytes[end] != UInt8(ascii: "&") { end &+= 1 }
         var plain: [UInt8] = []
         plain.reserveCapacity(end &- offset)
         while offset < end { plain.append(try byte(before: end)) }
-        guard (try? UTF8Span(validating: plain.span)) != nil else { throw .badForm }
+        guard (try? UTF8Span(validating: plain.span)) != nil else { throw FormError() }
         return plain
     }
 
     /// The next decoded byte.
-    private mutating func byte(before end: Int) throws(Failure) -> UInt8 {
+    private mutating func byte(before end: Int) throws(FormError) -> UInt8 {
         let byte = bytes[offset]
         offset &+= 1
         switch byte {
         case UInt8(ascii: "+"): return 0x20
-        case ..<0x20, 0x7F: throw .badForm
+        case ..<0x20, 0x7F: throw FormError()
         case UInt8(ascii: "%"):
             guard offset &+ 1 < end, let high = Self.digit(bytes[offset]), let low = Self.digit(bytes[offset &+ 1])
-            else { throw .badForm }
+            else { throw FormError() }
             offset &+= 2
             return high << 4 | low
         default: return byte
@@ -64,9 +64,4 @@ struct FormDecoder {
         default: nil
         }
     }
-}
-
-extension Failure {
-    fileprivate static let badForm = Failure.malformed(
-        .signInBadForm, [BodyError([], .malformed, detail: "The form cannot be decoded.")])
 }

@@ -1,0 +1,64 @@
+public import MartletCore
+public import MartletProvider
+
+extension AppleProvider: Refreshing {
+    public var checkSchedule: CheckSchedule? { client == nil ? nil : configuration.check }
+
+    /// Validates the refresh token (Apple, "Verifying a user"): Apple permits it once a day for each user.
+    public func check(
+        _ grant: ProviderGrant, of subject: String, until deadline: MonotonicTime
+    ) async throws(AuthenticationError) -> GrantState {
+        do throws(AppleError) {
+            return try await validate(grant, until: deadline)
+        } catch {
+            throw Self.callError(error)
+        }
+    }
+
+    private func validate(
+        _ grant: ProviderGrant, until deadline: MonotonicTime
+    ) async throws(AppleError) -> GrantState {
+        guard let client else { throw .apiUnreachable("no key is configured") }
+        let fields = [(name: "grant_type", value: "refresh_token"), (name: "refresh_token", value: grant.token.text)]
+        let ready = try await client.reserved(until: deadline)
+        switch try await ready.requestToken(fields, for: grant.client, until: deadline) {
+        case .granted: return .valid
+        case .refused(.invalidGrant): return .revoked
+        case .refused(let error): throw .apiRefused(error)
+        case .throttled: throw .apiThrottled
+        case .unknown(let what): throw .apiBadResponse(what)
+        }
+    }
+
+    /// The pause that Apple's throttling asks for is the core's to choose.
+    private static func callError(_ error: AppleError) -> AuthenticationError {
+        guard case .throttled = error.kind else { return authenticationError(error) }
+        return .throttled(error.code, retryAfter: .seconds(60))
+    }
+}
+
+extension AppleProvider: Revoking {
+    /// Revokes the user's consent for the team (Apple, "Revoke tokens"); 200 also means that there was none any more.
+    public func revoke(
+        _ grant: ProviderGrant, until deadline: MonotonicTime
+    ) async throws(AuthenticationError) {
+        do throws(AppleError) {
+            try await revokeConsent(grant, until: deadline)
+        } catch {
+            throw Self.callError(error)
+        }
+    }
+
+    private func revokeConsent(_ grant: ProviderGrant, until deadline: MonotonicTime) async throws(AppleError) {
+        guard let client else { throw .apiUnreachable("no key is configured") }
+        let ready = try await client.reserved(until: deadline)
+        switch try await ready.revoke(grant.token, for: grant.client, until: deadline) {
+        // Apple calls a token invalid that was revoked before.
+        case .revoked, .failed(.refused(.invalidGrant)): return
+        case .failed(.refused(let error)): throw .apiRefused(error)
+        case .failed(.throttled): throw .apiThrottled
+        case .failed(.granted): throw .apiBadResponse("tokens instead of a revocation")
+        case .failed(.unknown(let what)): throw .apiBadResponse(what)
+        }
+    }
+}

@@ -1,0 +1,24 @@
+public import MartletCore
+internal import MartletCrypto
+public import MartletProvider
+
+extension PasswordProvider: PasswordSelfServing {
+    /// Checks and hashes a new password on the hashing pool, within the quota of the client's network.
+    public func hashNewPassword(
+        _ password: Secret, member: String, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> String {
+        let (client, deadline) = (context.client, context.deadline)
+        let password = try await newPassword(password, member: member, for: client, until: deadline)
+        return try await hash(password, for: client, until: deadline).encoded
+    }
+
+    /// Ends the bans of the user.
+    public func passwordWasReset(of key: String, in context: AuthenticationContext) async {
+        singleFlight.startNewEpoch()
+        do throws(StoreError) {
+            try await throttle.unlock(Array(key.utf8))
+        } catch {
+            self.context.logger.warning("unlocking a user failed", ("reason", error.code.rawValue))
+        }
+    }
+}

@@ -1,0 +1,82 @@
+package import MartletCore
+package import MartletJSON
+
+/// An account as operators see it.
+package struct AccountRecord: Sendable, Equatable {
+    package let subject: String
+    package let createdAt: UnixTime
+    /// `nil` while it is active.
+    package let disabledAt: UnixTime?
+    /// Claims stored from first logins, such as `name`.
+    package let storedClaims: JSONObject
+    /// The claims that operators and rules have set.
+    package let claims: JSONObject
+
+    package init(
+        subject: String, createdAt: UnixTime, disabledAt: UnixTime?, storedClaims: JSONObject,
+        claims: JSONObject = [:]
+    ) {
+        self.subject = subject
+        self.createdAt = createdAt
+        self.disabledAt = disabledAt
+        self.storedClaims = storedClaims
+        self.claims = claims
+    }
+}
+
+/// Which accounts a list contains; a criterion that is `nil` or false matches all.
+package struct AccountFilter: Sendable, Equatable {
+    /// A claim of the account, as `name=value`: a value of a list counts, numbers and booleans as they are in JSON.
+    package struct Claim: Sendable, Equatable {
+        package let name: String
+        package let value: String
+
+        package init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// Leaves out active accounts.
+    package var onlyDisabled: Bool
+    package var claim: Claim?
+
+    package init(onlyDisabled: Bool = false, claim: Claim? = nil) {
+        self.onlyDisabled = onlyDisabled
+        self.claim = claim
+    }
+}
+
+/// A page of accounts.
+package struct AccountPage: Sendable {
+    package let accounts: [AccountRecord]
+    /// Where the next page starts; `nil` after the last one.
+    package let next: String?
+
+    package init(accounts: [AccountRecord], next: String?) {
+        self.accounts = accounts
+        self.next = next
+    }
+}
+
+/// The administration of accounts.
+package protocol AccountAdministering: Sendable {
+    /// Finds an account; `nil` if there is none.
+    func account(_ subject: String) async throws(AccountError) -> AccountRecord?
+    /// Lists accounts by subject.
+    /// - Parameters:
+    ///   - start: the `next` of the page before; empty for the first page.
+    ///   - filter: every criterion has an index, so that the size of the store does not matter.
+    ///   - limit: the maximum number of accounts of the page.
+    func accounts(from start: String, _ filter: AccountFilter, limit: Int) async throws(AccountError) -> AccountPage
+    /// Changes the claims of an account, which win over those of its providers.
+    ///
+    /// Stored only: ``ClaimPublishing`` makes running gateways apply them.
+    /// - Returns: whether anything changed.
+    /// - Throws: `notFound`, `invalidClaims`, `unavailable`.
+    @discardableResult
+    func changeClaims(of subject: String, by patch: ClaimPatch) async throws(AccountError) -> Bool
+    /// Disables an account, or enables it with `nil`. Its sessions and cached decisions are the caller's to end.
+    /// - Throws: `notFound`, `unavailable`.
+    func setDisabled(account subject: String, at instant: UnixTime?) async throws(AccountError)
+}

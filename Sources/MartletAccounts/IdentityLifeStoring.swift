@@ -1,0 +1,345 @@
+package import MartletCore
+package import MartletEvents
+package import MartletJSON
+package import MartletProvider
+
+/// What is known of an identity at its issuer.
+package enum IdentityState: Int64, Sendable, CaseIterable {
+    /// The last login, or the last check, succeeded.
+    case authorized = 1
+    /// The user has withdrawn the consent.
+    case revoked = 2
+    /// The user's account at the issuer is gone.
+    case deleted = 3
+    /// The identity was moved to another team of developers, and has not logged in there.
+    case transferred = 4
+
+    /// The state in responses and claims.
+    package var name: String { "\(self)" }
+    /// The state of an identity that nothing is known of.
+    package static let unknownName = "unknown"
+}
+
+/// The state of one identity of an account.
+package struct IdentityStatus: Sendable, Equatable {
+    package let provider: String
+    /// `nil` if nothing is known.
+    package let state: IdentityState?
+    /// When the state became known.
+    package let checkedAt: UnixTime?
+
+    package init(provider: String, state: IdentityState?, checkedAt: UnixTime?) {
+        self.provider = provider
+        self.state = state
+        self.checkedAt = checkedAt
+    }
+}
+
+/// A grant encrypted for the store.
+package struct SealedGrant: Sendable, Equatable {
+    /// The client id that it was granted to.
+    package let client: String
+    /// The id of the key that it is encrypted with.
+    package let keyID: String
+    /// The encrypted grant as text.
+    package let token: String
+
+    package init(client: String, keyID: String, token: String) {
+        self.client = client
+        self.keyID = keyID
+        self.token = token
+    }
+}
+
+/// A login whose identity is confirmed by its issuer.
+package struct ConfirmedLogin: Sendable {
+    package let identity: AccountIdentity
+    /// When the credential was issued.
+    package let issuedAt: UnixTime
+    /// When the issuer confirmed the identity: when it issued the credential, or when it granted something for it.
+    package let confirmedAt: UnixTime
+    package let now: UnixTime
+    /// Replaces the grant of the same client.
+    package let grant: SealedGrant?
+    /// When the grant is checked first, in milliseconds since 1970; `nil` if it is not.
+    package let nextCheck: Int64?
+
+    package init(
+        identity: AccountIdentity, issuedAt: UnixTime, confirmedAt: UnixTime, now: UnixTime, grant: SealedGrant?,
+        nextCheck: Int64?
+    ) {
+        self.identity = identity
+        self.issuedAt = issuedAt
+        self.confirmedAt = confirmedAt
+        self.now = now
+        self.grant = grant
+        self.nextCheck = nextCheck
+    }
+}
+
+/// What became of a notification.
+package struct FiledNotification: Sendable {
+    /// What was done about it.
+    package enum Outcome: String, Sendable {
+        case applied
+        /// A notification of the same id was filed before.
+        case repeated
+        /// Something newer is known of the identity.
+        case outdated
+        /// There is no such identity.
+        case unknownIdentity = "unknown_identity"
+        /// Its type means nothing to the gateway.
+        case ignored
+    }
+
+    package let outcome: Outcome
+    /// The account; `nil` if there is none.
+    package let subject: String?
+    /// What is left to do.
+    package let jobs: [AccountJob]
+
+    package init(outcome: Outcome, subject: String?, jobs: [AccountJob]) {
+        self.outcome = outcome
+        self.subject = subject
+        self.jobs = jobs
+    }
+}
+
+/// Work that a change of an account leaves, recorded in the change's transaction and repeated until it is done.
+package struct AccountJob: Sendable, Equatable {
+    /// What is to be done. Each is idempotent.
+    package enum Kind: String, Sendable, CaseIterable {
+        /// Ends sessions of the account; `data.reason` says why.
+        case endSessions = "end_sessions"
+        /// Revokes the grant in `data` at its issuer.
+        case revoke
+        /// Deletes the account.
+        case deleteAccount = "delete_account"
+    }
+
+    package let number: Int64
+    package let kind: Kind
+    /// The account's subject.
+    package let account: String
+    /// The provider's name; empty for all.
+    package let provider: String
+    package let data: JSONObject
+    /// The number of failed attempts.
+    package let attempts: Int
+    /// Milliseconds since 1970.
+    package let createdAt: Int64
+
+    package init(
+        number: Int64, kind: Kind, account: String, provider: String, data: JSONObject, attempts: Int, createdAt: Int64
+    ) {
+        self.number = number
+        self.kind = kind
+        self.account = account
+        self.provider = provider
+        self.data = data
+        self.attempts = attempts
+        self.createdAt = createdAt
+    }
+}
+
+/// An identity whose grant is due for a check.
+package struct DueCheck: Sendable, Equatable {
+    /// The id of the identity in the store.
+    package let identity: String
+    package let account: String
+    /// The provider's subject.
+    package let subject: String
+    /// When it became due, in milliseconds since 1970.
+    package let dueAt: Int64
+    package let grant: SealedGrant
+
+    package init(identity: String, account: String, subject: String, dueAt: Int64, grant: SealedGrant) {
+        self.identity = identity
+        self.account = account
+        self.subject = subject
+        self.dueAt = dueAt
+        self.grant = grant
+    }
+}
+
+/// The revocations that have not succeeded.
+package struct PendingRevocations: Sendable, Equatable {
+    package var count = 0
+    /// When the oldest was requested, in milliseconds since 1970.
+    package var oldest: Int64?
+
+    package init() {}
+}
+
+/// An account store with the state of its identities.
+package protocol IdentityLifeHolding: Sendable {
+    var life: any IdentityLifeStoring { get }
+}
+
+/// The state of identities after their login: grants, notifications, checks, and the deletion of accounts.
+///
+/// Times are milliseconds since 1970 where nothing else is said. Every method throws `unavailable` while the store is.
+package protocol IdentityLifeStoring: Sendable {
+    // Logins.
+
+    /// Records that the issuer has confirmed an identity, and its grant.
+    /// - Returns: `false` if the credential was issued before the identity was revoked; nothing is recorded then.
+    func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> Bool
+    /// Takes a pending deletion of an account back; `false` if there is none.
+    func restore(_ subject: String, at now: Int64) async throws(AccountError) -> Bool
+    /// The states of an account's identities, oldest first.
+    func identityStates(of subject: String) async throws(AccountError) -> [IdentityStatus]
+
+    // Notifications.
+
+    /// Files a notification and applies it, in one transaction.
+    /// - Parameter deletion: what to do with an account whose last identity is gone.
+    func file(
+        _ notification: ProviderNotification, from source: NotificationSource, deletion: DeletionPolicy, at now: Int64
+    ) async throws(AccountError) -> FiledNotification
+    /// Removes notifications that were filed before an instant; a repeated one is rejected as expired by then.
+    func removeNotifications(before instant: Int64) async throws(AccountError)
+
+    // Deletion.
+
+    /// Schedules the deletion of an account; its sessions end immediately.
+    /// - Returns: what is to be done now; empty if it is scheduled already.
+    /// - Throws: `notFound`, `unavailable`.
+    func requestDeletion(
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64
+    ) async throws(AccountError) -> [AccountJob]
+
+    // Checks.
+
+    /// The identities of a provider whose check is due, the longest due first; each once.
+    func dueChecks(of provider: String, at now: Int64, limit: Int) async throws(AccountError) -> [DueCheck]
+    /// Moves the next check of an identity before this one is made; `false` if another instance was first.
+    func beginCheck(_ check: DueCheck, next: Int64) async throws(AccountError) -> Bool
+    /// Records that an identity's grant is valid.
+    func noteValid(_ check: DueCheck, at now: UnixTime) async throws(AccountError)
+    /// Records that an identity's grant was revoked, and what follows.
+    func noteRevoked(
+        _ check: DueCheck, of provider: String, reason: String, at now: Int64
+    ) async throws(AccountError) -> [AccountJob]
+
+    // Jobs.
+
+    /// The jobs that are due, the longest due first.
+    func dueJobs(at now: Int64, limit: Int) async throws(AccountError) -> [AccountJob]
+    /// Removes a job that is done.
+    func finish(_ job: AccountJob) async throws(AccountError)
+    /// Counts a failed attempt.
+    func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError)
+    /// Records the end of sessions as events, once for each job.
+    func noteSessions(_ sessions: [EndedSession], of job: AccountJob, at now: Int64) async throws(AccountError)
+    /// Deletes an account whose deletion is due: what is left are the jobs that revoke its grants.
+    func deleteAccount(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError)
+    /// Removes a job that revoked a grant; with the account's last one the deletion is complete.
+    func finishRevocation(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError)
+    /// Records that a grant could not be revoked for as long as the policy says: the deletion is complete, but the job
+    /// stays.
+    func abandonRevocation(
+        _ job: AccountJob, _ policy: DeletionPolicy, until instant: Int64, reason: String, at now: Int64
+    ) async throws(AccountError)
+    /// Counts the revocations that have not succeeded.
+    func pendingRevocations() async throws(AccountError) -> PendingRevocations
+
+    // Events.
+
+    /// Whether a webhook gets events of a type.
+    func isSubscribed(to type: EventType) -> Bool
+    /// Records an event, if a webhook gets it.
+    func record(_ type: EventType, of subject: String, data: JSONObject, at now: Int64) async throws(AccountError)
+    /// Records that sessions are about to end: the job that ends them.
+    /// - Parameter end: which sessions, and why.
+    func beginEnd(_ end: SessionsEnd, of subject: String, at now: Int64) async throws(AccountError) -> [AccountJob]
+
+    // Keys.
+
+    /// The canaries of the keys that grants have been encrypted with, by key id.
+    func canaries() async throws(AccountError) -> [String: String]
+    /// Stores the canary of a new key; an existing one stays.
+    func addCanary(_ text: String, of keyID: String) async throws(AccountError)
+    /// Whether a grant is encrypted with a key.
+    func isInUse(_ keyID: String) async throws(AccountError) -> Bool
+}
+
+/// The provider that a notification came to.
+package struct NotificationSource: Sendable, Equatable {
+    /// Its name in `providers:`.
+    package let provider: String
+    /// Its kind, the prefix of reasons.
+    package let kind: String
+
+    package init(provider: String, kind: String) {
+        self.provider = provider
+        self.kind = kind
+    }
+
+    /// The reason of ended sessions: `apple_consent_revoked`.
+    package func reason(_ what: String) -> String { "\(kind)_\(what)" }
+}
+
+/// A session that ended, for events.
+package struct EndedSession: Sendable, Equatable {
+    package let id: String
+    package let provider: String
+
+    package init(id: String, provider: String) {
+        self.id = id
+        self.provider = provider
+    }
+}
+
+/// Which sessions of an account end, and why.
+package struct SessionsEnd: Sendable {
+    /// The sessions of this provider; `nil` for all.
+    package var provider: String?
+    /// Only this session.
+    package var only: String?
+    /// A session that goes on.
+    package var except: String?
+    package let reason: String
+
+    package init(_ reason: String, provider: String? = nil, only: String? = nil, except: String? = nil) {
+        self.reason = reason
+        self.provider = provider
+        self.only = only
+        self.except = except
+    }
+
+    /// The end that a job's data describe.
+    package init(_ job: AccountJob) {
+        self.init(
+            job.data["reason"]?.string ?? "", provider: job.provider.isEmpty ? nil : job.provider,
+            only: job.data["session_id"]?.string, except: job.data["except"]?.string)
+    }
+
+    /// Whether logins in progress and cached results end, too: not when a user logs out.
+    package var endsLogins: Bool { only == nil && except == nil && reason != SessionsEnd.logoutAll }
+
+    /// The reason of `POST /logout?all=true`.
+    package static let logoutAll = "logout_all"
+
+    var data: JSONObject {
+        var data: JSONObject = ["reason": .string(reason)]
+        if let only { data["session_id"] = .string(only) }
+        if let except { data["except"] = .string(except) }
+        return data
+    }
+}
+
+/// How accounts are deleted.
+package struct DeletionPolicy: Sendable, Equatable {
+    /// How long a login takes a deletion back.
+    package var grace = Duration.zero
+    /// Whether nothing but the subject stays.
+    package var anonymizes = true
+    /// For how long a revocation is attempted before the account counts as deleted without it.
+    package var maximumRevocationAge = Duration.seconds(7 * 86_400)
+    /// The members of `account.deleted` that say whether grants were revoked, one for each kind of provider that can:
+    /// `revoked_at_apple`.
+    package var revocationMembers: [String] = []
+
+    package init() {}
+}

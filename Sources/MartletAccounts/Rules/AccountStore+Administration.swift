@@ -1,0 +1,56 @@
+internal import MartletCore
+
+extension AccountStore: AccountAdministering {
+    func account(_ subject: String) async throws(AccountError) -> AccountRecord? {
+        guard TextRules.isKey(subject) else { return nil }
+        return try await engine.read(
+            ReadOperation(queries: [Query(.account, .text(subject))]) { results throws(AccountError) in
+                guard let row = results[0].first else { return nil }
+                return try AccountStore.account(row)
+            })
+    }
+
+    func accounts(from start: String, _ filter: AccountFilter, limit: Int) async throws(AccountError) -> AccountPage {
+        let limit = max(limit, 1)
+        guard let query = AccountStore.list(from: start, filter, limit: limit) else {
+            return AccountPage(accounts: [], next: nil)
+        }
+        return try await engine.read(
+            ReadOperation(queries: [query]) { results throws(AccountError) in
+                var accounts: [AccountRecord] = []
+                for row in results[0] { accounts.append(try AccountStore.account(row)) }
+                return AccountPage(accounts: accounts, next: accounts.count < limit ? nil : accounts.last?.subject)
+            })
+    }
+
+    /// The query of a page; `nil` if no account can match.
+    private static func list(from start: String, _ filter: AccountFilter, limit: Int) -> Query? {
+        let limit = Query.Value.integer(Int64(clamping: limit))
+        guard !start.utf8.contains(0) else { return nil }
+        guard let claim = filter.claim else {
+            return Query(filter.onlyDisabled ? .disabledAccounts : .accounts, .text(start), limit)
+        }
+        guard TextRules.isKey(claim.name), !claim.value.utf8.contains(0) else { return nil }
+        return Query(
+            filter.onlyDisabled ? .disabledAccountsWithClaim : .accountsWithClaim, .text(start), limit,
+            .text(claim.name), .text(claim.value))
+    }
+
+    func setDisabled(account subject: String, at instant: UnixTime?) async throws(AccountError) {
+        guard TextRules.isKey(subject) else { throw .unknownAccount }
+        let query =
+            instant.map { Query(.disableAccount, .text(subject), .integer($0.seconds)) }
+            ?? Query(.enableAccount, .text(subject))
+        guard try await engine.transact(.commit([query]) { results in !results[0].isEmpty }) else {
+            throw .unknownAccount
+        }
+    }
+
+    private static func account(_ row: Row) throws(AccountError) -> AccountRecord {
+        AccountRecord(
+            subject: try row.text(0), createdAt: UnixTime(seconds: try row.integer(1)),
+            disabledAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) },
+            storedClaims: try StoredClaims.read(try row.text(3)),
+            claims: try ClaimLayers(operators: try row.optionalText(4), rules: try row.optionalText(5)).merged)
+    }
+}

@@ -1,0 +1,176 @@
+internal import MartletCore
+internal import MartletEvents
+internal import MartletJSON
+
+extension AccountStore: OutboxStoring {
+    /// The maximum number of events removed by one call.
+    private static let removedAtOnce: Int64 = 10_000
+
+    var observers: OutboxObservers { recorder.observers }
+
+    func subscribe(_ subscriptions: EventSubscriptions) { recorder.subscribe(subscriptions) }
+
+    func dueDeliveries(of hook: String, at now: Int64, limit: Int) async throws(StoreError) -> [DueDelivery] {
+        let query = Query(.outbox(.due), .text(hook), .integer(now), .integer(Int64(limit)))
+        return try await mapping { () async throws(AccountError) in
+            try await engine.read(
+                ReadOperation(queries: [query]) { results throws(AccountError) in
+                    var due: [DueDelivery] = []
+                    for row in results[0] { due.append(try AccountStore.delivery(row)) }
+                    return due
+                })
+        }
+    }
+
+    func noteDelivered(_ deliveries: [DueDelivery]) async throws(StoreError) {
+        // In one order, so that two webhooks that confirm the same events do not wait for each other.
+        let ordered = deliveries.sorted { $0.event.id < $1.event.id }
+        try await change(
+            ordered.flatMap { delivery in
+                [
+                    Query(.outbox(.lockEvent), .text(delivery.event.id)),
+                    Query(.outbox(.remove), .integer(delivery.number)),
+                    Query(.outbox(.removeEvent), .text(delivery.event.id)),
+                ]
+            })
+    }
+
+    func noteFailed(
+        _ delivery: DueDelivery, to hook: String, retryAt: Int64, reason: String
+    ) async throws(StoreError) {
+        try await change([
+            Query(
+                .outbox(.fail), .integer(delivery.number), .integer(retryAt), .text(AccountStore.storable(reason))),
+            Query(.outbox(.postpone), .text(hook), .text(delivery.event.subject), .integer(retryAt)),
+        ])
+    }
+
+    func noteDead(_ delivery: DueDelivery, reason: String) async throws(StoreError) {
+        try await change([
+            Query(.outbox(.bury), .integer(delivery.number), .text(AccountStore.storable(reason)))
+        ])
+    }
+
+    func entries(
+        to hook: String?, in state: OutboxEntry.State?, from start: Int64, limit: Int
+    ) async throws(StoreError) -> OutboxPage {
+        let number: Int64 =
+            switch state {
+            case nil: -1
+            case .open: 0
+            case .dead: 1
+            }
+        let query = Query(
+            .outbox(.list), .integer(start), .text(hook ?? ""), .integer(number), .integer(Int64(limit)))
+        return try await mapping { () async throws(AccountError) in
+            try await engine.read(
+                ReadOperation(queries: [query]) { results throws(AccountError) in
+                    var entries: [OutboxEntry] = []
+                    for row in results[0] { entries.append(try AccountStore.entry(row)) }
+                    guard results[0].count >= limit, let last = results[0].last else {
+                        return OutboxPage(entries: entries, next: nil)
+                    }
+                    return OutboxPage(entries: entries, next: try last.integer(0))
+                })
+        }
+    }
+
+    func backlog(of hook: String) async throws(StoreError) -> OutboxBacklog {
+        let queries = [Query(.outbox(.states), .text(hook)), Query(.outbox(.oldest), .text(hook))]
+        return try await mapping { () async throws(AccountError) in
+            try await engine.read(
+                ReadOperation(queries: queries) { results throws(AccountError) in
+                    var backlog = OutboxBacklog()
+                    for row in results[0] {
+                        let count = Int(clamping: try row.integer(1))
+                        if try row.integer(0) == 0 { backlog.open = count } else { backlog.dead = count }
+                    }
+                    if let row = results[1].first { backlog.oldest = try row.integer(0) }
+                    return backlog
+                })
+        }
+    }
+
+    func resend(_ id: String, at now: Int64) async throws(StoreError) -> [String] {
+        let queries = [OutboxStatement.resend, .expedite].map { Query(.outbox($0), .text(id), .integer(now)) }
+        let hooks = try await mapping { () async throws(AccountError) in
+            try await engine.transact(
+                .commit(queries) { results throws(AccountError) in
+                    var hooks: [String] = []
+                    for row in results[0] { hooks.append(try row.text(0)) }
+                    return hooks
+                })
+        }
+        if !hooks.isEmpty { observers.signal() }
+        return hooks
+    }
+
+    func trim(to maximumEvents: Int) async throws(StoreError) -> Int {
+        let limit = Int64(clamping: maximumEvents)
+        let most = limit.addingReportingOverflow(AccountStore.removedAtOnce).partialValue
+        let excess = try await mapping { () async throws(AccountError) in
+            try await engine.read(
+                ReadOperation(queries: [Query(.outbox(.count), .integer(most))]) { results throws(AccountError) in
+                    guard let row = results[0].first else { throw .corrupt }
+                    return try row.integer(0).subtractingReportingOverflow(limit).partialValue
+                })
+        }
+        guard excess > 0 else { return 0 }
+        let removal = Query(.outbox(.removeOldest), .integer(excess))
+        return try await mapping { () async throws(AccountError) in
+            try await engine.transact(.commit([removal]) { $0[0].count })
+        }
+    }
+
+    private func change(_ queries: [Query]) async throws(StoreError) {
+        try await mapping { () async throws(AccountError) in
+            try await engine.transact(.commit(queries) { _ in })
+        }
+    }
+
+    private func mapping<Value>(
+        _ operation: () async throws(AccountError) -> Value
+    ) async throws(StoreError) -> Value {
+        do throws(AccountError) {
+            return try await operation()
+        } catch {
+            throw error.asStoreError
+        }
+    }
+
+    /// A reason without NUL, which databases do not store, and of a bounded length.
+    static func storable(_ reason: String) -> String {
+        String(decoding: reason.utf8.filter { $0 != 0 }.prefix(500), as: UTF8.self)
+    }
+
+    private static func delivery(_ row: Row) throws(AccountError) -> DueDelivery {
+        DueDelivery(number: try row.integer(0), event: try event(row), attempts: Int(clamping: try row.integer(1)))
+    }
+
+    private static func entry(_ row: Row) throws(AccountError) -> OutboxEntry {
+        OutboxEntry(
+            event: try event(row), hook: try row.text(7), state: try row.integer(8) == 0 ? .open : .dead,
+            attempts: Int(clamping: try row.integer(1)), dueAt: try row.integer(9),
+            error: try row.optionalText(10) ?? "")
+    }
+
+    private static func event(_ row: Row) throws(AccountError) -> Event {
+        Event(
+            id: try row.text(2), type: EventType(rawValue: try row.text(3)), subject: try row.text(4),
+            time: try row.integer(5), data: try StoredClaims.read(try row.text(6)))
+    }
+}
+
+extension AccountStore: LeaseStoring {
+    func acquireLease(_ name: String, owner: String, for duration: Duration) async throws(StoreError) -> Bool {
+        let query = Query(
+            .outbox(.acquireLease), .text(name), .text(owner), .integer(duration.wholeMilliseconds))
+        return try await mapping { () async throws(AccountError) in
+            try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
+        }
+    }
+
+    func releaseLease(_ name: String, owner: String) async throws(StoreError) {
+        try await change([Query(.outbox(.releaseLease), .text(name), .text(owner))])
+    }
+}

@@ -1,0 +1,229 @@
+internal import MartletCore
+internal import MartletEvents
+internal import MartletJSON
+internal import MartletProvider
+
+/// The state of identities on either engine.
+struct IdentityLifeStore: IdentityLifeStoring {
+    private let engine: any AccountEngine
+    private let recorder: EventRecorder
+    private let life: LifeRules
+
+    init(_ engine: any AccountEngine, _ recorder: EventRecorder) {
+        self.engine = engine
+        self.recorder = recorder
+        life = LifeRules(recorder: recorder)
+    }
+
+    func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> Bool {
+        try await engine.transact(life.confirm(login))
+    }
+
+    func restore(_ subject: String, at now: Int64) async throws(AccountError) -> Bool {
+        guard TextRules.isKey(subject) else { return false }
+        let isRestored = try await engine.transact(life.restore(subject, try EventRecorder.Stamp(at: now)))
+        if isRestored { recorder.observers.signal() }
+        return isRestored
+    }
+
+    func identityStates(of subject: String) async throws(AccountError) -> [IdentityStatus] {
+        guard TextRules.isKey(subject) else { return [] }
+        return try await read(.states, .text(subject)) { row throws(AccountError) in
+            IdentityStatus(
+                provider: try row.text(0), state: try row.optionalInteger(1).flatMap(IdentityState.init),
+                checkedAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) })
+        }
+    }
+
+    // MARK: Notifications
+
+    func file(
+        _ notification: ProviderNotification, from source: NotificationSource, deletion: DeletionPolicy, at now: Int64
+    ) async throws(AccountError) -> FiledNotification {
+        guard TextRules.isKey(notification.subject), TextRules.isKey(notification.id) else { throw .textInvalid }
+        let step = life.file(
+            notification, from: source, deletion: deletion, at: now, try EventRecorder.Stamp(at: now))
+        let filed = try await engine.transact(step)
+        if !filed.jobs.isEmpty { recorder.observers.signal() }
+        return filed
+    }
+
+    func removeNotifications(before instant: Int64) async throws(AccountError) {
+        try await commit([Query(.life(.removeNotifications), .integer(instant))])
+    }
+
+    // MARK: Deletion
+
+    func requestDeletion(
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64
+    ) async throws(AccountError) -> [AccountJob] {
+        guard TextRules.isKey(subject) else { throw .unknownAccount }
+        return try await engine.transact(life.requestDeletion(of: subject, reason: reason, policy, at: now))
+    }
+
+    func deleteAccount(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError) {
+        try await engine.transact(life.deleteAccount(job, policy, at: now, try EventRecorder.Stamp(at: now)))
+        recorder.observers.signal()
+    }
+
+    func finishRevocation(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError) {
+        try await engine.transact(life.endRevocation(job, policy, .revoked, try EventRecorder.Stamp(at: now)))
+        recorder.observers.signal()
+    }
+
+    func abandonRevocation(
+        _ job: AccountJob, _ policy: DeletionPolicy, until instant: Int64, reason: String, at now: Int64
+    ) async throws(AccountError) {
+        let outcome = RevocationOutcome.abandoned(instant, reason)
+        try await engine.transact(life.endRevocation(job, policy, outcome, try EventRecorder.Stamp(at: now)))
+        recorder.observers.signal()
+    }
+
+    // MARK: Checks
+
+    func dueChecks(of provider: String, at now: Int64, limit: Int) async throws(AccountError) -> [DueCheck] {
+        let rows = try await read(
+            .dueChecks, .text(provider), .integer(now), .integer(Int64(clamping: max(limit, 1)))
+        ) { row throws(AccountError) in
+            DueCheck(
+                identity: try row.text(0), account: try row.text(1), subject: try row.text(2),
+                dueAt: try row.integer(3),
+                grant: SealedGrant(client: try row.text(4), keyID: try row.text(5), token: try row.text(6)))
+        }
+        // An identity with grants of several clients has several rows; one of them shows the consent.
+        var checks: [DueCheck] = []
+        for row in rows where checks.last.map({ !$0.identity.hasSameBytes(as: row.identity) }) ?? true {
+            checks.append(row)
+        }
+        return checks
+    }
+
+    func beginCheck(_ check: DueCheck, next: Int64) async throws(AccountError) -> Bool {
+        let query = Query(.life(.beginCheck), .text(check.identity), .integer(next), .integer(check.dueAt))
+        return try await engine.transact(.commit([query]) { results in !results[0].isEmpty })
+    }
+
+    func noteValid(_ check: DueCheck, at now: UnixTime) async throws(AccountError) {
+        try await commit([Query(.life(.noteValid), .text(check.identity), .integer(now.seconds))])
+    }
+
+    func noteRevoked(
+        _ check: DueCheck, of provider: String, reason: String, at now: Int64
+    ) async throws(AccountError) -> [AccountJob] {
+        let step = life.noteRevoked(
+            check, of: provider, reason: reason, at: now, try EventRecorder.Stamp(at: now))
+        let jobs = try await engine.transact(step)
+        if !jobs.isEmpty { recorder.observers.signal() }
+        return jobs
+    }
+
+    // MARK: Jobs
+
+    func dueJobs(at now: Int64, limit: Int) async throws(AccountError) -> [AccountJob] {
+        try await read(.dueJobs, .integer(now), .integer(Int64(clamping: max(limit, 1)))) { row throws(AccountError) in
+            try AccountJob(row)
+        }.compactMap { $0 }
+    }
+
+    func finish(_ job: AccountJob) async throws(AccountError) {
+        try await commit([Query(.life(.removeJob), .integer(job.number))])
+    }
+
+    func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError) {
+        try await commit([
+            Query(.life(.postponeJob), .integer(job.number), .integer(instant), .text(AccountStore.storable(reason)))
+        ])
+    }
+
+    func noteSessions(_ sessions: [EndedSession], of job: AccountJob, at now: Int64) async throws(AccountError) {
+        var queries: [Query] = []
+        for session in sessions {
+            queries += recorder.queries(
+                .sessionRevoked, of: job.account, try EventRecorder.Stamp(at: now),
+                data: [
+                    "session_id": .string(session.id), "reason": job.data["reason"] ?? "",
+                    "provider": .string(session.provider),
+                ])
+        }
+        guard !queries.isEmpty else { return }
+        var data = job.data
+        data[AccountJob.listedMember] = true
+        let text = String(decoding: JSON.write(data), as: UTF8.self)
+        let noted = [Query(.life(.setJobData), .integer(job.number), .text(text))]
+        let lookup = [Query(.life(.lockJob), .integer(job.number))]
+        let changes = queries + noted
+        try await engine.transact(
+            .run(lookup) { results in results[0].isEmpty ? .end(()) : .commit(changes) { _ in } })
+        recorder.observers.signal()
+    }
+
+    func pendingRevocations() async throws(AccountError) -> PendingRevocations {
+        let rows = try await read(.pendingRevocations) { row throws(AccountError) in
+            var pending = PendingRevocations()
+            pending.count = Int(clamping: try row.integer(0))
+            pending.oldest = try row.optionalInteger(1)
+            return pending
+        }
+        return rows.first ?? PendingRevocations()
+    }
+
+    // MARK: Events
+
+    func isSubscribed(to type: EventType) -> Bool { recorder.isSubscribed(to: type) }
+
+    func record(
+        _ type: EventType, of subject: String, data: JSONObject, at now: Int64
+    ) async throws(AccountError) {
+        let queries = recorder.queries(type, of: subject, try EventRecorder.Stamp(at: now), data: data)
+        guard !queries.isEmpty else { return }
+        try await commit(queries)
+        recorder.observers.signal()
+    }
+
+    func beginEnd(_ end: SessionsEnd, of subject: String, at now: Int64) async throws(AccountError) -> [AccountJob] {
+        var changes = JobQueries()
+        changes.add(
+            .endSessions, subject, end.provider ?? "", end.data, dueAt: now &+ LifeRules.headStart, at: now)
+        return try await engine.transact(changes.committed { $0 })
+    }
+
+    // MARK: Keys
+
+    func canaries() async throws(AccountError) -> [String: String] {
+        let rows = try await read(.canaries) { row throws(AccountError) in (try row.text(0), try row.text(1)) }
+        return Dictionary(rows) { first, _ in first }
+    }
+
+    func addCanary(_ text: String, of keyID: String) async throws(AccountError) {
+        try await commit([Query(.life(.addCanary), .text(keyID), .text(text))])
+    }
+
+    func isInUse(_ keyID: String) async throws(AccountError) -> Bool {
+        try await !read(.keyInGrants, .text(keyID)) { _ in true }.isEmpty
+    }
+
+    // MARK: Queries
+
+    private func commit(_ queries: [Query]) async throws(AccountError) {
+        try await engine.transact(.commit(queries) { _ in })
+    }
+
+    private func read<Value: Sendable>(
+        _ statement: LifeStatement, _ values: Query.Value...,
+        decoding decode: @escaping @Sendable (Row) throws(AccountError) -> Value
+    ) async throws(AccountError) -> [Value] {
+        try await engine.read(
+            ReadOperation(queries: [Query(.life(statement), values)]) { results throws(AccountError) in
+                var list: [Value] = []
+                for row in results[0] { list.append(try decode(row)) }
+                return list
+            })
+    }
+}
+
+extension AccountJob {
+    /// Whether the events of its sessions are recorded.
+    package var hasListed: Bool { data[AccountJob.listedMember] == true }
+
+    static let listedMember = "listed"
+}

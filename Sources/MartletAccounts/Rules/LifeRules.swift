@@ -1,0 +1,393 @@
+internal import MartletCore
+internal import MartletEvents
+internal import MartletJSON
+internal import MartletProvider
+
+/// The operations on the state of identities, as transaction steps that both engines run.
+struct LifeRules: Sendable {
+    /// How long the process that recorded a job has to do it before any other does, in milliseconds.
+    static let headStart: Int64 = 2_000
+
+    let recorder: EventRecorder
+
+    // MARK: Logins
+
+    func confirm(_ login: ConfirmedLogin) -> TransactionStep<Bool> {
+        let subject = login.identity.subjects.first ?? ""
+        return .run([Self.lock(login.identity.provider, subject)]) { results throws(AccountError) in
+            // An identity that was unlinked meanwhile has no state.
+            guard let row = results[0].first else { return .end(true) }
+            let known = try KnownIdentity(row)
+            guard !known.wasRevoked(after: login.issuedAt) else { return .end(false) }
+            var queries = [
+                Query(
+                    .life(.confirm), .text(known.id), .integer(login.now.seconds), .integer(login.nextCheck ?? -1),
+                    .integer(login.confirmedAt.seconds))
+            ]
+            if let grant = login.grant {
+                queries.append(
+                    Query(
+                        .life(.putGrant), .text(known.id), .text(grant.client), .text(grant.keyID),
+                        .text(grant.token)))
+            }
+            return .commit(queries) { _ in true }
+        }
+    }
+
+    func restore(_ subject: String, _ stamp: EventRecorder.Stamp) -> TransactionStep<Bool> {
+        .run([Query(.life(.lockDeletion), .text(subject))]) { results throws(AccountError) in
+            guard let row = results[0].first, try Deletion(row).isPending else { return .end(false) }
+            let queries =
+                [
+                    Query(.life(.restore), .text(subject)),
+                    Query(.life(.cancelJobs), .text(subject), .text(AccountJob.Kind.deleteAccount.rawValue)),
+                ] + recorder.queries(.accountRestored, of: subject, stamp, data: [:])
+            return .commit(queries) { _ in true }
+        }
+    }
+
+    // MARK: Notifications
+
+    func file(
+        _ notification: ProviderNotification, from source: NotificationSource, deletion: DeletionPolicy, at now: Int64,
+        _ stamp: EventRecorder.Stamp
+    ) -> TransactionStep<FiledNotification> {
+        let lookups = [
+            Self.lock(source.provider, notification.subject),
+            Query(.life(.findNotification), .text(source.provider), .text(notification.id)),
+        ]
+        return .run(lookups) { results throws(AccountError) in
+            guard results[1].isEmpty else { return .end(FiledNotification(outcome: .repeated, subject: nil, jobs: [])) }
+            @Sendable func filed(
+                _ outcome: FiledNotification.Outcome, _ account: String? = nil, _ changes: JobQueries = JobQueries()
+            ) -> TransactionStep<FiledNotification> {
+                changes.adding([Self.filing(notification, source, outcome, at: now)]).committed { jobs in
+                    FiledNotification(outcome: outcome, subject: account, jobs: jobs)
+                }
+            }
+            guard let row = results[0].first else { return filed(.unknownIdentity) }
+            let known = try KnownIdentity(row)
+            guard notification.change != .none else { return filed(.ignored, known.account) }
+            guard known.accepts(eventAt: notification.time) else { return filed(.outdated, known.account) }
+            let noted = Query(.life(.noteNotified), .text(known.id), .integer(notification.time))
+            switch notification.change {
+            case .none, .claims: return filed(.applied, known.account, JobQueries([noted]))
+            case .consentRevoked:
+                let revocation = revocation(
+                    of: known, .revoked, source.provider, reason: source.reason("consent_revoked"),
+                    since: notification.time, at: now, stamp)
+                return filed(.applied, known.account, revocation.adding([noted]))
+            case .accountDeleted:
+                let revocation = revocation(
+                    of: known, .deleted, source.provider, reason: source.reason("account_deleted"),
+                    since: notification.time, at: now, stamp)
+                let remaining = [
+                    Query(.life(.remaining), .text(known.account), .text(known.id)),
+                    Query(.life(.lockDeletion), .text(known.account)),
+                ]
+                return .run(remaining) { others throws(AccountError) in
+                    guard others[0].isEmpty, let row = others[1].first, try Deletion(row).isAbsent else {
+                        return filed(.applied, known.account, revocation.adding([noted]))
+                    }
+                    let request = Self.deletion(
+                        of: known.account, source.reason("account_deleted"), deletion, at: now)
+                    return filed(.applied, known.account, revocation.adding([noted]).adding(request))
+                }
+            }
+        }
+    }
+
+    private static func filing(
+        _ notification: ProviderNotification, _ source: NotificationSource, _ outcome: FiledNotification.Outcome,
+        at now: Int64
+    ) -> Query {
+        Query(
+            .life(.addNotification), .text(source.provider), .text(notification.id), .text(notification.type),
+            .text(notification.subject), .integer(notification.time), .integer(now), .text(outcome.rawValue))
+    }
+
+    /// Marks an identity as revoked or deleted, drops its grants, and ends its sessions.
+    private func revocation(
+        of known: KnownIdentity, _ state: IdentityState, _ provider: String, reason: String, since instant: Int64,
+        at now: Int64, _ stamp: EventRecorder.Stamp
+    ) -> JobQueries {
+        var changes = JobQueries(
+            [
+                Query(
+                    .life(.revoke), .text(known.id), .integer(state.rawValue), .integer(now / 1000),
+                    .integer(instant)),
+                Query(.life(.removeGrants), .text(known.id)),
+            ] + recorder.queries(.identityRevoked, of: known.account, stamp, data: ["provider": .string(provider)]))
+        changes.add(
+            .endSessions, known.account, provider, ["reason": .string(reason)], dueAt: now &+ Self.headStart, at: now)
+        return changes
+    }
+
+    // MARK: Checks
+
+    func noteRevoked(
+        _ check: DueCheck, of provider: String, reason: String, at now: Int64, _ stamp: EventRecorder.Stamp
+    ) -> TransactionStep<[AccountJob]> {
+        let lookups = [Self.lock(provider, check.subject), Query(.life(.grants), .text(check.identity))]
+        return .run(lookups) { results throws(AccountError) in
+            guard let row = results[0].first else { return .end([]) }
+            let known = try KnownIdentity(row)
+            // A login has replaced the grant since.
+            var isCurrent = false
+            for grant in results[1] {
+                let (client, token) = (try grant.text(0), try grant.text(2))
+                if client.hasSameBytes(as: check.grant.client), token.hasSameBytes(as: check.grant.token) {
+                    isCurrent = true
+                }
+            }
+            guard isCurrent, known.id.hasSameBytes(as: check.identity) else { return .end([]) }
+            return revocation(of: known, .revoked, provider, reason: reason, since: now, at: now, stamp)
+                .committed { $0 }
+        }
+    }
+
+    // MARK: Deletion
+
+    func requestDeletion(
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64
+    ) -> TransactionStep<[AccountJob]> {
+        .run([Query(.life(.lockDeletion), .text(subject))]) { results throws(AccountError) in
+            guard let row = results[0].first else { throw .unknownAccount }
+            let deletion = try Deletion(row)
+            guard deletion.deletedAt == nil else { throw .unknownAccount }
+            guard deletion.isAbsent else { return .end([]) }
+            return Self.deletion(of: subject, reason, policy, at: now).committed { jobs in
+                // What is due later is left to the one who runs jobs.
+                policy.grace > .zero ? jobs.filter { $0.kind == .endSessions } : jobs
+            }
+        }
+    }
+
+    private static func deletion(
+        of subject: String, _ reason: String, _ policy: DeletionPolicy, at now: Int64
+    ) -> JobQueries {
+        let (due, isEndless) = now.addingReportingOverflow(policy.grace.wholeMilliseconds)
+        let dueAt = isEndless ? .max : due
+        var changes = JobQueries([
+            Query(.life(.requestDeletion), .text(subject), .integer(dueAt), .text(reason))
+        ])
+        changes.add(
+            .endSessions, subject, "", ["reason": "account_deleted"], dueAt: now &+ Self.headStart, at: now)
+        let start = policy.grace > .zero ? dueAt : now &+ Self.headStart
+        changes.add(.deleteAccount, subject, "", [:], dueAt: start, at: now)
+        return changes
+    }
+
+    func deleteAccount(
+        _ job: AccountJob, _ policy: DeletionPolicy, at now: Int64, _ stamp: EventRecorder.Stamp
+    ) -> TransactionStep<Void> {
+        let lookups = [
+            Query(.life(.lockDeletion), .text(job.account)), Query(.life(.lockJob), .integer(job.number)),
+            Query(.life(.accountGrants), .text(job.account)),
+        ]
+        return .run(lookups) { results throws(AccountError) in
+            guard !results[1].isEmpty else { return .end(()) }
+            let removal = Query(.life(.removeJob), .integer(job.number))
+            guard let row = results[0].first else { return .commit([removal]) { _ in } }
+            let deletion = try Deletion(row)
+            guard deletion.isPending else { return .commit([removal]) { _ in } }
+            var changes = JobQueries([removal])
+            for row in results[2] {
+                changes.add(
+                    .revoke, job.account, try row.text(0),
+                    [
+                        "subject": .string(try row.text(1)), "client": .string(try row.text(2)),
+                        "key_id": .string(try row.text(3)), "token": .string(try row.text(4)),
+                    ], dueAt: now, at: now)
+            }
+            // Sessions of logins that were in progress when the deletion was requested.
+            changes.add(.endSessions, job.account, "", ["reason": "account_deleted"], dueAt: now, at: now)
+            changes = changes.adding(Self.removal(of: job.account, policy, at: now))
+            if results[2].isEmpty {
+                changes = changes.adding(announcement(of: job.account, deletion, policy, wasRevoked: false, stamp))
+            }
+            return changes.committed { _ in }
+        }
+    }
+
+    private static func removal(of account: String, _ policy: DeletionPolicy, at now: Int64) -> [Query] {
+        let removals: [LifeStatement] = policy.anonymizes ? [.removeIdentities] : [.releaseGrants, .releaseSubjects]
+        let record: LifeStatement = policy.anonymizes ? .erase : .retain
+        return removals.map { Query(.life($0), .text(account)) }
+            + [Query(.life(record), .text(account), .integer(now / 1000))]
+    }
+
+    private func announcement(
+        of account: String, _ deletion: Deletion, _ policy: DeletionPolicy, wasRevoked: Bool,
+        _ stamp: EventRecorder.Stamp
+    ) -> [Query] {
+        var data: JSONObject = ["reason": .string(deletion.reason ?? "")]
+        for member in policy.revocationMembers { data[member] = .bool(wasRevoked) }
+        return recorder.queries(.accountDeleted, of: account, stamp, data: data)
+            + [Query(.life(.announce), .text(account))]
+    }
+
+    /// - Parameter outcome: what happens to the job; with `wasRevoked` it is removed.
+    func endRevocation(
+        _ job: AccountJob, _ policy: DeletionPolicy, _ outcome: RevocationOutcome, _ stamp: EventRecorder.Stamp
+    ) -> TransactionStep<Void> {
+        let lookups = [
+            Query(.life(.lockDeletion), .text(job.account)), Query(.life(.lockJob), .integer(job.number)),
+            Query(.life(.countRevocations), .text(job.account), .integer(job.number)),
+        ]
+        return .run(lookups) { results throws(AccountError) in
+            guard !results[1].isEmpty else { return .end(()) }
+            var queries: [Query]
+            let wasRevoked: Bool
+            switch outcome {
+            case .revoked:
+                queries = [Query(.life(.removeJob), .integer(job.number))]
+                wasRevoked = true
+            case .abandoned(let instant, let reason):
+                queries = [Query(.life(.postponeJob), .integer(job.number), .integer(instant), .text(reason))]
+                wasRevoked = false
+            }
+            guard let row = results[0].first, let others = results[2].first else {
+                return .commit(queries) { _ in }
+            }
+            let deletion = try Deletion(row)
+            let isComplete = try others.integer(0) == 0 || !wasRevoked
+            if deletion.deletedAt != nil, !deletion.isAnnounced, isComplete {
+                queries += announcement(of: job.account, deletion, policy, wasRevoked: wasRevoked, stamp)
+            }
+            return .commit(queries) { _ in }
+        }
+    }
+
+    private static func lock(_ provider: String, _ subject: String) -> Query {
+        Query(.life(.lockIdentity), .text(provider), .text(subject))
+    }
+}
+
+/// What became of an attempt to revoke a grant.
+enum RevocationOutcome: Sendable {
+    case revoked
+    /// It is attempted again at an instant, but nothing waits for it any more.
+    case abandoned(Int64, String)
+}
+
+/// A row of `lockIdentity`.
+private struct KnownIdentity {
+    let id: String
+    let account: String
+    /// Milliseconds since 1970.
+    let revokedAt: Int64?
+    let notifiedAt: Int64?
+    /// When the issuer last confirmed the identity, in seconds since 1970.
+    let confirmedAt: Int64?
+
+    init(_ row: Row) throws(AccountError) {
+        id = try row.text(0)
+        account = try row.text(1)
+        revokedAt = try row.optionalInteger(3)
+        notifiedAt = try row.optionalInteger(4)
+        confirmedAt = try row.optionalInteger(5)
+    }
+
+    /// Whether a credential that was issued in this second is older than the last revocation.
+    func wasRevoked(after issuedAt: UnixTime) -> Bool { revokedAt.map { issuedAt.seconds < $0 / 1000 } ?? false }
+
+    /// Whether an event is as new as everything that is known.
+    func accepts(eventAt time: Int64) -> Bool {
+        if let notifiedAt, time < notifiedAt { return false }
+        guard let confirmedAt else { return true }
+        return time / 1000 >= confirmedAt
+    }
+}
+
+/// A row of `lockDeletion`.
+private struct Deletion {
+    let reason: String?
+    let deletedAt: Int64?
+    let isAnnounced: Bool
+    private let requestedAt: Int64?
+
+    init(_ row: Row) throws(AccountError) {
+        requestedAt = try row.optionalInteger(0)
+        reason = try row.optionalText(1)
+        deletedAt = try row.optionalInteger(2)
+        isAnnounced = try row.optionalInteger(3) == 1
+    }
+
+    /// Whether no deletion was requested.
+    var isAbsent: Bool { requestedAt == nil && deletedAt == nil }
+    /// Whether a deletion was requested that can be taken back.
+    var isPending: Bool { requestedAt != nil && deletedAt == nil }
+}
+
+/// The last queries of a transaction, some of which add jobs.
+struct JobQueries: Sendable {
+    private struct Draft {
+        let position: Int
+        let job: AccountJob
+    }
+
+    private var queries: [Query]
+    private var drafts: [Draft] = []
+
+    init(_ queries: [Query] = []) { self.queries = queries }
+
+    /// Adds a job.
+    mutating func add(
+        _ kind: AccountJob.Kind, _ account: String, _ provider: String, _ data: JSONObject, dueAt: Int64, at now: Int64
+    ) {
+        let job = AccountJob(
+            number: 0, kind: kind, account: account, provider: provider, data: data, attempts: 0, createdAt: now)
+        drafts.append(Draft(position: queries.count, job: job))
+        queries.append(
+            Query(
+                .life(.addJob), .text(kind.rawValue), .text(account), .text(provider),
+                .text(String(decoding: JSON.write(data), as: UTF8.self)), .integer(dueAt), .integer(now)))
+    }
+
+    func adding(_ more: [Query]) -> JobQueries {
+        var sum = self
+        sum.queries += more
+        return sum
+    }
+
+    func adding(_ more: JobQueries) -> JobQueries {
+        var sum = self
+        sum.drafts += more.drafts.map { Draft(position: $0.position + queries.count, job: $0.job) }
+        sum.queries += more.queries
+        return sum
+    }
+
+    /// Commits the queries.
+    /// - Parameter finish: receives the jobs with their numbers.
+    func committed<Value: Sendable>(
+        _ finish: @escaping @Sendable ([AccountJob]) -> Value
+    ) -> TransactionStep<Value> {
+        let drafts = drafts
+        return .commit(queries) { results throws(AccountError) in
+            var jobs: [AccountJob] = []
+            for draft in drafts {
+                guard let row = results[draft.position].first else { throw .corrupt }
+                jobs.append(draft.job.numbered(try row.integer(0)))
+            }
+            return finish(jobs)
+        }
+    }
+}
+
+extension AccountJob {
+    fileprivate func numbered(_ number: Int64) -> AccountJob {
+        AccountJob(
+            number: number, kind: kind, account: account, provider: provider, data: data, attempts: attempts,
+            createdAt: createdAt)
+    }
+
+    /// Decodes a row of `dueJobs`; `nil` for a kind that only a newer version knows.
+    init?(_ row: Row) throws(AccountError) {
+        guard let kind = Kind(rawValue: try row.text(1)) else { return nil }
+        self.init(
+            number: try row.integer(0), kind: kind, account: try row.text(2), provider: try row.text(3),
+            data: try StoredClaims.read(try row.text(4)), attempts: Int(clamping: try row.integer(5)),
+            createdAt: try row.integer(6))
+    }
+}

@@ -1,0 +1,107 @@
+/// The SQL statements of the outbox and of leases, shared by both databases.
+enum OutboxStatement: Sendable, Hashable {
+    case addEvent
+    case addDelivery
+    case due
+    case remove
+    /// Removes an event that has no deliveries.
+    case removeEvent
+    case fail
+    /// Delays a subject's open deliveries until a retry.
+    case postpone
+    case bury
+    case list
+    /// The number of deliveries by state.
+    case states
+    /// When the event of the oldest open delivery happened.
+    case oldest
+    case resend
+    /// Makes a subject's open deliveries due, after one of them was made due.
+    case expedite
+    /// Locks an event, so that of two webhooks that confirm it at the same time the second one removes it.
+    case lockEvent
+    /// Counts events up to a limit.
+    case count
+    case removeOldest
+
+    case acquireLease
+    case releaseLease
+
+    /// The SQL text.
+    func text(_ dialect: Dialect) -> String {
+        switch self {
+        case .acquireLease:
+            """
+            INSERT INTO leases (name, owner, expires_at) VALUES ($1, $2, \(OutboxStatement.now(dialect)) + $3) \
+            ON CONFLICT (name) DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at \
+            WHERE leases.owner = excluded.owner OR leases.expires_at <= \(OutboxStatement.now(dialect)) RETURNING owner
+            """
+        case .lockEvent: "SELECT id FROM events WHERE id = $1" + (dialect == .postgresql ? " FOR UPDATE" : "")
+        case .releaseLease: "DELETE FROM leases WHERE name = $1 AND owner = $2"
+        default: queueText
+        }
+    }
+
+    private var queueText: String {
+        switch self {
+        case .addEvent: "INSERT INTO events (id, type, subject, created_at, data) VALUES ($1, $2, $3, $4, $5)"
+        case .addDelivery:
+            "INSERT INTO deliveries (hook, event, subject, state, attempts, due_at) VALUES ($1, $2, $3, 0, 0, $4)"
+        case .due: OutboxStatement.dueText
+        case .remove: "DELETE FROM deliveries WHERE number = $1"
+        case .removeEvent:
+            "DELETE FROM events WHERE id = $1 AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event = events.id)"
+        case .fail: "UPDATE deliveries SET attempts = attempts + 1, due_at = $2, error = $3 WHERE number = $1"
+        case .postpone:
+            "UPDATE deliveries SET due_at = $3 WHERE hook = $1 AND subject = $2 AND state = 0 AND due_at < $3"
+        case .bury: "UPDATE deliveries SET state = 1, attempts = attempts + 1, error = $2 WHERE number = $1"
+        case .list: OutboxStatement.listText
+        case .states: "SELECT state, count(*) FROM deliveries WHERE hook = $1 GROUP BY state"
+        case .oldest:
+            """
+            SELECT e.created_at FROM deliveries d JOIN events e ON e.id = d.event \
+            WHERE d.hook = $1 AND d.state = 0 ORDER BY d.number LIMIT 1
+            """
+        case .resend:
+            """
+            UPDATE deliveries SET state = 0, attempts = 0, due_at = $2, error = NULL WHERE event = $1 RETURNING hook
+            """
+        case .expedite:
+            """
+            UPDATE deliveries SET due_at = $2 WHERE state = 0 AND due_at > $2 \
+            AND subject = (SELECT subject FROM events WHERE id = $1)
+            """
+        case .count: "SELECT count(*) FROM (SELECT 1 FROM events LIMIT $1) AS counted"
+        case .removeOldest:
+            """
+            DELETE FROM events WHERE id IN (SELECT id FROM events \
+            ORDER BY CASE WHEN type LIKE 'login.%' THEN 0 ELSE 1 END, created_at, id LIMIT $1) RETURNING id
+            """
+        default: ""
+        }
+    }
+
+    /// Milliseconds since 1970 by the clock of the database, which all instances share.
+    private static func now(_ dialect: Dialect) -> String {
+        switch dialect {
+        case .sqlite: "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)"
+        case .postgresql: "CAST(extract(epoch FROM clock_timestamp()) * 1000 AS bigint)"
+        }
+    }
+
+    private static let columns = "d.number, d.attempts, e.id, e.type, e.subject, e.created_at, e.data"
+
+    private static let dueText = """
+        SELECT \(columns) FROM deliveries d JOIN events e ON e.id = d.event \
+        WHERE d.hook = $1 AND d.state = 0 AND d.due_at <= $2 AND NOT EXISTS (SELECT 1 FROM deliveries p \
+        WHERE p.hook = d.hook AND p.subject = d.subject AND p.state = 0 AND p.number < d.number) \
+        ORDER BY d.due_at, d.number LIMIT $3
+        """
+
+    /// An empty hook and a negative state stand for all.
+    private static let listText = """
+        SELECT \(columns), d.hook, d.state, d.due_at, d.error FROM deliveries d JOIN events e ON e.id = d.event \
+        WHERE d.number > $1 AND ($2 = '' OR d.hook = $2) AND (CAST($3 AS bigint) < 0 OR d.state = CAST($3 AS bigint)) \
+        ORDER BY d.number LIMIT $4
+        """
+}

@@ -1,0 +1,129 @@
+package import MartletAccounts
+internal import MartletCore
+internal import MartletJSON
+package import MartletProvider
+internal import MartletResponder
+
+/// The claims of accounts, as the admin listener shows and changes them.
+package protocol ClaimAdministering: Sendable {
+    /// The claims of an account; `nil` without such an account.
+    func claims(of subject: String) async throws(AccountError) -> AccountClaims?
+    /// Changes the claims of an account; returns when this instance applies them and the others have been notified.
+    func changeClaims(of subject: String, by patch: ClaimPatch) async throws(AccountError)
+}
+
+/// `/subjects/{subject}/claims`: GET shows the claims of an account, PATCH changes them by a JSON merge patch.
+struct AdminClaims {
+    private static let mediaTypes = ["application/merge-patch+json", "application/json"]
+    private static let limits = JSONLimits(maximumDepth: 4, maximumBytes: 4 * ClaimRules.maximumBytes)
+
+    private let subject: String
+    private let administration: (any ClaimAdministering)?
+
+    /// The subject of a path; `nil` for another path.
+    static func subject(in path: String) -> String? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count == 4, parts[1] == "subjects", parts[3] == "claims", !parts[2].isEmpty else { return nil }
+        return String(parts[2])
+    }
+
+    init(_ subject: String, _ administration: (any ClaimAdministering)?) {
+        self.subject = subject
+        self.administration = administration
+    }
+
+    func respond(to request: LocalRequest) async -> LocalResponse {
+        guard ["GET", "HEAD", "PATCH"].contains(request.method) else {
+            return AdminProblem(status: 405, code: "method_not_allowed", allow: "GET, HEAD, PATCH")
+                .response(request.requestID)
+        }
+        if let rejection = AdminProtection.rejection(of: request) { return rejection.response(request.requestID) }
+        guard let administration else { return AdminProblem.notFound.response(request.requestID) }
+        do throws(AccountError) {
+            if request.method == "PATCH" {
+                let changes: JSONObject
+                switch Self.changes(in: request) {
+                case .success(let object): changes = object
+                case .failure(let problem): return problem.response(request.requestID)
+                }
+                let errors = ClaimRules.errors(in: changes)
+                guard errors.isEmpty else { return Self.invalid(errors, request) }
+                try await administration.changeClaims(of: subject, by: ClaimPatch(changes))
+            }
+            guard let claims = try await administration.claims(of: subject) else {
+                return AdminProblem.notFound.response(request.requestID)
+            }
+            return Self.document(of: subject, claims)
+        } catch {
+            return Self.problem(error, request)
+        }
+    }
+
+    private static func changes(in request: LocalRequest) -> Result<JSONObject, AdminProblem> {
+        let type = request.field("Content-Type")?.lowercased().prefix { $0 != ";" }.filter { $0 != " " }
+        guard let type, mediaTypes.contains(type) else {
+            return .failure(AdminProblem(status: 415, code: "request_invalid", allow: nil))
+        }
+        guard request.bodyBytes <= limits.maximumBytes else {
+            return .failure(AdminProblem(status: 413, code: "request_too_large", allow: nil))
+        }
+        guard let object = (try? JSON.parse(request.body, limits: limits))?.object else {
+            return .failure(AdminProblem(status: 400, code: "request_invalid", allow: nil))
+        }
+        return .success(object)
+    }
+
+    private static func document(of subject: String, _ claims: AccountClaims) -> LocalResponse {
+        var identities = JSONObject()
+        for provider in claims.identities.keys.sorted() {
+            identities[provider] = claims.identities[provider].map { .object($0) }
+        }
+        let document: JSONObject = [
+            "subject": .string(subject), "claims": .object(claims.account), "identities": .object(identities),
+        ]
+        return .text(200, "application/json", String(decoding: JSON.write(document), as: UTF8.self) + "\n")
+    }
+
+    /// 400 with one entry for each member that cannot be applied.
+    private static func invalid(
+        _ errors: [(name: String, error: AccountError)], _ request: LocalRequest
+    ) -> LocalResponse {
+        let entries = errors.map { name, error -> JSONValue in
+            ["pointer": .string("/" + pointer(name)), "code": .string("\(error.code)")]
+        }
+        return AdminProblem(status: 400, code: "request_invalid", allow: nil)
+            .response(
+                request.requestID,
+                with: ["detail": .string(errors[0].error.message), "errors": .array(entries)])
+    }
+
+    private static func problem(_ error: AccountError, _ request: LocalRequest) -> LocalResponse {
+        switch error.kind {
+        case .notFound: AdminProblem.notFound.response(request.requestID)
+        case .invalidClaims:
+            AdminProblem(status: 400, code: "request_invalid", allow: nil)
+                .response(
+                    request.requestID,
+                    with: [
+                        "detail": .string(error.message),
+                        "errors": [["pointer": "", "code": .string("\(error.code)")]],
+                    ])
+        default:
+            AdminProblem(status: 503, code: "auth_unavailable", allow: nil)
+                .response(request.requestID, with: ["detail": .string(error.message)])
+        }
+    }
+
+    /// A name as a part of a JSON pointer (RFC 6901).
+    private static func pointer(_ name: String) -> String {
+        var escaped = ""
+        for character in name.unicodeScalars {
+            switch character {
+            case "~": escaped += "~0"
+            case "/": escaped += "~1"
+            default: escaped.unicodeScalars.append(character)
+            }
+        }
+        return escaped
+    }
+}

@@ -1,0 +1,179 @@
+internal import MartletAccounts
+internal import MartletCore
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletServer
+internal import MartletSignIn
+
+/// The actions of `martlet account` on an account store.
+struct AccountAdministration {
+    /// Accounts in one query.
+    private static let pageSize = 500
+
+    let accounts: any AccountDatabase
+    let clock: Clock
+    /// Ends sessions of running gateways; `nil` if they are not in a shared store.
+    let ending: SessionEnding?
+    /// Makes running gateways apply changed claims; `nil` like ``ending``.
+    let publication: ClaimPublication?
+
+    /// Lists accounts by subject.
+    /// - Parameters:
+    ///   - start: the subject behind which the list starts; empty for all.
+    ///   - limit: the maximum number of accounts; `nil` for all.
+    ///   - print: receives each account.
+    func list(
+        _ filter: AccountFilter, from start: String, limit: Int?, print: (AccountRecord) -> Void
+    ) async throws(StartError) {
+        var left = limit ?? .max
+        var start: String? = start
+        while let position = start, left > 0 {
+            let page: AccountPage
+            do throws(AccountError) {
+                page = try await accounts.accounts(
+                    from: position, filter, limit: min(left, AccountAdministration.pageSize))
+            } catch {
+                throw StartError(error)
+            }
+            for account in page.accounts { print(account) }
+            left -= page.accounts.count
+            start = page.next
+        }
+    }
+
+    /// An account with its identities.
+    func show(_ subject: String) async throws(StartError) -> AccountDetails {
+        do throws(AccountError) {
+            guard let account = try await accounts.account(subject) else {
+                throw AccountError(.accountsUnknownAccount, .notFound, "account not found")
+            }
+            return AccountDetails(
+                account: account, identities: try await accounts.linkedIdentities(of: subject),
+                claims: try await accounts.claims(of: subject).claims)
+        } catch {
+            throw StartError(error)
+        }
+    }
+
+    /// Changes the claims of an account, and makes running gateways apply them; repeating it publishes them again.
+    ///
+    /// Nothing is changed while gateways cannot be notified. Should they become unavailable in between, the change is
+    /// made, and the account's next login or refresh publishes it.
+    func change(_ subject: String, by patch: ClaimPatch) async throws(StartError) -> AccountDetails {
+        guard let publication else {
+            throw StartError(
+                code: "account.store_not_shared",
+                message: "with the store memory: sessions are in the memory of the running gateway, which changes "
+                    + "claims at its admin listener: PATCH /subjects/\(TerminalText.escaped(subject))/claims",
+                exit: .configuration)
+        }
+        if let code = publication.outage() {
+            throw StartError(
+                code: code, message: "the store is unavailable; nothing was changed", exit: .unavailable)
+        }
+        do throws(AccountError) {
+            try await accounts.changeClaims(of: subject, by: patch)
+        } catch {
+            throw StartError(error)
+        }
+        do throws(ClaimPublisher.PublicationError) {
+            try await publication.publish(subject)
+        } catch {
+            throw StartError(
+                code: error.code, message: "the claims were changed, but running gateways were not notified: try again",
+                exit: .unavailable)
+        }
+        return try await show(subject)
+    }
+
+    /// Disables an account, or enables it. Disabling ends its sessions; repeating it ends them again.
+    /// - Returns: the lines to print.
+    func setDisabled(_ subject: String, _ isDisabled: Bool) async throws(StartError) -> [String] {
+        let providers: [String]
+        do throws(AccountError) {
+            try await accounts.setDisabled(account: subject, at: isDisabled ? clock.unixTime : nil)
+            providers = try await accounts.identities(of: subject).map(\.provider)
+        } catch {
+            throw StartError(error)
+        }
+        let done = "account \(TerminalText.escaped(subject)) \(isDisabled ? "disabled" : "enabled")"
+        guard isDisabled else {
+            // Cached rejections of direct credentials are dropped, too.
+            await ending?.invalidateDecisions(subject)
+            return [done]
+        }
+        guard let ending else { return [done, SessionEnding.unshared] }
+        try await ending.endAll(of: subject, providers: providers)
+        return [done, "all sessions of the account ended"]
+    }
+}
+
+/// An account with its identities and their claims.
+struct AccountDetails {
+    let account: AccountRecord
+    let identities: [LinkedIdentity]
+    let claims: AccountClaims
+
+    /// The account, its claims, and one line for each identity.
+    var lines: [String] {
+        var lines = [account.line]
+        if !claims.account.isEmpty { lines.append("claims\t\(Self.text(claims.account))") }
+        for identity in identities {
+            let own = claims.identities[identity.provider].map { $0.isEmpty ? "" : "\tclaims \(Self.text($0))" }
+            lines.append(identity.line + (own ?? ""))
+        }
+        return lines
+    }
+
+    var json: JSONObject {
+        var object = account.json
+        object["identities"] = .array(
+            identities.map { identity in
+                var entry = identity.json
+                if let own = claims.identities[identity.provider] { entry["claims"] = .object(own) }
+                return .object(entry)
+            })
+        return object
+    }
+
+    private static func text(_ claims: JSONObject) -> String {
+        TerminalText.escaped(String(decoding: JSON.write(claims), as: UTF8.self))
+    }
+}
+
+/// The forms in which accounts are printed.
+extension AccountRecord {
+    private var state: String { disabledAt == nil ? "active" : "disabled" }
+
+    /// `SUBJECT`, a tab, the state, a tab, when it was created.
+    var line: String {
+        let created = InternetTime.text(milliseconds: createdAt.milliseconds)
+        return TerminalText.escaped(subject) + "\t\(state)\t\(created)"
+    }
+
+    /// The members of the account.
+    var json: JSONObject {
+        var object: JSONObject = [
+            "subject": .string(subject), "state": .string(state), "created_at": .integer(createdAt.seconds),
+            "stored_claims": .object(storedClaims), "claims": .object(claims),
+        ]
+        if let disabledAt { object["disabled_at"] = .integer(disabledAt.seconds) }
+        return object
+    }
+}
+
+extension LinkedIdentity {
+    /// `PROVIDER linked TIME, last login TIME`.
+    var line: String {
+        let linked = InternetTime.text(milliseconds: linkedAt.milliseconds)
+        let last = lastLoginAt.map { InternetTime.text(milliseconds: $0.milliseconds) } ?? "none"
+        return "\(TerminalText.escaped(provider))\tlinked \(linked)\tlast login \(last)"
+    }
+
+    /// The members of the identity.
+    var json: JSONObject {
+        var object: JSONObject = ["provider": .string(provider), "linked_at": .integer(linkedAt.seconds)]
+        if let lastLoginAt { object["last_login_at"] = .integer(lastLoginAt.seconds) }
+        return object
+    }
+}

@@ -1,0 +1,137 @@
+internal import MartletAccounts
+internal import MartletConfig
+internal import MartletCore
+internal import MartletEvents
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletServer
+
+/// `martlet events list|resend`: shows what webhooks have not received yet, and sends it again.
+struct EventsCommand {
+    private enum Action {
+        case list(hook: String?, state: OutboxEntry.State?, asJSON: Bool)
+        case resend(String)
+
+        var access: StoreAccess {
+            switch self {
+            case .list: .readOnly
+            case .resend: .full
+            }
+        }
+    }
+
+    /// Entries in one query.
+    private static let pageSize = 500
+
+    private let action: Action
+    private let configurationPath: String
+    private let registry: ProviderRegistry
+
+    /// - Throws: `UsageError` unless the words are `list`, or `resend` and an id.
+    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
+        configurationPath = options["config"] ?? "config.yaml"
+        self.registry = registry
+        let words = options.words.dropFirst()
+        switch options.words.first {
+        case "list" where words.isEmpty: action = try EventsCommand.list(options)
+        case "list": throw Options.UsageError(message: "list takes no id")
+        case "resend":
+            guard let word = words.first, let id = ULID(word) else {
+                throw Options.UsageError(message: "resend requires the id of an event, as list prints it")
+            }
+            action = .resend(id.description)
+        default:
+            let hint = Suggestion.phrase(for: options.words.first ?? "", among: ["list", "resend"])
+            throw Options.UsageError(message: "expected one of list, resend\(hint)")
+        }
+    }
+
+    private static func list(_ options: Options) throws(Options.UsageError) -> Action {
+        var state: OutboxEntry.State?
+        if let text = options["state"] {
+            guard let known = OutboxEntry.State(rawValue: text) else {
+                let names = OutboxEntry.State.allCases.map(\.rawValue)
+                throw Options.UsageError(message: "--state must be one of \(names.joined(separator: ", "))")
+            }
+            state = known
+        }
+        return .list(hook: options["hook"], state: state, asJSON: options.has("json"))
+    }
+
+    func run() async -> ExitCode {
+        let (blueprint, diagnostics) = Blueprint.read(
+            configurationPath, registry: registry, environment: SystemInformation.environment)
+        Output.report(diagnostics)
+        guard let blueprint else { return .configuration }
+        do throws(StartError) {
+            let services = try Services(sink: LogSink.standardError(), level: .error)
+            defer { services.shutdown() }
+            return try await run(blueprint, services)
+        } catch {
+            Output.error("martlet events: \(error)\n")
+            return error.exit
+        }
+    }
+
+    private func run(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> ExitCode {
+        let missing = StartError(
+            code: "events.no_accounts",
+            message: "events are kept in accounts:, which the configuration does not have", exit: .configuration)
+        return try await CommandStores.withAccounts(blueprint, services, access: action.access, missing: missing) {
+            accounts async throws(StartError) in
+            do throws(StoreError) {
+                return try await perform(accounts, at: services.clock.unixMilliseconds)
+            } catch {
+                throw StartError(code: error.code, message: error.message, exit: .unavailable)
+            }
+        }
+    }
+
+    private func perform(_ outbox: any OutboxStoring, at now: Int64) async throws(StoreError) -> ExitCode {
+        switch action {
+        case .list(let hook, let state, let asJSON):
+            try await list(outbox, to: hook, in: state, asJSON: asJSON)
+            return .ok
+        case .resend(let id):
+            let hooks = try await outbox.resend(id, at: now)
+            guard !hooks.isEmpty else {
+                throw StoreError(code: .eventsUnknown, message: "no event with this id is waiting or given up")
+            }
+            Output.line("event \(id) is due for \(hooks.sorted().joined(separator: ", "))")
+            return .ok
+        }
+    }
+
+    private func list(
+        _ outbox: any OutboxStoring, to hook: String?, in state: OutboxEntry.State?, asJSON: Bool
+    ) async throws(StoreError) {
+        var (start, array): (Int64?, JSONArrayPrinter) = (0, JSONArrayPrinter())
+        while let position = start {
+            let page = try await outbox.entries(to: hook, in: state, from: position, limit: EventsCommand.pageSize)
+            for entry in page.entries {
+                if asJSON { array.print(EventsCommand.json(entry)) } else { Output.line(EventsCommand.line(entry)) }
+            }
+            start = page.next
+        }
+        if asJSON { array.finish() }
+    }
+
+    private static func line(_ entry: OutboxEntry) -> String {
+        let columns = [
+            entry.event.id, entry.event.type.rawValue, entry.event.subject, entry.hook, entry.state.rawValue,
+            "attempts=\(entry.attempts)", InternetTime.text(milliseconds: entry.event.time), entry.error,
+        ]
+        return TerminalText.escaped(columns.joined(separator: " "))
+    }
+
+    private static func json(_ entry: OutboxEntry) -> JSONObject {
+        [
+            "id": .string(entry.event.id), "type": .string(entry.event.type.rawValue),
+            "subject": .string(entry.event.subject),
+            "time": .string(InternetTime.text(milliseconds: entry.event.time)), "hook": .string(entry.hook),
+            "state": .string(entry.state.rawValue), "attempts": .integer(Int64(entry.attempts)),
+            "due": .string(InternetTime.text(milliseconds: entry.dueAt)), "error": .string(entry.error),
+            "data": .object(entry.event.data),
+        ]
+    }
+}

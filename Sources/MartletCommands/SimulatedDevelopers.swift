@@ -1,0 +1,59 @@
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletSimulator
+
+/// What `martlet simulate apple` is given: the keys of a team, and limits.
+struct SimulatedDevelopers {
+    private static let limits = 0...1000
+
+    /// Empty: the simulator generates a key.
+    let keys: [DeveloperKey]
+    /// How often a refresh token may be verified within a day; `nil` is no limit.
+    let refreshesPerDay: Int?
+
+    /// Reads `--team`, `--key` and `--refresh-limit`.
+    /// - Throws: `UsageError`, without repeating arguments.
+    init(_ options: Options) throws(Options.UsageError) {
+        let specifications = options.all("key")
+        guard specifications.isEmpty == (options["team"] == nil) else {
+            throw Options.UsageError(message: "--team and --key require each other")
+        }
+        var keys: [DeveloperKey] = []
+        for specification in specifications {
+            let key = try Self.key(specification, team: options["team"] ?? "")
+            guard !keys.contains(where: { $0.keyID == key.keyID }) else {
+                throw Options.UsageError(message: "two --key options have the same id")
+            }
+            keys.append(key)
+        }
+        self.keys = keys
+        refreshesPerDay = try options["refresh-limit"].map { text throws(Options.UsageError) in
+            guard let limit = Int(text), Self.limits.contains(limit) else {
+                throw Options.UsageError(message: "--refresh-limit requires a number from 0 to 1000")
+            }
+            return limit
+        }
+    }
+
+    /// Whether one of the options is given.
+    static func isGiven(_ options: Options) -> Bool {
+        !options.all("key").isEmpty || options["team"] != nil || options["refresh-limit"] != nil
+    }
+
+    /// Reads `KEYID=FILE`.
+    private static func key(_ text: String, team: String) throws(Options.UsageError) -> DeveloperKey {
+        let parts = text.split(separator: "=", maxSplits: 1).map { String($0) }
+        guard parts.count == 2, DeveloperKey.isIdentifier(parts[0]), DeveloperKey.isIdentifier(team) else {
+            throw Options.UsageError(
+                message: "--key requires KEYID=FILE; the ids of teams and keys are ten characters of A-Z 0-9")
+        }
+        let pem: [UInt8]
+        do throws(ArgumentFileError) { pem = try ArgumentFile.read(parts[1], "the file of --key") } catch {
+            throw Options.UsageError(message: error.message)
+        }
+        guard let publicKey = try? PublicKey(pem: Secret(pem + [0x0A])),
+            let key = DeveloperKey(teamID: team, keyID: parts[0], publicKey: publicKey)
+        else { throw Options.UsageError(message: "the file of --key is not the PEM of a P-256 key") }
+        return key
+    }
+}

@@ -1,0 +1,60 @@
+private import MartletCore
+internal import MartletJSON
+
+extension AccountClaimSource: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .required("provider", .text, "The name of the provider whose logins have the claim."),
+            .required("claim", .text, "The claim of the login."),
+            .optional("as", .text, "The name of the account's claim; by default that of the login's."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        provider = try reader.required("provider")
+        claim = try reader.required("claim")
+        name = reader.optional("as") ?? claim
+    }
+}
+
+extension AccountBootstrap: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .required("provider", .text, "The provider's name."),
+            .required("provider_subject", .text, "The provider's own identifier of the user; of passwords, the name."),
+            .required(
+                "claims", .map(.either([.literal, .list(.literal, nonEmpty: false)])),
+                "The claims: texts, numbers, booleans, and lists of them."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        provider = try reader.required("provider")
+        providerSubject = try reader.required("provider_subject")
+        let node = try reader.requiredNode("claims")
+        guard let entries = node.entries, !entries.isEmpty else {
+            throw node.error(.configWrongType, "claims: must be a block of claims")
+        }
+        claims = []
+        for entry in entries { claims.append((entry.key, try AccountBootstrap.value(entry.value))) }
+    }
+
+    private static func value(_ node: ConfigurationNode) throws(ConfigurationError) -> JSONValue {
+        guard let elements = node.elements else { return try ClaimLiteral(decoding: node).json }
+        var values: [JSONValue] = []
+        for element in elements { values.append(try ClaimLiteral(decoding: element).json) }
+        return .array(values)
+    }
+}
+
+extension ClaimLiteral {
+    /// The value as JSON; a whole number is an integer.
+    fileprivate var json: JSONValue {
+        switch self {
+        case .text(let text): .string(text)
+        case .bool(let value): .bool(value)
+        case .number(let value):
+            Int64(exactly: value).map { .integer($0) } ?? JSONNumber(value).map { .number($0) } ?? .null
+        }
+    }
+}

@@ -1,0 +1,297 @@
+package import MartletAccounts
+package import MartletCore
+package import MartletEvents
+private import MartletJSON
+package import MartletProvider
+private import MartletSession
+private import Synchronization
+
+/// Does what changes of accounts leave to be done: ends sessions, deletes accounts, revokes grants.
+///
+/// The process that made a change does its jobs immediately; the one that holds the lease does what is due, such as
+/// the jobs of a process that was killed. Each job is idempotent, and stays in the store until it is done.
+package final class JobRunner: Sendable {
+    /// What jobs work on.
+    package struct Surroundings: Sendable {
+        package let store: any IdentityLifeStoring
+        package let leases: any LeaseStoring
+        package let accounts: any AccountStoring
+        package let sessions: any AccountSessionEnding
+        package let providers: [ProviderHandle]
+        /// `nil` if no provider returns grants.
+        package let keys: GrantKeys?
+        package let policy: DeletionPolicy
+
+        package init(
+            store: any IdentityLifeStoring, leases: any LeaseStoring, accounts: any AccountStoring,
+            sessions: any AccountSessionEnding, providers: [ProviderHandle], keys: GrantKeys?, policy: DeletionPolicy
+        ) {
+            self.store = store
+            self.leases = leases
+            self.accounts = accounts
+            self.sessions = sessions
+            self.providers = providers
+            self.keys = keys
+            self.policy = policy
+        }
+    }
+
+    private static let batch = 64
+    private static let pollInterval = Duration.milliseconds(500)
+    /// The time of one attempt to revoke a grant.
+    private static let revocationTimeout = Duration.seconds(20)
+    /// How long filed notifications are kept: longer than a repeated one is accepted.
+    private static let notificationAge: Int64 = 7 * 86_400_000
+    private static let pruneInterval = Duration.seconds(3600)
+    private static let countInterval = Duration.seconds(15)
+
+    private let surroundings: Surroundings
+    private let clock: Clock
+    private let logger: Logger
+    private let wakeup = Wakeup()
+    private let isStopping = Atomic(false)
+    private let isFailing = Atomic(false)
+    private let pending = Mutex<PendingRevocations?>(nil)
+
+    package init(_ surroundings: Surroundings, clock: Clock, logger: Logger) {
+        self.surroundings = surroundings
+        self.clock = clock
+        self.logger = logger
+    }
+
+    /// The revocations that have not succeeded; `nil` if this instance does not count them.
+    package var pendingRevocations: PendingRevocations? { pending.withLock { $0 } }
+
+    /// Does jobs of a change that this process has just made.
+    ///
+    /// - Returns: whether all are done; the others are attempted again later.
+    @discardableResult
+    package func perform(_ jobs: [AccountJob]) async -> Bool {
+        var isDone = true
+        for job in jobs where await !perform(job) { isDone = false }
+        return isDone
+    }
+
+    /// Does what is due until it is stopped, while this instance holds the lease.
+    package func run() async {
+        guard var lease = try? HeldLease("jobs", in: surroundings.leases, at: clock.unixMilliseconds) else { return }
+        var pruned: MonotonicTime?
+        var counted: MonotonicTime?
+        while !isEnding {
+            let isHeld = await renewed(&lease)
+            if isHeld {
+                let now = clock.monotonicTime
+                if pruned.map({ now.since($0) >= JobRunner.pruneInterval }) ?? true {
+                    pruned = now
+                    await prune()
+                }
+                if counted.map({ now.since($0) >= JobRunner.countInterval }) ?? true {
+                    counted = now
+                    await count()
+                }
+                // More may be due: without a pause after a full batch.
+                if await performDue() { continue }
+            } else {
+                counted = nil
+                pending.withLock { $0 = nil }
+            }
+            await wakeup.wait(atMost: JobRunner.pollInterval)
+        }
+        await lease.release(at: clock.monotonicTime)
+    }
+
+    /// Ends `run()` after the jobs in progress.
+    package func stop() {
+        isStopping.store(true, ordering: .releasing)
+        wakeup.signal()
+    }
+
+    private var isEnding: Bool { isStopping.load(ordering: .acquiring) || Task.isCancelled }
+
+    private func renewed(_ lease: inout HeldLease) async -> Bool {
+        do throws(StoreError) {
+            return try await lease.renew(by: clock)
+        } catch {
+            failed(error.code, error.message)
+            return lease.isHeld(at: clock.monotonicTime)
+        }
+    }
+
+    /// - Returns: whether there may be more.
+    private func performDue() async -> Bool {
+        let jobs: [AccountJob]
+        do throws(AccountError) {
+            jobs = try await surroundings.store.dueJobs(at: clock.unixMilliseconds, limit: JobRunner.batch)
+            recovered()
+        } catch {
+            failed(error.code, error.message)
+            return false
+        }
+        await withTaskGroup(of: Void.self) { group in
+            // Jobs of one account in order, those of different accounts at the same time.
+            for jobs in Dictionary(grouping: jobs, by: \.account).values {
+                group.addTask { await self.perform(jobs) }
+            }
+        }
+        return jobs.count == JobRunner.batch
+    }
+
+    private func prune() async {
+        let (instant, overflow) = clock.unixMilliseconds.subtractingReportingOverflow(JobRunner.notificationAge)
+        guard !overflow else { return }
+        do throws(AccountError) {
+            try await surroundings.store.removeNotifications(before: instant)
+        } catch {
+            failed(error.code, error.message)
+        }
+    }
+
+    private func count() async {
+        do throws(AccountError) {
+            let found = try await surroundings.store.pendingRevocations()
+            pending.withLock { $0 = found }
+        } catch {
+            failed(error.code, error.message)
+        }
+    }
+
+    // MARK: Jobs
+
+    private func perform(_ job: AccountJob) async -> Bool {
+        do throws(JobError) {
+            switch job.kind {
+            case .endSessions: try await endSessions(job)
+            case .deleteAccount: try await deleteAccount(job)
+            case .revoke: try await revoke(job)
+            }
+            return true
+        } catch {
+            await postpone(job, error)
+            return false
+        }
+    }
+
+    private func endSessions(_ job: AccountJob) async throws(JobError) {
+        let end = SessionsEnd(job)
+        // Events first: after the sessions have ended, a process that starts again would not find them.
+        if !job.hasListed {
+            let listed = try await mapping { () async throws(SessionError) in
+                try await surroundings.sessions.sessions(of: job.account)
+            }
+            let ended = listed.filter { end.concerns($0) }.map { EndedSession(id: $0.id, provider: $0.provider) }
+            try await recording { () async throws(AccountError) in
+                try await surroundings.store.noteSessions(ended, of: job, at: clock.unixMilliseconds)
+            }
+        }
+        try await mapping { () async throws(SessionError) in
+            try await surroundings.sessions.end(end, of: job.account)
+        }
+        try await recording { () async throws(AccountError) in try await surroundings.store.finish(job) }
+    }
+
+    private func deleteAccount(_ job: AccountJob) async throws(JobError) {
+        let identities = try await recording { () async throws(AccountError) in
+            try await surroundings.accounts.identities(of: job.account)
+        }
+        do throws(AuthenticationError) {
+            for identity in identities {
+                guard let unlinking = provider(identity.provider)?.unlinking else { continue }
+                for subject in identity.subjects { try await unlinking.unlink(subject) }
+            }
+        } catch {
+            throw JobError(code: error.code, retryAfter: error.retryAfter)
+        }
+        try await recording { () async throws(AccountError) in
+            try await surroundings.store.deleteAccount(job, surroundings.policy, at: clock.unixMilliseconds)
+        }
+        logger.info("account deleted", ("subject", job.account))
+        wakeup.signal()
+    }
+
+    private func revoke(_ job: AccountJob) async throws(JobError) {
+        guard let revoking = provider(job.provider)?.revoking else { throw JobError(code: .jobNoProvider) }
+        guard let grant = grant(of: job) else { throw JobError(code: .accountsKeyMissing) }
+        do throws(AuthenticationError) {
+            try await revoking.revoke(grant, until: clock.monotonicTime + JobRunner.revocationTimeout)
+        } catch {
+            throw JobError(code: error.code, retryAfter: error.retryAfter)
+        }
+        try await recording { () async throws(AccountError) in
+            try await surroundings.store.finishRevocation(job, surroundings.policy, at: clock.unixMilliseconds)
+        }
+        logger.info("grant revoked", ("provider", job.provider), ("subject", job.account))
+    }
+
+    private func provider(_ name: String) -> ProviderHandle? {
+        surroundings.providers.first { $0.name.hasSameBytes(as: name) }
+    }
+
+    private func grant(of job: AccountJob) -> ProviderGrant? {
+        guard let subject = job.data["subject"]?.string, let client = job.data["client"]?.string,
+            let keyID = job.data["key_id"]?.string, let token = job.data["token"]?.string
+        else { return nil }
+        return surroundings.keys?.open(
+            SealedGrant(client: client, keyID: keyID, token: token), of: subject, provider: job.provider)
+    }
+
+    private func postpone(_ job: AccountJob, _ error: JobError) async {
+        let now = clock.unixMilliseconds
+        logger.warning(
+            "job failed", ("job", job.kind.rawValue), ("subject", job.account), ("provider", job.provider),
+            ("attempt", String(job.attempts)), ("reason", error.code.rawValue))
+        do throws(AccountError) {
+            if job.kind == .revoke, JobSchedule.isAbandoned(job, surroundings.policy, at: now) {
+                try await surroundings.store.abandonRevocation(
+                    job, surroundings.policy, until: JobSchedule.nextAbandoned(at: now), reason: error.code.rawValue,
+                    at: now)
+            } else {
+                let instant = JobSchedule.retry(
+                    job, at: now, retryAfter: error.retryAfter, random: .random(in: 0...1))
+                try await surroundings.store.postpone(job, until: instant, reason: error.code.rawValue)
+            }
+        } catch {
+            failed(error.code, error.message)
+        }
+    }
+
+    /// Why a job has to be attempted again.
+    private struct JobError: Error {
+        let code: ErrorCode
+        var retryAfter: Duration?
+    }
+
+    private func mapping<Value>(
+        _ body: () async throws(SessionError) -> Value
+    ) async throws(JobError) -> Value {
+        do throws(SessionError) { return try await body() } catch { throw JobError(code: error.code) }
+    }
+
+    private func recording<Value>(
+        _ body: () async throws(AccountError) -> Value
+    ) async throws(JobError) -> Value {
+        do throws(AccountError) { return try await body() } catch { throw JobError(code: error.code) }
+    }
+
+    private func failed(_ code: ErrorCode, _ reason: String) {
+        guard !isFailing.exchange(true, ordering: .relaxed) else { return }
+        logger.warning("account jobs unavailable", ("code", "\(code)"), ("reason", reason))
+    }
+
+    private func recovered() {
+        if isFailing.exchange(false, ordering: .relaxed) { logger.info("account jobs available again") }
+    }
+}
+
+extension SessionsEnd {
+    /// Whether a session ends.
+    fileprivate func concerns(_ session: SessionSummary) -> Bool {
+        if let only, !session.id.hasSameBytes(as: only) { return false }
+        if let except, session.id.hasSameBytes(as: except) { return false }
+        return provider.map { session.provider.hasSameBytes(as: $0) } ?? true
+    }
+}
+
+extension ErrorCode {
+    /// The provider of a grant is not configured, or cannot revoke it.
+    fileprivate static let jobNoProvider: ErrorCode = "accounts.provider_missing"
+}

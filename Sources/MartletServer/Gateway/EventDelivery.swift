@@ -1,0 +1,115 @@
+internal import MartletAccounts
+internal import MartletConfig
+internal import MartletCore
+internal import MartletEvents
+internal import MartletFetch
+private import Synchronization
+
+/// A webhook of the configuration and the events that it gets.
+package struct WebhookPlan: Sendable {
+    let webhook: Webhook
+    let patterns: [EventPattern]
+
+    /// Validates a webhook; errors are recorded.
+    init?(_ configuration: WebhookConfiguration, source: String, into diagnostics: inout Diagnostics) {
+        let signer = WebhookSigner(configuration.secret.value)
+        if signer == nil {
+            diagnostics.error(
+                .configBadValue, at: configuration.secret.location,
+                "secret: must be 24 to 64 bytes in base64, with or without whsec_ before them")
+        }
+        patterns = configuration.events.compactMap { text in
+            let pattern = EventPattern(text.value)
+            if pattern == nil {
+                let hint = Suggestion.phrase(for: text.value, among: EventPattern.all)
+                diagnostics.error(.configBadValue, at: text.location, "events: no event has this type\(hint)")
+            }
+            return pattern
+        }
+        guard let signer, patterns.count == configuration.events.count else { return nil }
+        webhook = Webhook(
+            name: configuration.name.value, url: configuration.url.value.text, signer: signer,
+            timeout: configuration.timeout, retries: RetrySchedule(maximumAge: configuration.maximumAge),
+            source: source)
+    }
+
+    /// Whether it gets the mails that have to be sent.
+    var getsMails: Bool { patterns.contains { $0.matches(.mailRequested) } }
+
+    /// The webhooks of a configuration.
+    static func all(_ configuration: GatewayConfiguration, into diagnostics: inout Diagnostics) -> [WebhookPlan] {
+        // A CloudEvent needs a source; without an issuer a relative reference is one.
+        let source = configuration.assertion?.issuer ?? "martlet"
+        return configuration.webhooks.compactMap { WebhookPlan($0, source: source, into: &diagnostics) }
+    }
+}
+
+/// Delivers events to the webhooks of one configuration, and mails to its mail server.
+final class EventDelivery: Sendable {
+    private let accounts: any AccountDatabase
+    private let subscriptions: EventSubscriptions
+    private let deliverers: [WebhookDeliverer]
+    /// `nil` without `mail:`.
+    private let mail: MailServer?
+    private let tasks = Mutex<[Task<Void, Never>]>([])
+
+    init(
+        _ plans: [WebhookPlan], mail configuration: MailConfiguration?, _ accounts: any AccountDatabase,
+        maximumEvents: Int, _ services: Services
+    ) throws(StartError) {
+        self.accounts = accounts
+        let mail = configuration.map { MailServer($0, clock: services.clock) }
+        self.mail = mail
+        let mails = mail == nil ? [] : [EventSubscriptions.Subscriber.mails]
+        subscriptions = EventSubscriptions(
+            plans.map { EventSubscriptions.Subscriber(hook: $0.webhook.name, patterns: $0.patterns) } + mails)
+        let store = WebhookDeliverer.Store(outbox: accounts, leases: accounts, maximumEvents: maximumEvents)
+        do throws(StoreError) {
+            var deliverers: [WebhookDeliverer] = []
+            for plan in plans {
+                let name = plan.webhook.name
+                deliverers.append(
+                    try WebhookDeliverer(
+                        plan.webhook, store: store,
+                        client: HTTPCaller(fetcher: services.fetcher, purpose: .webhook(name)), clock: services.clock,
+                        logger: services.logger.with(("room", "events"))))
+            }
+            if let mail {
+                deliverers.append(
+                    try WebhookDeliverer(
+                        mail.sender, store: store, clock: services.clock,
+                        logger: services.logger.with(("room", "events"))))
+            }
+            self.deliverers = deliverers
+        } catch {
+            throw StartError(code: error.code, message: error.message, exit: .internalFault)
+        }
+    }
+
+    /// Records the events of these webhooks from now on.
+    func subscribe() { accounts.subscribe(subscriptions) }
+
+    /// Delivers what is recorded.
+    func start() {
+        tasks.withLock { tasks in
+            tasks = deliverers.map { deliverer in Task { await deliverer.run() } }
+        }
+    }
+
+    /// The counters of every webhook, in the order of the configuration.
+    var statuses: [WebhookStatus] { deliverers.map(\.status) }
+
+    /// Ends the deliveries: waits for requests in progress, and cancels them after a limit.
+    func stop(within limit: Duration) async {
+        for deliverer in deliverers { deliverer.stop() }
+        let tasks = tasks.withLock { $0 }
+        let timer = Task {
+            try? await Task.sleep(for: limit)
+            for task in tasks { task.cancel() }
+            mail?.client.shutdown()
+        }
+        for task in tasks { await task.value }
+        timer.cancel()
+        mail?.client.shutdown()
+    }
+}

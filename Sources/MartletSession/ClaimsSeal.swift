@@ -1,0 +1,49 @@
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletJSON
+internal import MartletProvider
+
+/// Seals the claims of an account for the session store; like that of its list, the key depends on the subject alone.
+///
+/// A stored value is the version in digits, a space and the sealed claims, which are bound to the version: scripts
+/// compare versions, and what is older never replaces what is newer.
+struct ClaimsSeal {
+    private static let limits = JSONLimits(maximumDepth: 8, maximumBytes: 256 * 1024)
+
+    private let key: Secret
+
+    init(subject: String) {
+        key = HKDFSHA256.derive(
+            from: Secret(subject), salt: [], purpose: Array("martlet account claims".utf8),
+            length: AES256GCM.keyLength)
+    }
+
+    func seal(_ claims: VersionedClaims) throws(CryptoError) -> [UInt8] {
+        var identities = JSONObject()
+        for provider in claims.claims.identities.keys.sorted() {
+            identities[provider] = claims.claims.identities[provider].map { .object($0) }
+        }
+        let plain = JSON.write(
+            ["account": .object(claims.claims.account), "identities": .object(identities)] as JSONObject)
+        let version = Array(String(claims.version).utf8)
+        return version + [0x20] + (try AES256GCM.seal(plain, with: key, context: Self.context(version)))
+    }
+
+    /// Opens a stored value; `nil` if it is not authentic.
+    func open(_ stored: [UInt8]) -> AccountClaims? {
+        guard let space = stored.firstIndex(of: 0x20) else { return nil }
+        let version = Array(stored[..<space])
+        let plain = AES256GCM.open(Array(stored[(space + 1)...]), with: key, context: Self.context(version))
+        guard let object = plain?.withBytes({ try? JSON.parse($0, limits: Self.limits) })?.object,
+            let account = object["account"]?.object, let identities = object["identities"]?.object
+        else { return nil }
+        var claims = AccountClaims(account: account)
+        for member in identities.members {
+            guard let layer = member.value.object else { return nil }
+            claims.identities[member.name] = layer
+        }
+        return claims
+    }
+
+    private static func context(_ version: [UInt8]) -> [UInt8] { Array("account claims ".utf8) + version }
+}

@@ -1,0 +1,56 @@
+internal import MartletCore
+internal import MartletJSON
+package import MartletProvider
+
+extension SessionStore {
+    /// Each attempt fails only if another renewal succeeded in between.
+    private static let attempts = 3
+
+    /// Records that the owner of a session has authenticated again.
+    package func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof {
+        guard token.scheme == .bearer, let token = token.withBytes({ SessionToken($0, kind: .access) }) else {
+            throw .invalid(.sessionTokenMalformed)
+        }
+        for _ in 0..<SessionStore.attempts {
+            if let renewed = try await renew(token, with: proof) { return renewed }
+        }
+        throw SessionError(.sessionContended, .unavailable)
+    }
+
+    /// One attempt; `nil` if a concurrent renewal won.
+    private func renew(_ token: SessionToken, with proof: SessionProof) async throws(SessionError) -> SessionProof? {
+        let time = currentTime().readOnly
+        let sessionKey = SessionKey(lookup: token.lookup)
+        let found = try await withStore { () async throws(StoreError) in
+            try await backend.lookUpAndTouch(
+                sessionKey, tokenHash: token.tokenHash, lastAddress: [], readsClaims: false, at: time)
+        }
+        guard case .found(let session) = found else { throw .invalid(.sessionUnknown) }
+        let opened: OpenedRecord
+        do throws(AuthenticationError) {
+            opened = try OpenedRecord(token, sessionKey, session, at: time)
+        } catch {
+            throw .invalid(error.code)
+        }
+        // Like that of a login: never newer than now.
+        let proof = SessionProof(
+            authTime: UnixTime(seconds: min(max(proof.authTime.seconds, 0), time.now / 1000)), acr: proof.acr)
+        guard proof.authTime >= opened.record.authTime else { return opened.record.proof }
+        let record = try SessionSeal(sessionKey).seal(opened.record.renewed(by: proof), with: opened.key)
+        let outcome = try await withStore { () async throws(StoreError) in
+            try await backend.replace(sessionKey, RecordReplacement(expected: session.record, record: record), at: time)
+        }
+        switch outcome {
+        case .done:
+            await changed([sessionKey.revocationID])
+            return proof
+        case .lost: return nil
+        case .gone: throw .invalid(.sessionUnknown)
+        }
+    }
+}
+
+extension SessionRecord {
+    /// The authentication that the session is based on.
+    var proof: SessionProof { SessionProof(authTime: authTime, acr: claims[SessionProof.levelClaim]?.string) }
+}

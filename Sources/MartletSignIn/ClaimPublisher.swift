@@ -1,0 +1,63 @@
+package import MartletAccounts
+package import MartletCore
+internal import MartletProvider
+package import MartletSession
+
+/// Makes gateways apply the claims that are stored with an account: to its sessions, and to its direct credentials.
+///
+/// To be called after every change of them. The account store decides what they are; what is stored with the sessions
+/// is a copy, which is never replaced by an older one. A login and a refresh store it too, so that a change whose
+/// publication failed is not lost.
+package struct ClaimPublisher: Sendable {
+    private let accounts: any AccountStoring
+    private let sessions: any SessionStoring
+    private let dropDecisions: @Sendable (_ subject: String) async -> Void
+
+    /// - Parameter dropDecisions: has every loop of every instance drop its decisions about the direct credentials of a
+    ///   subject whose claims have changed.
+    package init(
+        accounts: any AccountStoring, sessions: any SessionStoring,
+        dropDecisions: @escaping @Sendable (_ subject: String) async -> Void
+    ) {
+        self.accounts = accounts
+        self.sessions = sessions
+        self.dropDecisions = dropDecisions
+    }
+
+    /// Publishes the claims of an account; returns when this instance applies them and the others have been notified.
+    package func publish(_ subject: String) async throws(PublicationError) {
+        _ = try await store(subject)
+        await dropDecisions(subject)
+    }
+
+    /// The same if they have not been published yet; without an effect for an account that never had claims.
+    func publishIfNewer(_ subject: String) async throws(PublicationError) {
+        if try await store(subject) { await dropDecisions(subject) }
+    }
+
+    /// Stores the claims of an account with its sessions.
+    /// - Returns: whether they are newer than the stored ones.
+    private func store(_ subject: String) async throws(PublicationError) -> Bool {
+        let claims: VersionedClaims
+        do throws(AccountError) { claims = try await accounts.claims(of: subject) } catch { throw .accounts(error) }
+        guard claims.version > 0 else { return false }
+        do throws(SessionError) {
+            return try await sessions.apply(claims, to: subject)
+        } catch {
+            throw .sessions(error)
+        }
+    }
+
+    /// Why claims could not be published.
+    package enum PublicationError: Error {
+        case accounts(AccountError)
+        case sessions(SessionError)
+
+        package var code: ErrorCode {
+            switch self {
+            case .accounts(let error): error.code
+            case .sessions(let error): error.code
+            }
+        }
+    }
+}

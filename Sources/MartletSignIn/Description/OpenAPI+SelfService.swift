@@ -1,0 +1,180 @@
+/// The endpoints where users register and replace a forgotten password.
+extension OpenAPI {
+    /// The endpoints.
+    static let selfServicePaths = #"""
+        {
+          "/register": {
+            "post": {
+              "operationId": "register",
+              "summary": "Register with an email address and a password",
+              "security": [],
+              "description": "Off by default (404). The response does not depend on whether the address is known. 202: a mail with a one-time token was requested, and the user exists once it is used at `/register/verify`. 204: addresses are not verified; the user can log in, unless the address was known.",
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {"schema": {"$ref": "#/components/schemas/Registration"}},
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Registration"}}
+                }
+              },
+              "responses": {
+                "202": {"$ref": "#/components/responses/MailRequested"},
+                "204": {"$ref": "#/components/responses/Done"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/register/verify": {
+            "post": {
+              "operationId": "verifyRegistration",
+              "summary": "Create the user of a registration with the token of a mail",
+              "security": [],
+              "description": "Off by default (404). A token works once, for 30 minutes; afterwards 401. The user logs in next.",
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {"schema": {"$ref": "#/components/schemas/LinkToken"}},
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/LinkToken"}}
+                }
+              },
+              "responses": {
+                "204": {"$ref": "#/components/responses/Done"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/password/forgot": {
+            "post": {
+              "operationId": "forgotPassword",
+              "summary": "Request a mail with a token to choose a new password",
+              "security": [],
+              "description": "Off by default (404). The response does not depend on whether the address is known; only a user's address gets a mail.",
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {"schema": {"$ref": "#/components/schemas/ForgottenPassword"}},
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/ForgottenPassword"}}
+                }
+              },
+              "responses": {
+                "202": {"$ref": "#/components/responses/MailRequested"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
+          "/password/reset": {
+            "post": {
+              "operationId": "resetPassword",
+              "summary": "Choose a new password with the token of a mail",
+              "security": [],
+              "description": "Off by default (404). Ends all sessions of the user. A token works once, for 30 minutes; afterwards 401. A new password that is rejected (400) does not use the token up.",
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {"schema": {"$ref": "#/components/schemas/PasswordReset"}},
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/PasswordReset"}}
+                }
+              },
+              "responses": {
+                "204": {"$ref": "#/components/responses/Done"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          }
+        }
+        """#
+
+    /// Their requests and responses.
+    static let selfServiceComponents = #"""
+        {
+          "schemas": {
+            "Registration": {
+              "type": "object",
+              "required": ["email", "password"],
+              "properties": {
+                "email": {"type": "string", "maxLength": 254, "description": "Also the user's name at logins."},
+                "password": {"type": "string"},
+                "name": {"type": ["string", "null"], "maxLength": 256, "description": "May be required."},
+                "locale": {"type": ["string", "null"], "maxLength": 35, "description": "A language tag, for mails too."},
+                "provider": {"type": ["string", "null"], "description": "Required if several providers allow this."}
+              },
+              "examples": [
+                {
+                  "email": "ada@example.com",
+                  "password": "correct horse battery",
+                  "name": "Ada Lovelace",
+                  "locale": "en"
+                }
+              ]
+            },
+            "LinkToken": {
+              "type": "object",
+              "required": ["token"],
+              "properties": {"token": {"type": "string", "pattern": "^mlt_"}},
+              "examples": [{"token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA"}]
+            },
+            "ForgottenPassword": {
+              "type": "object",
+              "required": ["email"],
+              "properties": {
+                "email": {"type": "string", "maxLength": 254},
+                "locale": {"type": ["string", "null"], "maxLength": 35, "description": "The language of the mail."},
+                "provider": {"type": ["string", "null"], "description": "Required if several providers allow this."}
+              },
+              "examples": [{"email": "ada@example.com", "locale": "zh-Hans"}]
+            },
+            "PasswordReset": {
+              "type": "object",
+              "required": ["token", "new_password"],
+              "properties": {
+                "token": {"type": "string", "pattern": "^mlt_"},
+                "new_password": {"type": "string"}
+              },
+              "examples": [
+                {
+                  "token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA",
+                  "new_password": "battery staple horse"
+                }
+              ]
+            },
+            "MailRequested": {
+              "type": "object",
+              "required": ["expires_in"],
+              "properties": {
+                "expires_in": {"type": "integer", "minimum": 0, "description": "How long the token is valid."}
+              },
+              "additionalProperties": false,
+              "examples": [{"expires_in": 1800}]
+            }
+          },
+          "responses": {
+            "MailRequested": {
+              "description": "A mail is sent, if the address may get one.",
+              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
+              "content": {"application/json": {"schema": {"$ref": "#/components/schemas/MailRequested"}}}
+            }
+          }
+        }
+        """#
+}

@@ -1,0 +1,102 @@
+internal import MartletAccounts
+internal import MartletCore
+internal import MartletIdentities
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// The endpoints for the account as a whole, and for the notifications of issuers.
+extension SignInEndpoints {
+    /// `POST /{provider}/notifications`: 200 once the notification is filed; the issuer sends it again otherwise.
+    ///
+    /// Only what cannot be verified counts for the budget: an issuer sends all of its notifications from few addresses.
+    func notify(
+        _ request: LocalRequest, from provider: ProviderHandle, _ notifying: any Notifying
+    ) async throws(Failure) -> LocalResponse {
+        guard let life = setup.life else { throw .noRoute(.signInNoAccounts) }
+        let notification = try await withBudget(budgets.notifications, request, rejections: [400]) {
+            () async throws(Failure) in
+            let form = try SignInBody.notification(of: request)
+            do throws(AuthenticationError) {
+                return try await notifying.readNotification(form, in: context(of: request))
+            } catch {
+                throw error.disposition == .rejected ? .malformed(error.code) : .authentication(error)
+            }
+        }
+        let filed: FiledNotification
+        do throws(AccountError) {
+            filed = try await life.receive(notification, from: provider)
+        } catch {
+            throw .account(error)
+        }
+        setup.logger.info(
+            "notification received", ("provider", provider.name), ("type", notification.type),
+            ("outcome", filed.outcome.rawValue), ("subject", filed.subject ?? "-"),
+            ("request_id", request.requestID))
+        return SignInResponse.json(["outcome": .string(filed.outcome.rawValue)])
+    }
+
+    /// `GET /account`: the account with the states of its identities.
+    func account(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        guard setup.accounts != nil else { throw .noRoute(.signInNoAccounts) }
+        let caller = try await caller(of: request)
+        return SignInResponse.json([
+            "subject": .string(caller.principal.subject),
+            "identities": .array(try await statusOfIdentities(of: caller.session.subject).map(\.entry)),
+        ])
+    }
+
+    /// `DELETE /account`: 202 when the deletion is recorded and the sessions have ended.
+    func deleteAccount(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        guard let life = setup.life else { throw .noRoute(.signInNoAccounts) }
+        let caller = try await caller(of: request)
+        let form = try SignInBody.optionalForm(of: request)
+        try await requireFreshProof(of: caller, within: Self.deletionProofAge, form: form, request)
+        setup.logger.info(
+            "account deletion requested", ("subject", caller.session.subject), ("request_id", request.requestID))
+        do throws(AccountError) {
+            try await life.requestDeletion(of: caller.session.subject, reason: "user")
+        } catch {
+            throw .account(error)
+        }
+        return SignInResponse.accepted
+    }
+
+    /// Ends sessions, and reports them if a webhook gets that.
+    ///
+    /// Without the account store they end all the same: that a session ends matters more than that it is reported.
+    /// - Throws: 503 if they have not ended yet.
+    func end(_ end: SessionsEnd, of subject: String) async throws(Failure) {
+        if let life = setup.life, life.reportsEnds {
+            do throws(AccountError) {
+                guard try await life.end(end, of: subject) else { throw AccountError(.signInEndPending, .notFound, "") }
+                return
+            } catch {
+                if error.code == .signInEndPending { throw .authUnavailable(error.code) }
+                setup.logger.error(
+                    "end of sessions not reported", ("subject", subject), ("reason", "\(error.code)"))
+            }
+        }
+        do throws(SessionError) { try await accountSessions.end(end, of: subject) } catch { throw .session(error) }
+    }
+
+    /// How old the proof of a caller who deletes an account may be.
+    private static let deletionProofAge = Duration.seconds(600)
+
+    /// The states of the account's identities; none without accounts.
+    func statusOfIdentities(of subject: String) async throws(Failure) -> [IdentityStatus] {
+        guard let life = setup.life else { return [] }
+        do throws(AccountError) { return try await life.states(of: subject) } catch { throw .account(error) }
+    }
+}
+
+extension IdentityStatus {
+    /// The entry in lists.
+    var entry: JSONValue {
+        .object([
+            "provider": .string(provider), "state": .string(state?.name ?? IdentityState.unknownName),
+            "checked_at": checkedAt.map { .integer($0.seconds) } ?? .null,
+        ])
+    }
+}

@@ -1,0 +1,44 @@
+internal import MartletCore
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletResponder
+
+/// The members of registrations and of requests for a new password.
+extension SignInForm {
+    /// The address in the required member `email`.
+    /// - Throws: 400 for a text that is not an address.
+    func requiredAddress() throws(AuthenticationError) -> EmailAddress {
+        guard let address = EmailAddress(try requiredText("email")) else {
+            throw .malformed(
+                .signInBadAddress, BodyError("email", .invalid, detail: "`email` is not an email address."))
+        }
+        return address
+    }
+
+    /// The sanitized display name in the member `name`; `nil` if it is absent or empty.
+    /// - Throws: 400 for a name that is too long, or that has no visible character.
+    func displayName() throws(AuthenticationError) -> String? {
+        guard let text = try text("name"), !text.isEmpty else { return nil }
+        guard text.unicodeScalars.count <= DisplayName.maximumLength else {
+            let detail = "`name` must have at most \(DisplayName.maximumLength) characters."
+            throw .malformed(.signInBadName, BodyError("name", .tooLong, detail: detail))
+        }
+        guard let name = DisplayName.clean([text]) else {
+            throw .malformed(
+                .signInBadName, BodyError("name", .invalid, detail: "`name` has no visible character."))
+        }
+        return name
+    }
+
+    /// The language tag in the member `locale`; `nil` if it is absent or empty.
+    /// - Throws: 400 for a text that is not a tag.
+    func locale() throws(AuthenticationError) -> LanguageTag? {
+        guard let text = try text("locale"), !text.isEmpty else { return nil }
+        guard let tag = LanguageTag(text) else {
+            throw .malformed(
+                .signInBadLocale,
+                BodyError("locale", .invalid, detail: "`locale` is not a language tag such as en or zh-Hans."))
+        }
+        return tag
+    }
+}

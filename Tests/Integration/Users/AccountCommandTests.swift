@@ -1,0 +1,127 @@
+import Foundation
+import MartletTesting
+import Testing
+
+/// A command with the configuration of a stage.
+private func martlet(_ arguments: [String], at stage: SignInStage) throws -> CommandResult {
+    try run(
+        try Executable.martlet(), arguments + ["--config", stage.gateway.folder.file("config.yaml")])
+}
+
+@Suite(.timeLimit(.minutes(2))) struct AccountCommandTests {
+    @Test func `a disabled account is out within a second with every credential, and may come back`() throws {
+        let redis = try RedisServer()
+        try withSignIn(server: "workers: 4", more: "store: { url: \"\(redis.url)\" }") { stage in
+            let tokens = try stage.appleLogin()
+            let password = ["username": "alice", "password": SignInStage.password]
+            #expect(try stage.post("/auth/link/password", bearer: tokens.access, password).status == 204)
+            let direct = try stage.apple.token()
+            let basic = Data("alice:\(SignInStage.password)".utf8).base64EncodedString()
+            /// The statuses with a session, a direct token and a password.
+            func statuses() throws -> [Int] {
+                [
+                    try stage.status(with: tokens.access), try stage.status(with: direct),
+                    try stage.gateway.get("/who", [("Authorization", "Basic \(basic)")]).status,
+                ]
+            }
+            #expect(try statuses() == [200, 200, 200])
+
+            let disabled = try martlet(["account", "disable", tokens.subject], at: stage)
+            #expect(
+                disabled.output == "account \(tokens.subject) disabled\nall sessions of the account ended\n"
+                    && disabled.ending == .exited(0), "\(disabled)")
+            try waitUntil("it is out", within: .seconds(1)) { try statuses() == [401, 403, 403] }
+            let identityToken = ["identity_token": try stage.apple.token()]
+            expectRejection(try stage.post("/auth/login/apple", identityToken), 403, "not_allowed")
+            expectRejection(try stage.post("/auth/login/password", password), 403, "not_allowed")
+            expectUnauthorized(
+                try stage.post("/auth/refresh", ["refresh_token": tokens.refresh]), "credential_invalid")
+            #expect(stage.gateway.log.contains { $0["reason"] == "account.disabled" })
+            let listed = try martlet(["account", "list", "--disabled"], at: stage)
+            #expect(listed.output.hasPrefix("\(tokens.subject)\tdisabled\t"), "\(listed)")
+
+            #expect(try martlet(["account", "enable", tokens.subject], at: stage).ending == .exited(0))
+            try waitUntil("direct credentials are accepted", within: .seconds(1)) {
+                try statuses() == [401, 200, 200]
+            }
+            #expect(try stage.appleLogin().subject == tokens.subject)
+        }
+    }
+
+    @Test func `without a shared store it says what is left to do`() throws {
+        try withSignIn { stage in
+            let tokens = try stage.appleLogin()
+            let disabled = try martlet(["account", "disable", tokens.subject], at: stage)
+            #expect(disabled.ending == .exited(0) && disabled.output.contains("not in a shared store"))
+            let identityToken = ["identity_token": try stage.apple.token()]
+            expectRejection(try stage.post("/auth/login/apple", identityToken), 403, "not_allowed")
+            #expect(try stage.status(with: tokens.access) == 200)
+            #expect(try martlet(["session", "list", "--subject", tokens.subject], at: stage).ending == .exited(78))
+        }
+    }
+
+    @Test func `shows accounts with their identities`() throws {
+        try withSignIn { stage in
+            let tokens = try stage.appleLogin()
+            let shown = try martlet(["account", "show", tokens.subject], at: stage)
+            #expect(shown.output.hasPrefix("\(tokens.subject)\tactive\t") && shown.output.contains("\napple\tlinked "))
+            let json = try martlet(["account", "show", tokens.subject, "--json"], at: stage)
+            let object = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [String: Any] ?? [:]
+            #expect(object["subject"] as? String == tokens.subject && object["state"] as? String == "active")
+            #expect((object["identities"] as? [[String: Any]])?.first?["provider"] as? String == "apple")
+            let list = try martlet(["account", "list", "--json"], at: stage)
+            let accounts = try JSONSerialization.jsonObject(with: Data(list.output.utf8)) as? [[String: Any]] ?? []
+            #expect(accounts.map { $0["subject"] as? String } == [tokens.subject], "\(list)")
+            #expect(try martlet(["account", "list", "--disabled", "--json"], at: stage).output == "[]\n")
+        }
+    }
+
+    @Test func `what makes no sense is exit 64`() throws {
+        try withSignIn { stage in
+            for words in [
+                ["account"], ["account", "remove", "x"], ["account", "show"], ["account", "list", "x"],
+                ["account", "show", "usr_nobody"], ["account", "disable", "usr_nobody"],
+                ["account", "show", "x", "--disabled"], ["session"], ["session", "list"],
+                ["session", "list", "--subject", "x", "--id", "y"],
+            ] {
+                let result = try martlet(words, at: stage)
+                #expect(result.ending == .exited(64), "\(words): \(result)")
+            }
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(2))) struct SessionCommandTests {
+    @Test func `lists the sessions of a subject, ends one, and all`() throws {
+        let redis = try RedisServer()
+        try withSignIn(more: "store: { url: \"\(redis.url)\" }") { stage in
+            let first = try stage.appleLogin()
+            let second = try stage.appleLogin()
+            let third = try stage.appleLogin()
+            func listed() throws -> Set<String> {
+                let result = try martlet(["session", "list", "--subject", first.subject, "--json"], at: stage)
+                let list = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]] ?? []
+                return Set(list.compactMap { $0["session_id"] as? String })
+            }
+            #expect(try listed() == [first.session, second.session, third.session])
+            let lines = try martlet(["session", "list", "--subject", first.subject], at: stage).output
+            #expect(lines.split(separator: "\n").count == 3 && lines.contains("\(first.session)\tapple\tcreated "))
+
+            let one = try martlet(
+                ["session", "end", "--subject", first.subject, "--id", second.session], at: stage)
+            #expect(one.ending == .exited(0) && one.output == "session \(second.session) ended\n", "\(one)")
+            try waitUntil("it is out", within: .seconds(1)) { try stage.status(with: second.access) == 401 }
+            #expect(try stage.status(with: first.access) == 200)
+            let again = try martlet(
+                ["session", "end", "--subject", first.subject, "--id", second.session], at: stage)
+            #expect(again.ending == .exited(64), "\(again)")
+
+            let all = try martlet(["session", "end", "--subject", first.subject], at: stage)
+            #expect(all.output == "all sessions of \(first.subject) ended\n")
+            try waitUntil("all are out", within: .seconds(1)) {
+                try [first, third].allSatisfy { try stage.status(with: $0.access) == 401 }
+            }
+            #expect(try listed().isEmpty)
+        }
+    }
+}
