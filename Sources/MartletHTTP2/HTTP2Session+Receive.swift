@@ -199,7 +199,11 @@ extension HTTP2Session {
 
     /// Resets a stream whose request is malformed (RFC 9113 §8.1.1).
     private func resetMalformed(_ id: Int32) {
-        parts.table.find(id)?.state.discardsInput = true
+        // nghttp2 closes a stream whose response was sent before our reset is, and then without an error.
+        if let stream = parts.table.find(id) {
+            stream.state.discardsInput = true
+            stream.state.failure = .protocolError
+        }
         unsafe nghttp2_submit_rst_stream(parts.handle, FrameFlag.none, id, HTTP2Code.protocolError.rawValue)
     }
 

@@ -56,6 +56,16 @@ import Testing
             ])
     }
 
+    @Test func `a request whose body is too short is reset, even if it has its response`() throws {
+        let server = try HTTP2Session.establishedServer()
+        server.take(Raw.headers(1, HeadCase.get + [("content-length", "3")], flags: 4))
+        server.head(1, "HTTP/1.1 200 OK\nContent-Length: 0\n\n", ends: true)
+        _ = server.output()
+        let events = server.take(Raw.data(1, "xx", flags: 1)).events
+        #expect(events == [.data(1, "xx"), .other(.closed(stream: 1, code: .protocolError))])
+        #expect(Raw.frames(server.output()).contains { $0.type == 3 && $0.stream == 1 && $0.code == 1 })
+    }
+
     @Test func `an invalid response head resets its stream`() throws {
         for text in [
             "", "HTTP/1.1 20 OK\n\n", "HTTP/1.1 200 OK\nbad line\n\n", "HTTP/1.1 101 Switching\n\n",
