@@ -169,8 +169,10 @@ final class AppleLifeStage {
     }
 
     /// Waits for an event of a subject.
-    func event(_ type: String, of subject: String) throws -> Event {
-        try waitUntil("the event \(type)") { self.events.contains { $0.type == type && $0.subject == subject } }
+    func event(_ type: String, of subject: String, within limit: Duration = .seconds(10)) throws -> Event {
+        try waitUntil("the event \(type)", within: limit) {
+            self.events.contains { $0.type == type && $0.subject == subject }
+        }
         guard let event = events.first(where: { $0.type == type && $0.subject == subject }) else {
             throw TestFailure("no event")
         }
