@@ -17,7 +17,9 @@ import Testing
 
     private func line(_ gateway: Gateway, of response: HTTPMessage) throws -> LogLine {
         let identifier = response["X-Request-Id"] ?? "none"
-        try waitUntil("the line is there") { gateway.log.contains { $0["request_id"] == identifier } }
+        try waitUntil("the line is there") {
+            gateway.log.contains { $0["request_id"] == identifier && $0["event"] == "request" }
+        }
         return try #require(gateway.log.first { $0["request_id"] == identifier && $0["event"] == "request" })
     }
 

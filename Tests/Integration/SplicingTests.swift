@@ -202,6 +202,7 @@ import Testing
             // However much of it came: it does not look whole.
             if let response = try? client.response() { #expect(response.status == 200 && response.end == .truncated) }
             try expectHealth(gateway, upstream)
+            try waitUntil("it is logged") { gateway.log.contains { $0["path"] == "/cut" } }
             let reason = gateway.log.first { $0["path"] == "/cut" }?["reason"]
             #expect(["upstream.truncated", "upstream.reset"].contains(reason))
         }

@@ -111,7 +111,9 @@ import Testing
         try waitUntil("it is given up", within: .seconds(20)) {
             try stage.events("list", "--state", "dead").output.contains(subject)
         }
-        #expect(gateway.log.contains { $0["event"] == "webhook delivery given up" && $0["webhook"] == "backend" })
+        try waitUntil("it is logged") {
+            gateway.log.contains { $0["event"] == "webhook delivery given up" && $0["webhook"] == "backend" }
+        }
         let listed = try stage.events("list", "--hook", "backend", "--json")
         let entries = try JSONSerialization.jsonObject(with: Data(listed.output.utf8)) as? [[String: Any]] ?? []
         let entry = try #require(entries.first, "\(listed)")

@@ -122,8 +122,9 @@ private func change(
             #expect(shown.text == changed.text)
             #expect(try change(tokens.subject, #"{"role":null}"#, at: stage.gateway).status == 200)
             #expect(try client.exchange("GET", "/staff/x", bearer(tokens.access)).status == 403)
-            #expect(
-                stage.gateway.log.contains { $0["event"] == "claims of an account changed" && $0["claims"] == "role" })
+            try waitUntil("it is logged") {
+                stage.gateway.log.contains { $0["event"] == "claims of an account changed" && $0["claims"] == "role" }
+            }
         }
     }
 

@@ -36,7 +36,7 @@ private func martlet(_ arguments: [String], at stage: SignInStage) throws -> Com
             expectRejection(try stage.post("/auth/login/password", password), 403, "not_allowed")
             expectUnauthorized(
                 try stage.post("/auth/refresh", ["refresh_token": tokens.refresh]), "credential_invalid")
-            #expect(stage.gateway.log.contains { $0["reason"] == "account.disabled" })
+            try waitUntil("it is logged") { stage.gateway.log.contains { $0["reason"] == "account.disabled" } }
             let listed = try martlet(["account", "list", "--disabled"], at: stage)
             #expect(listed.output.hasPrefix("\(tokens.subject)\tdisabled\t"), "\(listed)")
 
