@@ -71,7 +71,7 @@ package protocol AccountAdministering: Sendable {
     func accounts(from start: String, _ filter: AccountFilter, limit: Int) async throws(AccountError) -> AccountPage
     /// Changes the claims of an account, which win over those of its providers.
     ///
-    /// Stored only: ``ClaimPublishing`` makes running gateways apply them.
+    /// Stored only: `ClaimPublisher` makes running gateways apply them.
     /// - Returns: whether anything changed.
     /// - Throws: `notFound`, `invalidClaims`, `unavailable`.
     @discardableResult

@@ -134,15 +134,6 @@ package protocol AccountStoring: UserRecordStoring {
 
     /// The claims of an account and its identities; ``VersionedClaims/none`` without such an account.
     func claims(of subject: String) async throws(AccountError) -> VersionedClaims
-    /// Changes the claims of an account's identity of one provider; they apply to its credentials alone.
-    ///
-    /// Stored only: ``ClaimPublishing`` makes running gateways apply them.
-    /// - Returns: whether anything changed.
-    /// - Throws: `notFound`, `invalidClaims`, `unavailable`.
-    @discardableResult
-    func changeClaims(
-        of subject: String, provider: String, by patch: ClaimPatch
-    ) async throws(AccountError) -> Bool
 
     // Password users.
 

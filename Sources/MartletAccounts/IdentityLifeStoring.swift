@@ -16,8 +16,18 @@ package enum IdentityState: Int64, Sendable, CaseIterable {
 
     /// The state in responses and claims.
     package var name: String { "\(self)" }
+    /// The name of the claim that says the state.
+    package static let claim = "credential_state"
     /// The state of an identity that nothing is known of.
     package static let unknownName = "unknown"
+}
+
+/// What a login has changed that its issuer confirms.
+package enum LoginConfirmation: Sendable {
+    /// Nothing that others see.
+    case unchanged
+    /// The identity's state, and with it the claims of the account.
+    case stateChanged
 }
 
 /// The state of one identity of an account.
@@ -115,6 +125,8 @@ package struct AccountJob: Sendable, Equatable {
         case revoke
         /// Deletes the account.
         case deleteAccount = "delete_account"
+        /// Makes every gateway apply the account's claims.
+        case publishClaims = "publish_claims"
     }
 
     package let number: Int64
@@ -183,8 +195,9 @@ package protocol IdentityLifeStoring: Sendable {
     // Logins.
 
     /// Records that the issuer has confirmed an identity, and its grant.
-    /// - Returns: `false` if the credential was issued before the identity was revoked; nothing is recorded then.
-    func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> Bool
+    /// - Returns: whether the claims of the account have changed; `nil` if the credential was issued before the identity
+    ///   was revoked, and nothing was recorded.
+    func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> LoginConfirmation?
     /// Takes a pending deletion of an account back; `false` if there is none.
     func restore(_ subject: String, at now: Int64) async throws(AccountError) -> Bool
     /// The states of an account's identities, oldest first.

@@ -1,9 +1,9 @@
 internal import MartletAccounts
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer
-internal import MartletSignIn
 
 /// The actions of `martlet account` on an account store.
 struct AccountAdministration {

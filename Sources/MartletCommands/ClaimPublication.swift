@@ -1,10 +1,10 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletRedis
 internal import MartletServer
 internal import MartletSession
-internal import MartletSignIn
 
 /// Makes running gateways apply the claims of an account, for a command that has changed them.
 struct ClaimPublication: Sendable {

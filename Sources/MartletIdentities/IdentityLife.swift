@@ -26,11 +26,12 @@ package struct IdentityLife: Sendable {
     }
 
     /// Records a login of an identity whose issuer can say more about it later.
-    /// - Returns: `false` if the credential was issued before the identity was revoked.
+    /// - Returns: what has changed; `nil` if the credential was issued before the identity was revoked.
+    @discardableResult
     package func confirm(
         _ signIn: SignIn, _ identity: AccountIdentity, by provider: ProviderHandle
-    ) async throws(AccountError) -> Bool {
-        guard provider.tracksIdentities else { return true }
+    ) async throws(AccountError) -> LoginConfirmation? {
+        guard provider.tracksIdentities else { return .unchanged }
         var sealed: SealedGrant?
         if let grant = signIn.grant, let keys {
             do throws(CryptoError) {
@@ -98,5 +99,5 @@ package struct IdentityLife: Sendable {
 
 extension ProviderHandle {
     /// Whether its issuer says more about an identity than a login does.
-    package var tracksIdentities: Bool { notifying != nil || refreshing != nil || revoking != nil }
+    package var tracksIdentities: Bool { notifying != nil || revoking?.returnsGrants == true }
 }

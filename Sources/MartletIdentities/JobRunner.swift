@@ -17,6 +17,8 @@ package final class JobRunner: Sendable {
         package let leases: any LeaseStoring
         package let accounts: any AccountStoring
         package let sessions: any AccountSessionEnding
+        /// Makes every gateway apply the claims of an account.
+        package let publishClaims: @Sendable (_ subject: String) async throws(ClaimPublisher.PublicationError) -> Void
         package let providers: [ProviderHandle]
         /// `nil` if no provider returns grants.
         package let keys: GrantKeys?
@@ -24,12 +26,16 @@ package final class JobRunner: Sendable {
 
         package init(
             store: any IdentityLifeStoring, leases: any LeaseStoring, accounts: any AccountStoring,
-            sessions: any AccountSessionEnding, providers: [ProviderHandle], keys: GrantKeys?, policy: DeletionPolicy
+            sessions: any AccountSessionEnding,
+            publishClaims:
+                @escaping @Sendable (_ subject: String) async throws(ClaimPublisher.PublicationError) -> Void,
+            providers: [ProviderHandle], keys: GrantKeys?, policy: DeletionPolicy
         ) {
             self.store = store
             self.leases = leases
             self.accounts = accounts
             self.sessions = sessions
+            self.publishClaims = publishClaims
             self.providers = providers
             self.keys = keys
             self.policy = policy
@@ -163,6 +169,7 @@ package final class JobRunner: Sendable {
             case .endSessions: try await endSessions(job)
             case .deleteAccount: try await deleteAccount(job)
             case .revoke: try await revoke(job)
+            case .publishClaims: try await publishClaims(job)
             }
             return true
         } catch {
@@ -220,6 +227,15 @@ package final class JobRunner: Sendable {
             try await surroundings.store.finishRevocation(job, surroundings.policy, at: clock.unixMilliseconds)
         }
         logger.info("grant revoked", ("provider", job.provider), ("subject", job.account))
+    }
+
+    private func publishClaims(_ job: AccountJob) async throws(JobError) {
+        do throws(ClaimPublisher.PublicationError) {
+            try await surroundings.publishClaims(job.account)
+        } catch {
+            throw JobError(code: error.code)
+        }
+        try await recording { () async throws(AccountError) in try await surroundings.store.finish(job) }
     }
 
     private func provider(_ name: String) -> ProviderHandle? {

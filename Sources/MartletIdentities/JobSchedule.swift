@@ -4,6 +4,7 @@ internal import MartletCore
 /// When a job that failed is attempted again.
 struct JobSchedule: Sendable {
     private static let first: Int64 = 1_000
+    /// For sessions, which users see.
     private static let longestForSessions: Int64 = 15_000
     private static let longest: Int64 = 300_000
     /// How often a revocation is attempted that nothing waits for any more.
@@ -16,7 +17,11 @@ struct JobSchedule: Sendable {
     ///   - retryAfter: the pause that an issuer asked for.
     ///   - random: a number from 0 to 1 that spreads the attempts.
     static func retry(_ job: AccountJob, at now: Int64, retryAfter: Duration?, random: Double) -> Int64 {
-        let limit = job.kind == .endSessions ? longestForSessions : longest
+        let limit =
+            switch job.kind {
+            case .endSessions, .publishClaims: longestForSessions
+            case .revoke, .deleteAccount: longest
+            }
         var delay = first
         for _ in 0..<min(max(job.attempts, 0), 20) { delay = min(delay * 2, limit) }
         let spread = 1 + jitter * (2 * min(max(random, 0), 1) - 1)

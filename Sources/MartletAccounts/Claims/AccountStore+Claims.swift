@@ -23,28 +23,6 @@ extension AccountStore {
             })
     }
 
-    func changeClaims(
-        of subject: String, provider: String, by patch: ClaimPatch
-    ) async throws(AccountError) -> Bool {
-        guard TextRules.isKey(subject) else { throw .unknownAccount }
-        guard TextRules.isKey(provider) else { throw .notLinked }
-        let queries = [
-            Query(.lockClaims, .text(subject)), Query(.lockIdentityClaims, .text(subject), .text(provider)),
-        ]
-        return try await engine.transact(
-            .run(queries) { results throws(AccountError) in
-                guard !results[0].isEmpty else { throw .unknownAccount }
-                guard let row = results[1].first else { throw .notLinked }
-                let stored = try row.optionalText(1).map(StoredClaims.read) ?? [:]
-                let changed = patch.applied(to: stored)
-                guard changed != stored else { return .end(false) }
-                try ClaimRules.check(changed)
-                let update = Query(
-                    .setIdentityClaims, .text(try row.text(0)), .text(StoredClaims.write(changed)))
-                return .commit([update, Query(.countClaimsChange, .text(subject))]) { _ in true }
-            })
-    }
-
     /// The queries that store an account's claims and their index.
     static func store(_ layers: ClaimLayers, of subject: String) -> [Query] {
         [
@@ -64,8 +42,12 @@ extension AccountStore {
         var claims = AccountClaims(
             account: try ClaimLayers(operators: try first.optionalText(1), rules: try first.optionalText(2)).merged)
         for row in rows {
-            guard let provider = try row.optionalText(3), let text = try row.optionalText(4) else { continue }
-            claims.identities[provider] = try StoredClaims.read(text)
+            guard let provider = try row.optionalText(3) else { continue }
+            var own = try row.optionalText(4).map(StoredClaims.read) ?? [:]
+            if let state = try row.optionalInteger(5).flatMap(IdentityState.init) {
+                own[IdentityState.claim] = .string(state.name)
+            }
+            claims.identities[provider] = own
         }
         return VersionedClaims(version: try first.integer(0), claims: claims)
     }

@@ -15,7 +15,7 @@ struct IdentityLifeStore: IdentityLifeStoring {
         life = LifeRules(recorder: recorder)
     }
 
-    func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> Bool {
+    func confirm(_ login: ConfirmedLogin) async throws(AccountError) -> LoginConfirmation? {
         try await engine.transact(life.confirm(login))
     }
 

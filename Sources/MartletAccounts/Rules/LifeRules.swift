@@ -12,13 +12,13 @@ struct LifeRules: Sendable {
 
     // MARK: Logins
 
-    func confirm(_ login: ConfirmedLogin) -> TransactionStep<Bool> {
+    func confirm(_ login: ConfirmedLogin) -> TransactionStep<LoginConfirmation?> {
         let subject = login.identity.subjects.first ?? ""
         return .run([Self.lock(login.identity.provider, subject)]) { results throws(AccountError) in
             // An identity that was unlinked meanwhile has no state.
-            guard let row = results[0].first else { return .end(true) }
+            guard let row = results[0].first else { return .end(.unchanged) }
             let known = try KnownIdentity(row)
-            guard !known.wasRevoked(after: login.issuedAt) else { return .end(false) }
+            guard !known.wasRevoked(after: login.issuedAt) else { return .end(nil) }
             var queries = [
                 Query(
                     .life(.confirm), .text(known.id), .integer(login.now.seconds), .integer(login.nextCheck ?? -1),
@@ -30,7 +30,8 @@ struct LifeRules: Sendable {
                         .life(.putGrant), .text(known.id), .text(grant.client), .text(grant.keyID),
                         .text(grant.token)))
             }
-            return .commit(queries) { _ in true }
+            guard known.state != .authorized else { return .commit(queries) { _ in .unchanged } }
+            return .commit(queries + [Self.countClaims(of: known)]) { _ in .stateChanged }
         }
     }
 
@@ -71,7 +72,13 @@ struct LifeRules: Sendable {
             guard known.accepts(eventAt: notification.time) else { return filed(.outdated, known.account) }
             let noted = Query(.life(.noteNotified), .text(known.id), .integer(notification.time))
             switch notification.change {
-            case .none, .claims: return filed(.applied, known.account, JobQueries([noted]))
+            case .none: return filed(.applied, known.account, JobQueries([noted]))
+            case .claims(let patch):
+                let lookup = Query(.life(.identityClaims), .text(known.id))
+                return .run([lookup]) { claims throws(AccountError) in
+                    let changes = try Self.change(of: known, claims[0].first, by: patch, at: now)
+                    return filed(.applied, known.account, changes.adding([noted]))
+                }
             case .consentRevoked:
                 let revocation = revocation(
                     of: known, .revoked, source.provider, reason: source.reason("consent_revoked"),
@@ -106,6 +113,26 @@ struct LifeRules: Sendable {
             .text(notification.subject), .integer(notification.time), .integer(now), .text(outcome.rawValue))
     }
 
+    /// Changes the claims of an identity, for live sessions too.
+    private static func change(
+        of known: KnownIdentity, _ row: Row?, by patch: JSONObject, at now: Int64
+    ) throws(AccountError) -> JobQueries {
+        let stored = try row?.optionalText(0).map(StoredClaims.read) ?? [:]
+        let changed = stored.patched(by: patch)
+        // A notification must not fail because an identity has many claims: Apple would send it for ever.
+        guard changed != stored, (try? ClaimRules.check(changed)) != nil else { return JobQueries() }
+        var changes = JobQueries([
+            Query(.life(.setIdentityClaims), .text(known.id), .text(StoredClaims.write(changed))),
+            countClaims(of: known),
+        ])
+        changes.add(.publishClaims, known.account, "", [:], dueAt: now &+ headStart, at: now)
+        return changes
+    }
+
+    private static func countClaims(of known: KnownIdentity) -> Query {
+        Query(.countClaimsChange, .text(known.account))
+    }
+
     /// Marks an identity as revoked or deleted, drops its grants, and ends its sessions.
     private func revocation(
         of known: KnownIdentity, _ state: IdentityState, _ provider: String, reason: String, since instant: Int64,
@@ -116,7 +143,7 @@ struct LifeRules: Sendable {
                 Query(
                     .life(.revoke), .text(known.id), .integer(state.rawValue), .integer(now / 1000),
                     .integer(instant)),
-                Query(.life(.removeGrants), .text(known.id)),
+                Query(.life(.removeGrants), .text(known.id)), Self.countClaims(of: known),
             ] + recorder.queries(.identityRevoked, of: known.account, stamp, data: ["provider": .string(provider)]))
         changes.add(
             .endSessions, known.account, provider, ["reason": .string(reason)], dueAt: now &+ Self.headStart, at: now)
@@ -275,6 +302,8 @@ enum RevocationOutcome: Sendable {
 private struct KnownIdentity {
     let id: String
     let account: String
+    /// `nil` if nothing is known.
+    let state: IdentityState?
     /// Milliseconds since 1970.
     let revokedAt: Int64?
     let notifiedAt: Int64?
@@ -284,6 +313,7 @@ private struct KnownIdentity {
     init(_ row: Row) throws(AccountError) {
         id = try row.text(0)
         account = try row.text(1)
+        state = try row.optionalInteger(2).flatMap(IdentityState.init)
         revokedAt = try row.optionalInteger(3)
         notifiedAt = try row.optionalInteger(4)
         confirmedAt = try row.optionalInteger(5)

@@ -6,6 +6,8 @@ enum LifeStatement: Sendable, Hashable {
     case revoke
     case states
     case remaining
+    case identityClaims
+    case setIdentityClaims
 
     case putGrant
     case grants
@@ -75,6 +77,8 @@ enum LifeStatement: Sendable, Hashable {
             "UPDATE identities SET state = $2, state_at = $3, revoked_at = $4, check_at = NULL WHERE id = $1"
         case .states: "SELECT provider, state, state_at FROM identities WHERE account = $1 ORDER BY created_at, id"
         case .remaining: "SELECT id FROM identities WHERE account = $1 AND coalesce(state, 0) <> 3 AND id <> $2 LIMIT 1"
+        case .identityClaims: "SELECT claims FROM identities WHERE id = $1"
+        case .setIdentityClaims: "UPDATE identities SET claims = $2 WHERE id = $1"
         case .putGrant:
             """
             INSERT INTO grants (identity, client, key_id, token) VALUES ($1, $2, $3, $4) \

@@ -40,10 +40,7 @@ enum Statement: Sendable, Hashable {
     case claims
     /// The claims of an account; locks the row until the end of the transaction.
     case lockClaims
-    /// The same for an identity.
-    case lockIdentityClaims
     case setClaims
-    case setIdentityClaims
     case countClaimsChange
     /// The same, unless the account never had claims.
     case countClaimsRemoval
@@ -80,8 +77,6 @@ enum Statement: Sendable, Hashable {
         case .lockSubject: return Statement.found + forUpdate
         case .lockAccount: return "SELECT kept_claims FROM accounts WHERE subject = $1" + forUpdate
         case .lockClaims: return "SELECT claims, rule_claims FROM accounts WHERE subject = $1" + forUpdate
-        case .lockIdentityClaims:
-            return "SELECT id, claims FROM identities WHERE account = $1 AND provider = $2" + forUpdate
         case .identities: return Statement.listed
         case .lockIdentities: return Statement.listed + forUpdate
         default: return fixedText
@@ -109,7 +104,7 @@ enum Statement: Sendable, Hashable {
             "UPDATE accounts SET disabled_at = $2 WHERE subject = $1 AND deleted_at IS NULL RETURNING subject"
         case .enableAccount:
             "UPDATE accounts SET disabled_at = NULL WHERE subject = $1 AND deleted_at IS NULL RETURNING subject"
-        case .claims, .setClaims, .setIdentityClaims, .countClaimsChange, .countClaimsRemoval,
+        case .claims, .setClaims, .countClaimsChange, .countClaimsRemoval,
             .removeClaimValues, .addClaimValue:
             claimText
         case .findUser: "SELECT \(Statement.userColumns) FROM users WHERE key = $1"
@@ -150,14 +145,14 @@ enum Statement: Sendable, Hashable {
         switch self {
         case .claims:
             """
-            SELECT a.claims_version, a.claims, a.rule_claims, i.provider, i.claims FROM accounts a \
-            LEFT JOIN identities i ON i.account = a.subject AND i.claims IS NOT NULL WHERE a.subject = $1
+            SELECT a.claims_version, a.claims, a.rule_claims, i.provider, i.claims, i.state FROM accounts a \
+            LEFT JOIN identities i ON i.account = a.subject AND (i.claims IS NOT NULL OR i.state IS NOT NULL) \
+            WHERE a.subject = $1
             """
         case .setClaims:
             """
             UPDATE accounts SET claims = $2, rule_claims = $3, claims_version = claims_version + 1 WHERE subject = $1
             """
-        case .setIdentityClaims: "UPDATE identities SET claims = $2 WHERE id = $1"
         case .countClaimsChange: "UPDATE accounts SET claims_version = claims_version + 1 WHERE subject = $1"
         case .countClaimsRemoval:
             "UPDATE accounts SET claims_version = claims_version + 1 WHERE subject = $1 AND claims_version > 0"

@@ -1,10 +1,10 @@
 internal import MartletAccounts
 internal import MartletAdmin
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletProvider
 internal import MartletRedis
 internal import MartletSession
-internal import MartletSignIn
 
 /// The claims of accounts, for the admin listener of a running gateway.
 struct ClaimAdministration: ClaimAdministering {

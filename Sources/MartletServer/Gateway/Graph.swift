@@ -128,8 +128,10 @@ package struct Graph: Sendable {
         let jobs = IdentityJobs(
             JobRunner.Surroundings(
                 store: accounts.life, leases: accounts, accounts: accounts, sessions: AccountSessions(setup),
-                providers: providers,
-                keys: blueprint.grantKeys, policy: policy),
+                publishClaims: { subject throws(ClaimPublisher.PublicationError) in
+                    try await claims?.publish(subject)
+                },
+                providers: providers, keys: blueprint.grantKeys, policy: policy),
             clock: clock, logger: parts.services.logger.with(("room", "identities")))
         setup.life = IdentityLife(
             store: accounts.life, runner: jobs.runner, keys: blueprint.grantKeys, policy: policy, clock: clock)

@@ -101,7 +101,7 @@ extension SignInEndpoints {
         _ request: LocalRequest
     ) async throws(Failure) -> LocalResponse {
         let owner = try await owner(of: signIn, provider: provider.name, request)
-        try await confirm(signIn, by: provider)
+        let confirmation = try await confirm(signIn, by: provider)
         let identity = Self.identity(signIn.identity, keeping: owner.storedClaims)
         let tokens: IssuedTokens
         do throws(SessionError) {
@@ -111,7 +111,7 @@ extension SignInEndpoints {
             throw .session(error)
         }
         // The session exists: a later change finds it, an earlier one is read here.
-        if owner.hasClaims { try await publishClaims(of: owner.subject) }
+        if owner.hasClaims || confirmation == .stateChanged { try await publishClaims(of: owner.subject) }
         request.callerNote?.note(subject: owner.subject, sessionID: tokens.session.id)
         try await endIfOvertaken(tokens, startedAt: start)
         await recordLogin(of: owner.subject, with: provider.name)
@@ -202,12 +202,15 @@ extension SignInEndpoints {
 
     /// Records what the issuer granted with a login, and that it has confirmed the identity.
     /// - Throws: 401 if the identity was revoked while the login was in progress.
-    func confirm(_ signIn: SignIn, by provider: ProviderHandle) async throws(Failure) {
-        guard let life = setup.life else { return }
+    @discardableResult
+    func confirm(_ signIn: SignIn, by provider: ProviderHandle) async throws(Failure) -> LoginConfirmation {
+        guard let life = setup.life else { return .unchanged }
         do throws(AccountError) {
-            guard try await life.confirm(signIn, signIn.accountIdentity(of: provider.name), by: provider) else {
+            let identity = signIn.accountIdentity(of: provider.name)
+            guard let confirmation = try await life.confirm(signIn, identity, by: provider) else {
                 throw AccountError(.identityRevoked, .notFound, "revoked during the login")
             }
+            return confirmation
         } catch {
             throw error.code == .identityRevoked ? .credentialInvalid(error.code) : .account(error)
         }

@@ -32,7 +32,9 @@ final class AppleLifeStage {
     /// - Parameters:
     ///   - provider: more keys of the provider.
     ///   - accounts: more keys of `accounts`.
-    func configuration(provider: String = "", accounts: String = "") -> String {
+    func configuration(
+        provider: String = "", accounts: String = "", routes: String = GatewayConfig.closed
+    ) -> String {
         var config = GatewayConfig(
             endpoints: ["builtin:echo"],
             providers: """
@@ -45,7 +47,7 @@ final class AppleLifeStage {
                   private_key_file: AuthKey.p8
                   notifications: true
                   \(provider)
-                """, routes: GatewayConfig.closed)
+                """, routes: routes)
         let secret = "whsec_" + Base64.encode(AppleLifeStage.hookKey, padding: .required)
         config.more = """
             accounts: { url: "sqlite:accounts.db", key_file: account.key\(accounts.isEmpty ? "" : ", ")\(accounts) }
@@ -57,8 +59,10 @@ final class AppleLifeStage {
         return config.text
     }
 
-    func gateway(provider: String = "", accounts: String = "") throws -> Gateway {
-        try Gateway(configuration(provider: provider, accounts: accounts), in: folder)
+    func gateway(
+        provider: String = "", accounts: String = "", routes: String = GatewayConfig.closed
+    ) throws -> Gateway {
+        try Gateway(configuration(provider: provider, accounts: accounts, routes: routes), in: folder)
     }
 
     // MARK: Apple

@@ -94,6 +94,42 @@ import Testing
         for gateway in gateways { try gateway.stop() }
     }
 
+    @Test func `the relay of e-mail and the state are claims of live sessions, at two instances`() throws {
+        let stage = try AppleLifeStage(hasRedis: true)
+        let routes = """
+            - name: api
+              match: { path: /** }
+              auth: { providers: [apple] }
+              authorize: [{ claim: credential_state, equals: authorized }]
+              headers:
+                set:
+                  X-Relay: { claim: email_forwarding, default: none }
+                  X-State: { claim: credential_state, default: none }
+              upstream: api
+            """
+        let gateways = try [stage.gateway(routes: routes), stage.gateway(routes: routes)]
+        let token = try Self.token(try stage.login(1, at: gateways[0]))
+        func seen(_ gateway: Gateway) throws -> String {
+            let response = try gateway.get("/resource", [("Authorization", "Bearer \(token)")])
+            guard response.status == 200 else { throw TestFailure("\(response)") }
+            let fields = response.object["headers"] as? [String: Any] ?? [:]
+            return "\(fields["x-relay"] ?? "none") \(fields["x-state"] ?? "none")"
+        }
+        for gateway in gateways { #expect(try seen(gateway) == "none authorized") }
+        for (type, value) in [("email-disabled", "false"), ("email-enabled", "true")] {
+            let payload = try stage.notification(type, of: 1)
+            #expect(try stage.notify(payload, at: gateways[1]).member("outcome") == "applied")
+            #expect(try seen(gateways[1]) == "\(value) authorized", "when Apple has its response")
+            try waitUntil("the other instance applies it, too", within: .seconds(1)) {
+                try seen(gateways[0]) == "\(value) authorized"
+            }
+        }
+        let again = try Self.token(try stage.login(1, at: gateways[0]))
+        let shown = try gateways[0].get("/auth/session", [("Authorization", "Bearer \(again)")])
+        #expect((shown.object["claims"] as? [String: Any])?["email_forwarding"] as? Bool == true, "\(shown)")
+        for gateway in gateways { try gateway.stop() }
+    }
+
     @Test func `hostile notifications are 400 and change nothing`() throws {
         let stage = try AppleLifeStage()
         let gateway = try stage.gateway()

@@ -40,47 +40,13 @@ private func patch(_ changes: JSONObject) throws -> ClaimPatch { try ClaimPatch(
         }
     }
 
-    @Test func `claims of an identity are its own, and go with it`() async throws {
-        try await withStores { stores in
-            let store = stores[0]
-            let ada = try await store.signIn(identity("apple", "001"))
-            try await store.link(identity("wechat", "u:1"), to: ada)
-            let state = try patch(["credential_state": "revoked", "email_forwarding": false])
-            #expect(try await store.changeClaims(of: ada.subject, provider: "apple", by: state))
-            #expect(try await !store.changeClaims(of: ada.subject, provider: "apple", by: state))
-            #expect(try await store.changeClaims(of: ada.subject, by: patch(["role": "staff"])))
-            let claims = try await store.claims(of: ada.subject)
-            #expect(
-                claims.version == 2
-                    && claims.claims
-                        == AccountClaims(
-                            account: ["role": "staff"],
-                            identities: ["apple": ["credential_state": "revoked", "email_forwarding": false]])
-            )
-            _ = try await store.unlink(provider: "apple", from: ada.subject)
-            let left = try await store.claims(of: ada.subject)
-            #expect(left.version == 3 && left.claims == AccountClaims(account: ["role": "staff"]))
-            #expect(
-                await code { _ = try await store.changeClaims(of: ada.subject, provider: "apple", by: state) }
-                    == .accountsNotLinked)
-        }
-    }
-
     @Test func `an account that does not exist has no claims and gets none`() async throws {
         try await withStores { stores in
             for unknown in ["usr_nobody", "", "a\0b"] {
                 #expect(try await stores[0].claims(of: unknown) == VersionedClaims.none)
                 let change = try patch(["role": "staff"])
-                for provider in [nil, "apple"] {
-                    let error = await code {
-                        if let provider {
-                            _ = try await stores[0].changeClaims(of: unknown, provider: provider, by: change)
-                        } else {
-                            _ = try await stores[0].changeClaims(of: unknown, by: change)
-                        }
-                    }
-                    #expect(error == .accountsUnknownAccount)
-                }
+                let error = await code { _ = try await stores[0].changeClaims(of: unknown, by: change) }
+                #expect(error == .accountsUnknownAccount)
             }
         }
     }
@@ -153,16 +119,9 @@ private func patch(_ changes: JSONObject) throws -> ClaimPatch { try ClaimPatch(
             #expect(try await stores[0].changeClaims(of: ada.subject, by: patch(["claim0": nil, "more": 1])))
             let long = JSONObject((0..<5).map { ("long\($0)", .string(String(repeating: "x", count: 1000))) })
             let eve = try await stores[0].signIn(identity("apple", "002"))
-            for provider in [nil, "apple"] {
-                let error = await code {
-                    if let provider {
-                        _ = try await stores[0].changeClaims(of: eve.subject, provider: provider, by: patch(long))
-                    } else {
-                        _ = try await stores[0].changeClaims(of: eve.subject, by: patch(long))
-                    }
-                }
-                #expect(error == .claimsTooLarge)
-            }
+            #expect(
+                await code { _ = try await stores[0].changeClaims(of: eve.subject, by: patch(long)) } == .claimsTooLarge
+            )
             #expect(try await stores[0].claims(of: eve.subject) == VersionedClaims.none)
         }
     }

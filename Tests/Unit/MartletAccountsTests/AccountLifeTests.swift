@@ -29,7 +29,7 @@ extension IdentityLifeStoring {
     fileprivate func confirm(
         _ grant: SealedGrant? = nil, of subject: String = "001", issuedAt: Int64 = login, now: Int64 = login,
         nextCheck: Int64? = nil
-    ) async throws -> Bool {
+    ) async throws -> LoginConfirmation? {
         try await confirm(
             ConfirmedLogin(
                 identity: identity("apple", subject), issuedAt: UnixTime(seconds: issuedAt),
@@ -66,9 +66,10 @@ private func subscribe(_ store: any OutboxStoring) throws {
             let store = stores[0]
             let ada = try await store.signIn(identity("apple", "001"))
             #expect(try await store.life.state(of: ada) == [nil])
-            #expect(try await store.life.confirm(grant("one"), nextCheck: 5))
-            #expect(try await store.life.confirm(grant("web", client: "com.example.web"), nextCheck: 6))
-            #expect(try await store.life.confirm(grant("two")))
+            #expect(try await store.life.confirm(grant("one"), nextCheck: 5) == .stateChanged)
+            let web = try await store.life.confirm(grant("web", client: "com.example.web"), nextCheck: 6)
+            #expect(web == .unchanged)
+            #expect(try await store.life.confirm(grant("two")) == .unchanged)
             #expect(try await store.life.state(of: ada) == [.authorized])
             #expect(try await store.life.identityStates(of: ada.subject).first?.checkedAt == UnixTime(seconds: login))
             let due = try await store.life.dueChecks(of: "apple", at: later, limit: 10)
@@ -99,9 +100,10 @@ private func subscribe(_ store: any OutboxStoring) throws {
             let old = try await store.signIn(identity("apple", "001"))
             #expect(old.isRevoked(issuedAt: UnixTime(seconds: login + 99)))
             #expect(!old.isRevoked(issuedAt: UnixTime(seconds: login + 100)))
-            #expect(try await !store.life.confirm(grant(), issuedAt: login + 99, now: login + 200))
+            #expect(try await store.life.confirm(grant(), issuedAt: login + 99, now: login + 200) == nil)
             #expect(try await store.life.state(of: ada) == [.revoked])
-            #expect(try await store.life.confirm(grant(), issuedAt: login + 101, now: login + 200))
+            #expect(
+                try await store.life.confirm(grant(), issuedAt: login + 101, now: login + 200) == .stateChanged)
             #expect(try await store.life.state(of: ada) == [.authorized])
         }
     }
@@ -128,6 +130,58 @@ private func subscribe(_ store: any OutboxStoring) throws {
             #expect(try await store.life.state(of: ada) == [.revoked])
             try await store.life.removeNotifications(before: later)
             #expect(try await outcome(.consentRevoked, "a", at: time) == .applied, "after a removal it is new again")
+        }
+    }
+
+    @Test func `the state of an identity is a claim of its credentials`() async throws {
+        try await withStores { stores in
+            let store = stores[0]
+            let ada = try await store.signIn(identity("apple", "001"))
+            try await store.link(identity("wechat", "u:1"), to: ada)
+            #expect(try await store.claims(of: ada.subject) == VersionedClaims.none)
+            _ = try await store.life.confirm(grant())
+            func state() async throws -> JSONValue? {
+                let claims = try await store.claims(of: ada.subject).claims
+                #expect(claims.identities["wechat"] == nil)
+                return claims.identities["apple"]?["credential_state"]
+            }
+            #expect(try await state() == "authorized")
+            let version = try await store.claims(of: ada.subject).version
+            _ = try await store.life.file(notification(.consentRevoked))
+            #expect(try await state() == "revoked")
+            #expect(try await store.claims(of: ada.subject).version > version, "copies are replaced")
+            _ = try await store.life.confirm(grant(), issuedAt: login + 101, now: login + 200)
+            #expect(try await state() == "authorized")
+            _ = try await store.unlink(provider: "apple", from: ada.subject)
+            #expect(try await store.claims(of: ada.subject).claims == AccountClaims())
+        }
+    }
+
+    @Test func `claims in a notification are stored with the identity, and published once`() async throws {
+        try await withStores { stores in
+            let store = stores[0]
+            let ada = try await store.signIn(identity("apple", "001"))
+            _ = try await store.life.confirm(grant())
+            func file(_ value: JSONValue, at seconds: Int64) async throws -> [AccountJob.Kind] {
+                let change = notification(
+                    .claims(["email_forwarding": value]), at: (login + seconds) * 1000, id: "jti-\(seconds)")
+                return try await store.life.file(change).jobs.map(\.kind)
+            }
+            func claims() async throws -> JSONObject? {
+                try await store.claims(of: ada.subject).claims.identities["apple"]
+            }
+            let version = try await store.claims(of: ada.subject).version
+            #expect(try await file(false, at: 10) == [.publishClaims])
+            #expect(try await claims() == ["email_forwarding": false, "credential_state": "authorized"])
+            #expect(try await store.claims(of: ada.subject).version == version + 1)
+            #expect(try await store.life.jobs().map(\.account) == [ada.subject])
+            #expect(try await file(false, at: 20) == [], "nothing has changed")
+            #expect(try await file(true, at: 15) == [], "older than the newest")
+            #expect(try await file(true, at: 30) == [.publishClaims])
+            #expect(try await claims()?["email_forwarding"] == true)
+            let tooLong = JSONValue.string(String(repeating: "x", count: 20_000))
+            #expect(try await file(tooLong, at: 40) == [], "filed, without the claim")
+            #expect(try await claims()?["email_forwarding"] == true)
         }
     }
 

@@ -36,6 +36,26 @@ import Testing
         }
     }
 
+    @Test func `claims of a notification are published, later if the session store is down`() async throws {
+        try await Stage.run { stage in
+            let issuer = ScriptedIssuer()
+            let ada = try await stage.logIn("001", grant: "g", by: issuer)
+            stage.time.advance(by: .seconds(60))
+            stage.published.isAvailable.withLock { $0 = false }
+            let filed = try await stage.life(issuer).receive(
+                notification(.claims(["email_forwarding": false]), at: stage.time.now), from: issuer.handle)
+            #expect(filed.outcome == .applied, "filed, whatever the session store does")
+            stage.time.advance(by: .seconds(20))
+            try await stage.performDue(issuer)
+            #expect(stage.published.subjects.value.isEmpty)
+            stage.published.isAvailable.withLock { $0 = true }
+            stage.time.advance(by: .seconds(20))
+            try await stage.performDue(issuer)
+            #expect(stage.published.subjects.value == [ada])
+            #expect(try await stage.store.life.dueJobs(at: .max, limit: 9).isEmpty)
+        }
+    }
+
     @Test func `sessions end when their store is back, with one event each`() async throws {
         try await Stage.run { stage in
             let issuer = ScriptedIssuer()

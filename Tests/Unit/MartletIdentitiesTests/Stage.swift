@@ -72,6 +72,8 @@ final class ScriptedIssuer: Refreshing, Revoking, Unlinking, SigningIn {
         return try script(grant.text)
     }
 
+    var returnsGrants: Bool { true }
+
     func revoke(_ grant: ProviderGrant, until deadline: MonotonicTime) async throws(AuthenticationError) {
         _ = try script(grant.text)
         revoked.withLock { $0.append(grant.text) }
@@ -117,11 +119,18 @@ final class ScriptedSessions: AccountSessionEnding {
     }
 }
 
+/// Where claims were published.
+struct Publications: Sendable {
+    let subjects = Box<[String]>([])
+    let isAvailable = Box(true)
+}
+
 /// An account store in a file, with everything that works on it.
 struct Stage {
     let store: any AccountDatabase
     let time: SimulatedTime
     let sessions = ScriptedSessions()
+    let published = Publications()
     let keys: GrantKeys
 
     static let keyText = Base64.encode([UInt8](repeating: 7, count: 32), padding: .required)
@@ -156,9 +165,14 @@ struct Stage {
     func runner(_ issuer: ScriptedIssuer, _ policy: DeletionPolicy = Stage.policy) -> JobRunner {
         JobRunner(
             JobRunner.Surroundings(
-                store: store.life, leases: store, accounts: store, sessions: sessions, providers: [issuer.handle],
-                keys: keys,
-                policy: policy),
+                store: store.life, leases: store, accounts: store, sessions: sessions,
+                publishClaims: { [published] subject throws(ClaimPublisher.PublicationError) in
+                    guard published.isAvailable.value else {
+                        throw .sessions(SessionError("store.down", .unavailable))
+                    }
+                    published.subjects.withLock { $0.append(subject) }
+                },
+                providers: [issuer.handle], keys: keys, policy: policy),
             clock: time.clock, logger: .silent)
     }
 

@@ -31,7 +31,7 @@ package struct ClaimPublisher: Sendable {
     }
 
     /// The same if they have not been published yet; without an effect for an account that never had claims.
-    func publishIfNewer(_ subject: String) async throws(PublicationError) {
+    package func publishIfNewer(_ subject: String) async throws(PublicationError) {
         if try await store(subject) { await dropDecisions(subject) }
     }
 
