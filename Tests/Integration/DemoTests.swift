@@ -13,7 +13,7 @@ import Testing
         pause(.milliseconds(200))
         let lines = demo.output.split(separator: "\n").map(String.init)
         let commands = zip(lines, lines.dropFirst()).filter { $1.hasPrefix("curl ") }
-        #expect(commands.count >= 25)
+        #expect(commands.count >= 36)
         var subjects: [String] = []
         for (comment, command) in commands {
             let result = try run("/bin/bash", ["-c", command.replacing("curl -i", with: "curl -s -i")])
@@ -22,7 +22,10 @@ import Testing
                 result.output.hasPrefix("HTTP/1.1 \(announced) "),
                 "\(comment)\n\(command.prefix(60))\n\(result.output.prefix(300))")
             #expect(
-                !result.output.contains("eyJ") || command.contains("simulator/token"), "a token came back: \(comment)")
+                !result.output.contains("eyJ") || command.contains("/simulator/"), "a token came back: \(comment)")
+            if command.contains("until=account.deleted") {
+                #expect(result.output.contains(#""revoked_at_apple":true"#), "\(result.output)")
+            }
             guard command.contains("Bearer $("), let found = result.output.firstMatch(of: /"x-auth-subject":"([^"]+)"/)
             else { continue }
             subjects.append(String(found.output.1))

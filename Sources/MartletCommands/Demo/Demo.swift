@@ -8,8 +8,8 @@ internal import MartletProvider
 internal import MartletServer
 internal import MartletSimulator
 
-/// A gateway with all its dependencies in one process: a simulated Apple and a simulated WeChat on loopback ports,
-/// accounts in a temporary folder with one password user, and the echo upstream.
+/// A gateway with all its dependencies in one process: a simulated Apple, a simulated WeChat and the receiver of a
+/// webhook on loopback ports, accounts in a temporary folder with one password user, and the echo upstream.
 struct Demo {
     private let gateway: Gateway
     private let simulators: DemoSimulators
@@ -32,7 +32,7 @@ struct Demo {
         self.folder = folder
         self.note = note
         do throws(StartError) {
-            certificate = isSecure ? try DemoCertificate(in: folder.path) : nil
+            certificate = isSecure ? try DemoCertificate(in: folder) : nil
             simulators = try DemoSimulators(authority: certificate?.authorityFile)
             let blueprint = try Self.blueprint(listen, simulators, folder, certificate, registry)
             gateway = try Gateway(blueprint, sink: sink)
@@ -49,9 +49,13 @@ struct Demo {
         _ listen: String, _ simulators: DemoSimulators, _ folder: DemoFolder, _ certificate: DemoCertificate?,
         _ registry: ProviderRegistry
     ) throws(StartError) -> Blueprint {
-        let text = DemoConfiguration.text(
-            listen: listen, apple: simulators.appleURL, weChat: simulators.weChatURL, folder: folder.path,
-            certificate: certificate)
+        let keys = try Self.keys(of: simulators.apple)
+        let text = DemoConfiguration(
+            listen: listen, apple: simulators.appleURL, weChat: simulators.weChatURL, webhook: simulators.webhookURL,
+            webhookSecret: keys.webhook, folder: folder.path,
+            appleKeyFile: try folder.write(keys.apple, to: "AuthKey.p8"),
+            accountKeyFile: try folder.write(Array(keys.accounts.utf8), to: "account.key"), certificate: certificate
+        ).text
         let (blueprint, diagnostics) = Blueprint.read(
             text: text, name: "demo", registry: registry, environment: { _ in nil })
         guard let blueprint else {
@@ -59,6 +63,24 @@ struct Demo {
             throw StartError(code: "server.demo_configuration", message: text, exit: .internalFault)
         }
         return blueprint
+    }
+
+    /// The developer's key of the simulated Apple, and new keys of the account store and the webhook.
+    private static func keys(
+        of simulator: AppleSimulator
+    ) throws(StartError) -> (apple: Secret, accounts: String, webhook: String) {
+        guard let developer = simulator.developer else {
+            throw StartError(code: "server.demo_key", message: "no key was generated", exit: .internalFault)
+        }
+        do throws(CryptoError) {
+            let (accounts, webhook) = (try RandomBytes.make(32), try RandomBytes.make(32))
+            return (
+                try developer.pem(), Base64.encode(accounts, padding: .required),
+                "whsec_" + Base64.encode(webhook, padding: .required)
+            )
+        } catch {
+            throw StartError(code: error.code, message: "cannot generate keys: \(error)", exit: .internalFault)
+        }
     }
 
     /// Adds the user that the page mentions.
@@ -78,7 +100,8 @@ struct Demo {
     func page() throws(DemoError) -> DemoPage {
         DemoPage(
             gateway: gateway.addresses.first ?? "", admin: gateway.adminAddress ?? "", apple: simulators.appleURL,
-            weChat: simulators.weChatURL, folder: folder.path, authority: certificate?.authorityFile,
+            weChat: simulators.weChatURL, webhook: simulators.webhookURL, folder: folder.path,
+            authority: certificate?.authorityFile,
             tokens: try tokens(), note: note)
     }
 

@@ -1,7 +1,7 @@
 internal import MartletSimulator
 
 /// The configuration of `martlet demo`; never written to a file.
-enum DemoConfiguration {
+struct DemoConfiguration {
     static let audience = "com.example.app"
     /// The password user and its password, which is not a secret.
     static let user = "ada"
@@ -12,15 +12,25 @@ enum DemoConfiguration {
         .init(id: "wx0000000000000002", secret: "the-mini-program-s-secret", variant: .miniProgram),
     ]
 
-    /// - Parameters:
-    ///   - listen: the listener's address.
-    ///   - apple: the base URL of the simulated Apple.
-    ///   - weChat: the base URL of the simulated WeChat.
-    ///   - folder: the folder of the account store.
-    ///   - certificate: the listener's certificate; `nil` is clear text.
-    static func text(
-        listen: String, apple: String, weChat: String, folder: String, certificate: DemoCertificate?
-    ) -> String {
+    /// The listener's address.
+    let listen: String
+    /// The base URLs of the simulated Apple and the simulated WeChat.
+    let apple: String
+    let weChat: String
+    /// Where events are sent.
+    let webhook: String
+    /// The key that signs them.
+    let webhookSecret: String
+    /// The folder of the account store.
+    let folder: String
+    /// The file with the developer's key for the simulated Apple.
+    let appleKeyFile: String
+    /// The file with the key of the account store.
+    let accountKeyFile: String
+    /// The listener's certificate; `nil` is clear text.
+    let certificate: DemoCertificate?
+
+    var text: String {
         let tls = certificate.map {
             ", tls: { certificate_file: \"\($0.certificateFile)\", key_file: \"\($0.keyFile)\" }"
         }
@@ -31,15 +41,24 @@ enum DemoConfiguration {
               timeouts: { drain: 5s }
             admin: { address: "127.0.0.1:0" }
             log: { level: error }
-            accounts: { url: "sqlite:\(folder)/martlet.db" }
+            accounts: { url: "sqlite:\(folder)/martlet.db", key_file: "\(accountKeyFile)" }
+            webhooks:
+              - { name: backend, url: "\(webhook)", secret: "\(webhookSecret)", events: ["*"] }
             providers:
-              apple: { kind: apple, audiences: [\(audience)], base_url: "\(apple)" }
+              apple:
+                kind: apple
+                audiences: [\(Self.audience)]
+                base_url: "\(apple)"
+                team_id: \(AppleSimulator.generatedTeamID)
+                key_id: \(AppleSimulator.generatedKeyID)
+                private_key_file: "\(appleKeyFile)"
+                notifications: true
               wechat:
                 kind: wechat
                 base_url: "\(weChat)"
                 apps:
-                  ios: { variant: \(apps[0].variant.rawValue), app_id: \(apps[0].id), app_secret: \(apps[0].secret) }
-                  mini: { variant: \(apps[1].variant.rawValue), app_id: \(apps[1].id), app_secret: \(apps[1].secret) }
+                  ios: { variant: \(Self.apps[0].variant.rawValue), app_id: \(Self.apps[0].id), app_secret: \(Self.apps[0].secret) }
+                  mini: { variant: \(Self.apps[1].variant.rawValue), app_id: \(Self.apps[1].id), app_secret: \(Self.apps[1].secret) }
               password: { kind: password, users: accounts }
             upstreams:
               echo: { endpoints: ["builtin:echo"] }

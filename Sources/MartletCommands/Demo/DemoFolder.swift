@@ -1,4 +1,6 @@
 private import Glibc
+internal import MartletCore
+internal import MartletServer
 
 /// The temporary folder of the demo, accessible only by this user.
 struct DemoFolder: Sendable {
@@ -9,6 +11,25 @@ struct DemoFolder: Sendable {
         var name = Array("/tmp/martlet-demo-XXXXXX".utf8CString)
         guard unsafe mkdtemp(&name) != nil else { return nil }
         path = String(decoding: name.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    /// Writes a file that is readable only by this user, and returns its path.
+    func write(_ bytes: [UInt8], to name: String) throws(StartError) -> String {
+        let path = "\(path)/\(name)"
+        let file = unsafe open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard file >= 0 else {
+            throw StartError(code: "server.demo_files", message: "cannot write \(path)", exit: .unavailable)
+        }
+        defer { close(file) }
+        guard unsafe Glibc.write(file, bytes, bytes.count) == bytes.count else {
+            throw StartError(code: "server.demo_files", message: "cannot write \(path)", exit: .unavailable)
+        }
+        return path
+    }
+
+    /// The same with a secret.
+    func write(_ secret: Secret, to name: String) throws(StartError) -> String {
+        try secret.withBytes { bytes throws(StartError) in try write(Array(bytes), to: name) }
     }
 
     /// Removes the folder with the files in it.

@@ -21,6 +21,8 @@ struct DemoPage {
     let apple: String
     /// The base URL of the simulated WeChat.
     let weChat: String
+    /// Where the receiver of the webhook lists the events.
+    let webhook: String
     /// The folder in which commands store responses for later commands.
     let folder: String
     /// The PEM file of the certificate authority; `nil` is clear text.
@@ -31,18 +33,20 @@ struct DemoPage {
 
     var text: String {
         """
-        Martlet: a gateway, an echo upstream, a simulated Apple and a simulated WeChat, all in this process.
+        Martlet: a gateway, an echo upstream, a receiver of webhooks, and simulated Apple and WeChat servers, all in this
+        process.
         Press Ctrl-C to stop it.
 
           gateway   \(gateway.hasPrefix("unix:") ? gateway : base)\(note.map { "   (\($0))" } ?? "")
           operator  http://\(admin)/readyz
           Apple     \(apple)/auth/keys
           WeChat    \(weChat)/simulator/calls
+          events    \(webhook)
 
         The upstream responds with the request as it received it. Look for "x-auth-subject" in the responses.
 
 
-        """ + [requests, signingIn, ending].map(\.text).joined(separator: "\n")
+        """ + chapters.map(\.text).joined(separator: "\n")
     }
 
     // MARK: Steps
@@ -59,6 +63,11 @@ struct DemoPage {
         let steps: [Step]
 
         var text: String { "── \(title) ──\n\n" + steps.map(\.text).joined(separator: "\n") }
+    }
+
+    private var chapters: [Chapter] {
+        // The simulated Apple sends notifications over TCP.
+        [requests, signingIn, ending] + (gateway.hasPrefix("unix:") ? [] : [identities])
     }
 
     private var requests: Chapter {
@@ -175,6 +184,49 @@ struct DemoPage {
             ])
     }
 
+    private var identities: Chapter {
+        Chapter(
+            title: "Apple after the login",
+            steps: [
+                Step(
+                    expectation: "200: Eve signs in at Apple; her app gets an identity token and a code",
+                    command: login(of: "eve") + store("eve")),
+                Step(
+                    expectation: "200: the gateway exchanges the code, and keeps Apple's refresh token encrypted",
+                    command: curl("/auth/login/apple", credential("eve")) + store("first")),
+                Step(
+                    expectation: "401 credential_invalid: a code is sent to Apple once",
+                    command: curl("/auth/login/apple", credential("eve"))),
+                Step(
+                    expectation: "200: Apple confirms her identity: its state is authorized",
+                    command: curl("/auth/account", session("first"))),
+                Step(
+                    expectation: "200: she withdraws her consent in Apple's settings; Apple notifies the gateway",
+                    command: post(
+                        "\(apple)/simulator/notification",
+                        #"{"url": "\#(base)/auth/apple/notifications", "type": "consent-revoked", "#
+                            + #""audience": "\#(DemoConfiguration.audience)", "subject": "eve", "apply": true}"#)),
+                Step(
+                    expectation: "401 credential_invalid: her session has ended",
+                    command: curl("/auth/session", session("first"))),
+                Step(
+                    expectation: "200: she signs in again, and gives the consent again",
+                    command: login(of: "eve") + store("eve-again")),
+                Step(
+                    expectation: "200: the same account",
+                    command: curl("/auth/login/apple", credential("eve-again")) + store("second")),
+                Step(
+                    expectation: "202: she deletes her account, as apps must offer",
+                    command: curl("/auth/account", "-X DELETE", session("second"))),
+                Step(
+                    expectation: "200: the webhook has every event, the last of them account.deleted",
+                    command: "curl -i '\(webhook)?until=account.deleted'"),
+                Step(
+                    expectation: "200: Apple has got each code once at /auth/token, and the token at /auth/revoke",
+                    command: "curl -i '\(apple)/simulator/requests'"),
+            ])
+    }
+
     // MARK: Parts of commands
 
     private var app: String { DemoConfiguration.apps[0].id }
@@ -193,6 +245,19 @@ struct DemoPage {
 
     /// The token with that prefix in a stored response.
     private func token(_ start: String, in name: String) -> String { "$(grep -o '\(start)[^\"]*' \(folder)/\(name))" }
+
+    /// A login at the simulated Apple, with a code.
+    private func login(of subject: String) -> String {
+        post(
+            "\(apple)/simulator/token",
+            #"{"audience": "\#(DemoConfiguration.audience)", "subject": "\#(subject)", "code": true}"#)
+    }
+
+    /// The identity token and the code of a stored login.
+    private func credential(_ name: String) -> String {
+        "-d \"identity_token=$(grep -o 'eyJ[^\"]*' \(folder)/\(name))\" "
+            + "-d \"authorization_code=$(grep -o 'code\":\"[^\"]*' \(folder)/\(name) | cut -c8-)\""
+    }
 
     private func session(_ name: String) -> String { "-H \"Authorization: Bearer \(token("mat_", in: name))\"" }
 

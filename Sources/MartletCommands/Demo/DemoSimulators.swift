@@ -7,13 +7,15 @@ internal import MartletResponder
 internal import MartletServer
 internal import MartletSimulator
 
-/// The simulated Apple and the simulated WeChat, each on its own loopback port.
+/// The simulated Apple, the simulated WeChat and the receiver of a webhook, each on its own loopback port.
 struct DemoSimulators {
     private static let drainTimeout = Duration.milliseconds(300)
 
     let apple: AppleSimulator
     let appleURL: String
     let weChatURL: String
+    /// Where the webhook receives events.
+    let webhookURL: String
     private let sockets: [(name: String, sockets: [[ListenerSocket]])]
 
     /// Generates keys and binds ports; requests are not served yet.
@@ -29,7 +31,8 @@ struct DemoSimulators {
         let (appleEndpoints, weChatEndpoints) = (
             AppleSimulatorEndpoints(apple, http: client), WeChatSimulatorEndpoints(weChat)
         )
-        var listeners = (apple: Listeners(), weChat: Listeners())
+        let webhook = DemoWebhook(clock: .system)
+        var listeners = (apple: Listeners(), weChat: Listeners(), webhook: Listeners())
         sockets = [
             (
                 "martlet-apple",
@@ -41,9 +44,15 @@ struct DemoSimulators {
                 try listeners.weChat.open(
                     [Self.anyPort], loops: 1, role: .local(ListenerHandler { await weChatEndpoints.handle($0) }))
             ),
+            (
+                "martlet-webhook",
+                try listeners.webhook.open(
+                    [Self.anyPort], loops: 1, role: .local(ListenerHandler { await webhook.handle($0) }))
+            ),
         ]
         appleURL = "http://\(listeners.apple.addresses.first?.description ?? "")"
         weChatURL = "http://\(listeners.weChat.addresses.first?.description ?? "")"
+        webhookURL = "http://\(listeners.webhook.addresses.first?.description ?? "")\(DemoWebhook.path)"
     }
 
     private static let anyPort = ListenerConfiguration(
