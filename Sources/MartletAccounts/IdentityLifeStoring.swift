@@ -210,8 +210,9 @@ package protocol IdentityLifeStoring: Sendable {
     func file(
         _ notification: ProviderNotification, from source: NotificationSource, deletion: DeletionPolicy, at now: Int64
     ) async throws(AccountError) -> FiledNotification
-    /// Removes notifications that were filed before an instant; a repeated one is rejected as expired by then.
-    func removeNotifications(before instant: Int64) async throws(AccountError)
+    /// Removes notifications that were filed before an instant, and the marks of sessions that ended before it; a
+    /// repeated notification is rejected as expired by then.
+    func prune(before instant: Int64) async throws(AccountError)
 
     // Deletion.
 
@@ -243,7 +244,7 @@ package protocol IdentityLifeStoring: Sendable {
     func finish(_ job: AccountJob) async throws(AccountError)
     /// Counts a failed attempt.
     func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError)
-    /// Records the end of sessions as events, once for each job.
+    /// Records the end of sessions as events, once for each job and once for each session.
     func noteSessions(_ sessions: [EndedSession], of job: AccountJob, at now: Int64) async throws(AccountError)
     /// Deletes an account whose deletion is due: what is left are the jobs that revoke its grants.
     func deleteAccount(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError)

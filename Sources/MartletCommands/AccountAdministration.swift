@@ -103,7 +103,7 @@ struct AccountAdministration {
             return [done]
         }
         guard let ending else { return [done, SessionEnding.unshared] }
-        try await ending.endAll(of: subject, providers: providers)
+        try await ending.endAll(of: subject, providers: providers, reason: "disabled")
         return [done, "all sessions of the account ended"]
     }
 }

@@ -124,7 +124,7 @@ struct AccountCommand {
             defer { store?.shutdown() }
             let administration = AccountAdministration(
                 accounts: accounts, clock: services.clock,
-                ending: store.map { SessionEnding(in: $0, blueprint, services) },
+                ending: store.map { SessionEnding(in: $0, accounts, blueprint, services) },
                 publication: store.map { ClaimPublication(in: $0, accounts, blueprint, services) })
             try await perform(administration)
         }

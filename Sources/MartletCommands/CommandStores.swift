@@ -1,6 +1,7 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletEvents
 internal import MartletRedis
 internal import MartletServer
 
@@ -22,6 +23,8 @@ enum CommandStores {
             await accounts.shutdown()
             throw StartError(code: error.code, message: error.message, exit: .unavailable)
         }
+        // What a command changes is reported like what gateways change.
+        if access == .full { accounts.subscribe(blueprint.subscriptions) }
         let outcome: Result<Value, StartError>
         do throws(StartError) {
             outcome = .success(try await body(accounts))

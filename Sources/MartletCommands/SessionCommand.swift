@@ -1,5 +1,7 @@
+internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletEvents
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletServer
@@ -11,6 +13,9 @@ struct SessionCommand {
     private enum Action: String, CaseIterable {
         case list, end
     }
+
+    /// The reason of events.
+    private static let reason = "admin"
 
     private let action: Action
     private let subject: String
@@ -54,7 +59,7 @@ struct SessionCommand {
                     exit: .configuration)
             }
             defer { store.shutdown() }
-            try await perform(SessionEnding(in: store, blueprint, services))
+            try await perform(in: store, blueprint, services)
             return .ok
         } catch {
             Output.error("martlet session \(action): \(error)\n")
@@ -62,11 +67,35 @@ struct SessionCommand {
         }
     }
 
-    private func perform(_ ending: SessionEnding) async throws(StartError) {
+    /// Without the account store the sessions end all the same: that matters more than that it is reported.
+    private func perform(
+        in store: SharedStore, _ blueprint: Blueprint, _ services: Services
+    ) async throws(StartError) {
+        let providers = blueprint.providers.map(\.name)
+        let silent = SessionEnding(in: store, nil, blueprint, services)
+        guard action == .end, blueprint.configuration.accounts != nil,
+            !blueprint.subscriptions.hooks(for: .sessionRevoked).isEmpty
+        else { return try await perform(silent, providers) }
+        var isOpen = false
+        let missing = StartError(code: .sessionStoreUnavailable, message: "", exit: .internalFault)
+        do throws(StartError) {
+            try await CommandStores.withAccounts(blueprint, services, access: .full, missing: missing) {
+                accounts async throws(StartError) in
+                isOpen = true
+                try await perform(SessionEnding(in: store, accounts, blueprint, services), providers)
+            }
+        } catch {
+            guard !isOpen else { throw error }
+            Output.error("warning: the account store is unavailable: the end is not reported to webhooks\n")
+            try await perform(silent, providers)
+        }
+    }
+
+    private func perform(_ ending: SessionEnding, _ providers: [String]) async throws(StartError) {
         do throws(SessionError) {
             switch action {
             case .list: show(try await ending.sessions.list(subject: subject))
-            case .end: try await end(ending)
+            case .end: try await end(ending, providers)
             }
         } catch {
             let exit: ExitCode = error.kind == .invalid ? .usage : .unavailable
@@ -75,14 +104,19 @@ struct SessionCommand {
         }
     }
 
-    private func end(_ ending: SessionEnding) async throws(SessionError) {
+    private func end(_ ending: SessionEnding, _ providers: [String]) async throws(SessionError) {
         guard let id else {
-            try await ending.sessions.endAll(subject: subject, provider: nil, except: nil)
+            try await ending.end(SessionsEnd(Self.reason), of: subject, providers: providers)
             return Output.line("all sessions of \(TerminalText.escaped(subject)) ended")
         }
-        guard try await ending.sessions.end(SessionReference(subject: subject, id: id)) else {
-            throw SessionError("session.unknown", .invalid)
+        let isKnown: Bool
+        if ending.reporting == nil {
+            isKnown = try await ending.sessions.end(SessionReference(subject: subject, id: id))
+        } else {
+            isKnown = try await ending.sessions.list(subject: subject).contains { $0.id.hasSameBytes(as: id) }
         }
+        guard isKnown else { throw SessionError("session.unknown", .invalid) }
+        try await ending.end(SessionsEnd(Self.reason, only: id), of: subject, providers: providers)
         Output.line("session \(TerminalText.escaped(id)) ended")
     }
 

@@ -1,5 +1,9 @@
+internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletEvents
+internal import MartletIdentities
+internal import MartletProvider
 internal import MartletServer
 internal import MartletSession
 internal import MartletSignIn
@@ -11,6 +15,8 @@ struct SessionEnding: Sendable {
     let fence: LoginFence?
     /// Has running gateways drop their cached decisions about a subject.
     let invalidateDecisions: @Sendable (_ subject: String) async -> Void
+    /// Reports what ends; `nil` where no webhook gets that.
+    var reporting: IdentityLife?
 
     /// What commands print when sessions are in the memory of a gateway.
     static let unshared =
@@ -26,35 +32,95 @@ struct SessionEnding: Sendable {
     }
 
     /// Ends the sessions of running gateways that share a store.
-    init(in store: SharedStore, _ blueprint: Blueprint, _ services: Services) {
+    /// - Parameter accounts: where ends are reported; `nil` without accounts.
+    init(
+        in store: SharedStore, _ accounts: (any AccountDatabase)?, _ blueprint: Blueprint, _ services: Services
+    ) {
         let backend = SessionStore(
             policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock,
             onRevoked: { _ in }, onChanged: { _ in })
         self.init(
             sessions: backend, fence: LoginFence(store: store.values, keyPrefix: store.label.prefix),
             invalidateDecisions: { await store.notifyOthers($0) })
+        guard let accounts, !blueprint.subscriptions.hooks(for: .sessionRevoked).isEmpty else { return }
+        reporting = IdentityLife(
+            store: accounts.life, runner: runner(in: store, accounts, blueprint, services), keys: nil,
+            policy: DeletionPolicy(),
+            clock: services.clock)
+    }
+
+    /// Ends sessions as jobs of an account store say. Other jobs are for gateways, which have providers.
+    func runner(
+        in store: SharedStore, _ accounts: any AccountDatabase, _ blueprint: Blueprint, _ services: Services
+    ) -> JobRunner {
+        let sessions = CommandSessions(ending: self, providers: blueprint.providers.map(\.name))
+        return JobRunner(
+            JobRunner.Surroundings(
+                store: accounts.life, leases: accounts, accounts: accounts, sessions: sessions,
+                publishClaims: ClaimPublication(in: store, accounts, blueprint, services).publish, providers: [],
+                keys: nil, policy: DeletionPolicy()),
+            clock: services.clock, logger: services.logger)
     }
 
     /// Ends every session of a subject, and those that logins in progress are about to create.
-    /// - Parameter providers: of the account's identities.
+    /// - Parameters:
+    ///   - providers: of the account's identities.
+    ///   - reason: why, for the event.
     /// - Throws: exit code 69.
-    func endAll(of subject: String, providers: [String]) async throws(StartError) {
-        func failure(_ code: ErrorCode) -> StartError {
-            StartError(
-                code: code, message: "the change was made, but the sessions could not be ended: try again",
+    func endAll(of subject: String, providers: [String], reason: String) async throws(StartError) {
+        do throws(SessionError) {
+            try await end(SessionsEnd(reason), of: subject, providers: providers)
+        } catch {
+            throw StartError(
+                code: error.code, message: "the change was made, but the sessions could not be ended: try again",
                 exit: .unavailable)
         }
-        // A login may have authenticated before the change and not have created its session yet.
-        do throws(StoreError) {
-            for provider in providers { try await fence?.mark(subject, provider: provider) }
-        } catch {
-            throw failure(error.code)
+    }
+
+    /// Ends sessions, and reports each of them if a webhook gets that.
+    /// - Parameter providers: whose logins in progress leave no session.
+    func end(_ end: SessionsEnd, of subject: String, providers: [String]) async throws(SessionError) {
+        guard let reporting else {
+            return try await CommandSessions(ending: self, providers: providers).end(end, of: subject)
         }
-        await invalidateDecisions(subject)
-        do throws(SessionError) {
-            try await sessions.endAll(subject: subject, provider: nil, except: nil)
+        let hasEnded: Bool
+        do throws(AccountError) {
+            hasEnded = try await reporting.end(end, of: subject)
         } catch {
-            throw failure(error.code)
+            throw SessionError(error.code, .unavailable, cause: error)
         }
+        guard hasEnded else { throw SessionError(.sessionStoreUnavailable, .unavailable) }
+    }
+}
+
+/// The sessions of running gateways, for jobs that a command does.
+struct CommandSessions: AccountSessionEnding {
+    let ending: SessionEnding
+    /// The names of all providers.
+    let providers: [String]
+
+    func sessions(of subject: String) async throws(SessionError) -> [SessionSummary] {
+        try await ending.sessions.list(subject: subject)
+    }
+
+    func end(_ end: SessionsEnd, of subject: String) async throws(SessionError) {
+        if let only = end.only {
+            _ = try await ending.sessions.end(SessionReference(subject: subject, id: only))
+            return
+        }
+        if end.endsLogins {
+            // A login may have authenticated before the change and not have created its session yet.
+            do throws(StoreError) {
+                for provider in end.provider.map({ [$0] }) ?? providers {
+                    try await ending.fence?.mark(subject, provider: provider)
+                }
+            } catch {
+                throw SessionError(error.code, .unavailable, cause: error)
+            }
+            await ending.invalidateDecisions(subject)
+        }
+        try await ending.sessions.endAll(
+            subject: subject, provider: end.provider,
+            except: end.except.map { SessionReference(subject: subject, id: $0) })
     }
 }

@@ -143,7 +143,7 @@ struct UserAdministration {
             default: throw StartError(error)
             }
         }
-        let sessions = try await endSessions(of: account.subject)
+        let sessions = try await endSessions(of: account.subject, reason: "admin")
         json["sessions"] = .string(sessions.state)
         return Outcome(lines: lines + sessions.lines, json: json)
     }
@@ -188,15 +188,18 @@ struct UserAdministration {
         let account = try await mappingErrors { () async throws(AccountError) in try await accounts.find(identity) }
         // A user who has never signed in has neither an account nor sessions.
         guard let account else { return Outcome(lines: [line], json: json) }
-        let sessions = try await endSessions(of: account.subject)
+        let reason = action == .passwd ? "password_changed" : "disabled"
+        let sessions = try await endSessions(of: account.subject, reason: reason)
         json["sessions"] = .string(sessions.state)
         return Outcome(lines: [line] + sessions.lines, json: json)
     }
 
     /// Ends every session of an account.
-    private func endSessions(of subject: String) async throws(StartError) -> (state: String, lines: [String]) {
+    private func endSessions(
+        of subject: String, reason: String
+    ) async throws(StartError) -> (state: String, lines: [String]) {
         guard let ending else { return ("not_shared", [SessionEnding.unshared]) }
-        try await ending.endAll(of: subject, providers: [provider])
+        try await ending.endAll(of: subject, providers: [provider], reason: reason)
         return ("ended", ["all sessions of the user ended"])
     }
 

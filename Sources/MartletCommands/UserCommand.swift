@@ -77,7 +77,7 @@ struct UserCommand {
             defer { store?.shutdown() }
             var administration = UserAdministration(
                 accounts: accounts, maker: maker.making, provider: maker.name, clock: services.clock,
-                ending: store.map { SessionEnding(in: $0, blueprint, services) })
+                ending: store.map { SessionEnding(in: $0, accounts, blueprint, services) })
             if let store { administration.unlocking = try unlocking(blueprint, maker.name, store, services) }
             try await perform(administration)
         }

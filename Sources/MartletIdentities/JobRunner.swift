@@ -146,7 +146,7 @@ package final class JobRunner: Sendable {
         let (instant, overflow) = clock.unixMilliseconds.subtractingReportingOverflow(JobRunner.notificationAge)
         guard !overflow else { return }
         do throws(AccountError) {
-            try await surroundings.store.removeNotifications(before: instant)
+            try await surroundings.store.prune(before: instant)
         } catch {
             failed(error.code, error.message)
         }

@@ -33,19 +33,20 @@ package final class MemorySessions: SessionBackend {
     package var count: Int { content.withLock { $0.sessions.count } }
 
     /// Inserts a session.
-    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64] {
+    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
         let state = SessionState(session)
-        let ended: [UInt64]? = content.withLock { content in
+        let (hasRoom, ended): (Bool, [UInt64]?) = content.withLock { content in
             let live = content.live(session.subject.name, at: time)
             let surplus = live.prefix(max(live.count &- session.limit &+ 1, 0))
-            guard makeRoom(for: state.cost, replacing: surplus, in: &content, at: time) else { return nil }
+            guard session.evicts || surplus.isEmpty else { return (true, nil) }
+            guard makeRoom(for: state.cost, replacing: surplus, in: &content, at: time) else { return (false, nil) }
             let ended = surplus.compactMap { content.remove($0) }
             content.sessions[session.sessionKey.keyHash] = state
             content.subjects[session.subject.name, default: []].append(session.sessionKey.keyHash)
             content.bytes += state.cost
-            return ended
+            return (true, ended)
         }
-        guard let ended else { throw StoreError(code: .sessionStoreFull, message: "memory session store full") }
+        guard hasRoom else { throw StoreError(code: .sessionStoreFull, message: "memory session store full") }
         return ended
     }
 

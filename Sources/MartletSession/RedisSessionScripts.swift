@@ -5,7 +5,7 @@ internal import MartletRedis
 /// A session is a hash: `x` its expiry, `s` its last use, `g` the generation of its refresh token (plain numbers), `d`
 /// the sealed record, `m` the sealed listing, `p` the provider hash, `v` the verifier, `r` the record key wrapped for
 /// the refresh token, `l` the sealed last address, `a:<token hash>` an access token's expiry and its wrapped record
-/// key, `q:<token hash>` the end of a grace period. A subject's index is a sorted set of key hashes by creation time,
+/// key, `o` the sealed owner, `q:<token hash>` the end of a grace period. A subject's index is a sorted set of key hashes by creation time,
 /// with unique scores. The token pair of a grace period has a key of its own, so that it expires with the period. The
 /// claims of the subject's account are one value: their version in digits, a space, and the sealed claims.
 ///
@@ -18,12 +18,14 @@ enum RedisSessionScripts {
         local base, channel, limit, keyhash = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
         local live = livesessions(KEYS[2], base)
         local ended = {}
+        if ARGV[18] == '0' and #live >= limit then return 0 end
         for i = 1, #live - limit + 1 do ended[i] = live[i][1] end
         publish(channel, ended)
         drop(KEYS[2], base, ended)
         redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'd', ARGV[9], 'm', ARGV[10], 'p', ARGV[11],
             'v', ARGV[12], 'r', ARGV[13], ARGV[14], ARGV[15])
         setaddress(KEYS[1], '', ARGV[16])
+        if ARGV[17] ~= '' then redis.call('HSET', KEYS[1], 'o', ARGV[17]) end
         redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
         local left = redis.call('PTTL', KEYS[2])
         local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
@@ -65,9 +67,9 @@ enum RedisSessionScripts {
 
     static let read = script(
         """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'g', 'd', 'v', 'r')
+        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'g', 'd', 'v', 'r', 'o')
         if not islive(tonumber(f[1]), tonumber(f[2])) then return {} end
-        return {f[1], f[2], f[3], f[4], f[5], f[6], redis.call('GET', KEYS[2])}
+        return {f[1], f[2], f[3], f[4], f[5], f[6], f[7] or '', redis.call('GET', KEYS[2])}
         """)
 
     static let rotate = script(

@@ -18,7 +18,7 @@ package final class RedisSessions: SessionBackend {
     }
 
     /// Inserts a session.
-    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64] {
+    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
         let index = index(of: session.subject)
         let reply = try await run(
             RedisSessionScripts.insert, [key(of: session.sessionKey), index], at: time,
@@ -26,7 +26,9 @@ package final class RedisSessions: SessionBackend {
                 base(session.sessionKey.tagDigits), channel, digits(session.limit), session.sessionKey.keyHash,
                 digits(session.ends), session.record, session.listing, session.providerHash, session.verifier,
                 session.refreshWrap, field("a:", session.access.tokenHash), value(session.access), session.lastAddress,
+                session.owner, digits(session.evicts ? 1 : 0),
             ])
+        if case .integer(0) = reply { return nil }
         return try revocationIDs(reply)
     }
 
@@ -74,15 +76,15 @@ package final class RedisSessions: SessionBackend {
             RedisSessionScripts.read, [key(of: sessionKey), graceKey(sessionKey, tokenHash)], at: time, [])
         guard case .array(let parts) = reply else { throw .unexpectedReply }
         guard !parts.isEmpty else { return nil }
-        let fields: [[UInt8]] = parts.prefix(6).compactMap { if case .bytes(let bytes) = $0 { bytes } else { nil } }
-        guard fields.count == 6, parts.count == 7, let ends = Int64(bytes: fields[0][...]),
+        let fields: [[UInt8]] = parts.prefix(7).compactMap { if case .bytes(let bytes) = $0 { bytes } else { nil } }
+        guard fields.count == 7, parts.count == 8, let ends = Int64(bytes: fields[0][...]),
             let lastSeen = Int64(bytes: fields[1][...]), let generation = Int64(bytes: fields[2][...])
         else { throw .unexpectedReply }
         var grace: [UInt8]?
-        if case .bytes(let sealed) = parts[6] { grace = sealed }
+        if case .bytes(let sealed) = parts[7] { grace = sealed }
         return RefreshLookup(
             ends: ends, lastSeen: lastSeen, generation: generation, record: fields[3], verifier: fields[4],
-            refreshWrap: fields[5], grace: grace)
+            refreshWrap: fields[5], grace: grace, owner: fields[6])
     }
 
     /// Rotates the refresh token.

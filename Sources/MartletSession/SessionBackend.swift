@@ -50,8 +50,12 @@ package struct NewSession: Sendable {
     let access: AccessWrap
     /// The address of the login, as ``SealedAddress``.
     let lastAddress: [UInt8]
+    /// Who owns the session, as ``SessionSeal`` makes it for holders of a token; empty without accounts.
+    let owner: [UInt8]
     /// The maximum number of live sessions of the subject, including this one.
     let limit: Int
+    /// Whether the subject's oldest sessions beyond the limit end; otherwise the session is not inserted.
+    let evicts: Bool
 }
 
 /// The result of looking up an access token.
@@ -94,6 +98,8 @@ package struct RefreshLookup: Sendable {
     let refreshWrap: [UInt8]
     /// The sealed pair that this token was exchanged for, during its grace period.
     let grace: [UInt8]?
+    /// Who owns the session, sealed; empty if that is not stored.
+    let owner: [UInt8]
 }
 
 /// The rotation of a session's refresh token.
@@ -166,7 +172,8 @@ package struct SessionSelection: Sendable {
 /// revocation IDs, and publish them if several instances share the store.
 package protocol SessionBackend: Sendable {
     /// Inserts a session and ends the subject's oldest sessions beyond the limit.
-    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]
+    /// - Returns: `nil` if the subject has too many sessions and none may end.
+    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]?
     /// Looks up the session of an access token, and updates its last use and its last address if they have changed.
     /// - Parameter readsClaims: whether the claims of the subject's account are read, too.
     func lookUpAndTouch(

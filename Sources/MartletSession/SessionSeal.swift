@@ -56,6 +56,24 @@ struct SessionSeal {
             .flatMap { $0.withBytes { SessionListing($0) } }
     }
 
+    /// Seals who owns the session, for holders of a token of the session: also of one that was used before.
+    func seal(owner subject: String, lookup: [UInt8]) throws(CryptoError) -> [UInt8] {
+        try seal(Secret(subject), with: ownerKey(lookup), as: "owner", 0)
+    }
+
+    func open(owner sealed: [UInt8], lookup: [UInt8]) -> String? {
+        guard !sealed.isEmpty else { return nil }
+        return AES256GCM.open(sealed, with: ownerKey(lookup), context: context("owner", 0))
+            .flatMap { $0.withBytes { String(validating: $0, as: UTF8.self) } }
+    }
+
+    private func ownerKey(_ lookup: [UInt8]) -> Secret {
+        // Copy: a secret wipes its storage, and the lookup half is still needed.
+        HKDFSHA256.derive(
+            from: Secret(lookup.map { $0 }), salt: [],
+            purpose: Array("martlet session owner ".utf8) + sessionKey.keyHash, length: AES256GCM.keyLength)
+    }
+
     /// Seals the address of a use, for holders of a token of the session or readers of its listing.
     /// - Parameters:
     ///   - address: 16 bytes, or empty.

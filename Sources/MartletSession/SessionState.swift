@@ -9,6 +9,7 @@ struct SessionState: Sendable {
     let listing: [UInt8]
     let providerHash: [UInt8]
     let verifier: [UInt8]
+    let owner: [UInt8]
     private(set) var lastSeen: Int64
     private(set) var lastAddress: [UInt8]
     private var generation: Int64 = 0
@@ -24,6 +25,7 @@ struct SessionState: Sendable {
         listing = session.listing
         providerHash = session.providerHash
         verifier = session.verifier
+        owner = session.owner
         lastSeen = session.created
         lastAddress = session.lastAddress
         refreshWrap = session.refreshWrap
@@ -31,7 +33,7 @@ struct SessionState: Sendable {
     }
 
     /// The estimated memory in bytes, without what refreshes add.
-    var cost: Int { record.count + listing.count + 1024 }
+    var cost: Int { record.count + listing.count + owner.count + 1024 }
 
     func isLive(at time: SessionTime) -> Bool { time.isLive(ends: ends, lastSeen: lastSeen) }
 
@@ -63,7 +65,7 @@ struct SessionState: Sendable {
         guard isLive(at: time) else { return nil }
         return RefreshLookup(
             ends: ends, lastSeen: lastSeen, generation: generation, record: record, verifier: verifier,
-            refreshWrap: refreshWrap, grace: graces.first { $0.tokenHash == tokenHash }?.sealed)
+            refreshWrap: refreshWrap, grace: graces.first { $0.tokenHash == tokenHash }?.sealed, owner: owner)
     }
 
     mutating func rotate(_ rotation: SessionRotation, at time: SessionTime) -> SessionRotation.Outcome {

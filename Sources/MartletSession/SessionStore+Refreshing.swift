@@ -9,21 +9,27 @@ extension SessionStore {
     ///
     /// Concurrent callers with one token all get the same pair during the grace period. Reuse after that means that two
     /// parties hold the token, and ends the session.
-    /// - Parameter address: the client's address: 16 bytes, or empty.
+    /// - Parameters:
+    ///   - address: the client's address: 16 bytes, or empty.
+    ///   - reportReuse: called before a session ends because of reuse.
     /// - Throws: `invalid`, `throttled` or `unavailable`.
-    package func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
+    package func refresh(
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: ReuseReport?
+    ) async throws(SessionError) -> IssuedTokens {
         guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
         let attempt = RefreshAttempt(token, from: address)
         for _ in 0..<SessionStore.attempts {
-            if let tokens = try await refresh(attempt) { return tokens }
+            if let tokens = try await refresh(attempt, reportReuse) { return tokens }
         }
         throw SessionError(.sessionContended, .unavailable)
     }
 
     /// One attempt; `nil` if a concurrent refresh won.
-    private func refresh(_ attempt: RefreshAttempt) async throws(SessionError) -> IssuedTokens? {
+    private func refresh(
+        _ attempt: RefreshAttempt, _ reportReuse: ReuseReport?
+    ) async throws(SessionError) -> IssuedTokens? {
         let time = currentTime()
         let stored = try await withStore { () async throws(StoreError) in
             try await backend.read(attempt.sessionKey, tokenHash: attempt.tokenHash, at: time)
@@ -38,6 +44,9 @@ extension SessionStore {
             time.now < pair.graceEnd
         {
             return try await reissue(pair, attempt, stored, at: time)
+        }
+        if let reportReuse, let owner = attempt.seal.open(owner: stored.owner, lookup: attempt.token.lookup) {
+            await reportReuse(SessionReference(subject: owner, id: attempt.sessionKey.id))
         }
         if try await withStore({ () async throws(StoreError) in try await backend.end(attempt.sessionKey) }) {
             await revoked([attempt.sessionKey.revocationID])

@@ -16,7 +16,8 @@ package final class SessionStore: SessionStoring {
     /// others.
     let lookups = FairSemaphore(permits: lookupsAtOnce, queue: lookupsWaiting)
     let clock: Clock
-    /// Whether the claims of the subject's account are read with a session.
+    /// Whether subjects have accounts: their claims are read with a session, and a session that ends because its refresh
+    /// token is reused can be reported.
     let readsClaims: Bool
     private let onRevoked: @Sendable ([UInt64]) async -> Void
     private let onChanged: @Sendable ([UInt64]) async -> Void
@@ -47,7 +48,7 @@ package final class SessionStore: SessionStoring {
 
     /// Creates a session.
     package func create(
-        subject: String, provider: String, identity: Identity, client: SessionClient
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
     ) async throws(SessionError) -> IssuedTokens {
         let time = currentTime()
         let ends = time.now.later(by: policy.refreshTTL)
@@ -55,19 +56,22 @@ package final class SessionStore: SessionStoring {
             subject: subject, provider: provider, identity: identity, created: time.now, ends: ends)
         let made: (session: NewSession, tokens: IssuedTokens)
         do {
-            made = try make(record, for: client, at: time)
+            made = try make(record, for: client, evicting: evicting, at: time)
         } catch let error as CryptoError {
             throw SessionSeal.failure(error)
         } catch {
             throw error as? SessionError ?? SessionError(.sessionCryptoFailed, .unavailable, cause: error)
         }
-        await revoked(
-            try await withStore { () async throws(StoreError) in try await backend.insert(made.session, at: time) })
+        let ended = try await withStore { () async throws(StoreError) in
+            try await backend.insert(made.session, at: time)
+        }
+        guard let ended else { throw SessionError(.sessionContended, .unavailable) }
+        await revoked(ended)
         return made.tokens
     }
 
     private func make(
-        _ record: SessionRecord, for client: SessionClient, at time: SessionTime
+        _ record: SessionRecord, for client: SessionClient, evicting: Bool, at time: SessionTime
     ) throws -> (NewSession, IssuedTokens) {
         let subject = SubjectKey(record.subject)
         let lookup = subject.tag + (try RandomBytes.make(SessionToken.lookupLength - subject.tag.count))
@@ -88,7 +92,8 @@ package final class SessionStore: SessionStoring {
                 tokenHash: tokens.access.tokenHash, expiry: accessExpiry,
                 sealed: try seal.wrap(key, for: tokens.access, expiry: accessExpiry)),
             lastAddress: try seal.sealedAddress(client.address, lookup: lookup, isLogin: true).bytes,
-            limit: max(policy.maximumPerSubject, 1))
+            owner: readsClaims ? try seal.seal(owner: record.subject, lookup: lookup) : [],
+            limit: max(policy.maximumPerSubject, 1), evicts: evicting)
         return (session, tokens.issued(record, id: sessionKey.id, accessExpiry: accessExpiry, at: time))
     }
 

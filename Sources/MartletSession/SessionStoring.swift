@@ -88,14 +88,19 @@ package struct SessionSummary: Sendable, Equatable {
     }
 }
 
+/// Receives a session that is about to end, because its refresh token was used before.
+package typealias ReuseReport = @Sendable (SessionReference) async -> Void
+
 /// A session store: in memory or in Redis, with the same semantics.
 package protocol SessionStoring: SessionVerifying {
-    /// Creates a session for a subject, and ends its oldest sessions beyond `max_per_subject`.
+    /// Creates a session for a subject.
     /// - Parameters:
     ///   - identity: its claims become those of the session.
     ///   - client: the client as shown in the subject's list.
+    ///   - evicting: whether the subject's oldest sessions beyond `max_per_subject` end; otherwise that many are the
+    ///     error `session.contended`.
     func create(
-        subject: String, provider: String, identity: Identity, client: SessionClient
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
     ) async throws(SessionError) -> IssuedTokens
     /// Stores the claims of a subject's account, which from now on are added to those of its sessions; claims older than
     /// the stored ones change nothing.
@@ -105,8 +110,12 @@ package protocol SessionStoring: SessionVerifying {
     @discardableResult
     func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool
     /// Exchanges a refresh token for a new pair of tokens.
-    /// - Parameter address: the client's address: 16 bytes, or empty.
-    func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens
+    /// - Parameters:
+    ///   - address: the client's address: 16 bytes, or empty.
+    ///   - reportReuse: called before a session ends because its refresh token was used before; `nil` without interest.
+    func refresh(
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: ReuseReport?
+    ) async throws(SessionError) -> IssuedTokens
     /// Records that the owner of a session has authenticated again.
     ///
     /// A proof older than the session's changes nothing. Returns when this instance has no cached copy of the session,
@@ -123,4 +132,18 @@ package protocol SessionStoring: SessionVerifying {
     ///   - provider: only sessions created by this provider; `nil` for all.
     ///   - excluded: a session that does not end.
     func endAll(subject: String, provider: String?, except excluded: SessionReference?) async throws(SessionError)
+}
+
+extension SessionStoring {
+    /// Creates a session, and ends the subject's oldest sessions beyond `max_per_subject`.
+    package func create(
+        subject: String, provider: String, identity: Identity, client: SessionClient
+    ) async throws(SessionError) -> IssuedTokens {
+        try await create(subject: subject, provider: provider, identity: identity, client: client, evicting: true)
+    }
+
+    /// Exchanges a refresh token for a new pair of tokens.
+    package func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
+        try await refresh(token, from: address, reportingReuse: nil)
+    }
 }

@@ -48,8 +48,11 @@ struct IdentityLifeStore: IdentityLifeStoring {
         return filed
     }
 
-    func removeNotifications(before instant: Int64) async throws(AccountError) {
-        try await commit([Query(.life(.removeNotifications), .integer(instant))])
+    func prune(before instant: Int64) async throws(AccountError) {
+        try await commit([
+            Query(.life(.removeNotifications), .integer(instant)),
+            Query(.life(.removeEndedSessions), .integer(instant)),
+        ])
     }
 
     // MARK: Deletion
@@ -136,24 +139,32 @@ struct IdentityLifeStore: IdentityLifeStoring {
     }
 
     func noteSessions(_ sessions: [EndedSession], of job: AccountJob, at now: Int64) async throws(AccountError) {
-        var queries: [Query] = []
+        guard recorder.isSubscribed(to: .sessionRevoked), !sessions.isEmpty else { return }
+        var reports: [[Query]] = []
         for session in sessions {
-            queries += recorder.queries(
-                .sessionRevoked, of: job.account, try EventRecorder.Stamp(at: now),
-                data: [
-                    "session_id": .string(session.id), "reason": job.data["reason"] ?? "",
-                    "provider": .string(session.provider),
-                ])
+            reports.append(
+                recorder.queries(
+                    .sessionRevoked, of: job.account, try EventRecorder.Stamp(at: now),
+                    data: [
+                        "session_id": .string(session.id), "reason": job.data["reason"] ?? "",
+                        "provider": .string(session.provider),
+                    ]))
         }
-        guard !queries.isEmpty else { return }
         var data = job.data
         data[AccountJob.listedMember] = true
-        let text = String(decoding: JSON.write(data), as: UTF8.self)
-        let noted = [Query(.life(.setJobData), .integer(job.number), .text(text))]
-        let lookup = [Query(.life(.lockJob), .integer(job.number))]
-        let changes = queries + noted
+        let noted = Query(
+            .life(.setJobData), .integer(job.number), .text(String(decoding: JSON.write(data), as: UTF8.self)))
+        let marks = sessions.map { Query(.life(.addEndedSession), .text($0.id), .integer(now)) }
+        let events = reports
         try await engine.transact(
-            .run(lookup) { results in results[0].isEmpty ? .end(()) : .commit(changes) { _ in } })
+            .run([Query(.life(.lockJob), .integer(job.number))]) { results in
+                guard !results[0].isEmpty else { return .end(()) }
+                // Another job may end, and have reported, the same session.
+                return .run(marks) { marked in
+                    let new = events.indices.filter { !marked[$0].isEmpty }.flatMap { events[$0] }
+                    return .commit(new + [noted]) { _ in }
+                }
+            })
         recorder.observers.signal()
     }
 

@@ -17,6 +17,9 @@ enum LifeStatement: Sendable, Hashable {
     case addNotification
     case removeNotifications
 
+    case addEndedSession
+    case removeEndedSessions
+
     case lockDeletion
     case requestDeletion
     case restore
@@ -144,6 +147,9 @@ enum LifeStatement: Sendable, Hashable {
         case .setJobData: "UPDATE jobs SET data = $2 WHERE number = $1"
         case .countRevocations: "SELECT count(*) FROM jobs WHERE account = $1 AND kind = 'revoke' AND number <> $2"
         case .pendingRevocations: "SELECT count(*), min(created_at) FROM jobs WHERE kind = 'revoke'"
+        case .addEndedSession:
+            "INSERT INTO ended_sessions (id, ended_at) VALUES ($1, $2) ON CONFLICT (id) DO NOTHING RETURNING id"
+        case .removeEndedSessions: "DELETE FROM ended_sessions WHERE ended_at < $1"
         case .canaries: "SELECT key_id, canary FROM grant_keys"
         case .addCanary:
             "INSERT INTO grant_keys (key_id, canary) VALUES ($1, $2) ON CONFLICT (key_id) DO NOTHING"

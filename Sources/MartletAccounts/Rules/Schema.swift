@@ -86,6 +86,7 @@ extension Schema {
             Migration(version: 7, statements: ["CREATE INDEX users_disabled ON users (key) WHERE disabled = 1"]),
             Migration(version: 8, statements: passwordLinks(dialect)),
             Migration(version: 9, statements: identityStates(dialect)),
+            Migration(version: 10, statements: endedSessions(dialect)),
         ]
     }
 
@@ -217,6 +218,20 @@ extension Schema {
             """,
             "CREATE INDEX jobs_due ON jobs (due_at, number)",
             "CREATE INDEX jobs_account ON jobs (account, kind)",
+        ]
+    }
+
+    /// The sessions whose end was reported, so that no other reports it again.
+    private static func endedSessions(_ dialect: Dialect) -> [String] {
+        let types = ColumnTypes(dialect)
+        return [
+            """
+            CREATE TABLE ended_sessions (
+                id \(types.key) PRIMARY KEY NOT NULL,
+                ended_at \(types.integer) NOT NULL
+            )\(types.strict)
+            """,
+            "CREATE INDEX ended_sessions_age ON ended_sessions (ended_at)",
         ]
     }
 

@@ -1,7 +1,7 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
-internal import MartletEvents
+package import MartletEvents
 internal import MartletFetch
 private import Synchronization
 
@@ -60,9 +60,7 @@ final class EventDelivery: Sendable {
         self.accounts = accounts
         let mail = configuration.map { MailServer($0, clock: services.clock) }
         self.mail = mail
-        let mails = mail == nil ? [] : [EventSubscriptions.Subscriber.mails]
-        subscriptions = EventSubscriptions(
-            plans.map { EventSubscriptions.Subscriber(hook: $0.webhook.name, patterns: $0.patterns) } + mails)
+        subscriptions = EventSubscriptions(plans, hasMailServer: mail != nil)
         let store = WebhookDeliverer.Store(outbox: accounts, leases: accounts, maximumEvents: maximumEvents)
         do throws(StoreError) {
             var deliverers: [WebhookDeliverer] = []
@@ -111,5 +109,19 @@ final class EventDelivery: Sendable {
         for task in tasks { await task.value }
         timer.cancel()
         mail?.client.shutdown()
+    }
+}
+
+extension EventSubscriptions {
+    fileprivate init(_ plans: [WebhookPlan], hasMailServer: Bool) {
+        let mails = hasMailServer ? [EventSubscriptions.Subscriber.mails] : []
+        self.init(plans.map { EventSubscriptions.Subscriber(hook: $0.webhook.name, patterns: $0.patterns) } + mails)
+    }
+}
+
+extension Blueprint {
+    /// Which webhooks get which events, for a command that changes accounts.
+    package var subscriptions: EventSubscriptions {
+        EventSubscriptions(webhooks, hasMailServer: configuration.mail != nil)
     }
 }

@@ -1,4 +1,4 @@
-internal import MartletAccounts
+package import MartletAccounts
 internal import MartletAuthenticator
 package import MartletConfig
 internal import MartletCore
@@ -260,7 +260,7 @@ extension SessionPolicy {
 
 extension DeletionPolicy {
     /// The `accounts.deletion:` block, for the configured providers.
-    init(_ configuration: DeletionConfiguration, _ providers: [ProviderHandle]) {
+    package init(_ configuration: DeletionConfiguration, _ providers: [ProviderHandle]) {
         self.init()
         grace = configuration.grace
         anonymizes = configuration.anonymizes

@@ -46,7 +46,7 @@ extension SignInEndpoints {
         } catch {
             guard error.kind == .notFound else { throw .account(error) }
             guard provider != nil else { throw .noRoute(.signInUnknownProvider) }
-            try await end(SessionsEnd("unlinked", provider: name), of: subject)
+            try await ends.end(SessionsEnd("unlinked", provider: name), of: subject)
             throw .account(error)
         }
         do throws(AuthenticationError) {
@@ -56,7 +56,7 @@ extension SignInEndpoints {
             throw .authentication(error)
         }
         setup.logger.info("identity unlinked", ("provider", name), ("request_id", request.requestID))
-        try await end(SessionsEnd("unlinked", provider: name), of: subject)
+        try await ends.end(SessionsEnd("unlinked", provider: name), of: subject)
         return SignInResponse.noContent
     }
 
@@ -88,7 +88,7 @@ extension SignInEndpoints {
             throw .authentication(error)
         }
         do throws(Failure) {
-            try await end(SessionsEnd("password_changed", except: caller.session.id), of: caller.session.subject)
+            try await ends.end(SessionsEnd("password_changed", except: caller.session.id), of: caller.session.subject)
         } catch {
             setup.logger.warning(
                 "sessions not ended after password change", ("reason", "\(error.reason)"),

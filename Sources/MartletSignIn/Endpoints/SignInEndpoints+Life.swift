@@ -63,24 +63,6 @@ extension SignInEndpoints {
         return SignInResponse.accepted
     }
 
-    /// Ends sessions, and reports them if a webhook gets that.
-    ///
-    /// Without the account store they end all the same: that a session ends matters more than that it is reported.
-    /// - Throws: 503 if they have not ended yet.
-    func end(_ end: SessionsEnd, of subject: String) async throws(Failure) {
-        if let life = setup.life, life.reportsEnds {
-            do throws(AccountError) {
-                guard try await life.end(end, of: subject) else { throw AccountError(.signInEndPending, .notFound, "") }
-                return
-            } catch {
-                if error.code == .signInEndPending { throw .authUnavailable(error.code) }
-                setup.logger.error(
-                    "end of sessions not reported", ("subject", subject), ("reason", "\(error.code)"))
-            }
-        }
-        do throws(SessionError) { try await accountSessions.end(end, of: subject) } catch { throw .session(error) }
-    }
-
     /// How old the proof of a caller who deletes an account may be.
     private static let deletionProofAge = Duration.seconds(600)
 

@@ -103,12 +103,10 @@ extension SignInEndpoints {
         let owner = try await owner(of: signIn, provider: provider.name, request)
         let confirmation = try await confirm(signIn, by: provider)
         let identity = Self.identity(signIn.identity, keeping: owner.storedClaims)
-        let tokens: IssuedTokens
-        do throws(SessionError) {
-            tokens = try await setup.sessions.create(
-                subject: owner.subject, provider: provider.name, identity: identity, client: client)
-        } catch {
-            throw .session(error)
+        let tokens = try await ends.issueTokens(to: owner.subject) { evicting throws(SessionError) in
+            try await setup.sessions.create(
+                subject: owner.subject, provider: provider.name, identity: identity, client: client,
+                evicting: evicting)
         }
         // The session exists: a later change finds it, an earlier one is read here.
         if owner.hasClaims || confirmation == .stateChanged { try await publishClaims(of: owner.subject) }
@@ -263,7 +261,8 @@ extension SignInEndpoints {
         }
         return try await withBudget(budgets.refreshes, request) { () async throws(Failure) in
             do throws(SessionError) {
-                let tokens = try await setup.sessions.refresh(token, from: request.address)
+                let tokens = try await setup.sessions.refresh(
+                    token, from: request.address, reportingReuse: ends.reuseReport)
                 request.callerNote?.note(subject: tokens.session.subject, sessionID: tokens.session.id)
                 await refreshClaims(of: tokens.session.subject, request)
                 return SignInResponse.tokens(tokens, isNew: setup.accounts == nil ? nil : false)

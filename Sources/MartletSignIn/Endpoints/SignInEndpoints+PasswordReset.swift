@@ -79,7 +79,7 @@ extension SignInEndpoints {
             // A user who has never signed in has neither an account nor sessions.
             guard let account else { continue }
             do throws(Failure) {
-                try await end(SessionsEnd("password_changed"), of: account.subject)
+                try await ends.end(SessionsEnd("password_changed"), of: account.subject)
             } catch {
                 setup.logger.warning(
                     "sessions not ended after password reset", ("reason", "\(error.reason)"),

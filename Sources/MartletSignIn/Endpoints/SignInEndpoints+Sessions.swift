@@ -55,7 +55,7 @@ extension SignInEndpoints {
             throw .session(error)
         }
         guard existed else { throw .notFound(.signInUnknownSession) }
-        try await end(SessionsEnd("ended_by_user", only: id), of: session.subject)
+        try await ends.end(SessionsEnd("ended_by_user", only: id), of: session.subject)
         return SignInResponse.noContent
     }
 
@@ -64,7 +64,7 @@ extension SignInEndpoints {
         let endsAll = try Self.endsAll(request.query)
         let caller = try await caller(of: request)
         let end = endsAll ? SessionsEnd(SessionsEnd.logoutAll) : SessionsEnd("logout", only: caller.session.id)
-        try await self.end(end, of: caller.session.subject)
+        try await ends.end(end, of: caller.session.subject)
         return SignInResponse.noContent
     }
 

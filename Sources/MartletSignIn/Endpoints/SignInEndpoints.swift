@@ -15,6 +15,7 @@ package final class SignInEndpoints: Sendable {
     let fence: LoginFence
     let budgets: AttemptBudgets
     let accountSessions: AccountSessions
+    let ends: SessionEnds
     let selfService: SelfServiceProviders
     private let crossOrigin: CrossOrigin
     /// The response with the description of the endpoints.
@@ -24,6 +25,7 @@ package final class SignInEndpoints: Sendable {
         self.setup = setup
         budgets = AttemptBudgets(setup.providers)
         accountSessions = AccountSessions(setup)
+        ends = SessionEnds(setup, accountSessions)
         selfService = SelfServiceProviders(setup.providers)
         fence = LoginFence(store: setup.store, keyPrefix: setup.storeKeyPrefix)
         crossOrigin = CrossOrigin(origins: setup.configuration.corsOrigins)

@@ -198,7 +198,7 @@ import Testing
                 tokens = try await bench.store.refresh(tokens.refreshToken)
             }
             let fields = try await clients[0].fields(of: try await clients[0].key("s")).map { $0.name.prefix(2) }
-            #expect(fields.count { $0 == "a:" } == 2 && fields.count { $0 == "q:" } == 1 && fields.count == 11)
+            #expect(fields.count { $0 == "a:" } == 2 && fields.count { $0 == "q:" } == 1 && fields.count == 12)
         }
     }
 

@@ -128,7 +128,7 @@ private func subscribe(_ store: any OutboxStoring) throws {
             #expect(try await outcome(.accountDeleted, "b", at: time - 1) == .outdated)
             #expect(try await outcome(.consentRevoked, "stranger", at: time, of: "002") == .repeated)
             #expect(try await store.life.state(of: ada) == [.revoked])
-            try await store.life.removeNotifications(before: later)
+            try await store.life.prune(before: later)
             #expect(try await outcome(.consentRevoked, "a", at: time) == .applied, "after a removal it is new again")
         }
     }

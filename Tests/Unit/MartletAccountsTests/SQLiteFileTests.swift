@@ -171,15 +171,17 @@ import Testing
 
     /// SQL that downgrades a file to a version.
     static let downgrades = [
+        (9, "\(toVersion9)DELETE FROM martlet_schema WHERE version > 9"),
         (5, "\(toVersion5)DELETE FROM martlet_schema WHERE version > 5"),
         (3, "\(toVersion3)DELETE FROM martlet_schema WHERE version > 3"),
         (2, "\(toVersion2)DELETE FROM martlet_schema WHERE version > 2"),
         (1, "\(toVersion2)DROP TABLE users; DELETE FROM martlet_schema WHERE version > 1"),
     ]
 
-    /// The order of versions: claims, their index, links, states of identities.
+    /// The order of versions: claims, their index, links, states of identities, ended sessions.
+    private static let toVersion9 = "DROP TABLE ended_sessions; "
     private static let toVersion5 =
-        "DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; "
+        toVersion9 + "DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; "
         + "DROP INDEX identities_check; "
         + ["state", "state_at", "confirmed_at", "revoked_at", "notified_at", "check_at"]
         .map { "ALTER TABLE identities DROP COLUMN \($0); " }.joined()

@@ -136,10 +136,12 @@ private final class EndedSessions: SessionStoring {
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("test.unused") }
     func create(
-        subject: String, provider: String, identity: Identity, client: SessionClient
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
     ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }
     func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool { true }
-    func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
+    func refresh(
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: ReuseReport?
+    ) async throws(SessionError) -> IssuedTokens {
         throw SessionError("test.unused", .invalid)
     }
     func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof {

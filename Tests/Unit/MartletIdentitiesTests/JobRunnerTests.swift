@@ -79,6 +79,26 @@ import Testing
         }
     }
 
+    @Test func `a session that several jobs end is reported once`() async throws {
+        try await Stage.run { stage in
+            let issuer = ScriptedIssuer()
+            let ada = try await stage.logIn("001", grant: nil, by: issuer)
+            stage.sessions.add("ses_1", by: "apple")
+            stage.sessions.add("ses_2", by: "apple")
+            let (store, now) = (stage.store.life, stage.time.now)
+            let first = try await store.beginEnd(SessionsEnd("evicted", only: "ses_1"), of: ada, at: now)
+            let second = try await store.beginEnd(SessionsEnd("logout_all"), of: ada, at: now)
+            let ended = ["ses_1", "ses_2"].map { EndedSession(id: $0, provider: "apple") }
+            for job in second { try await store.noteSessions(ended, of: job, at: now) }
+            await stage.runner(issuer).perform(first + second)
+            #expect(stage.sessions.live.value.isEmpty)
+            let events = try await stage.events().filter { $0.type == .sessionRevoked }
+            #expect(events.compactMap { $0.data["session_id"]?.string } == ["ses_1", "ses_2"])
+            #expect(events.allSatisfy { $0.data["reason"] == "logout_all" })
+            #expect(try await store.dueJobs(at: .max, limit: 9).isEmpty)
+        }
+    }
+
     @Test func `a deletion ends sessions, unlinks, revokes, and says so`() async throws {
         try await Stage.run { stage in
             let issuer = ScriptedIssuer()

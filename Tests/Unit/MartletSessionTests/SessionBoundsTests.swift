@@ -46,7 +46,7 @@ import Testing
             access: AccessWrap(
                 tokenHash: tokens.access.tokenHash, expiry: ends,
                 sealed: try seal.wrap(Secret(key), for: tokens.access, expiry: ends)), lastAddress: [],
-            limit: 10)
+            owner: [], limit: 10, evicts: true)
         _ = try await backend.insert(session, at: time)
     }
 

@@ -24,7 +24,7 @@ private struct InterruptedSessions: SessionBackend {
         return try await sessions.rotate(sessionKey, rotation, at: time)
     }
 
-    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64] {
+    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
         try await sessions.insert(session, at: time)
     }
 

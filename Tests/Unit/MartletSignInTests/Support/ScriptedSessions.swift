@@ -63,7 +63,7 @@ final class ScriptedSessions: SessionStoring {
     ) async throws(AuthenticationError) -> ProvenSession { try await verify(token, in: context) }
 
     func create(
-        subject: String, provider: String, identity: Identity, client: SessionClient
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
     ) async throws(SessionError) -> IssuedTokens {
         try count()
         let entry = state.withLock { state in
@@ -83,7 +83,9 @@ final class ScriptedSessions: SessionStoring {
         return true
     }
 
-    func refresh(_ token: Secret, from address: [UInt8]) async throws(SessionError) -> IssuedTokens {
+    func refresh(
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: ReuseReport?
+    ) async throws(SessionError) -> IssuedTokens {
         try count()
         if isThrottled { throw SessionError("session.throttled", .throttled) }
         let text = token.withBytes { String(decoding: $0, as: UTF8.self) }

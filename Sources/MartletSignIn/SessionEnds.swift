@@ -1,0 +1,84 @@
+internal import MartletAccounts
+internal import MartletConfig
+internal import MartletCore
+internal import MartletIdentities
+internal import MartletResponder
+internal import MartletSession
+
+/// Ends sessions, and reports each of them to the webhooks that get that.
+struct SessionEnds: Sendable {
+    /// How often the oldest sessions make room for a new one, which logins at the same time may take.
+    private static let evictions = 16
+
+    private let setup: SignInSetup
+    private let accountSessions: AccountSessions
+
+    init(_ setup: SignInSetup, _ accountSessions: AccountSessions) {
+        self.setup = setup
+        self.accountSessions = accountSessions
+    }
+
+    /// Ends sessions, and reports them if a webhook gets that.
+    ///
+    /// Without the account store they end all the same: that a session ends matters more than that it is reported.
+    /// - Throws: 503 if they have not ended yet.
+    func end(_ end: SessionsEnd, of subject: String) async throws(Failure) {
+        if let life = setup.life, life.reportsEnds {
+            do throws(AccountError) {
+                guard try await life.end(end, of: subject) else { throw AccountError(.signInEndPending, .notFound, "") }
+                return
+            } catch {
+                if error.code == .signInEndPending { throw .authUnavailable(error.code) }
+                setup.logger.error(
+                    "end of sessions not reported", ("subject", subject), ("reason", "\(error.code)"))
+            }
+        }
+        do throws(SessionError) { try await accountSessions.end(end, of: subject) } catch { throw .session(error) }
+    }
+
+    /// Creates a session; the subject's oldest ones beyond `max_per_subject` end.
+    ///
+    /// The store ends them itself, but does not know what to report. So where that is reported, they end first.
+    /// - Parameter create: creates the session; its parameter is whether the store may end others.
+    func issueTokens(
+        to subject: String, _ create: (_ evicting: Bool) async throws(SessionError) -> IssuedTokens
+    ) async throws(Failure) -> IssuedTokens {
+        let isReported = setup.life?.reportsEnds ?? false
+        do throws(SessionError) {
+            guard isReported else { return try await create(true) }
+            for _ in 0..<Self.evictions {
+                do throws(SessionError) {
+                    return try await create(false)
+                } catch {
+                    guard error.code == .sessionContended else { throw error }
+                }
+                let oldest = try await setup.sessions.list(subject: subject)
+                    .dropFirst(max(setup.configuration.maximumPerSubject - 1, 0))
+                // The list is bounded: sessions beyond it end without a report.
+                guard !oldest.isEmpty else { break }
+                for session in oldest.reversed() { try await evict(session, of: subject) }
+            }
+            setup.logger.error("end of sessions not reported", ("subject", subject), ("reason", "evicted"))
+            return try await create(true)
+        } catch {
+            throw .session(error)
+        }
+    }
+
+    private func evict(_ session: SessionSummary, of subject: String) async throws(SessionError) {
+        do throws(Failure) {
+            try await end(SessionsEnd("evicted", only: session.id), of: subject)
+        } catch {
+            throw SessionError(error.reason, .unavailable)
+        }
+    }
+
+    /// Reports a session that is about to end because its refresh token is used again; `nil` where nothing is reported.
+    var reuseReport: ReuseReport? {
+        guard setup.life?.reportsEnds == true else { return nil }
+        return { [self] session in
+            // If this fails, the session ends all the same.
+            try? await end(SessionsEnd("refresh_reuse", only: session.id), of: session.subject)
+        }
+    }
+}
