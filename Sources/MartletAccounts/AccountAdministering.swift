@@ -11,16 +11,35 @@ package struct AccountRecord: Sendable, Equatable {
     package let storedClaims: JSONObject
     /// The claims that operators and rules have set.
     package let claims: JSONObject
+    /// `nil` if no deletion was requested.
+    package let deletion: Deletion?
+
+    /// The requested deletion of an account.
+    package struct Deletion: Sendable, Equatable {
+        /// When it begins; until then a login takes it back.
+        package let dueAt: UnixTime
+        /// Why, as in events.
+        package let reason: String
+        /// `nil` while it is in progress.
+        package let deletedAt: UnixTime?
+
+        package init(dueAt: UnixTime, reason: String, deletedAt: UnixTime?) {
+            self.dueAt = dueAt
+            self.reason = reason
+            self.deletedAt = deletedAt
+        }
+    }
 
     package init(
         subject: String, createdAt: UnixTime, disabledAt: UnixTime?, storedClaims: JSONObject,
-        claims: JSONObject = [:]
+        claims: JSONObject = [:], deletion: Deletion? = nil
     ) {
         self.subject = subject
         self.createdAt = createdAt
         self.disabledAt = disabledAt
         self.storedClaims = storedClaims
         self.claims = claims
+        self.deletion = deletion
     }
 }
 

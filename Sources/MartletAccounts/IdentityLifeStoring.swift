@@ -217,10 +217,11 @@ package protocol IdentityLifeStoring: Sendable {
     // Deletion.
 
     /// Schedules the deletion of an account; its sessions end immediately.
+    /// - Parameter headStart: how long the caller has to do the jobs before any other process does, in milliseconds.
     /// - Returns: what is to be done now; empty if it is scheduled already.
     /// - Throws: `notFound`, `unavailable`.
     func requestDeletion(
-        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64, headStart: Int64
     ) async throws(AccountError) -> [AccountJob]
 
     // Checks.
@@ -276,6 +277,15 @@ package protocol IdentityLifeStoring: Sendable {
     func addCanary(_ text: String, of keyID: String) async throws(AccountError)
     /// Whether a grant is encrypted with a key.
     func isInUse(_ keyID: String) async throws(AccountError) -> Bool
+}
+
+extension IdentityLifeStoring {
+    /// Schedules the deletion of an account, for a process that does the jobs itself.
+    package func requestDeletion(
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64
+    ) async throws(AccountError) -> [AccountJob] {
+        try await requestDeletion(of: subject, reason: reason, policy, at: now, headStart: LifeRules.headStart)
+    }
 }
 
 /// The provider that a notification came to.

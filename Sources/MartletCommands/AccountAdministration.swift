@@ -16,6 +16,8 @@ struct AccountAdministration {
     let ending: SessionEnding?
     /// Makes running gateways apply changed claims; `nil` like ``ending``.
     let publication: ClaimPublication?
+    /// How accounts are deleted; `nil` for actions that delete none.
+    var deletion: AccountDeletion?
 
     /// Lists accounts by subject.
     /// - Parameters:
@@ -108,6 +110,38 @@ struct AccountAdministration {
     }
 }
 
+/// Deletes accounts, as `DELETE /auth/account` does.
+struct AccountDeletion {
+    /// The reason of events.
+    private static let reason = "operator"
+
+    let life: any IdentityLifeStoring
+    let policy: DeletionPolicy
+    let clock: Clock
+    /// Ends sessions of running gateways; `nil` if they are not in a shared store.
+    let runner: JobRunner?
+
+    /// Requests the deletion of an account; running gateways do what it takes, or the next one that starts.
+    /// - Returns: the lines to print.
+    /// - Throws: exit code 69, without such an account, too.
+    func request(_ subject: String) async throws(StartError) -> [String] {
+        let jobs: [AccountJob]
+        do throws(AccountError) {
+            // Whatever is left to do is due for gateways immediately.
+            jobs = try await life.requestDeletion(
+                of: subject, reason: Self.reason, policy, at: clock.unixMilliseconds, headStart: 0)
+        } catch {
+            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+        }
+        let what = "account \(TerminalText.escaped(subject)) is being deleted"
+        let later = "its sessions end as soon as a running gateway does so"
+        guard !jobs.isEmpty else { return [what] }
+        // Only gateways have providers, which a deletion needs.
+        guard let runner, await runner.perform(jobs.filter { $0.kind == .endSessions }) else { return [what, later] }
+        return [what, "all sessions of the account ended"]
+    }
+}
+
 /// An account with its identities and their claims.
 struct AccountDetails {
     let account: AccountRecord
@@ -143,7 +177,10 @@ struct AccountDetails {
 
 /// The forms in which accounts are printed.
 extension AccountRecord {
-    private var state: String { disabledAt == nil ? "active" : "disabled" }
+    private var state: String {
+        if let deletion { return deletion.deletedAt == nil ? "being_deleted" : "deleted" }
+        return disabledAt == nil ? "active" : "disabled"
+    }
 
     /// `SUBJECT`, a tab, the state, a tab, when it was created.
     var line: String {
@@ -158,6 +195,11 @@ extension AccountRecord {
             "stored_claims": .object(storedClaims), "claims": .object(claims),
         ]
         if let disabledAt { object["disabled_at"] = .integer(disabledAt.seconds) }
+        if let deletion {
+            object["deletion_at"] = .integer(deletion.dueAt.seconds)
+            object["deletion_reason"] = .string(deletion.reason)
+            object["deleted_at"] = deletion.deletedAt.map { .integer($0.seconds) }
+        }
         return object
     }
 }

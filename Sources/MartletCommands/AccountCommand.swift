@@ -7,7 +7,7 @@ internal import MartletServer
 internal import MartletSession
 internal import MartletSignIn
 
-/// `martlet account list|show|set|unset|disable|enable`: manages the accounts in `accounts:`.
+/// `martlet account list|show|set|unset|disable|enable|delete`: manages the accounts in `accounts:`.
 struct AccountCommand {
     /// An action with its arguments.
     private enum Action {
@@ -15,16 +15,17 @@ struct AccountCommand {
         case show(String)
         case change(String, ClaimPatch)
         case setDisabled(String, Bool)
+        case delete(String)
 
         var access: StoreAccess {
             switch self {
             case .list, .show: .readOnly
-            case .change, .setDisabled: .full
+            case .change, .setDisabled, .delete: .full
             }
         }
     }
 
-    private static let words = ["list", "show", "set", "unset", "disable", "enable"]
+    private static let words = ["list", "show", "set", "unset", "disable", "enable", "delete"]
     /// The most arguments: the action, the subject and the claims of an account.
     static let maximumWords = 2 + ClaimRules.maximumCount
 
@@ -73,6 +74,7 @@ struct AccountCommand {
         do throws(ClaimArgument.ParseError) {
             switch word {
             case "show": return .show(subject)
+            case "delete": return .delete(subject)
             case "set": return .change(subject, try ClaimArgument.patch(rest))
             case "unset": return .change(subject, try ClaimArgument.removal(of: rest))
             default: return .setDisabled(subject, word == "disable")
@@ -122,10 +124,14 @@ struct AccountCommand {
             accounts async throws(StartError) in
             let store = try await action.access == .full ? CommandStores.shared(blueprint, services) : nil
             defer { store?.shutdown() }
-            let administration = AccountAdministration(
-                accounts: accounts, clock: services.clock,
-                ending: store.map { SessionEnding(in: $0, accounts, blueprint, services) },
+            let ending = store.map { SessionEnding(in: $0, accounts, blueprint, services) }
+            var administration = AccountAdministration(
+                accounts: accounts, clock: services.clock, ending: ending,
                 publication: store.map { ClaimPublication(in: $0, accounts, blueprint, services) })
+            let configuration = blueprint.configuration.accounts?.deletion ?? DeletionConfiguration()
+            let runner = store.flatMap { ending?.runner(in: $0, accounts, blueprint, services) }
+            administration.deletion = AccountDeletion(
+                life: accounts.life, policy: DeletionPolicy(configuration, []), clock: services.clock, runner: runner)
             try await perform(administration)
         }
     }
@@ -141,13 +147,20 @@ struct AccountCommand {
         case .show(let subject): show(try await administration.show(subject))
         case .change(let subject, let patch): show(try await administration.change(subject, by: patch))
         case .setDisabled(let subject, let isDisabled):
-            let lines = try await administration.setDisabled(subject, isDisabled)
-            guard asJSON else {
-                for line in lines { Output.line(line) }
-                return
-            }
-            show(try await administration.show(subject))
+            try await report(try await administration.setDisabled(subject, isDisabled), of: subject, administration)
+        case .delete(let subject):
+            try await report(try await administration.deletion?.request(subject) ?? [], of: subject, administration)
         }
+    }
+
+    private func report(
+        _ lines: [String], of subject: String, _ administration: AccountAdministration
+    ) async throws(StartError) {
+        guard asJSON else {
+            for line in lines { Output.line(line) }
+            return
+        }
+        show(try await administration.show(subject))
     }
 
     private func show(_ account: AccountDetails) {

@@ -86,11 +86,13 @@ enum CommandHelp {
             """
             list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show SUBJECT
                  | set SUBJECT NAME=VALUE... | unset SUBJECT NAME... | disable SUBJECT | enable SUBJECT
-                 [--json] [--config FILE]
+                 | delete SUBJECT [--json] [--config FILE]
 
             Manages the accounts in the account store. Claims of an account are delivered like those of its providers, and win
             over them, within a second and without ending sessions. Disabling an account ends its sessions and rejects its
-            credentials of every kind until it is enabled again.
+            credentials of every kind until it is enabled again. Deleting an account does the same as its owner's
+            DELETE /auth/account: its sessions end, running gateways revoke what its issuers granted, and account.deleted
+            has the reason operator.
 
               set SUBJECT role=staff       a text
               set SUBJECT teams=a,b        a list of texts; \\, is a comma, \\\\ a backslash
@@ -104,8 +106,8 @@ enum CommandHelp {
               --after SUBJECT    list the accounts behind this subject: the last one of the page before
               --json             print JSON
 
-            Exit codes: 0 done, 64 no such account, a claim that cannot be set, or usage, 69 a store is unavailable, 78 the
-            configuration has errors or no accounts:, or set and unset need a store that instances share.
+            Exit codes: 0 done, 64 no such account, a claim that cannot be set, or usage, 69 a store is unavailable, or
+            delete has no such account, 78 the configuration has errors or no accounts:, or set and unset need a store that instances share.
             """
         ),
         (

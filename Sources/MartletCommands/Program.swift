@@ -31,7 +31,7 @@ package struct Program: Sendable {
           user     add|passwd|disable|enable|delete|show|unlock NAME | list [--disabled] [--limit N] [--after NAME]
                    [--json] [--config FILE] [--provider NAME]
                                                         manage password users; reads the password from a prompt or stdin
-          account  list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show|disable|enable SUBJECT
+          account  list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show|disable|enable|delete SUBJECT
                    | set SUBJECT NAME=VALUE... | unset SUBJECT NAME... [--json] [--config FILE]
                                                         manage accounts and their claims
           session  list|end --subject SUBJECT [--id ID] [--json] [--config FILE]

@@ -77,6 +77,7 @@ RULES = [
     Rule("Operations.md", "martlet account show", excuse="needs the subject of a user; AccountCommandTests has one"),
     Rule("Operations.md", "martlet account disable", excuse="as above"),
     Rule("Operations.md", "martlet account enable", excuse="as above"),
+    Rule("Operations.md", "martlet account delete", excuse="as above"),
     Rule("Operations.md", "martlet session list", excuse="needs Redis; SessionCommandTests has one"),
     Rule("Operations.md", "martlet session end", excuse="as above"),
     Rule("Operations.md", "martlet keygen accounts"),

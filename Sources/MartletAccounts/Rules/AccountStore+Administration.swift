@@ -51,6 +51,14 @@ extension AccountStore: AccountAdministering {
             subject: try row.text(0), createdAt: UnixTime(seconds: try row.integer(1)),
             disabledAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) },
             storedClaims: try StoredClaims.read(try row.text(3)),
-            claims: try ClaimLayers(operators: try row.optionalText(4), rules: try row.optionalText(5)).merged)
+            claims: try ClaimLayers(operators: try row.optionalText(4), rules: try row.optionalText(5)).merged,
+            deletion: try deletion(row))
+    }
+
+    private static func deletion(_ row: Row) throws(AccountError) -> AccountRecord.Deletion? {
+        guard let due = try row.optionalInteger(6) else { return nil }
+        return AccountRecord.Deletion(
+            dueAt: UnixTime(seconds: due / 1000), reason: try row.optionalText(7) ?? "",
+            deletedAt: try row.optionalInteger(8).map { UnixTime(seconds: $0) })
     }
 }

@@ -58,10 +58,11 @@ struct IdentityLifeStore: IdentityLifeStoring {
     // MARK: Deletion
 
     func requestDeletion(
-        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64, headStart: Int64
     ) async throws(AccountError) -> [AccountJob] {
         guard TextRules.isKey(subject) else { throw .unknownAccount }
-        return try await engine.transact(life.requestDeletion(of: subject, reason: reason, policy, at: now))
+        return try await engine.transact(
+            life.requestDeletion(of: subject, reason: reason, policy, at: now, headStart: headStart))
     }
 
     func deleteAccount(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError) {

@@ -176,14 +176,15 @@ struct LifeRules: Sendable {
     // MARK: Deletion
 
     func requestDeletion(
-        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64
+        of subject: String, reason: String, _ policy: DeletionPolicy, at now: Int64, headStart: Int64
     ) -> TransactionStep<[AccountJob]> {
         .run([Query(.life(.lockDeletion), .text(subject))]) { results throws(AccountError) in
             guard let row = results[0].first else { throw .unknownAccount }
             let deletion = try Deletion(row)
             guard deletion.deletedAt == nil else { throw .unknownAccount }
             guard deletion.isAbsent else { return .end([]) }
-            return Self.deletion(of: subject, reason, policy, at: now).committed { jobs in
+            let changes = Self.deletion(of: subject, reason, policy, at: now, headStart: headStart)
+            return changes.committed { jobs in
                 // What is due later is left to the one who runs jobs.
                 policy.grace > .zero ? jobs.filter { $0.kind == .endSessions } : jobs
             }
@@ -191,7 +192,8 @@ struct LifeRules: Sendable {
     }
 
     private static func deletion(
-        of subject: String, _ reason: String, _ policy: DeletionPolicy, at now: Int64
+        of subject: String, _ reason: String, _ policy: DeletionPolicy, at now: Int64,
+        headStart: Int64 = LifeRules.headStart
     ) -> JobQueries {
         let (due, isEndless) = now.addingReportingOverflow(policy.grace.wholeMilliseconds)
         let dueAt = isEndless ? .max : due
@@ -199,8 +201,8 @@ struct LifeRules: Sendable {
             Query(.life(.requestDeletion), .text(subject), .integer(dueAt), .text(reason))
         ])
         changes.add(
-            .endSessions, subject, "", ["reason": "account_deleted"], dueAt: now &+ Self.headStart, at: now)
-        let start = policy.grace > .zero ? dueAt : now &+ Self.headStart
+            .endSessions, subject, "", ["reason": "account_deleted"], dueAt: now &+ headStart, at: now)
+        let start = policy.grace > .zero ? dueAt : now &+ headStart
         changes.add(.deleteAccount, subject, "", [:], dueAt: start, at: now)
         return changes
     }

@@ -163,7 +163,10 @@ enum Statement: Sendable, Hashable {
         }
     }
 
-    private static let accountColumns = "a.subject, a.created_at, a.disabled_at, a.kept_claims, a.claims, a.rule_claims"
+    private static let accountColumns = """
+        a.subject, a.created_at, a.disabled_at, a.kept_claims, a.claims, a.rule_claims, \
+        a.deletion_at, a.deletion_reason, a.deleted_at
+        """
 
     private static let userColumns = "key, name, hash, disabled, claims"
 

@@ -197,6 +197,61 @@ import Testing
         try gateway.stop()
     }
 
+    @Test(arguments: [false, true])
+    func `an operator deletes an account of a running gateway`(hasRedis: Bool) throws {
+        let stage = try AppleLifeStage(hasRedis: hasRedis)
+        let gateway = try stage.gateway()
+        let login = try stage.login(1, at: gateway)
+        let token = try Self.token(login)
+        let subject = try #require(login.member("subject"))
+        func martlet(_ arguments: String...) throws -> CommandResult {
+            try run(
+                try Executable.martlet(),
+                ["account"] + arguments + ["--config", stage.folder.file("config.yaml")])
+        }
+        let deleted = try martlet("delete", subject, "--json")
+        let object = try JSONSerialization.jsonObject(with: Data(deleted.output.utf8)) as? [String: Any] ?? [:]
+        #expect(deleted.ending == .exited(0) && object["deletion_reason"] as? String == "operator", "\(deleted)")
+        #expect(["being_deleted", "deleted"].contains(object["state"] as? String), "\(deleted)")
+        try waitUntil("the session is over", within: .seconds(hasRedis ? 1 : 2)) {
+            try AppleLifeStage.status(token, at: gateway) == 401
+        }
+        let event = try stage.event("account.deleted", of: subject)
+        #expect(event.data["revoked_at_apple"] as? Bool == true && event.data["reason"] as? String == "operator")
+        #expect(try stage.requests().filter { $0["path"] as? String == "/auth/revoke" }.count == 1)
+        #expect(
+            stage.events.filter { $0.subject == subject }.map(\.type) == [
+                "account.created", "session.revoked", "account.deleted",
+            ])
+        #expect(try martlet("show", subject).output.hasPrefix("\(subject)\tdeleted\t"))
+        for unknown in [subject, "usr_unknown"] {
+            let result = try martlet("delete", unknown)
+            #expect(result.ending == .exited(69), "\(result)")
+        }
+        let again = try stage.login(1, at: gateway)
+        #expect(again.object["new_account"] as? Bool == true && again.member("subject") != subject)
+        try gateway.stop()
+    }
+
+    @Test func `an operator's deletion waits for a gateway, and says so`() throws {
+        let stage = try AppleLifeStage()
+        var gateway = try stage.gateway(accounts: "deletion: { grace: 1s }")
+        let login = try stage.login(1, at: gateway)
+        let subject = try #require(login.member("subject"))
+        try gateway.stop()
+        let arguments = [subject, "--config", stage.folder.file("config.yaml")]
+        for _ in 0..<2 {
+            let deleted = try run(try Executable.martlet(), ["account", "delete"] + arguments)
+            #expect(deleted.ending == .exited(0), "\(deleted)")
+            #expect(deleted.output.hasPrefix("account \(subject) is being deleted\n"), "\(deleted)")
+        }
+        let shown = try run(try Executable.martlet(), ["account", "show"] + arguments)
+        #expect(shown.output.hasPrefix("\(subject)\tbeing_deleted\t"), "\(shown)")
+        gateway = try stage.gateway(accounts: "deletion: { grace: 1s }")
+        #expect(try stage.event("account.deleted", of: subject).data["reason"] as? String == "operator")
+        try gateway.stop()
+    }
+
     @Test func `a deletion without a refresh token says so, too`() throws {
         let stage = try AppleLifeStage()
         let gateway = try stage.gateway()
