@@ -100,6 +100,12 @@ package struct GrantKeys: Sendable {
         try await store.addCanary(Base64URL.encode(canary), of: sealing.id)
     }
 
+    /// The same without keys: nothing may be encrypted.
+    /// - Throws: `accounts.key_missing`, `unavailable`.
+    package static func verifyNone(in store: any IdentityLifeStoring) async throws(AccountError) {
+        for (id, _) in try await store.canaries() where try await store.isInUse(id) { throw .grantKeyMissing(id) }
+    }
+
     private static func canaryContext(_ id: String) -> [UInt8] { Array("\(canaryPurpose)\u{0}\(id)".utf8) }
 }
 

@@ -162,7 +162,8 @@ package final class Gateway: Sendable {
         guard let accounts else { return }
         do throws(AccountError) {
             if !isOpen { try await accounts.store.start() }
-            try await keys?.verify(in: accounts.store.life)
+            let life = accounts.store.life
+            if let keys { try await keys.verify(in: life) } else { try await GrantKeys.verifyNone(in: life) }
         } catch {
             if error.code == .accountsKeyMissing {
                 throw StartError(code: error.code, message: error.message, exit: .configuration)

@@ -329,10 +329,21 @@ import Testing
         let gateway = try stage.gateway()
         #expect(try stage.login(1, at: gateway).status == 200)
         try gateway.stop()
+        let withoutKey = """
+            version: 1
+            server: { listen: [{ address: "127.0.0.1:0" }] }
+            accounts: { url: "sqlite:accounts.db" }
+            providers: { apple: { kind: apple, audiences: [a], base_url: "\(stage.apple.url)" } }
+            upstreams: { api: { endpoints: ["builtin:echo"] } }
+            routes: [{ name: a, match: { path: /** }, auth: none, upstream: api }]
+            """
         try stage.folder.write(
             Base64.encode([UInt8](repeating: 8, count: 32), padding: .required), to: "account.key")
-        let result = try run(
-            try Executable.martlet(), ["run", "--config", stage.folder.write(stage.configuration(), to: "config.yaml")])
-        #expect(result.ending == .exited(78) && result.errorOutput.contains("accounts.key_missing"), "\(result)")
+        for configuration in [stage.configuration(), withoutKey] {
+            let result = try run(
+                try Executable.martlet(),
+                ["run", "--config", stage.folder.write(configuration, to: "config.yaml")])
+            #expect(result.ending == .exited(78) && result.errorOutput.contains("accounts.key_missing"), "\(result)")
+        }
     }
 }
