@@ -14,6 +14,8 @@ public struct AppleProvider: LocallyVerifying {
     let context: ProviderContext
     /// `nil` without a key of the developer account.
     let client: AppleClient?
+    /// `nil` without a key of the developer account.
+    let migration: MigrationCaller?
     private let keys: IssuerKeys
     private let bearerChecks: TokenChecklist
     private let loginChecks: TokenChecklist
@@ -34,6 +36,7 @@ public struct AppleProvider: LocallyVerifying {
                 context, endpoints: AppleEndpoints(base: configuration.baseURL.value.text),
                 timeout: configuration.timeout, secrets: secrets)
         }
+        migration = client.map { MigrationCaller($0, clientID: configuration.audiences.first.value, context.clock) }
         keys = context.issuerKeys(at: configuration.jwksURL.value.text, allowing: configuration.algorithms)
         let headers = JWSHeaderCache()
         bearerChecks = TokenChecklist(

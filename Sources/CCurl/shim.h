@@ -47,6 +47,11 @@ static inline long martlet_curl_status(CURL *easy) {
     long status = 0;
     return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status) == CURLE_OK ? status : 0;
 }
+// In seconds; 0 without the header.
+static inline curl_off_t martlet_curl_retry_after(CURL *easy) {
+    curl_off_t seconds = 0;
+    return curl_easy_getinfo(easy, CURLINFO_RETRY_AFTER, &seconds) == CURLE_OK ? seconds : 0;
+}
 static inline CURLMcode martlet_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {
     return curl_multi_setopt(multi, option, value);
 }

@@ -68,6 +68,11 @@ extension ErrorCode {
     package static let accountsConnectFailed: ErrorCode = "accounts.connect_failed"
     /// There is no connection to PostgreSQL.
     package static let accountsNotConnected: ErrorCode = "accounts.not_connected"
+    /// The identity was revoked at the issuer, and the credential was issued before that.
+    package static let identityRevoked: ErrorCode = "identity.revoked"
+    /// The user's account at the issuer is gone.
+    package static let identityDeleted: ErrorCode = "identity.deleted"
+
     /// The connection ended before the response, so the outcome of the call is unknown.
     package static let accountsConnectionLost: ErrorCode = "accounts.connection_lost"
 }

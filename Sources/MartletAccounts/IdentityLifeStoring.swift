@@ -11,7 +11,7 @@ package enum IdentityState: Int64, Sendable, CaseIterable {
     case revoked = 2
     /// The user's account at the issuer is gone.
     case deleted = 3
-    /// The identity was moved to another team of developers, and has not logged in there.
+    /// The identity was exported to another team of developers, whose subject of it is not known yet.
     case transferred = 4
 
     /// The state in responses and claims.

@@ -144,6 +144,30 @@ enum CommandHelp {
             """
         ),
         (
+            "apple",
+            """
+            migrate export --to TEAMID [--output FILE] | migrate import [FILE]
+                 [--dry-run] [--json] [--config FILE] [--provider NAME]
+
+            Moves the users of Sign in with Apple to another developer team. export is run with the key of the old team and
+            stores a transfer identifier for each user; import is run with the key of the new team and stores the user's new
+            identifier. Accounts keep their subjects, claims and sessions. Repeat a run that was interrupted: it goes on
+            where it was.
+
+            \(configOption)
+              --provider NAME    the provider, if several are of kind apple
+              --to TEAMID        the team that gets the app
+              --output FILE      also write all users that were exported to this team, for an import into another account
+                                 store; - for standard output
+              FILE               import users whom such a file lists, too; - for standard input
+              --dry-run          only count; Apple is only asked whether the key is accepted
+              --json             print one JSON document
+
+            Exit codes: 0 done, 1 some users failed, 69 Apple or the account store is unavailable or refuses, run it again,
+            70 the file cannot be written, 78 the configuration has errors, no accounts: or no key, 64 usage.
+            """
+        ),
+        (
             "schema",
             """
 

@@ -178,19 +178,23 @@ enum ArgumentFile {
 
     /// Reads a file, or standard input for `-`, and trims white space.
     /// - Parameter what: the file, for error messages: `the token file`.
-    static func read(_ path: String, _ what: String) throws(ArgumentFileError) -> [UInt8] {
+    static func read(
+        _ path: String, _ what: String, limit: Int = ArgumentFile.limit
+    ) throws(ArgumentFileError) -> [UInt8] {
         let descriptor = path == "-" ? dup(0) : unsafe martlet_open_read(path)
         guard descriptor >= 0 else { throw ArgumentFileError(message: "cannot read \(what) '\(path)': \(reason)") }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 4096)
+        var chunk = [UInt8](repeating: 0, count: 16 * 1024)
         while true {
             let count = unsafe chunk.withUnsafeMutableBytes { unsafe CLinux.read(descriptor, $0.baseAddress, $0.count) }
             if count < 0, martlet_errno() == EINTR { continue }
             guard count >= 0 else { throw ArgumentFileError(message: "cannot read \(what) '\(path)': \(reason)") }
             if count == 0 { break }
             bytes += chunk.prefix(count)
-            guard bytes.count <= limit else { throw ArgumentFileError(message: "\(what) is larger than 64KiB") }
+            guard bytes.count <= limit else {
+                throw ArgumentFileError(message: "\(what) is larger than \(limit / 1024) KiB")
+            }
         }
         let isSpace = { (byte: UInt8) in byte == 0x20 || (0x09...0x0D).contains(byte) }
         let head = bytes.drop(while: isSpace)

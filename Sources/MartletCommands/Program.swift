@@ -38,6 +38,8 @@ package struct Program: Sendable {
                                                         show or end the sessions of a subject
           events   list [--hook NAME] [--state open|dead] [--json] | resend ID [--config FILE]
                                                         what webhooks have not received yet; send an event again
+          apple    migrate export --to TEAMID [--output FILE] | import [FILE] [--dry-run] [--json] [--config FILE]
+                                                        move the users of Sign in with Apple to another team
           keygen   accounts                             a new key for accounts.key_file
           schema                                        the JSON Schema of the configuration
           reload   [--config FILE] [--address ADDRESS]  have the running gateway reload its configuration
@@ -49,7 +51,7 @@ package struct Program: Sendable {
 
     /// Every command, for suggestions.
     static let commands = [
-        "init", "run", "check", "explain", "demo", "simulate", "user", "account", "session", "events",
+        "init", "run", "check", "explain", "demo", "simulate", "user", "account", "session", "events", "apple",
         "keygen", "schema", "reload", "health", "version", "help",
     ]
 
@@ -126,6 +128,10 @@ package struct Program: Sendable {
         case "events":
             let options = try Options(rest, allowing: ["config", "hook", "state"], flags: ["json"], words: 2)
             return try await EventsCommand(options, registry).run()
+        case "apple":
+            let options = try Options(
+                rest, allowing: ["config", "provider", "to", "output"], flags: ["dry-run", "json"], words: 3)
+            return try await MigrateCommand(options, registry).run()
         case "keygen": return try KeygenCommand(Options(rest, allowing: [], words: 1)).run()
         case "version", "--version", "-V":
             _ = try Options(rest, allowing: [])

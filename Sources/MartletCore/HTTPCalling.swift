@@ -44,10 +44,13 @@ public struct HTTPCall: Sendable {
 public struct HTTPCallResponse: Sendable {
     public let status: Int
     public let body: [UInt8]
+    /// The pause that `Retry-After` asks for, up to a day; `nil` without that header.
+    public let retryAfter: Duration?
 
-    public init(status: Int, body: [UInt8]) {
+    public init(status: Int, body: [UInt8], retryAfter: Duration? = nil) {
         self.status = status
         self.body = body
+        self.retryAfter = retryAfter
     }
 }
 

@@ -20,6 +20,9 @@ package struct EventType: RawRepresentable, Hashable, Sendable {
 
     /// The user has withdrawn the consent, or deleted the account, at the issuer; `data.provider` is the provider.
     package static let identityRevoked = EventType(rawValue: "identity.revoked")
+    /// An identity has another subject at its issuer, because the app moved to another team of developers;
+    /// `data.provider` is the provider.
+    package static let identityTransferred = EventType(rawValue: "identity.transferred")
     /// A session was ended; `data` has its `session_id`, its `provider` and the `reason`.
     package static let sessionRevoked = EventType(rawValue: "session.revoked")
     /// A login; `data.provider` is the provider. Only for webhooks that ask for it.
@@ -34,7 +37,7 @@ package struct EventType: RawRepresentable, Hashable, Sendable {
     /// Every type that this version records.
     package static let all = [
         accountCreated, accountDeleted, accountRestored, identityLinked, identityUnlinked, identityRevoked,
-        sessionRevoked, loginSucceeded, loginFailed, mailRequested,
+        identityTransferred, sessionRevoked, loginSucceeded, loginFailed, mailRequested,
     ]
 
     /// Whether its events contain secrets.

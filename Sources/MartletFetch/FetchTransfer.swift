@@ -5,6 +5,8 @@ internal import MartletCore
 @safe final class FetchTransfer {
     /// The maximum total size of the response's header lines in bytes.
     private static let headBytes = 64 * 1024
+    /// In seconds.
+    private static let longestRetryAfter: Int64 = 86_400
 
     let ticket: FetchTicket
     let handle: UnsafeMutableRawPointer
@@ -47,7 +49,13 @@ internal import MartletCore
         guard result == CURLE_OK else { return .failure(.transfer(result, host: target.host)) }
         let status = unsafe martlet_curl_status(handle)
         guard !(300..<400).contains(status) else { return .failure(.redirected(target.host)) }
-        return .success(HTTPCallResponse(status: status, body: body))
+        return .success(HTTPCallResponse(status: status, body: body, retryAfter: retryAfter))
+    }
+
+    /// libcurl parses both forms of the header.
+    private var retryAfter: Duration? {
+        let seconds = Int64(unsafe martlet_curl_retry_after(handle))
+        return seconds > 0 ? .seconds(min(seconds, FetchTransfer.longestRetryAfter)) : nil
     }
 
     /// Whether libcurl tried to retry a request that must not be retried.

@@ -43,12 +43,15 @@ package struct PreparedProvider: Sendable {
     package let grantLocation: SourceLocation?
     /// The position of the key that turns notifications on; `nil` if they are off.
     package let notificationsLocation: SourceLocation?
+    /// The position of the key because of which users of another team are recognized; `nil` if they are not.
+    package let transferLocation: SourceLocation?
     private let buildProvider: @Sendable (ProviderContext) throws(ConfigurationError) -> ProviderHandle
 
     init<Plugin: Provider>(_ plugin: Plugin.Type, name: String, configuration: Plugin.Configuration) {
         self.name = name
         grantLocation = (configuration as? any GrantConfiguring)?.grantLocation
         notificationsLocation = (configuration as? any NotificationConfiguring)?.notificationsLocation
+        transferLocation = (configuration as? any TransferConfiguring)?.transferLocation
         buildProvider = { (context) throws(ConfigurationError) in
             ProviderHandle(try Plugin(configuration, context: context), name: name)
         }

@@ -1,8 +1,9 @@
-/// A built provider with its capabilities, which are looked up once.
+/// A built provider with its capabilities; those that serve requests are looked up once.
 package final class ProviderHandle: Sendable {
     /// Its name in `providers:`.
     package let name: String
     package let kind: ProviderKind
+    private let provider: any Provider
     package let authenticating: (any Authenticating)?
     package let local: (any LocallyVerifying)?
     /// The same, if an event loop may call it directly.
@@ -11,12 +12,9 @@ package final class ProviderHandle: Sendable {
     package let explaining: (any Explaining)?
     package let running: (any Running)?
     package let reporting: (any Reporting)?
-    package let onlineChecking: (any OnlineChecking)?
     package let signingIn: (any SigningIn)?
     package let passwordChanging: (any PasswordChanging)?
     package let unlinking: (any Unlinking)?
-    package let userCreating: (any UserCreating)?
-    package let userUnlocking: (any UserUnlocking)?
     package let refreshing: (any Refreshing)?
     package let revoking: (any Revoking)?
     /// `nil` if it accepts no notifications.
@@ -28,6 +26,7 @@ package final class ProviderHandle: Sendable {
     package init<Plugin: Provider>(_ provider: Plugin, name: String) {
         self.name = name
         kind = Plugin.kind
+        self.provider = provider
         authenticating = provider as? any Authenticating
         local = provider as? any LocallyVerifying
         quick = local.flatMap { $0.isQuick ? $0 : nil }
@@ -35,16 +34,20 @@ package final class ProviderHandle: Sendable {
         explaining = provider as? any Explaining
         running = provider as? any Running
         reporting = provider as? any Reporting
-        onlineChecking = provider as? any OnlineChecking
         signingIn = provider as? any SigningIn
         passwordChanging = provider as? any PasswordChanging
         unlinking = provider as? any Unlinking
-        userCreating = provider as? any UserCreating
-        userUnlocking = provider as? any UserUnlocking
         refreshing = provider as? any Refreshing
         revoking = provider as? any Revoking
         notifying = (provider as? any Notifying).flatMap { $0.acceptsNotifications ? $0 : nil }
         selfServing = provider as? any PasswordSelfServing
         accepts = authenticating?.accepts ?? []
     }
+
+    // MARK: Capabilities that commands use, and the start
+
+    package var onlineChecking: (any OnlineChecking)? { provider as? any OnlineChecking }
+    package var userCreating: (any UserCreating)? { provider as? any UserCreating }
+    package var userUnlocking: (any UserUnlocking)? { provider as? any UserUnlocking }
+    package var transferring: (any Transferring)? { provider as? any Transferring }
 }

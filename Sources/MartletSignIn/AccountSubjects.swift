@@ -1,5 +1,6 @@
 package import MartletAccounts
 package import MartletCore
+package import MartletIdentities
 internal import MartletJSON
 package import MartletProvider
 
@@ -7,14 +8,20 @@ package import MartletProvider
 package struct AccountSubjects: SubjectResolving {
     private let accounts: (any AccountStoring)?
     private let rules: LoginClaimRules
+    private let transfers: TransferredIdentities?
     private let clock: Clock
 
     /// - Parameters:
     ///   - accounts: `nil` without `accounts:`; subjects are then `<provider>:<subject>`.
     ///   - rules: give accounts claims.
-    package init(accounts: (any AccountStoring)?, rules: LoginClaimRules = LoginClaimRules(), clock: Clock) {
+    ///   - transfers: recognizes users who moved from another team of developers.
+    package init(
+        accounts: (any AccountStoring)?, rules: LoginClaimRules = LoginClaimRules(),
+        transfers: TransferredIdentities? = nil, clock: Clock
+    ) {
         self.accounts = accounts
         self.rules = rules
+        self.transfers = transfers
         self.clock = clock
     }
 
@@ -27,6 +34,7 @@ package struct AccountSubjects: SubjectResolving {
         guard let accounts else { return Self.withoutAccount(identity, provider) }
         let account: Account
         do throws(AccountError) {
+            try await transfers?.follow(identity, provider: provider)
             let known = AccountIdentity(provider: provider, subjects: [identity.providerSubject])
             account = try await accounts.signIn(
                 known, keeping: [:], setting: rules.claims(for: known, loggingInWith: nil), at: clock.unixTime)

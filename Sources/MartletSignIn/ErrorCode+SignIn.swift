@@ -46,8 +46,6 @@ extension ErrorCode {
     static let signInOtherAccount: ErrorCode = "signin.other_account"
     /// The sessions could not be ended now; they end as soon as the store is available.
     static let signInEndPending: ErrorCode = "signin.end_pending"
-    /// The credential was issued before its identity was revoked at the issuer.
-    static let identityRevoked: ErrorCode = "identity.revoked"
     /// The deletion of the account was requested; a login takes it back.
     static let accountDeleted: ErrorCode = "account.deleted"
     /// An `email` that is not an address.

@@ -14,6 +14,8 @@ package struct SignInSetup: Sendable {
     package var accounts: (any AccountStoring)?
     /// What is done about identities beyond their login; `nil` without `accounts:`.
     package var life: IdentityLife?
+    /// Recognizes users who moved from another team of developers; `nil` if none is expected.
+    package var transfers: TransferredIdentities?
     /// The one-time links of users who register or reset a password; `nil` without `accounts:`.
     package var links: (any PasswordLinkStoring)?
     /// Stores nonces, the marks of ``LoginFence`` and the responses of ``LoginRepetition``.

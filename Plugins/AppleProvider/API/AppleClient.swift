@@ -64,6 +64,31 @@ struct AppleClient: Sendable {
         return .failed(parsed)
     }
 
+    /// Requests an access token for the migration of users.
+    /// - Throws: `apple.api_unreachable` when there is no response.
+    func requestMigrationToken(
+        for client: String, until deadline: MonotonicTime
+    ) async throws(AppleError) -> MigrationTokenResponse {
+        let grant = [(name: "grant_type", value: "client_credentials"), (name: "scope", value: "user.migration")]
+        let response = try await send(grant, to: endpoints.token, for: client, until: deadline)
+        return MigrationTokenResponse(response)
+    }
+
+    /// Asks for another identifier of a user who moves between teams.
+    /// - Parameters:
+    ///   - fields: `sub` and `target`, or `transfer_sub`.
+    ///   - member: the member of the response with the identifier.
+    /// - Throws: `apple.api_unreachable` when there is no response.
+    func requestMigration(
+        _ fields: [(name: String, value: String)], returning member: String, with token: Secret, for client: String,
+        until deadline: MonotonicTime
+    ) async throws(AppleError) -> MigrationResponse {
+        let response = try await send(
+            fields, to: endpoints.migration, for: client, until: deadline,
+            headers: [("Authorization", "Bearer \(token.text)")])
+        return MigrationResponse(response, member: member)
+    }
+
     /// The result of a revocation.
     enum RevocationResponse: Sendable {
         /// Also for a token that was invalid already.
@@ -72,7 +97,8 @@ struct AppleClient: Sendable {
     }
 
     private func send(
-        _ fields: [(name: String, value: String)], to url: String, for client: String, until deadline: MonotonicTime
+        _ fields: [(name: String, value: String)], to url: String, for client: String, until deadline: MonotonicTime,
+        headers: [(name: String, value: String)] = []
     ) async throws(AppleError) -> HTTPCallResponse {
         let left = min(timeout, deadline.since(clock.monotonicTime))
         guard left >= Self.minimumTime else { throw .apiUnreachable("no time left for a call") }
@@ -87,7 +113,7 @@ struct AppleClient: Sendable {
             return try await http.send(
                 HTTPCall(
                     url, content: .form(credentials + fields),
-                    headers: [("Accept", "application/json"), ("User-Agent", "Martlet")], timeout: left,
+                    headers: [("Accept", "application/json"), ("User-Agent", "Martlet")] + headers, timeout: left,
                     maximumBytes: TokenResponse.maximumBytes, isRepeatable: false))
         } catch {
             logger.warning("apple unreachable", ("code", error.code.rawValue), ("client_id", client))
@@ -111,11 +137,13 @@ struct AppleClient: Sendable {
 struct AppleEndpoints: Sendable {
     let token: String
     let revocation: String
+    let migration: String
 
     init(base: String) {
         let base = base.hasSuffix("/") ? String(base.dropLast()) : base
         token = base + "/auth/token"
         revocation = base + "/auth/revoke"
+        migration = base + "/auth/usermigrationinfo"
     }
 }
 

@@ -4,7 +4,8 @@ public import MartletJOSE
 public import MartletProvider
 
 /// The block of a provider whose `kind` is `apple`.
-public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, NotificationConfiguring {
+public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, NotificationConfiguring, TransferConfiguring
+{
     /// The client ids whose tokens are accepted, bundle IDs and Services IDs; never empty.
     public let audiences: NonEmpty<Located<String>>
     /// The accepted values of `iss`, compared byte by byte.
@@ -32,11 +33,21 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
     let check: CheckSchedule?
     /// The position of `notifications: true`; `nil` without notifications.
     public let notificationsLocation: SourceLocation?
+    /// The team that the app belonged to; `nil` if it did not move.
+    let migration: Migration?
 
     /// A team of the developer account with the key in use.
     struct Developer: Sendable {
         let team: String
         let key: DeveloperKey
+        let location: SourceLocation
+    }
+
+    /// The move of the app from another team.
+    struct Migration: Sendable {
+        let fromTeam: String
+        /// When `transfer_sub` is no longer recognized.
+        let end: UnixTime
         let location: SourceLocation
     }
 
@@ -78,6 +89,7 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
         }
         let notifies = reader.optional("notifications", as: Located<Bool>.self)
         notificationsLocation = notifies?.value == true ? notifies?.location : nil
+        migration = try Self.migration(&reader, of: developer)
         if check != nil, developer == nil, let node = reader.node("check") {
             throw ConfigurationError(
                 .configMissingKey, at: node.location, "check: needs a key: team_id, key_id and private_key_file")
@@ -128,6 +140,25 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
             throw ConfigurationError(.configMissingKey, at: key.location, "missing key 'team_id' in \(reader.title)")
         }
         return Developer(team: team.text, key: key.value, location: key.location)
+    }
+
+    /// The move from another team to that of the key.
+    private static func migration(
+        _ reader: inout ConfigurationReader, of developer: Developer?
+    ) throws(ConfigurationError) -> Migration? {
+        let block = reader.block("migration", as: MigrationBlock.self)
+        guard let location = reader.node("migration")?.location, let block else { return nil }
+        guard let developer else {
+            throw ConfigurationError(
+                .configMissingKey, at: location,
+                "migration: needs a key of the new team: team_id, key_id and private_key_file")
+        }
+        guard !block.fromTeam.value.text.hasSameBytes(as: developer.team) else {
+            throw ConfigurationError(
+                .configBadValue, at: block.fromTeam.location,
+                "migration.from_team: is team_id, but must be the team that the app belonged to before")
+        }
+        return Migration(fromTeam: block.fromTeam.value.text, end: block.until.end, location: location)
     }
 
     private static func keys(below base: Located<URLText>) -> Located<URLText> {
@@ -191,10 +222,14 @@ extension AppleConfiguration {
             .optional(
                 "notifications", .boolean, default: "false",
                 "Whether Apple's notifications are accepted at `/auth/{provider}/notifications`."),
+            .optional(
+                "migration", .block(of: MigrationBlock.self),
+                "The team that the app belonged to before it moved to `team_id`; absent: it did not move."),
         ]).withSecret("private_key", required: false, "The P-256 private key of `key_id`, as PEM.")
     }
 
     public var grantLocation: SourceLocation? { developer?.location }
+    public var transferLocation: SourceLocation? { migration?.location }
 
     /// Checks that span several fields or list entries.
     func validate(into diagnostics: inout Diagnostics) {

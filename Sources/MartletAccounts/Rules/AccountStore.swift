@@ -3,17 +3,19 @@ internal import MartletEvents
 internal import MartletJSON
 
 /// The account store on either engine.
-struct AccountStore: AccountStoring, IdentityLifeHolding {
+struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHolding {
     let engine: any AccountEngine
     let clock: Clock
     let recorder = EventRecorder()
     let life: any IdentityLifeStoring
+    let transfers: any IdentityTransferStoring
     private let rules: IdentityRules
 
     init(_ engine: any AccountEngine, clock: Clock, logger: Logger) {
         self.engine = engine
         self.clock = clock
         life = IdentityLifeStore(engine, recorder)
+        transfers = IdentityTransferStore(engine, recorder)
         rules = IdentityRules(dialect: engine.dialect, recorder: recorder, logger: logger)
     }
 

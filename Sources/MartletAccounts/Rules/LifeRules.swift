@@ -24,7 +24,8 @@ struct LifeRules: Sendable {
                     .life(.confirm), .text(known.id), .integer(login.now.seconds), .integer(login.nextCheck ?? -1),
                     .integer(login.confirmedAt.seconds))
             ]
-            if let grant = login.grant {
+            // A grant is checked and revoked as the main subject's; another one is of a former team.
+            if let grant = login.grant, known.mainSubject.hasSameBytes(as: subject) {
                 queries.append(
                     Query(
                         .life(.putGrant), .text(known.id), .text(grant.client), .text(grant.keyID),
@@ -311,6 +312,7 @@ private struct KnownIdentity {
     let notifiedAt: Int64?
     /// When the issuer last confirmed the identity, in seconds since 1970.
     let confirmedAt: Int64?
+    let mainSubject: String
 
     init(_ row: Row) throws(AccountError) {
         id = try row.text(0)
@@ -319,6 +321,7 @@ private struct KnownIdentity {
         revokedAt = try row.optionalInteger(3)
         notifiedAt = try row.optionalInteger(4)
         confirmedAt = try row.optionalInteger(5)
+        mainSubject = try row.text(6)
     }
 
     /// Whether a credential that was issued in this second is older than the last revocation.

@@ -63,17 +63,22 @@ enum LifeStatement: Sendable, Hashable {
     }
 
     private static let found = """
-        SELECT i.id, i.account, i.state, i.revoked_at, i.notified_at, i.confirmed_at FROM identity_subjects s \
+        SELECT i.id, i.account, i.state, i.revoked_at, i.notified_at, i.confirmed_at, i.subject FROM identity_subjects s \
         JOIN identities i ON i.id = s.identity WHERE s.provider = $1 AND s.subject = $2
         """
+
+    /// Whether the identity was exported, and has no subject at the new team yet.
+    private static let isPending =
+        "EXISTS (SELECT 1 FROM identity_transfers t WHERE t.identity = $1 AND t.done_at IS NULL)"
 
     private var identityText: String? {
         switch self {
         case .confirm:
             """
-            UPDATE identities SET state = 1, state_at = $2, \
+            UPDATE identities SET state = CASE WHEN \(LifeStatement.isPending) THEN 4 ELSE 1 END, state_at = $2, \
             confirmed_at = CASE WHEN coalesce(confirmed_at, 0) < $4 THEN $4 ELSE confirmed_at END, \
-            check_at = CASE WHEN CAST($3 AS bigint) < 0 THEN check_at ELSE CAST($3 AS bigint) END WHERE id = $1
+            check_at = CASE WHEN \(LifeStatement.isPending) THEN NULL \
+            WHEN CAST($3 AS bigint) < 0 THEN check_at ELSE CAST($3 AS bigint) END WHERE id = $1
             """
         case .noteNotified: "UPDATE identities SET notified_at = $2 WHERE id = $1"
         case .revoke:

@@ -87,6 +87,7 @@ extension Schema {
             Migration(version: 8, statements: passwordLinks(dialect)),
             Migration(version: 9, statements: identityStates(dialect)),
             Migration(version: 10, statements: endedSessions(dialect)),
+            Migration(version: 11, statements: identityTransfers(dialect)),
         ]
     }
 
@@ -232,6 +233,28 @@ extension Schema {
             )\(types.strict)
             """,
             "CREATE INDEX ended_sessions_age ON ended_sessions (ended_at)",
+        ]
+    }
+
+    /// The last transfer of an identity to another team of developers; `done_at` is null until its subject there is
+    /// known.
+    private static func identityTransfers(_ dialect: Dialect) -> [String] {
+        let types = ColumnTypes(dialect)
+        return [
+            """
+            CREATE TABLE identity_transfers (
+                identity \(types.key) PRIMARY KEY NOT NULL REFERENCES identities (id) ON DELETE CASCADE,
+                provider \(types.key) NOT NULL,
+                transfer_subject \(types.key) NOT NULL,
+                old_subject \(types.key) NOT NULL,
+                from_team \(types.key) NOT NULL,
+                to_team \(types.key) NOT NULL,
+                exported_at \(types.integer) NOT NULL,
+                done_at \(types.integer),
+                UNIQUE (provider, transfer_subject)
+            )\(types.strict)
+            """,
+            "CREATE INDEX identity_transfers_team ON identity_transfers (provider, to_team, identity)",
         ]
     }
 

@@ -50,6 +50,7 @@ enum Statement: Sendable, Hashable {
     case outbox(OutboxStatement)
     case life(LifeStatement)
     case link(LinkStatement)
+    case transfer(TransferStatement)
 
     /// Literal SQL, for the schema; never prepared.
     case plain(String)
@@ -61,6 +62,7 @@ enum Statement: Sendable, Hashable {
         case .outbox(let statement): "martlet_outbox_\(statement)"
         case .life(let statement): "martlet_life_\(statement)"
         case .link(let statement): "martlet_link_\(statement)"
+        case .transfer(let statement): "martlet_transfer_\(statement)"
         default: "martlet_\(self)"
         }
     }
@@ -73,6 +75,7 @@ enum Statement: Sendable, Hashable {
         case .outbox(let statement): return statement.text(dialect)
         case .life(let statement): return statement.text(dialect)
         case .link(let statement): return statement.text(dialect)
+        case .transfer(let statement): return statement.text(dialect)
         case .findSubject: return Statement.found
         case .lockSubject: return Statement.found + forUpdate
         case .lockAccount: return "SELECT kept_claims FROM accounts WHERE subject = $1" + forUpdate

@@ -208,6 +208,10 @@ package struct Blueprint: Sendable {
                     .configMissingKey, at: location,
                     "notifications of provider '\(provider.name)' need accounts")
             }
+            if let location = provider.transferLocation, accounts == nil {
+                diagnostics.error(
+                    .configMissingKey, at: location, "the migration of provider '\(provider.name)' needs accounts")
+            }
         }
     }
 

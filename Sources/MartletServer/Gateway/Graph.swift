@@ -89,6 +89,9 @@ package struct Graph: Sendable {
             providers: providers, snapshot: snapshot, issuerKeys: lease.labels)
     }
 
+    /// Makes changes of accounts record their events, for a command that changes them; running gateways deliver them.
+    package func recordEvents() { events?.subscribe() }
+
     private static func events(
         _ blueprint: Blueprint, _ accounts: OpenAccounts?, _ services: Services
     ) throws(StartError) -> EventDelivery? {
@@ -124,6 +127,8 @@ package struct Graph: Sendable {
         setup.claimRules = blueprint.claimRules
         setup.links = parts.accounts
         guard let accounts = parts.accounts else { return (setup, nil) }
+        setup.transfers = TransferredIdentities(
+            accounts, accounts.transfers, providers: providers, clock: clock, logger: setup.logger)
         let policy = DeletionPolicy(configuration.accounts?.deletion ?? DeletionConfiguration(), providers)
         let jobs = IdentityJobs(
             JobRunner.Surroundings(
@@ -146,7 +151,10 @@ package struct Graph: Sendable {
         let endpoints = SignInEndpoints(setup)
         return SignInComponents(
             sessions: verifying(sessions, configuration.store, store, clock),
-            subjects: parts.accounts.map { AccountSubjects(accounts: $0, rules: blueprint.claimRules, clock: clock) },
+            subjects: parts.accounts.map {
+                AccountSubjects(
+                    accounts: $0, rules: blueprint.claimRules, transfers: setup.transfers, clock: clock)
+            },
             assertion: blueprint.assertion,
             handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle })
     }

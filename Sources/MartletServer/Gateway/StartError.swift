@@ -3,7 +3,7 @@ package import MartletCore
 /// The exit codes of the process (`Operations.md`), as `sysexits.h` numbers them.
 package enum ExitCode: Int32, Sendable {
     case ok = 0
-    /// `martlet explain`: the request would be rejected.
+    /// `martlet explain`: the request would be rejected; `martlet apple migrate`: some users did not move.
     case rejected = 1
     case usage = 64
     /// A required resource is unavailable: an address in use, an unreachable store.

@@ -1,5 +1,6 @@
 internal import MartletAccounts
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletResponder
@@ -19,6 +20,7 @@ extension SignInEndpoints {
         // Authentication takes time: a session that was ended meanwhile must not link anything.
         let caller = try await caller(of: request)
         do throws(AccountError) {
+            try await setup.transfers?.follow(signIn.identity, provider: provider.name)
             try await accounts.link(
                 signIn.accountIdentity(of: provider.name), to: caller.session.subject, keeping: signIn.storedClaims,
                 at: setup.clock.unixTime)

@@ -148,6 +148,7 @@ extension SignInEndpoints {
         }
         let account: Account
         do throws(AccountError) {
+            try await setup.transfers?.follow(signIn.identity, provider: provider)
             let identity = signIn.accountIdentity(of: provider)
             account = try await accounts.signIn(
                 identity, keeping: signIn.storedClaims,

@@ -1,5 +1,6 @@
 internal import MartletAccounts
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
 internal import MartletResponder
@@ -103,6 +104,7 @@ extension SignInEndpoints {
         }
         let account: Account?
         do throws(AccountError) {
+            try await setup.transfers?.follow(signIn.identity, provider: provider)
             account = try await accounts.find(signIn.accountIdentity(of: provider))
         } catch {
             throw .account(error)

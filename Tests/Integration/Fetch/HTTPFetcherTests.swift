@@ -50,6 +50,22 @@ extension HTTPFetcher {
         }
     }
 
+    @Test func `tells the pause that a response asks for`() async throws {
+        let cases: [(String, Duration?)] = [
+            ("17", .seconds(17)), ("0", nil), ("soon", nil), ("-5", nil), ("999999999999", .seconds(86_400)),
+            ("99999999999999999999999999", nil),
+        ]
+        for (text, pause) in cases {
+            let server = try ScriptedUpstream { try $0.respond(429, [("Retry-After", text)]) }
+            try await withFetcher { fetcher in
+                let response = try await fetcher.get(
+                    server.url, for: .issuerKeys, timeout: .seconds(10), maximumBytes: 10)
+                // libcurl takes the longest number for one that does not fit.
+                #expect(response.retryAfter == pause || (pause == nil && response.retryAfter == .seconds(86_400)))
+            }
+        }
+    }
+
     @Test(arguments: [301, 302, 303, 307, 308])
     func `a redirect is a failure and is not followed`(status: Int) async throws {
         let target = try ScriptedUpstream()

@@ -171,6 +171,7 @@ import Testing
 
     /// SQL that downgrades a file to a version.
     static let downgrades = [
+        (10, "\(toVersion10)DELETE FROM martlet_schema WHERE version > 10"),
         (9, "\(toVersion9)DELETE FROM martlet_schema WHERE version > 9"),
         (5, "\(toVersion5)DELETE FROM martlet_schema WHERE version > 5"),
         (3, "\(toVersion3)DELETE FROM martlet_schema WHERE version > 3"),
@@ -178,8 +179,9 @@ import Testing
         (1, "\(toVersion2)DROP TABLE users; DELETE FROM martlet_schema WHERE version > 1"),
     ]
 
-    /// The order of versions: claims, their index, links, states of identities, ended sessions.
-    private static let toVersion9 = "DROP TABLE ended_sessions; "
+    /// The order of versions: claims, their index, links, states of identities, ended sessions, transfers.
+    private static let toVersion10 = "DROP TABLE identity_transfers; "
+    private static let toVersion9 = toVersion10 + "DROP TABLE ended_sessions; "
     private static let toVersion5 =
         toVersion9 + "DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; "
         + "DROP INDEX identities_check; "
@@ -212,6 +214,9 @@ import Testing
             try await stores[0].noteLogin(of: old.subject, with: "apple", at: UnixTime(seconds: 1_800_000_060))
             let after = try await stores[0].linkedIdentities(of: old.subject)
             #expect(after.map(\.lastLoginAt) == [UnixTime(seconds: 1_800_000_060)])
+            let transfers = try await stores[0].transfers.transferableIdentities(
+                of: "apple", to: nil, after: "", limit: 10)
+            #expect(transfers.map(\.subject) == ["001"] && transfers.first?.recorded == nil)
         }
     }
 

@@ -8,13 +8,13 @@ import Testing
     @Test(arguments: [
         ("account.created", ["account.created"]),
         ("account.*", ["account.created", "account.deleted", "account.restored"]),
-        ("identity.*", ["identity.linked", "identity.unlinked", "identity.revoked"]),
+        ("identity.*", ["identity.linked", "identity.unlinked", "identity.revoked", "identity.transferred"]),
         ("login.*", ["login.succeeded", "login.failed"]),
         (
             "*",
             [
                 "account.created", "account.deleted", "account.restored", "identity.linked", "identity.unlinked",
-                "identity.revoked", "session.revoked",
+                "identity.revoked", "identity.transferred", "session.revoked",
             ]
         ),
     ])

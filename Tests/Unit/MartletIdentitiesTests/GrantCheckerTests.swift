@@ -142,12 +142,22 @@ import Testing
 
     @Test func `pauses double up to an hour, and end with a response`() {
         var pace = CheckPace(interval: .milliseconds(200))
-        for seconds in [60, 120, 240, 480, 960, 1920, 3600, 3600] as [Int64] {
-            pace.noteThrottled(at: Self.start, retryAfter: nil)
-            #expect(pace.wait(at: Self.start) == .seconds(seconds))
+        var now = Self.start
+        for (index, seconds) in ([60, 120, 240, 480, 960, 1920, 3600, 3600] as [Int64]).enumerated() {
+            pace.noteThrottled(at: now, retryAfter: nil)
+            #expect(pace.wait(at: now) == .seconds(seconds) && pace.pauses == index + 1)
+            now = now + .seconds(seconds)
         }
         pace.noteResponse()
-        pace.noteThrottled(at: Self.start, retryAfter: .seconds(90))
-        #expect(pace.wait(at: Self.start) == .seconds(90))
+        pace.noteThrottled(at: now, retryAfter: .seconds(90))
+        #expect(pace.wait(at: now) == .seconds(90) && pace.pauses == 1)
+    }
+
+    @Test func `calls in progress when a pause begins make it no longer than they have to`() {
+        var pace = CheckPace(interval: .milliseconds(200), firstPause: .seconds(1))
+        for _ in 0..<8 { pace.noteThrottled(at: Self.start, retryAfter: nil) }
+        #expect(pace.wait(at: Self.start) == .seconds(1) && pace.pauses == 1)
+        pace.noteThrottled(at: Self.start, retryAfter: .seconds(7))
+        #expect(pace.wait(at: Self.start) == .seconds(7) && pace.pauses == 1)
     }
 }

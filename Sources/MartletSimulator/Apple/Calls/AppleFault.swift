@@ -16,9 +16,11 @@ struct AppleFault: Sendable {
     let response: Response?
     /// Whether the call is processed before: codes are used up, tokens are revoked, and only the response is lost.
     let isProcessed: Bool
+    /// The `Retry-After` of the response, in seconds.
+    private let retryAfter: Int64?
 
     static let members = [
-        "delay", "error", "error_description", "status", "body", "content_type", "close", "processed",
+        "delay", "error", "error_description", "status", "body", "content_type", "close", "processed", "retry_after",
     ]
     /// In milliseconds; below the time after which a local handler counts as failed.
     private static let maximumDelay: Int64 = 9000
@@ -29,6 +31,7 @@ struct AppleFault: Sendable {
     init?(_ input: SimulatorRequest) throws(SimulatorRequest.RequestError) {
         delay = .milliseconds(try input.number("delay", in: 0...Self.maximumDelay, unit: " of milliseconds") ?? 0)
         isProcessed = try input.flag("processed") ?? false
+        retryAfter = try input.number("retry_after", in: 0...3600, unit: " of seconds")
         let status = try input.number("status", in: 200...599).map { Int($0) }
         let body = try input.text("body")
         let type = try input.text("content_type")
@@ -56,13 +59,19 @@ struct AppleFault: Sendable {
     var injected: (outcome: String, response: LocalResponse)? {
         switch response {
         case .error(let error):
-            let body = error.response
-            return (error.code, body)
+            return (error.code, delaying(error.response))
         case .raw(let status, let type, let body):
             let fields = body.isEmpty ? [] : [(name: "Content-Type", value: type)]
-            return ("injected", LocalResponse(status: status, fields: fields, body: Array(body.utf8)))
+            return ("injected", delaying(LocalResponse(status: status, fields: fields, body: Array(body.utf8))))
         case .disconnect: return ("closed", .aborted)
         case nil: return nil
         }
+    }
+
+    private func delaying(_ response: LocalResponse) -> LocalResponse {
+        guard let retryAfter else { return response }
+        var response = response
+        response.fields.append((name: "Retry-After", value: String(retryAfter)))
+        return response
     }
 }

@@ -1,0 +1,97 @@
+package import MartletCore
+package import MartletProvider
+
+/// An identity as a transfer to another team of developers finds it.
+package struct TransferableIdentity: Sendable, Equatable {
+    /// The id of the identity in the store; identities are listed in this order.
+    package let id: String
+    /// The account's subject.
+    package let account: String
+    /// The main subject at the issuer.
+    package let subject: String
+    /// `nil` if nothing is known.
+    package let state: IdentityState?
+    /// The last transfer; `nil` if it was never exported.
+    package let recorded: RecordedTransfer?
+
+    package init(
+        id: String, account: String, subject: String, state: IdentityState?, recorded: RecordedTransfer?
+    ) {
+        self.id = id
+        self.account = account
+        self.subject = subject
+        self.state = state
+        self.recorded = recorded
+    }
+}
+
+/// A transfer of an identity in the store.
+package struct RecordedTransfer: Sendable, Equatable {
+    package let transfer: IdentityTransfer
+    /// The subject at the old team.
+    package let oldSubject: String
+    /// Whether the identity has its subject at the new team.
+    package let isDone: Bool
+
+    package init(transfer: IdentityTransfer, oldSubject: String, isDone: Bool) {
+        self.transfer = transfer
+        self.oldSubject = oldSubject
+        self.isDone = isDone
+    }
+}
+
+/// What became of an export.
+package enum ExportOutcome: Sendable, Hashable {
+    case exported
+    /// The identity was removed, revoked or re-keyed meanwhile.
+    case changed
+    /// Another identity has this transfer subject.
+    case conflict
+}
+
+/// What became of giving an identity its subject at the new team.
+package enum RekeyOutcome: Sendable, Hashable {
+    /// The account has the new subject from now on.
+    case rekeyed(account: String)
+    /// It had the new subject before.
+    case alreadyDone
+    /// No identity was exported with this transfer subject between these teams.
+    case unknown
+    /// The new subject belongs to another identity.
+    case conflict
+    /// The user's account at the issuer is gone.
+    case deleted
+}
+
+/// An account store with transfers of identities.
+package protocol IdentityTransferHolding: Sendable {
+    var transfers: any IdentityTransferStoring { get }
+}
+
+/// Transfers of identities between teams of developers, whose subjects of a user differ.
+///
+/// Every method throws `unavailable` while the store is.
+package protocol IdentityTransferStoring: Sendable {
+    /// A page of a provider's identities, by their ids; those of deleted accounts are left out.
+    /// - Parameters:
+    ///   - id: the last id of the previous page; empty for the first.
+    ///   - team: only identities that were exported to this team; `nil` for all.
+    func transferableIdentities(
+        of provider: String, to team: String?, after id: String, limit: Int
+    ) async throws(AccountError) -> [TransferableIdentity]
+    /// The identity of a subject; `nil` if there is none.
+    func transferableIdentity(
+        of provider: String, subject: String
+    ) async throws(AccountError) -> TransferableIdentity?
+    /// Records a transfer subject, unless the identity has changed; its state is `transferred` from now on, and it is not
+    /// checked.
+    func noteExported(
+        _ identity: TransferableIdentity, of provider: String, as transfer: IdentityTransfer, at now: UnixTime
+    ) async throws(AccountError) -> ExportOutcome
+    /// Gives an exported identity its subject at the new team, in one transaction, once. The grants of the old team are
+    /// dropped; the old subject still leads to the account.
+    /// - Parameter now: milliseconds since 1970.
+    func rekey(
+        _ transfer: IdentityTransfer, of provider: String, to subject: String, at now: Int64
+    ) async throws(AccountError) -> RekeyOutcome
+}

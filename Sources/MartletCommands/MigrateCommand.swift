@@ -1,0 +1,298 @@
+internal import MartletAccounts
+internal import MartletConfig
+internal import MartletCore
+internal import MartletIdentities
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletServer
+private import Synchronization
+
+/// `martlet apple migrate export|import`: moves the users of Sign in with Apple between developer teams.
+struct MigrateCommand {
+    enum Action: Equatable {
+        /// - Parameter output: a file for all exported users; `-` for standard output.
+        case export(to: String, output: String?)
+        /// - Parameter file: a file of exported users; `-` for standard input.
+        case importUsers(file: String?)
+
+        var isExport: Bool { if case .export = self { true } else { false } }
+    }
+
+    private static let kind: ProviderKind = "apple"
+    private static let pageSize = 500
+
+    let action: Action
+    let isTrial: Bool
+    private let configurationPath: String
+    private let provider: String?
+    private let asJSON: Bool
+    private let registry: ProviderRegistry
+
+    /// - Throws: `UsageError` unless the words are `migrate export`, or `migrate import` and perhaps a file.
+    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
+        configurationPath = options["config"] ?? "config.yaml"
+        provider = options["provider"]
+        isTrial = options.has("dry-run")
+        asJSON = options.has("json")
+        self.registry = registry
+        guard options.words.first == "migrate" else {
+            let hint = Suggestion.phrase(for: options.words.first ?? "", among: ["migrate"])
+            throw Options.UsageError(message: "expected migrate export or migrate import\(hint)")
+        }
+        let words = Array(options.words.dropFirst())
+        switch words.first {
+        case "export": action = try Self.export(options, words)
+        case "import":
+            for name in ["to", "output"] where options[name] != nil {
+                throw Options.UsageError(message: "--\(name) is for export alone")
+            }
+            action = .importUsers(file: words.dropFirst().first)
+        default:
+            let hint = Suggestion.phrase(for: words.first ?? "", among: ["export", "import"])
+            throw Options.UsageError(message: "expected migrate export or migrate import\(hint)")
+        }
+    }
+
+    private static func export(_ options: Options, _ words: [String]) throws(Options.UsageError) -> Action {
+        guard words.count == 1 else { throw Options.UsageError(message: "export takes no file; --output names one") }
+        guard let team = options["to"], isTeam(team) else {
+            throw Options.UsageError(
+                message: "export requires --to with the id of the new team, 10 capital letters and digits")
+        }
+        if options["output"] == "-", options.has("json") {
+            throw Options.UsageError(message: "--output - and --json exclude each other")
+        }
+        return .export(to: team, output: options["output"])
+    }
+
+    private static func isTeam(_ text: String) -> Bool {
+        text.utf8.count == 10
+            && text.utf8.allSatisfy { (0x30...0x39).contains($0) || (0x41...0x5A).contains($0) }
+    }
+
+    func run() async -> ExitCode {
+        let (blueprint, diagnostics) = Blueprint.read(
+            configurationPath, registry: registry, environment: SystemInformation.environment)
+        Output.report(diagnostics)
+        guard let blueprint else { return .configuration }
+        do throws(StartError) {
+            let services = try Services(sink: LogSink.standardError(), level: .error)
+            defer { services.shutdown() }
+            return try await run(blueprint, services)
+        } catch {
+            Output.error("martlet apple: \(error)\n")
+            return error.exit
+        }
+    }
+
+    private func run(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> ExitCode {
+        // The file first: an error in it changes nothing.
+        let exported = try exportedUsers()
+        let graph = try Graph.build(
+            blueprint, services, previous: nil, keys: IssuerKeysRegistry(),
+            invalidator: CacheInvalidator(logger: services.logger), access: isTrial ? .readOnly : .full)
+        defer { graph.store.shutdown() }
+        guard let accounts = graph.accounts?.store else {
+            throw StartError(
+                code: "apple.no_accounts",
+                message: "users are stored in accounts:, which the configuration does not have", exit: .configuration)
+        }
+        let (handle, transferring, team) = try chosen(graph.providers)
+        if case .export(team, _) = action {
+            throw StartError(
+                code: "apple.same_team", message: "--to is the team_id of provider '\(handle.name)' itself",
+                exit: .usage)
+        }
+        graph.recordEvents()
+        let outcome: Result<ExitCode, StartError>
+        do throws(AccountError) {
+            try await accounts.start()
+            let stage = Stage(
+                store: accounts.transfers, provider: handle.name, transferring: transferring, team: team,
+                clock: services.clock)
+            outcome = .success(try await perform(stage, exported))
+        } catch {
+            outcome = .failure(StartError(code: error.code, message: error.message, exit: .unavailable))
+        }
+        await accounts.shutdown()
+        return try outcome.get()
+    }
+
+    /// What a run works on.
+    private struct Stage {
+        let store: any IdentityTransferStoring
+        let provider: String
+        let transferring: any Transferring
+        /// The team whose key is configured.
+        let team: String
+        let clock: Clock
+    }
+
+    private func exportedUsers() throws(StartError) -> [RecordedTransfer] {
+        guard case .importUsers(let file?) = action else { return [] }
+        do throws(ArgumentFileError) {
+            return try TransferFile.parse(
+                try ArgumentFile.read(file, "the file", limit: TransferFile.maximumBytes))
+        } catch {
+            throw StartError(code: "apple.bad_file", message: error.message, exit: .usage)
+        }
+    }
+
+    /// The provider of kind `apple`, which has a key.
+    private func chosen(
+        _ providers: [ProviderHandle]
+    ) throws(StartError) -> (ProviderHandle, any Transferring, team: String) {
+        let all = providers.filter { $0.kind == Self.kind && (provider == nil || $0.name == provider) }
+        guard all.count < 2 else {
+            let names = all.map(\.name).sorted().joined(separator: ", ")
+            throw StartError(
+                code: "apple.ambiguous_provider", message: "--provider must name one of \(names)", exit: .usage)
+        }
+        guard let handle = all.first, let transferring = handle.transferring else {
+            throw StartError(
+                code: "apple.no_provider",
+                message: provider.map { "no provider of kind apple has the name '\($0)'" }
+                    ?? "the configuration has no provider of kind apple",
+                exit: .configuration)
+        }
+        guard let team = transferring.team else {
+            throw StartError(
+                code: "apple.no_key",
+                message: "provider '\(handle.name)' has no key: team_id, key_id and private_key_file",
+                exit: .configuration)
+        }
+        return (handle, transferring, team)
+    }
+
+    private func perform(
+        _ stage: Stage, _ exported: [RecordedTransfer]
+    ) async throws(AccountError) -> ExitCode {
+        let output = MigrationOutput(isExport: action.isExport, isTrial: isTrial, asJSON: asJSON)
+        let run = TransferRun(
+            TransferRun.Surroundings(
+                provider: stage.provider, transferring: stage.transferring, store: stage.store, clock: stage.clock),
+            report: { output.report($0) }, progress: { output.note($0, at: stage.clock.monotonicTime) })
+        let summary: TransferSummary
+        switch action {
+        case .export(let target, _):
+            summary = try await run.export(from: stage.team, to: target, isTrial: isTrial)
+        case .importUsers:
+            for user in exported { try await run.adopt(user, by: stage.team, isTrial: isTrial) }
+            summary = try await run.importUsers(to: stage.team, isTrial: isTrial)
+        }
+        if case .export(let target, let path?) = action, !isTrial {
+            if let reason = try await write(stage, target, to: path) {
+                output.finish(summary, toError: path == "-")
+                Output.error("martlet apple: cannot write '\(path)': \(reason)\n")
+                return .internalFault
+            }
+            output.finish(summary, toError: path == "-")
+        } else {
+            output.finish(summary, toError: false)
+        }
+        return summary.stop != nil ? .unavailable : summary.failed > 0 ? .rejected : .ok
+    }
+
+    /// Writes everything that was exported to a team, also by earlier runs.
+    /// - Returns: why it could not be written; `nil` on success.
+    private func write(_ stage: Stage, _ target: String, to path: String) async throws(AccountError) -> String? {
+        var (last, bytes): (String, [UInt8]) = ("", [])
+        while true {
+            let page = try await stage.store.transferableIdentities(
+                of: stage.provider, to: target, after: last, limit: Self.pageSize)
+            guard let end = page.last else { break }
+            last = end.id
+            for recorded in page.compactMap(\.recorded) {
+                let line = TransferFile.line(recorded)
+                if path == "-" {
+                    Output.line(String(decoding: line, as: UTF8.self))
+                } else {
+                    bytes += line + [UInt8(ascii: "\n")]
+                }
+            }
+        }
+        return path == "-" ? nil : TransferFile.write(bytes, to: path)
+    }
+}
+
+/// What a migration prints: users who failed and progress to standard error, the result to standard output.
+final class MigrationOutput: Sendable {
+    /// Failures that the JSON document lists; all are printed to standard error.
+    private static let listedFailures = 1000
+    private static let interval = Duration.seconds(10)
+
+    private struct State {
+        var failures: [TransferFailure] = []
+        var lastNote: MonotonicTime?
+    }
+
+    private let isExport: Bool
+    private let isTrial: Bool
+    private let asJSON: Bool
+    private let state = Mutex(State())
+
+    init(isExport: Bool, isTrial: Bool, asJSON: Bool) {
+        self.isExport = isExport
+        self.isTrial = isTrial
+        self.asJSON = asJSON
+    }
+
+    func report(_ failure: TransferFailure) {
+        let account = failure.account.map { " (\($0))" } ?? ""
+        Output.error(TerminalText.escaped("failed: \(failure.subject)\(account): \(failure.reason)") + "\n")
+        guard asJSON else { return }
+        state.withLock { state in
+            if state.failures.count < Self.listedFailures { state.failures.append(failure) }
+        }
+    }
+
+    /// Prints the progress of a run that takes long.
+    func note(_ summary: TransferSummary, at now: MonotonicTime) {
+        let isDue = state.withLock { state in
+            guard let last = state.lastNote else {
+                state.lastNote = now
+                return false
+            }
+            guard now.since(last) >= Self.interval else { return false }
+            state.lastNote = now
+            return true
+        }
+        if isDue { Output.error("… \(text(summary))\n") }
+    }
+
+    func finish(_ summary: TransferSummary, toError: Bool) {
+        if asJSON {
+            Output.line(String(decoding: JSON.write(document(summary)), as: UTF8.self))
+        } else if toError {
+            Output.error(text(summary) + "\n")
+        } else {
+            Output.line(text(summary))
+        }
+        if let reason = summary.stop {
+            Output.error("martlet apple: stopped [\(reason)]; the same command goes on where it was\n")
+        }
+    }
+
+    func text(_ summary: TransferSummary) -> String {
+        let verb = isExport ? "exported" : "imported"
+        return "\(summary.done) \(isTrial ? "would be " : "")\(verb), \(summary.already) already, "
+            + "\(summary.failed) failed"
+    }
+
+    private func document(_ summary: TransferSummary) -> JSONObject {
+        let failures = state.withLock { $0.failures }
+        return [
+            isExport ? "exported" : "imported": .integer(Int64(summary.done)),
+            "already": .integer(Int64(summary.already)), "failed": .integer(Int64(summary.failed)),
+            "dry_run": .bool(isTrial), "stopped": summary.stop.map { .string($0.rawValue) } ?? .null,
+            "failures": .array(
+                failures.map { failure in
+                    .object([
+                        "sub": .string(failure.subject),
+                        "subject": failure.account.map { .string($0) } ?? .null,
+                        "reason": .string(failure.reason.rawValue),
+                    ])
+                }),
+        ]
+    }
+}
