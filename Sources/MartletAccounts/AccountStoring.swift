@@ -130,7 +130,10 @@ package protocol AccountStoring: UserRecordStoring {
     /// account.
     func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity]
     /// Records a login with an account's identity of one provider; the latest time wins, in any order of calls.
-    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError)
+    /// - Parameter email: the address that the login brings; another one than before is recorded as an event.
+    func noteLogin(
+        of subject: String, with provider: String, email: EmailAddress?, at now: UnixTime
+    ) async throws(AccountError)
 
     /// The claims of an account and its identities; ``VersionedClaims/none`` without such an account.
     func claims(of subject: String) async throws(AccountError) -> VersionedClaims
@@ -155,6 +158,11 @@ package protocol AccountStoring: UserRecordStoring {
 }
 
 extension AccountStoring {
+    /// Records a login without an address.
+    package func noteLogin(
+        of subject: String, with provider: String, at now: UnixTime
+    ) async throws(AccountError) { try await noteLogin(of: subject, with: provider, email: nil, at: now) }
+
     /// The same without rules.
     package func signIn(
         _ identity: AccountIdentity, keeping claims: JSONObject, at now: UnixTime

@@ -23,6 +23,8 @@ package struct EventType: RawRepresentable, Hashable, Sendable {
     /// An identity has another subject at its issuer, because the app moved to another team of developers;
     /// `data.provider` is the provider.
     package static let identityTransferred = EventType(rawValue: "identity.transferred")
+    /// A login brought another email address than the one before; `data.provider` is the identity's provider.
+    package static let emailChanged = EventType(rawValue: "email.changed")
     /// A session was ended; `data` has its `session_id`, its `provider` and the `reason`.
     package static let sessionRevoked = EventType(rawValue: "session.revoked")
     /// A login; `data.provider` is the provider. Only for webhooks that ask for it.
@@ -37,7 +39,7 @@ package struct EventType: RawRepresentable, Hashable, Sendable {
     /// Every type that this version records.
     package static let all = [
         accountCreated, accountDeleted, accountRestored, identityLinked, identityUnlinked, identityRevoked,
-        identityTransferred, sessionRevoked, loginSucceeded, loginFailed, mailRequested,
+        identityTransferred, emailChanged, sessionRevoked, loginSucceeded, loginFailed, mailRequested,
     ]
 
     /// Whether its events contain secrets.

@@ -68,9 +68,12 @@ struct AccountStore: AccountStoring, IdentityLifeHolding, IdentityTransferHoldin
         return try await engine.read(rules.linkedIdentities(of: subject))
     }
 
-    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {
+    func noteLogin(
+        of subject: String, with provider: String, email: EmailAddress?, at now: UnixTime
+    ) async throws(AccountError) {
         guard TextRules.isKey(subject), TextRules.isKey(provider) else { return }
-        try await engine.transact(rules.noteLogin(of: subject, with: provider, at: now))
+        let step = rules.noteLogin(of: subject, with: provider, email: email, at: now, try newStamp())
+        if try await engine.transact(step) { observers.signal() }
     }
 
     /// The stamp of an event that happens now.

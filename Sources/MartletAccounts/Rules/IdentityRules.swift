@@ -119,9 +119,32 @@ struct IdentityRules: Sendable {
         }
     }
 
-    /// Records a login.
-    func noteLogin(of subject: String, with provider: String, at now: UnixTime) -> TransactionStep<Void> {
-        .commit([Query(.noteLogin, .text(subject), .text(provider), .integer(now.seconds))]) { _ in }
+    /// Records a login, and an address that differs from that of the login before.
+    /// - Returns: whether an event may have been recorded.
+    func noteLogin(
+        of subject: String, with provider: String, email: EmailAddress?, at now: UnixTime,
+        _ stamp: EventRecorder.Stamp
+    ) -> TransactionStep<Bool> {
+        let note = Query(.noteLogin, .text(subject), .text(provider), .integer(now.seconds))
+        guard let email else { return .commit([note]) { _ in false } }
+        return .run([Query(.lockEmail, .text(subject), .text(provider))]) { results throws(AccountError) in
+            guard let row = results[0].first else { return .end(false) }
+            let id = try row.text(0)
+            let (known, digest) = (try row.optionalText(1), Self.digest(of: email, identity: id))
+            let isLatest = try row.optionalInteger(2).map { $0 <= now.seconds } ?? true
+            guard isLatest, known.map({ !$0.hasSameBytes(as: digest) }) ?? true else {
+                return .commit([note]) { _ in false }
+            }
+            let queries = [note, Query(.setEmail, .text(id), .text(digest))]
+            guard known != nil else { return .commit(queries) { _ in false } }
+            return .commit(queries + event(.emailChanged, of: subject, provider, stamp)) { _ in true }
+        }
+    }
+
+    /// What is stored of an address: enough to notice another one. The identity is a part of it, so that digests do not
+    /// show which accounts share an address.
+    private static func digest(of email: EmailAddress, identity: String) -> String {
+        Base64URL.encode(SHA256.digest(Array("martlet email \(identity) \(email.text)".utf8)))
     }
 }
 

@@ -88,6 +88,7 @@ extension Schema {
             Migration(version: 9, statements: identityStates(dialect)),
             Migration(version: 10, statements: endedSessions(dialect)),
             Migration(version: 11, statements: identityTransfers(dialect)),
+            Migration(version: 12, statements: emailDigests(dialect)),
         ]
     }
 
@@ -256,6 +257,11 @@ extension Schema {
             """,
             "CREATE INDEX identity_transfers_team ON identity_transfers (provider, to_team, identity)",
         ]
+    }
+
+    /// Null until a login brings an address.
+    private static func emailDigests(_ dialect: Dialect) -> [String] {
+        ["ALTER TABLE identities ADD COLUMN email_digest \(ColumnTypes(dialect).text)"]
     }
 
     /// `claims` is what operators have set, with null for what they have removed; `rule_claims` what rules have set;

@@ -19,6 +19,9 @@ enum Statement: Sendable, Hashable {
     case setStoredClaims
     case removeIdentity
     case noteLogin
+    /// What a login with an address compares; locks the row until the end of the transaction.
+    case lockEmail
+    case setEmail
 
     case findUser
     case users
@@ -80,6 +83,9 @@ enum Statement: Sendable, Hashable {
         case .lockSubject: return Statement.found + forUpdate
         case .lockAccount: return "SELECT kept_claims FROM accounts WHERE subject = $1" + forUpdate
         case .lockClaims: return "SELECT claims, rule_claims FROM accounts WHERE subject = $1" + forUpdate
+        case .lockEmail:
+            return "SELECT id, email_digest, last_login_at FROM identities WHERE account = $1 AND provider = $2"
+                + forUpdate
         case .identities: return Statement.listed
         case .lockIdentities: return Statement.listed + forUpdate
         default: return fixedText
@@ -101,6 +107,7 @@ enum Statement: Sendable, Hashable {
             UPDATE identities SET last_login_at = $3 \
             WHERE account = $1 AND provider = $2 AND coalesce(last_login_at, 0) < $3
             """
+        case .setEmail: "UPDATE identities SET email_digest = $2 WHERE id = $1"
         case .account: "SELECT \(Statement.accountColumns) FROM accounts a WHERE a.subject = $1"
         case .accounts, .disabledAccounts, .accountsWithClaim, .disabledAccountsWithClaim: listText
         case .disableAccount:

@@ -112,15 +112,16 @@ extension SignInEndpoints {
         if owner.hasClaims || confirmation == .stateChanged { try await publishClaims(of: owner.subject) }
         request.callerNote?.note(subject: owner.subject, sessionID: tokens.session.id)
         try await endIfOvertaken(tokens, startedAt: start)
-        await recordLogin(of: owner.subject, with: provider.name)
+        let email = signIn.identity.claims["email"]?.string.flatMap(EmailAddress.init)
+        await recordLogin(of: owner.subject, with: provider.name, email: email)
         return SignInResponse.tokens(tokens, isNew: owner.isNew)
     }
 
     /// Records the login for the list of the account's identities, and for webhooks; a failure is only logged.
-    private func recordLogin(of subject: String, with provider: String) async {
+    private func recordLogin(of subject: String, with provider: String, email: EmailAddress?) async {
         guard let accounts = setup.accounts else { return }
         do throws(AccountError) {
-            try await accounts.noteLogin(of: subject, with: provider, at: setup.clock.unixTime)
+            try await accounts.noteLogin(of: subject, with: provider, email: email, at: setup.clock.unixTime)
             try await setup.life?.report(.loginSucceeded, of: subject, data: ["provider": .string(provider)])
         } catch {
             setup.logger.warning("recording a login failed", ("provider", provider), ("reason", "\(error.code)"))

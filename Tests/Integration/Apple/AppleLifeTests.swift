@@ -94,6 +94,24 @@ import Testing
         for gateway in gateways { try gateway.stop() }
     }
 
+    @Test func `another address is an event, without the address`() throws {
+        let stage = try AppleLifeStage()
+        let gateway = try stage.gateway()
+        let subject = try #require(try stage.login(1, at: gateway).member("subject"))
+        for address in ["ada@example.com", "Ada@Example.com", "new@example.com"] {
+            let token = try stage.order(
+                "/simulator/token",
+                ["audience": AppleLifeStage.app, "subject": AppleLifeStage.subject(1), "email": address])
+            let credential = ["identity_token": token.member("identity_token") ?? ""]
+            #expect(try AppleLifeStage.post("/auth/login/apple", credential, at: gateway).status == 200)
+        }
+        try waitUntil("both changes are events") { stage.events.count { $0.type == "email.changed" } >= 2 }
+        let events = stage.events.filter { $0.type == "email.changed" }
+        #expect(events.map(\.subject) == [subject, subject])
+        #expect(events.allSatisfy { $0.data.count == 1 && $0.data["provider"] as? String == "apple" })
+        try gateway.stop()
+    }
+
     @Test func `the relay of e-mail and the state are claims of live sessions, at two instances`() throws {
         let stage = try AppleLifeStage(hasRedis: true)
         let routes = """

@@ -56,6 +56,34 @@ extension OutboxStoring {
         }
     }
 
+    @Test func `records another address of an identity, once and without the address`() async throws {
+        try await withStores { stores in
+            let store = stores[0]
+            store.subscribe(try subscriptions(("all", "email.*")))
+            let ada = try await store.signIn(identity("apple", "001"))
+            func logIn(_ address: String?, at seconds: Int64) async throws {
+                try await store.noteLogin(
+                    of: ada.subject, with: "apple", email: address.flatMap(EmailAddress.init),
+                    at: UnixTime(seconds: seconds))
+            }
+            try await logIn(nil, at: 10)
+            try await logIn("ada@example.com", at: 11)
+            try await logIn("Ada@Example.com", at: 12)
+            try await logIn(nil, at: 13)
+            #expect(try await store.all().isEmpty)
+            try await logIn("ada@example.org", at: 14)
+            try await logIn("ada@example.org", at: 15)
+            // A login that was recorded late.
+            try await logIn("ada@example.com", at: 9)
+            let entries = try await store.all()
+            #expect(entries.map(\.event.type) == [.emailChanged])
+            #expect(entries.map(\.event.data) == [["provider": "apple"]])
+            #expect(entries.map(\.event.subject) == [ada.subject])
+            #expect(
+                try await store.linkedIdentities(of: ada.subject).map(\.lastLoginAt) == [UnixTime(seconds: 15)])
+        }
+    }
+
     @Test func `records nothing that no webhook gets, and nothing of a change that failed`() async throws {
         try await withStores { stores in
             let store = stores[0]

@@ -179,8 +179,9 @@ import Testing
         (1, "\(toVersion2)DROP TABLE users; DELETE FROM martlet_schema WHERE version > 1"),
     ]
 
-    /// The order of versions: claims, their index, links, states of identities, ended sessions, transfers.
-    private static let toVersion10 = "DROP TABLE identity_transfers; "
+    /// The order of versions: claims, their index, links, states of identities, ended sessions, transfers, digests of
+    /// addresses.
+    private static let toVersion10 = "ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; "
     private static let toVersion9 = toVersion10 + "DROP TABLE ended_sessions; "
     private static let toVersion5 =
         toVersion9 + "DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; "

@@ -82,7 +82,9 @@ private final class FewAccounts: AccountStoring {
         throw AccountError("accounts.last_identity", .lastIdentity, "")
     }
     func linkedIdentities(of subject: String) async throws(AccountError) -> [LinkedIdentity] { [] }
-    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {}
+    func noteLogin(
+        of subject: String, with provider: String, email: EmailAddress?, at now: UnixTime
+    ) async throws(AccountError) {}
     func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] { [] }
     func claims(of subject: String) async throws(AccountError) -> VersionedClaims { .none }
     func changeClaims(

@@ -14,7 +14,7 @@ import Testing
             "*",
             [
                 "account.created", "account.deleted", "account.restored", "identity.linked", "identity.unlinked",
-                "identity.revoked", "identity.transferred", "session.revoked",
+                "identity.revoked", "identity.transferred", "email.changed", "session.revoked",
             ]
         ),
     ])

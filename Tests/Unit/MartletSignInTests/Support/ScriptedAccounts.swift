@@ -103,7 +103,9 @@ final class ScriptedAccounts: AccountStoring {
         } ?? []
     }
 
-    func noteLogin(of subject: String, with provider: String, at now: UnixTime) async throws(AccountError) {
+    func noteLogin(
+        of subject: String, with provider: String, email: EmailAddress?, at now: UnixTime
+    ) async throws(AccountError) {
         if cannotRecord.value { throw AccountError("accounts.busy", .unavailable, "") }
         logins.withLock { $0["\(subject) \(provider)"] = now }
     }
