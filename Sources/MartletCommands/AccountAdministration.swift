@@ -123,7 +123,7 @@ struct AccountDeletion {
 
     /// Requests the deletion of an account; running gateways do what it takes, or the next one that starts.
     /// - Returns: the lines to print.
-    /// - Throws: exit code 69, without such an account, too.
+    /// - Throws: exit code 64 without such an account, 69 during an outage.
     func request(_ subject: String) async throws(StartError) -> [String] {
         let jobs: [AccountJob]
         do throws(AccountError) {
@@ -131,7 +131,7 @@ struct AccountDeletion {
             jobs = try await life.requestDeletion(
                 of: subject, reason: Self.reason, policy, at: clock.unixMilliseconds, headStart: 0)
         } catch {
-            throw StartError(code: error.code, message: error.message, exit: .unavailable)
+            throw StartError(error)
         }
         let what = "account \(TerminalText.escaped(subject)) is being deleted"
         let later = "its sessions end as soon as a running gateway does so"

@@ -106,8 +106,8 @@ enum CommandHelp {
               --after SUBJECT    list the accounts behind this subject: the last one of the page before
               --json             print JSON
 
-            Exit codes: 0 done, 64 no such account, a claim that cannot be set, or usage, 69 a store is unavailable, or
-            delete has no such account, 78 the configuration has errors or no accounts:, or set and unset need a store that instances share.
+            Exit codes: 0 done, 64 no such account, a claim that cannot be set, or usage, 69 a store is unavailable, 78 the
+            configuration has errors or no accounts:, or set and unset need a store that instances share.
             """
         ),
         (

@@ -78,8 +78,8 @@ import Testing
     }
 
     private static let toVersion3 = """
-        ALTER TABLE identities DROP COLUMN email_digest; \
-        DROP TABLE ended_sessions; DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; DROP INDEX identities_check; \
+        ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; DROP TABLE ended_sessions; \
+        DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; DROP INDEX identities_check; \
         ALTER TABLE identities DROP COLUMN state, DROP COLUMN state_at, DROP COLUMN confirmed_at, \
         DROP COLUMN revoked_at, DROP COLUMN notified_at, DROP COLUMN check_at, \
         ADD COLUMN sealed_refresh_token bytea; \

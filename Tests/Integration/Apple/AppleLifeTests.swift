@@ -244,7 +244,7 @@ import Testing
         #expect(try martlet("show", subject).output.hasPrefix("\(subject)\tdeleted\t"))
         for unknown in [subject, "usr_unknown"] {
             let result = try martlet("delete", unknown)
-            #expect(result.ending == .exited(69), "\(result)")
+            #expect(result.ending == .exited(64), "\(result)")
         }
         let again = try stage.login(1, at: gateway)
         #expect(again.object["new_account"] as? Bool == true && again.member("subject") != subject)
