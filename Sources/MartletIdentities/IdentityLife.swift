@@ -99,5 +99,5 @@ package struct IdentityLife: Sendable {
 
 extension ProviderHandle {
     /// Whether its issuer says more about an identity than a login does.
-    package var tracksIdentities: Bool { notifying != nil || revoking?.returnsGrants == true }
+    package var tracksIdentities: Bool { notifying != nil || refreshing != nil || revoking != nil }
 }

@@ -68,9 +68,6 @@ public enum GrantState: Sendable, Hashable {
 
 /// A provider that can revoke what was granted, as the deletion of an account requires.
 public protocol Revoking: Provider {
-    /// Whether logins bring grants, as configured.
-    var returnsGrants: Bool { get }
-
     /// Revokes a grant. Idempotent; suspends, but must not block a thread.
     /// - Throws: `unavailable` or `throttled` if it has to be attempted again, `rejected` if no attempt can succeed.
     func revoke(_ grant: ProviderGrant, until deadline: MonotonicTime) async throws(AuthenticationError)

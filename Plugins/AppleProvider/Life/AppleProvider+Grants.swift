@@ -38,8 +38,6 @@ extension AppleProvider: Refreshing {
 }
 
 extension AppleProvider: Revoking {
-    public var returnsGrants: Bool { client != nil }
-
     /// Revokes the user's consent for the team (Apple, "Revoke tokens"); 200 also means that there was none any more.
     public func revoke(
         _ grant: ProviderGrant, until deadline: MonotonicTime

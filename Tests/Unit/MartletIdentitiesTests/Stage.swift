@@ -72,8 +72,6 @@ final class ScriptedIssuer: Refreshing, Revoking, Unlinking, SigningIn {
         return try script(grant.text)
     }
 
-    var returnsGrants: Bool { true }
-
     func revoke(_ grant: ProviderGrant, until deadline: MonotonicTime) async throws(AuthenticationError) {
         _ = try script(grant.text)
         revoked.withLock { $0.append(grant.text) }
