@@ -28,7 +28,8 @@ import Testing
             let start = ContinuousClock.now
             #expect(await code { _ = try await store.find(identity("apple", "001")) } == .accountsNotConnected)
             #expect(await code { _ = try await store.signIn(identity("apple", "002")) } == .accountsNotConnected)
-            #expect(ContinuousClock.now - start < .seconds(1))
+            // Immediately, on a machine that is not loaded; not after a timeout.
+            #expect(ContinuousClock.now - start < .seconds(3))
             #expect(store.health.state == .unavailable && store.health.code == .accountsConnectFailed)
             #expect(!store.health.detail.contains(PostgreSQLServer.password))
             try server.start()
