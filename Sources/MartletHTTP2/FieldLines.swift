@@ -58,13 +58,10 @@ internal import MartletHTTP
     }
 
     /// Adds a parsed field of `text`, unless it is connection-specific (RFC 9113 §8.2.2) or `exception`.
+    @inline(__always)
     mutating func add(_ field: HeadField, _ text: UnsafeBufferPointer<UInt8>, except exception: KnownField) {
+        guard field.known != .other else { return unsafe addOther(field, text) }
         let value = unsafe text.part(field.value.start, field.value.end)
-        guard field.known != .other else {
-            let name = unsafe text.part(field.name.start, field.name.end)
-            if unsafe FieldLines.isConnectionSpecific(name, value) { return }
-            return unsafe add(name, value)
-        }
         let bit = field.known.bit
         if FieldLines.connectionSpecific & bit != 0 || field.known == exception {
             guard unsafe field.known == .te && value.spells(ignoringCase: "trailers") else { return }
@@ -79,6 +76,14 @@ internal import MartletHTTP
         unsafe append(
             UnsafeBufferPointer(start: name.utf8Start, count: name.utf8CodeUnitCount), value,
             flags: flags | NGHTTP2_NV_FLAG_NO_COPY_NAME.rawValue)
+    }
+
+    @inline(never)
+    private mutating func addOther(_ field: HeadField, _ text: UnsafeBufferPointer<UInt8>) {
+        let name = unsafe text.part(field.name.start, field.name.end)
+        let value = unsafe text.part(field.value.start, field.value.end)
+        if unsafe FieldLines.isConnectionSpecific(name, value) { return }
+        unsafe add(name, value)
     }
 
     /// The known fields of `isConnectionSpecific`; `te` passes with the value `trailers`.

@@ -69,7 +69,7 @@ internal import MartletCore
         let sizeClass = HTTP2MemoryPool.sizeClass(bytes)
         if sizeClass < HTTP2MemoryPool.classes, let block = unsafe state.pointee.free[sizeClass] {
             unsafe state.pointee.free[sizeClass] = block.load(as: UnsafeMutableRawPointer?.self)
-            unsafe state.pointee.cached &-= HTTP2MemoryPool.size(sizeClass)
+            unsafe state.pointee.cached &-= capacity(of: block)
             return unsafe block
         }
         return unsafe HTTP2MemoryPool.allocateFresh(bytes, sizeClass)
@@ -85,7 +85,8 @@ internal import MartletCore
     }
 
     /// How many bytes a block has.
-    @unsafe func capacity(of block: UnsafeMutableRawPointer) -> Int { unsafe (block - 8).load(as: Int.self) }
+    @inline(__always) @unsafe
+    func capacity(of block: UnsafeMutableRawPointer) -> Int { unsafe (block - 8).load(as: Int.self) }
 
     /// Frees a block.
     @unsafe func free(_ block: UnsafeMutableRawPointer) {
@@ -96,7 +97,7 @@ internal import MartletCore
         else { return unsafe start.deallocate() }
         unsafe block.storeBytes(of: state.pointee.free[sizeClass], as: UnsafeMutableRawPointer?.self)
         unsafe state.pointee.free[sizeClass] = block
-        unsafe state.pointee.cached &+= HTTP2MemoryPool.size(sizeClass)
+        unsafe state.pointee.cached &+= capacity(of: block)
     }
 
     // MARK: nghttp2

@@ -21,7 +21,7 @@ extension HTTP2Session {
     private func submitFast(_ stream: HTTP2Stream, _ text: UnsafeBufferPointer<UInt8>, ends: Bool) -> Bool {
         let outcome = unsafe parts.heads.responseParser.parse(
             text.span, requestMethod: .get, into: &parts.heads.response)
-        guard outcome == .complete(text.count), !parts.heads.response.isHTTP10,
+        guard case .complete(text.count) = outcome, !parts.heads.response.isHTTP10,
             let code = sentStatus(parts.heads.response.status, stream)
         else { return false }
         parts.heads.lines.begin()
@@ -107,7 +107,7 @@ extension HTTP2Session {
     /// Adds the fields of a request that the request parser accepts; `false` for others.
     private func addFast(_ text: UnsafeBufferPointer<UInt8>, isSecure: Bool, acceptsTrailers: Bool) -> Bool {
         let outcome = unsafe parts.heads.requestParser.parse(text.span, into: &parts.heads.request)
-        guard outcome == .complete(text.count), parts.heads.request.methodText.start == 0,
+        guard case .complete(text.count) = outcome, parts.heads.request.methodText.start == 0,
             !parts.heads.request.isHTTP10, !parts.heads.request.isAbsoluteForm, !parts.heads.request.isAuthorityForm
         else { return false }
         let (method, target) = (parts.heads.request.methodText, parts.heads.request.target)

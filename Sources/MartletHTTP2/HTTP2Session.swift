@@ -70,11 +70,8 @@ internal import MartletHTTP
     /// Body bytes of all streams that wait for flow control.
     package var unsentTotal: Int { parts.output.unsentTotal }
 
-    /// The owner's data about the connection and its streams.
-    package var owner: OwnerData {
-        @inline(__always) unsafeAddress { unsafe UnsafePointer(parts.owner) }
-        @inline(__always) nonmutating unsafeMutableAddress { unsafe parts.owner }
-    }
+    /// The owner's data about the connection and its streams, in memory that is the session's as long as it lives.
+    @unsafe package var owner: UnsafeMutablePointer<OwnerData> { unsafe parts.owner }
 
     /// The number of open streams.
     package var streams: Int { parts.table.count }

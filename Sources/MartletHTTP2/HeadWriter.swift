@@ -335,6 +335,7 @@ package struct HeadWriter: ~Copyable {
     }
 
     /// Counts a field of this many bytes; `false` and a rejection when a limit is exceeded.
+    @inline(__always)
     mutating func countField(_ bytes: Int) -> Bool {
         fields &+= 1
         guard fields <= limits.fields else {

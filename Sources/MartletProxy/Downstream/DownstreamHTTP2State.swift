@@ -4,27 +4,31 @@ internal import MartletHTTP2
 ///
 /// A reference without a reference count. It is valid until the end of the iteration of the loop in which the connection
 /// closes.
-struct DownstreamHTTP2State {
+@safe struct DownstreamHTTP2State {
     let session: HTTP2Session
+    private let owner: UnsafeMutablePointer<OwnerData>
 
-    init(_ session: HTTP2Session) { self.session = session }
+    init(_ session: HTTP2Session) {
+        self.session = session
+        unsafe owner = session.owner
+    }
 
     /// Slots of the open streams, by stream ID.
     var slots: StreamMap {
-        @inline(__always) _read { yield session.owner.numbers }
-        @inline(__always) nonmutating _modify { yield &session.owner.numbers }
+        @inline(__always) _read { yield unsafe owner.pointee.numbers }
+        @inline(__always) nonmutating _modify { yield unsafe &owner.pointee.numbers }
     }
 
     /// When the header block being received began; `max` for none.
     var headStartedAt: Int64 {
-        get { session.owner.times.0 }
-        nonmutating set { session.owner.times.0 = newValue }
+        get { unsafe owner.pointee.times.0 }
+        nonmutating set { unsafe owner.pointee.times.0 = newValue }
     }
 
     /// When the last stream ended, or the connection began; `max` while there are streams; frames that are not requests
     /// do not extend the idle timeout.
     var idleSince: Int64 {
-        get { session.owner.times.1 }
-        nonmutating set { session.owner.times.1 = newValue }
+        get { unsafe owner.pointee.times.1 }
+        nonmutating set { unsafe owner.pointee.times.1 = newValue }
     }
 }

@@ -5,8 +5,8 @@ final class UpstreamHTTP2State {
     let session: HTTP2Session
     /// Slots of the open streams, by stream ID.
     var slots: StreamMap {
-        @inline(__always) _read { yield session.owner.numbers }
-        @inline(__always) _modify { yield &session.owner.numbers }
+        @inline(__always) _read { yield unsafe session.owner.pointee.numbers }
+        @inline(__always) _modify { yield unsafe &session.owner.pointee.numbers }
     }
     /// Streams that wait for the connection to be established.
     var waiting: [Handle<UpstreamConnection>] = []
