@@ -150,8 +150,13 @@ private import CLinux
     }
 
     /// Empties the buffer and frees its memory.
-    package mutating func release() {
-        if capacity > 0 { unsafe base.deallocate() }
+    @inlinable @inline(__always) package mutating func release() {
+        if capacity > 0 { releaseMemory() }
+    }
+
+    @inline(never)
+    @usableFromInline internal mutating func releaseMemory() {
+        unsafe base.deallocate()
         unsafe base = ByteBuffer.dangling
         capacity = 0
         removeAll()

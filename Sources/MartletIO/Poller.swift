@@ -1,6 +1,8 @@
 private import CLinux
 
 /// The events of a descriptor, with the values of epoll.
+///
+/// The values are computed: they become constants in other modules, which would call an accessor for a stored one.
 @usableFromInline package struct Readiness: OptionSet, Sendable {
     @usableFromInline package let rawValue: UInt32
 
@@ -9,25 +11,25 @@ private import CLinux
     /// Whether any of the bits of `any` is set. (The standard library's set algebra is not specialized across modules.)
     @inlinable package func has(_ any: Readiness) -> Bool { rawValue & any.rawValue != 0 }
 
-    package static let readable = Readiness(rawValue: 0x001)
-    package static let writable = Readiness(rawValue: 0x004)
-    package static let failed = Readiness(rawValue: 0x008)
+    @inlinable package static var readable: Readiness { Readiness(rawValue: 0x001) }
+    @inlinable package static var writable: Readiness { Readiness(rawValue: 0x004) }
+    @inlinable package static var failed: Readiness { Readiness(rawValue: 0x008) }
     /// Both directions are closed.
-    package static let hungUp = Readiness(rawValue: 0x010)
+    @inlinable package static var hungUp: Readiness { Readiness(rawValue: 0x010) }
     /// The peer has closed its sending side.
-    package static let readClosed = Readiness(rawValue: 0x2000)
+    @inlinable package static var readClosed: Readiness { Readiness(rawValue: 0x2000) }
     /// Edge-triggered.
-    package static let edge = Readiness(rawValue: 1 << 31)
+    @inlinable package static var edge: Readiness { Readiness(rawValue: 1 << 31) }
     /// The connection has failed or is closed in both directions.
-    package static let broken = Readiness(rawValue: 0x018)
+    @inlinable package static var broken: Readiness { Readiness(rawValue: 0x018) }
     /// There are bytes, an end of stream or an error to read.
-    package static let input = Readiness(rawValue: 0x001 | 0x2000 | 0x018)
+    @inlinable package static var input: Readiness { Readiness(rawValue: 0x001 | 0x2000 | 0x018) }
     /// The peer has closed its sending side, or the connection has ended.
-    package static let ended = Readiness(rawValue: 0x2000 | 0x018)
+    @inlinable package static var ended: Readiness { Readiness(rawValue: 0x2000 | 0x018) }
     /// The events of connections, which are registered once.
-    package static let connection = Readiness(rawValue: 0x001 | 0x004 | 0x2000 | 1 << 31)
+    @inlinable package static var connection: Readiness { Readiness(rawValue: 0x001 | 0x004 | 0x2000 | 1 << 31) }
     /// Wake only one of the pollers that share a descriptor.
-    package static let exclusive = Readiness(rawValue: 1 << 28)
+    @inlinable package static var exclusive: Readiness { Readiness(rawValue: 1 << 28) }
 }
 
 /// `epoll(7)`: which descriptors are ready, in batches. Used by one thread.

@@ -1,5 +1,5 @@
 /// Where a message's body ends (RFC 9112 §6.3).
-package enum BodyFraming: Sendable, Equatable {
+@usableFromInline package enum BodyFraming: Sendable, Equatable {
     /// There is no body.
     case none
     /// A body of this many bytes; 0 is an explicit length.
@@ -7,4 +7,13 @@ package enum BodyFraming: Sendable, Equatable {
     case chunked
     /// Until the connection closes; responses only.
     case untilClose
+
+    // The derived operator is not inlined into other modules.
+    @inlinable package static func == (left: BodyFraming, right: BodyFraming) -> Bool {
+        switch (left, right) {
+        case (.none, .none), (.chunked, .chunked), (.untilClose, .untilClose): true
+        case (.length(let count), .length(let other)): count == other
+        default: false
+        }
+    }
 }

@@ -1,7 +1,7 @@
 /// The request method.
 ///
 /// Methods are case-sensitive (RFC 9110 §9.1): `get` is `other`.
-package enum Method: UInt8, Sendable, CaseIterable {
+@usableFromInline package enum Method: UInt8, Sendable, CaseIterable {
     case get, head, post, put, delete, patch, options, trace, connect, other
 
     /// The method's name; empty for `other`.
@@ -25,6 +25,14 @@ package enum Method: UInt8, Sendable, CaseIterable {
         switch self {
         case .get, .head, .put, .delete, .options, .trace: true
         case .post, .patch, .connect, .other: false
+        }
+    }
+
+    /// Whether it is not one that routes usually have: never forwarded, or unknown.
+    @inlinable package var isUncommon: Bool {
+        switch self {
+        case .get, .head, .post, .put, .delete, .patch, .options: false
+        case .trace, .connect, .other: true
         }
     }
 

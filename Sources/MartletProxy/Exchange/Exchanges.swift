@@ -41,7 +41,8 @@ extension Exchanges {
         downstreams[downstream].probe.begin()
         downstreams[downstream].timer.deadline = .max
         context.logs.requestIDs.next()
-        unsafe self[exchange].record.texts.begin(requestID: context.logs.requestIDs.text.bytes)
+        unsafe self[exchange].record.texts.begin(
+            requestID: context.logs.requestIDs.text.bytes, client: downstreams[downstream].origin.address.text)
         return exchange
     }
 

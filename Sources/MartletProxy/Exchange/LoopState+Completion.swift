@@ -71,16 +71,11 @@ extension LoopState {
             status: exchanges[exchange].response.status, reason: exchanges[exchange].record.reason,
             provider: exchanges[exchange].credential.provider, epoch: context.logs.access.epoch)
         if !context.logs.access.isPrepared(for: key) { prepare(key, exchange) }
-        let line = unsafe AccessLine(
-            unixTime: context.unixTime, requestID: exchanges[exchange].record.texts.requestID,
-            client: exchanges[exchange].record.forwardedClient.isEmpty
-                ? downstreams[exchanges[exchange].downstream].origin.address.text
-                : AddressText(exchanges[exchange].record.forwardedClient),
-            method: exchanges[exchange].record.texts.method, host: exchanges[exchange].record.texts.host,
-            path: exchanges[exchange].record.texts.path, names: exchanges[exchange].record.texts.names,
-            bytesIn: exchanges[exchange].record.bytesIn,
+        let line = AccessLine(
+            unixTime: context.unixTime, bytesIn: exchanges[exchange].record.bytesIn,
             bytesOut: exchanges[exchange].record.bytesOut, microseconds: microseconds)
-        context.logs.access.append(line, key)
+        let lent = unsafe exchanges.all.address(of: exchange)
+        unsafe context.logs.access.append(line, &lent.pointee.record.texts, key)
     }
 
     /// Prepares the texts that the log uses for all exchanges with this key.

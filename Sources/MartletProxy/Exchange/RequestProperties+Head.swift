@@ -24,23 +24,33 @@ extension RequestProperties {
 extension ExchangeRecord {
     /// Applies what a trusted proxy says about the request: its ID, and the client address.
     ///
-    /// - Parameter proxies: the proxies whose addresses in the chain are skipped.
+    /// - Parameters:
+    ///   - peer: the proxy's own address, which is the client's where it names no other.
+    ///   - proxies: those whose addresses in the chain are skipped.
     mutating func applyProxyFields(
-        of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, trusting proxies: [AddressRange]
+        of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, from peer: AddressText,
+        trusting proxies: [AddressRange]
     ) {
-        unsafe adoptRequestID(of: head, bytes)
         let chain = unsafe ForwardedChain.client(of: head, bytes, trusting: proxies)
         forwardedClient = chain?.text ?? []
         forwardedNetwork = chain?.octets ?? []
+        let client = forwardedClient.isEmpty ? peer : AddressText(forwardedClient)
+        if let id = unsafe ExchangeRecord.requestID(of: head, bytes) {
+            unsafe texts.begin(requestID: bytes[id], client: client)
+        } else {
+            texts.set(client: client)
+        }
     }
 
-    /// Adopts a trusted proxy's `X-Request-Id`, if it is one printable word.
-    private mutating func adoptRequestID(of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) {
+    /// A trusted proxy's `X-Request-Id`, if it is one printable word; the last one counts.
+    private static func requestID(of head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) -> ByteRange? {
+        var found: ByteRange?
         for index in 0..<head.fields.count where head.fields[index].known == .xRequestID {
             let value = unsafe bytes[head.fields[index].value]
             guard value.count > 0, value.count <= 128 else { continue }
             guard unsafe value.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }) else { continue }
-            unsafe texts.begin(requestID: value)
+            found = head.fields[index].value
         }
+        return found
     }
 }

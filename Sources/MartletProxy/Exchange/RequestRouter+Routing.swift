@@ -37,16 +37,16 @@ extension RequestRouter {
     mutating func applyProxyFields(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) {
+        let peer = loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text
         unsafe loop.exchanges[exchange].record.applyProxyFields(
-            of: head, bytes, trusting: loop.context.snapshot.trustedProxies)
+            of: head, bytes, from: peer, trusting: loop.context.snapshot.trustedProxies)
     }
 
     @inline(__always)
     mutating func route(
         _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
     ) -> RoutedRequest? {
-        // Common methods come first.
-        if head.method.rawValue >= Method.trace.rawValue || head.isAsteriskForm,
+        if head.method.isUncommon || head.isAsteriskForm,
             let failure = unsafe rejection(ofUnusual: bytes, &loop)
         {
             unsafe reject(exchange, failure, target: bytes, &loop)

@@ -44,5 +44,7 @@ struct AccessLogWriter: ~Copyable {
 
     /// Writes one record with the texts of a prepared key.
     @inline(__always)
-    mutating func append(_ line: borrowing AccessLine, _ key: AccessKey) { records.append(line, key, format: format) }
+    mutating func append(_ line: AccessLine, _ request: inout RequestTexts, _ key: AccessKey) {
+        records.append(line, &request, key, format: format)
+    }
 }

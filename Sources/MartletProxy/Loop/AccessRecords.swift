@@ -53,19 +53,14 @@ struct AccessRecords: ~Copyable {
     }
 
     /// Writes one record with the texts of a key that was prepared for the same format.
-    mutating func append(_ line: borrowing AccessLine, _ key: AccessKey, format: AccessFormat) {
+    ///
+    /// - Parameter request: lent `inout`, though it is only read: one that a function borrows is copied for it.
+    mutating func append(_ line: AccessLine, _ request: inout RequestTexts, _ key: AccessKey, format: AccessFormat) {
         assert(texts.contains(key))
-        unsafe write(line, texts.text(of: key), format)
-    }
-
-    @inline(__always)
-    private mutating func write(
-        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ format: AccessFormat
-    ) {
         if line.unixTime != openingTime || format != openingFormat { open(line.unixTime, format) }
         switch format {
-        case .json: lines = unsafe json(line, texts, lines.take())
-        case .text: lines = unsafe text(line, texts, lines.take())
+        case .json: lines = unsafe json(line, &request, texts.text(of: key), lines.take())
+        case .text: lines = unsafe text(line, &request, texts.text(of: key), lines.take())
         }
     }
 
@@ -90,24 +85,18 @@ struct AccessRecords: ~Copyable {
 
     @inline(__always)
     private func json(
-        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ buffer: consuming ByteBuffer
+        _ line: AccessLine, _ request: inout RequestTexts, _ texts: UnsafeBufferPointer<UInt8>,
+        _ buffer: consuming ByteBuffer
     ) -> ByteBuffer {
         var out = buffer
         unsafe out.append(opening.bytes)
-        unsafe out.append(line.requestID)
-        out.append("\",\"client\":\"")
-        out.append(line.client)
-        out.append("\",\"method\":\"")
-        unsafe out.append(line.method)
-        out.append("\",\"host\":\"")
-        unsafe out.append(line.host)
-        out.append("\",\"path\":\"")
-        if unsafe PathEscape.isNeeded(by: line.path) {
-            unsafe out = out.appending(escaped: line.path)
+        if unsafe PathEscape.isNeeded(by: request.path) {
+            unsafe out.append(request.beforePath)
+            unsafe out = out.appending(escaped: request.path)
+            unsafe out.append(request.names)
         } else {
-            unsafe out.append(line.path)
+            unsafe out.append(request.members)
         }
-        unsafe out.append(line.names)
         unsafe out.append(texts)
         out.append(decimal: line.bytesIn)
         out.append(",\"bytes_out\":")
@@ -120,30 +109,31 @@ struct AccessRecords: ~Copyable {
 
     @inline(never)
     private func text(
-        _ line: borrowing AccessLine, _ texts: UnsafeBufferPointer<UInt8>, _ buffer: consuming ByteBuffer
+        _ line: AccessLine, _ request: inout RequestTexts, _ texts: UnsafeBufferPointer<UInt8>,
+        _ buffer: consuming ByteBuffer
     ) -> ByteBuffer {
         var out = buffer
         unsafe out.append(opening.bytes)
-        out.append(line.client)
+        unsafe out.append(request.client)
         out.append(" ")
-        unsafe out.append(line.method)
+        unsafe out.append(request.method)
         out.append(" ")
-        unsafe out.append(line.host)
-        if unsafe PathEscape.isNeeded(by: line.path) {
-            unsafe out = out.appending(escaped: line.path)
+        unsafe out.append(request.host)
+        if unsafe PathEscape.isNeeded(by: request.path) {
+            unsafe out = out.appending(escaped: request.path)
         } else {
-            unsafe out.append(line.path)
+            unsafe out.append(request.path)
         }
         unsafe out.append(texts)
         out.append(decimal: line.microseconds)
         out.append("us id=")
-        unsafe out.append(line.requestID)
-        if let names = unsafe CallerNames.parts(of: line.names) {
+        unsafe out.append(request.requestID)
+        if let names = unsafe CallerNames.parts(of: request.names) {
             out.append(" subject=")
-            unsafe out.append(UnsafeBufferPointer(rebasing: line.names[names.subject]))
+            unsafe out.append(UnsafeBufferPointer(rebasing: request.names[names.subject]))
             if !names.session.isEmpty {
                 out.append(" session_id=")
-                unsafe out.append(UnsafeBufferPointer(rebasing: line.names[names.session]))
+                unsafe out.append(UnsafeBufferPointer(rebasing: request.names[names.session]))
             }
         }
         out.append("\n")

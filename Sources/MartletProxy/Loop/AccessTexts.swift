@@ -34,16 +34,9 @@ struct AccessKey: Equatable {
     }
 }
 
-/// The part of an access record that is specific to one request; the texts are borrowed for the call that writes them.
-@safe struct AccessLine: ~Copyable {
+/// The numbers of an access record, which are specific to one request, like its ``RequestTexts``.
+struct AccessLine {
     let unixTime: Int64
-    let requestID: UnsafeBufferPointer<UInt8>
-    let client: AddressText
-    let method: UnsafeBufferPointer<UInt8>
-    let host: UnsafeBufferPointer<UInt8>
-    let path: UnsafeBufferPointer<UInt8>
-    /// The caller, as `CallerNames` writes it; empty for an anonymous one.
-    let names: UnsafeBufferPointer<UInt8>
     let bytesIn: Int
     let bytesOut: Int
     let microseconds: Int

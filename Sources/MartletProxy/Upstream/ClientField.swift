@@ -20,9 +20,9 @@ enum ClientField: UInt8 {
     /// name, in legitimate use.
     case requestIDLookAlike
 
-    /// The kind for a code in the table.
+    /// The kind for a code in the table; most fields are plain.
     @inline(__always)
-    init(code: UInt8) { self = ClientField(rawValue: code) ?? .own }
+    init(code: UInt8) { self = code == ClientField.plain.rawValue ? .plain : ClientField(rawValue: code) ?? .own }
 
     /// Builds the table of a configuration: the later of two meanings counts.
     ///

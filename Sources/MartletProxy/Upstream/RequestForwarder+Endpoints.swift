@@ -25,7 +25,7 @@ extension RequestForwarder {
         if loop.upstreams.directory.endpoints[Int(endpoint)].transport.isHTTP2 {
             return sendOverHTTP2(exchange, to: endpoint, &loop)
         }
-        if reusing, let upstream = loop.upstreams.directory.endpoints[Int(endpoint)].idle.popLast() {
+        if reusing, let upstream = loop.upstreams.directory.takeIdle(endpoint) {
             return loop.attach(exchange, to: upstream)
         }
         connectAndAttach(exchange, to: endpoint, &loop)

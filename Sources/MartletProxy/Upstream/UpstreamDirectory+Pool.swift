@@ -9,4 +9,12 @@ extension UpstreamDirectory {
         !endpoints[Int(endpoint)].isRetired && !endpoints[Int(endpoint)].transport.sendsProxyHeader
             && endpoints[Int(endpoint)].idle.count < UpstreamDirectory.idleLimit
     }
+
+    /// Takes the idle connection to an endpoint that was used last.
+    @inline(__always)
+    mutating func takeIdle(_ endpoint: EndpointIndex) -> Handle<UpstreamConnection>? {
+        guard let upstream = endpoints[Int(endpoint)].idle.last else { return nil }
+        endpoints[Int(endpoint)].idle.removeLast()
+        return upstream
+    }
 }

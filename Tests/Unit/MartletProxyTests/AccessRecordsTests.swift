@@ -41,27 +41,23 @@ import Testing
         _ texts: Texts, time: Int64, status: Int, _ key: AccessKey, _ format: AccessFormat,
         to records: inout AccessRecords
     ) {
-        unsafe lend("0123456789abcdef") { id in
-            unsafe lend("GET") { method in
-                unsafe lend("example.com") { host in
-                    unsafe lend(texts.path) { path in
-                        if !records.isPrepared(for: key) {
-                            records.prepare(
-                                key, route: Array(texts.route.utf8), reason: Array(texts.reason.utf8),
-                                condition: Array(texts.condition.utf8), provider: Array(texts.provider.utf8),
-                                upstream: Array(texts.upstream.utf8),
-                                format: format)
-                        }
-                        unsafe lend(texts.names) { names in
-                            let line = unsafe AccessLine(
-                                unixTime: time, requestID: id, client: AddressText(texts.client.utf8), method: method,
-                                host: host, path: path, names: names, bytesIn: 5, bytesOut: 123_456, microseconds: 789)
-                            records.append(line, key, format: format)
-                        }
-                    }
-                }
-            }
+        var request = RequestTexts()
+        let client = AddressText(texts.client.utf8)
+        unsafe lend("0123456789abcdef") { unsafe request.begin(requestID: $0, client: client) }
+        unsafe lend("GET") { method in
+            unsafe lend("example.com") { unsafe request.add(method: method, host: $0) }
         }
+        unsafe lend(texts.path) { unsafe request.set(path: $0) }
+        unsafe lend(texts.names) { unsafe request.add(names: $0) }
+        if !records.isPrepared(for: key) {
+            records.prepare(
+                key, route: Array(texts.route.utf8), reason: Array(texts.reason.utf8),
+                condition: Array(texts.condition.utf8), provider: Array(texts.provider.utf8),
+                upstream: Array(texts.upstream.utf8),
+                format: format)
+        }
+        let line = AccessLine(unixTime: time, bytesIn: 5, bytesOut: 123_456, microseconds: 789)
+        records.append(line, &request, key, format: format)
     }
 
     private func expect(
@@ -129,6 +125,19 @@ import Testing
                 #expect(sink.text == line)
             }
         }
+    }
+
+    @Test(arguments: [("\"", "\\\""), ("\\", "\\\\"), ("\n", "?"), ("é", "??")])
+    func `an escaped path in a JSON record has the same neighbors`(special: String, written: String) {
+        let names = #"","subject":"usr_1","session_id":"ses_2"#
+        let path = "/v1/x"
+        expect(
+            Texts(path: path + special + "y", names: names), .json,
+            #"{"time":1700000000,"event":"request","request_id":"0123456789abcdef","client":"192.0.2.1","#
+                + #""method":"GET","host":"example.com","path":""# + path + written + #"y","#
+                + #""subject":"usr_1","session_id":"ses_2","route":"api","status":200,"reason":"ok","#
+                + #""provider":"apple","upstream":"http://127.0.0.1:9000","bytes_in":5,"bytes_out":123456,"#
+                + #""duration_us":789}"# + "\n")
     }
 
     @Test func `texts of different keys are never mixed up`() {

@@ -133,15 +133,14 @@ import Testing
         }
         let path = [UInt8](repeating: 0x61, count: count)
         let text = Array("x".utf8)
-        unsafe path.withUnsafeBufferPointer { path in
-            unsafe text.withUnsafeBufferPointer { text in
-                let line = unsafe AccessLine(
-                    unixTime: 1, requestID: text, client: AddressText("unix".utf8), method: text, host: text,
-                    path: path, names: UnsafeBufferPointer(start: nil, count: 0), bytesIn: 0, bytesOut: 0,
-                    microseconds: 0)
-                writer.append(line, key)
-            }
+        var request = RequestTexts()
+        let client = AddressText("unix".utf8)
+        unsafe text.withUnsafeBufferPointer { text in
+            unsafe request.begin(requestID: text, client: client)
+            unsafe request.add(method: text, host: text)
         }
+        unsafe path.withUnsafeBufferPointer { unsafe request.set(path: $0) }
+        writer.append(AccessLine(unixTime: 1, bytesIn: 0, bytesOut: 0, microseconds: 0), &request, key)
     }
 
     /// What a line has besides its path: "1 unix x x", " 200 ok route=r upstream= ", "0us id=x" and a line feed.

@@ -19,4 +19,12 @@ import Testing
         let names = properties.filter { $0.1 }.map { $0.0 }
         #expect(names == expected)
     }
+
+    @Test func `make no two framings equal`() {
+        for (left, first) in Self.framings.enumerated() {
+            for (right, second) in Self.framings.enumerated() {
+                #expect((first.0 == second.0) == (left == right), "\(first.0) and \(second.0)")
+            }
+        }
+    }
 }

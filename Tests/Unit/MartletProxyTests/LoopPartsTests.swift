@@ -170,13 +170,8 @@ import Testing
         if !writer.isPrepared(for: key) {
             writer.prepare(key, route: [0x72], reason: [0x6F, 0x6B], provider: [], upstream: [])
         }
-        let text = Array("x".utf8)
-        unsafe text.withUnsafeBufferPointer { bytes in
-            let line = unsafe AccessLine(
-                unixTime: 1, requestID: bytes, client: AddressText("unix".utf8), method: bytes, host: bytes,
-                path: bytes, names: UnsafeBufferPointer(start: nil, count: 0), bytesIn: 0, bytesOut: 0, microseconds: 0)
-            writer.append(line, key)
-        }
+        var request = RequestTexts()
+        writer.append(AccessLine(unixTime: 1, bytesIn: 0, bytesOut: 0, microseconds: 0), &request, key)
     }
 
     @Test func `texts are formatted again after a new configuration or format`() {

@@ -44,10 +44,13 @@ import Testing
     func `a trusted proxy's ID is adopted if it is a printable word`(_ fields: String, _ expected: String) {
         var record = ExchangeRecord()
         let own = Array("own".utf8)
-        unsafe own.withUnsafeBufferPointer { unsafe record.texts.begin(requestID: $0) }
-        _ = unsafe read(fields) { unsafe record.applyProxyFields(of: $0, $1, trusting: []) }
+        let peer = AddressText("192.0.2.1".utf8)
+        unsafe own.withUnsafeBufferPointer { unsafe record.texts.begin(requestID: $0, client: peer) }
+        _ = unsafe read(fields) { unsafe record.applyProxyFields(of: $0, $1, from: peer, trusting: []) }
         let adopted = unsafe String(decoding: record.texts.requestID, as: UTF8.self)
+        let client = unsafe String(decoding: record.texts.client, as: UTF8.self)
         #expect(adopted == expected)
+        #expect(client == "192.0.2.1")
     }
 
     @Test(arguments: [
@@ -57,10 +60,22 @@ import Testing
     func `a trusted proxy's chain names the client`(_ field: String, _ expected: String) {
         var record = ExchangeRecord()
         record.forwardedClient = Array("earlier".utf8)
-        _ = unsafe read(field) { unsafe record.applyProxyFields(of: $0, $1, trusting: []) }
+        let peer = AddressText("192.0.2.1".utf8)
+        _ = unsafe read(field) { unsafe record.applyProxyFields(of: $0, $1, from: peer, trusting: []) }
         let (client, octets) = (String(decoding: record.forwardedClient, as: UTF8.self), record.forwardedNetwork.count)
+        let logged = unsafe String(decoding: record.texts.client, as: UTF8.self)
         #expect(client == expected)
+        #expect(logged == (expected.isEmpty ? "192.0.2.1" : expected))
         #expect(octets == (expected.isEmpty ? 0 : 16))
+    }
+
+    @Test func `a trusted proxy's ID and its client stand side by side`() {
+        var record = ExchangeRecord()
+        let fields = "X-Request-Id: abc-1\r\nX-Forwarded-For: 198.51.100.9"
+        let peer = AddressText("192.0.2.1".utf8)
+        _ = unsafe read(fields) { unsafe record.applyProxyFields(of: $0, $1, from: peer, trusting: []) }
+        let members = unsafe String(decoding: record.texts.members, as: UTF8.self)
+        #expect(members == #"abc-1","client":"198.51.100.9","method":"","host":"","path":""#)
     }
 
     @Test func `the hash for balancing covers all values of one header`() {

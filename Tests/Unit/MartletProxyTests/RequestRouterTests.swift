@@ -75,10 +75,10 @@ import Testing
     }
 
     @Test(arguments: [
-        (false, BenchText.requestID(1), ""), (true, "theirs", "198.51.100.7"),
+        (false, BenchText.requestID(1), "", "192.0.2.1"), (true, "theirs", "198.51.100.7", "198.51.100.7"),
     ])
     func `only a trusted proxy names the request and its client`(
-        _ isTrusted: Bool, _ id: String, _ forwarded: String
+        _ isTrusted: Bool, _ id: String, _ forwarded: String, _ logged: String
     ) throws {
         let bench = try LoopBench()
         let client = bench.openClient(isTrusted: isTrusted)
@@ -87,6 +87,9 @@ import Testing
         let named = bench.run { $0.exchanges[exchange].record.forwardedClient }
         #expect(texts(bench, exchange) == [id, "GET", "a", ""])
         #expect(String(decoding: named, as: UTF8.self) == forwarded)
+        bench.run { $0.finish(exchange) }
+        let line = bench.log().first ?? ""
+        #expect(line.hasPrefix("\(logged) GET a 0 ok"), "\(line)")
     }
 
     // MARK: Routes

@@ -8,6 +8,15 @@ private struct TextsBench: ~Copyable {
 
     init(_ requestID: String) { begin(requestID) }
 
+    var client: String { unsafe String(decoding: texts.client, as: UTF8.self) }
+
+    /// As a JSON access record has them.
+    var members: String { unsafe String(decoding: texts.members, as: UTF8.self) }
+
+    var beforePath: String { unsafe String(decoding: texts.beforePath, as: UTF8.self) }
+
+    mutating func set(client: String) { texts.set(client: AddressText(client.utf8)) }
+
     /// ID, method, host and path.
     var parts: [String] {
         unsafe [
@@ -23,9 +32,10 @@ private struct TextsBench: ~Copyable {
         unsafe bytes.withUnsafeBufferPointer { unsafe texts.add(names: $0) }
     }
 
-    mutating func begin(_ requestID: String) {
+    mutating func begin(_ requestID: String, from client: String = "192.0.2.1") {
         let bytes = Array(requestID.utf8)
-        unsafe bytes.withUnsafeBufferPointer { unsafe texts.begin(requestID: $0) }
+        let address = AddressText(client.utf8)
+        unsafe bytes.withUnsafeBufferPointer { unsafe texts.begin(requestID: $0, client: address) }
     }
 
     mutating func add(_ method: String, _ host: String) {
@@ -55,14 +65,55 @@ private struct TextsBench: ~Copyable {
 @Suite struct `Texts of a request` {
     @Test func `are empty before the first request`() {
         let texts = RequestTexts()
-        let counts = unsafe [texts.requestID.count, texts.method.count, texts.host.count, texts.path.count]
-        #expect(counts == [0, 0, 0, 0])
+        let counts = unsafe [
+            texts.requestID.count, texts.client.count, texts.method.count, texts.host.count, texts.path.count,
+            texts.names.count,
+        ]
+        #expect(counts == [0, 0, 0, 0, 0, 0])
     }
 
-    @Test func `begin with the ID alone`() {
+    @Test func `begin with the ID and the client`() {
         let bench = TextsBench("0123")
-        let parts = bench.parts
+        let (parts, client) = (bench.parts, bench.client)
         #expect(parts == ["0123", "", "", ""])
+        #expect(client == "192.0.2.1")
+    }
+
+    // MARK: Members of a JSON record
+
+    @Test func `stand in one buffer as in a JSON record`() {
+        var bench = TextsBench("0123")
+        let unparsed = bench.members
+        bench.add("GET", "a.example")
+        bench.set(path: "/a")
+        let parsed = bench.members
+        bench.add(names: #"","subject":"ada"#)
+        let (named, beforePath) = (bench.members, bench.beforePath)
+        #expect(unparsed == #"0123","client":"192.0.2.1","method":"","host":"","path":""#)
+        #expect(parsed == #"0123","client":"192.0.2.1","method":"GET","host":"a.example","path":"/a"#)
+        #expect(named == parsed + #"","subject":"ada"#)
+        #expect(beforePath == #"0123","client":"192.0.2.1","method":"GET","host":"a.example","path":""#)
+    }
+
+    @Test(arguments: ["", "::1", "2001:db8:ffff:ffff:ffff:ffff:198.51.100.255", "unix"])
+    func `have the client that a proxy names instead of the peer`(_ client: String) {
+        var bench = TextsBench("0123")
+        bench.set(client: client)
+        let before = (bench.client, bench.parts)
+        bench.add("GET", "a")
+        bench.set(path: "/a")
+        let (after, parts, members) = (bench.client, bench.parts, bench.members)
+        #expect(before.0 == client && before.1 == ["0123", "", "", ""])
+        #expect(after == client && parts == ["0123", "GET", "a", "/a"])
+        #expect(members == #"0123","client":"\#(client)","method":"GET","host":"a","path":"/a"#)
+    }
+
+    @Test func `have the client of the request that began last`() {
+        var bench = TextsBench("0123")
+        bench.set(client: "2001:db8::1")
+        bench.begin("4567", from: "198.51.100.7")
+        let (client, parts) = (bench.client, bench.parts)
+        #expect(client == "198.51.100.7" && parts == ["4567", "", "", ""])
     }
 
     @Test func `have method, host and path once these are known`() {

@@ -103,6 +103,16 @@ final class UpstreamDirectoryBench {
         directory.endpoints[endpoint].idle = [Handle<UpstreamConnection>](repeating: handle, count: count)
     }
 
+    /// Makes connections idle, the last one last.
+    func setIdle(_ endpoint: Int, handles indices: [Int32]) {
+        directory.endpoints[endpoint].idle = indices.map { Handle(index: $0, generation: 1) }
+    }
+
+    /// The index of the idle connection that is taken, or −1.
+    func takeIdle(_ endpoint: Int) -> Int {
+        directory.takeIdle(EndpointIndex(rawValue: Int32(endpoint))).map { Int($0.index) } ?? -1
+    }
+
     func keepsIdle(_ endpoint: Int) -> Bool { directory.keepsIdle(EndpointIndex(rawValue: Int32(endpoint))) }
 
     // MARK: State

@@ -91,6 +91,14 @@ import Testing
         #expect(bench.nextAddresses(of: 0, 2) == [row.connectsTo, row.connectsTo])
     }
 
+    @Test func `lend the idle connection that was used last, each once`() {
+        let bench = Bench(endpoints: 2)
+        bench.setIdle(0, handles: [7, 8, 9])
+        let taken = (0..<4).map { _ in bench.takeIdle(0) }
+        #expect(taken == [9, 8, 7, -1])
+        #expect(bench.takeIdle(1) == -1)
+    }
+
     @Test func `begin without load and failures`() {
         let endpoint = Bench(endpoints: 1).endpoint(0)
         #expect(endpoint.active == 0 && endpoint.idle.isEmpty && endpoint.connections.isEmpty)
