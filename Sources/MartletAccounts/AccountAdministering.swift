@@ -9,8 +9,10 @@ package struct AccountRecord: Sendable, Equatable {
     package let disabledAt: UnixTime?
     /// Claims stored from first logins, such as `name`.
     package let storedClaims: JSONObject
-    /// The claims that operators and rules have set.
+    /// The claims of the account, whoever has set them.
     package let claims: JSONObject
+    /// What the user says of themselves, which is among the claims unless others have set the same.
+    package let profile: JSONObject
     /// `nil` if no deletion was requested.
     package let deletion: Deletion?
 
@@ -32,13 +34,14 @@ package struct AccountRecord: Sendable, Equatable {
 
     package init(
         subject: String, createdAt: UnixTime, disabledAt: UnixTime?, storedClaims: JSONObject,
-        claims: JSONObject = [:], deletion: Deletion? = nil
+        claims: JSONObject = [:], profile: JSONObject = [:], deletion: Deletion? = nil
     ) {
         self.subject = subject
         self.createdAt = createdAt
         self.disabledAt = disabledAt
         self.storedClaims = storedClaims
         self.claims = claims
+        self.profile = profile
         self.deletion = deletion
     }
 }

@@ -137,6 +137,14 @@ package protocol AccountStoring: UserRecordStoring {
 
     /// The claims of an account and its identities; ``VersionedClaims/none`` without such an account.
     func claims(of subject: String) async throws(AccountError) -> VersionedClaims
+    /// What a user says of themselves: the claims `name` and `locale`, each if there is one.
+    func profile(of subject: String) async throws(AccountError) -> JSONObject
+    /// Changes what a user says of themselves; claims of operators and rules win over it.
+    ///
+    /// Stored only: `ClaimPublisher` makes running gateways apply it.
+    /// - Returns: the profile after the change.
+    /// - Throws: `notFound`, also for an account that is deleted, `unavailable`.
+    func changeProfile(of subject: String, by patch: ProfilePatch) async throws(AccountError) -> JSONObject
 
     // Password users.
 

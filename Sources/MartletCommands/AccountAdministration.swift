@@ -152,6 +152,7 @@ struct AccountDetails {
     var lines: [String] {
         var lines = [account.line]
         if !claims.account.isEmpty { lines.append("claims\t\(Self.text(claims.account))") }
+        if !account.profile.isEmpty { lines.append("profile\t\(Self.text(account.profile))") }
         for identity in identities {
             let own = claims.identities[identity.provider].map { $0.isEmpty ? "" : "\tclaims \(Self.text($0))" }
             lines.append(identity.line + (own ?? ""))
@@ -192,7 +193,7 @@ extension AccountRecord {
     var json: JSONObject {
         var object: JSONObject = [
             "subject": .string(subject), "state": .string(state), "created_at": .integer(createdAt.seconds),
-            "stored_claims": .object(storedClaims), "claims": .object(claims),
+            "stored_claims": .object(storedClaims), "claims": .object(claims), "profile": .object(profile),
         ]
         if let disabledAt { object["disabled_at"] = .integer(disabledAt.seconds) }
         if let deletion {

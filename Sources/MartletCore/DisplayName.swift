@@ -14,6 +14,9 @@ public enum DisplayName {
         return name.isEmpty ? nil : name
     }
 
+    /// Whether a text has characters that are not displayed, line breaks included.
+    package static func hasHiddenCharacters(_ text: String) -> Bool { text.unicodeScalars.contains(where: isHidden) }
+
     private static func isSpace(_ scalar: Unicode.Scalar) -> Bool { scalar.properties.isWhitespace }
 
     /// Control characters, and marks that change the direction of the text around the name.

@@ -101,6 +101,9 @@ public struct SignInForm: Sendable {
         names.contains { texts[$0] != nil || others[$0] != nil }
     }
 
+    /// The names of its members, of any type.
+    package var names: [String] { Array(texts.keys) + Array(others.keys) }
+
     /// An optional string that is not a secret; `nil` if absent or `null`.
     /// - Throws: `malformed` with `signin.bad_member` for another type.
     public func text(_ name: String) throws(AuthenticationError) -> String? {

@@ -20,6 +20,8 @@ extension ErrorCode {
     static let signInNotAnObject: ErrorCode = "signin.not_an_object"
     /// A member that is repeated.
     static let signInRepeatedMember: ErrorCode = "signin.repeated_member"
+    /// A member that the caller cannot change.
+    static let signInUnknownMember: ErrorCode = "signin.unknown_member"
     /// A form with a bad escape, a control character or text that is not UTF-8.
     static let signInBadForm: ErrorCode = "signin.bad_form"
     /// A `device_name` that is too long, or contains control characters.

@@ -1,5 +1,6 @@
 internal import MartletAccounts
 internal import MartletCore
+internal import MartletIdentities
 internal import MartletResponder
 internal import MartletSession
 
@@ -21,6 +22,13 @@ extension Failure {
         case .lastIdentity: lastIdentity(error.code)
         case .notFound: notFound(error.code)
         case .invalidClaims: malformed(error.code)
+        }
+    }
+
+    static func publication(_ error: ClaimPublisher.PublicationError) -> Failure {
+        switch error {
+        case .accounts(let error): account(error)
+        case .sessions(let error): session(error)
         }
     }
 

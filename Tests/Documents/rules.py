@@ -140,6 +140,7 @@ EXCUSES = [
     Excuse("Operations.md", "dockerfile", "FROM debian", "needs a container engine and a registry"),
     Excuse("Operations.md", "yaml", "readinessProbe", "Kubernetes's, no configuration of the gateway"),
     Excuse("Accounts.md", "http", "PATCH /subjects", "needs the subject of a user; AccountClaimCommandTests sends it"),
+    Excuse("Accounts.md", "http", "PATCH /auth/profile", "needs the session of a user; ProfileTests sends it"),
     Excuse("Events.md", "http", "POST /hooks", "an example of what a receiver gets; WebhookTests checks a real one"),
     Excuse("WebSocket.md", "js", "socket.onclose", "runs in a browser; needs functions of the reader's page"),
     Excuse("SignInWithApple.md", "swift", "import AuthenticationServices", "runs in an app; the framework is Apple's"),

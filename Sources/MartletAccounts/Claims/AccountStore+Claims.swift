@@ -15,7 +15,7 @@ extension AccountStore {
         return try await engine.transact(
             .run([Query(.lockClaims, .text(subject))]) { results throws(AccountError) in
                 guard let row = results[0].first else { throw .unknownAccount }
-                let stored = try ClaimLayers(operators: try row.optionalText(0), rules: try row.optionalText(1))
+                let stored = try AccountStore.lockedLayers(row)
                 var changed = stored
                 try changed.change(by: patch)
                 guard changed != stored else { return .end(false) }
@@ -23,12 +23,41 @@ extension AccountStore {
             })
     }
 
+    func profile(of subject: String) async throws(AccountError) -> JSONObject {
+        guard TextRules.isKey(subject) else { return [:] }
+        return try await engine.read(
+            ReadOperation(queries: [Query(.profile, .text(subject))]) { results throws(AccountError) in
+                try results[0].first?.optionalText(0).map(StoredClaims.read) ?? [:]
+            })
+    }
+
+    func changeProfile(of subject: String, by patch: ProfilePatch) async throws(AccountError) -> JSONObject {
+        guard TextRules.isKey(subject) else { throw .unknownAccount }
+        return try await engine.transact(
+            .run([Query(.lockClaims, .text(subject))]) { results throws(AccountError) in
+                // Nothing personal is stored again for an account that was deleted meanwhile.
+                guard let row = results[0].first, try row.optionalInteger(3) == nil else { throw .unknownAccount }
+                let stored = try AccountStore.lockedLayers(row)
+                var changed = stored
+                changed.change(by: patch)
+                let profile = changed.profile
+                guard changed != stored else { return .end(profile) }
+                return .commit(AccountStore.store(changed, of: subject)) { _ in profile }
+            })
+    }
+
+    /// Decodes a row of `lockClaims`.
+    private static func lockedLayers(_ row: Row) throws(AccountError) -> ClaimLayers {
+        try ClaimLayers(
+            operators: try row.optionalText(0), rules: try row.optionalText(1), profile: try row.optionalText(2))
+    }
+
     /// The queries that store an account's claims and their index.
     static func store(_ layers: ClaimLayers, of subject: String) -> [Query] {
         [
             Query(
                 .setClaims, .text(subject), .text(StoredClaims.write(layers.operators)),
-                .text(StoredClaims.write(layers.rules))),
+                .text(StoredClaims.write(layers.rules)), .text(StoredClaims.write(layers.profile))),
             Query(.removeClaimValues, .text(subject)),
         ]
             + layers.indexEntries.map {
@@ -40,11 +69,14 @@ extension AccountStore {
     private static func claims(_ rows: [Row]) throws(AccountError) -> VersionedClaims {
         guard let first = rows.first else { return .none }
         var claims = AccountClaims(
-            account: try ClaimLayers(operators: try first.optionalText(1), rules: try first.optionalText(2)).merged)
+            account: try ClaimLayers(
+                operators: try first.optionalText(1), rules: try first.optionalText(2),
+                profile: try first.optionalText(3)
+            ).merged)
         for row in rows {
-            guard let provider = try row.optionalText(3) else { continue }
-            var own = try row.optionalText(4).map(StoredClaims.read) ?? [:]
-            if let state = try row.optionalInteger(5).flatMap(IdentityState.init) {
+            guard let provider = try row.optionalText(4) else { continue }
+            var own = try row.optionalText(5).map(StoredClaims.read) ?? [:]
+            if let state = try row.optionalInteger(6).flatMap(IdentityState.init) {
                 own[IdentityState.claim] = .string(state.name)
             }
             claims.identities[provider] = own

@@ -9,27 +9,41 @@ struct ClaimLayers: Sendable, Equatable {
     private(set) var operators: JSONObject
     /// What rules of the configuration have set.
     private(set) var rules: JSONObject
+    /// What the user says of themselves.
+    private(set) var profile: JSONObject
 
-    init(operators: JSONObject = [:], rules: JSONObject = [:]) {
+    init(operators: JSONObject = [:], rules: JSONObject = [:], profile: JSONObject = [:]) {
         self.operators = operators
         self.rules = rules
+        self.profile = profile
     }
 
-    /// Decodes the columns `claims` and `rule_claims`; null is an account that never had any.
-    init(operators: String?, rules: String?) throws(AccountError) {
+    /// Decodes the columns `claims`, `rule_claims` and `profile_claims`; null is an account that never had any.
+    init(operators: String?, rules: String?, profile: String?) throws(AccountError) {
         self.init(
-            operators: try operators.map(StoredClaims.read) ?? [:], rules: try rules.map(StoredClaims.read) ?? [:])
+            operators: try operators.map(StoredClaims.read) ?? [:], rules: try rules.map(StoredClaims.read) ?? [:],
+            profile: try profile.map(StoredClaims.read) ?? [:])
     }
 
-    /// The claims of the account: an operator's win over those of rules.
-    var merged: JSONObject { rules.patched(by: operators) }
+    /// The claims of the account: an operator's win over those of rules, and both over the user's own.
+    var merged: JSONObject { profile.patched(by: vouched) }
 
-    /// Applies an operator's change.
+    /// What the user has no influence on. Only this is bounded as a whole: a profile is small, and must not be what
+    /// prevents an operator from setting a claim.
+    private var vouched: JSONObject { rules.patched(by: operators) }
+
+    /// Applies a user's change.
+    mutating func change(by patch: ProfilePatch) { profile = profile.patched(by: patch.changes) }
+
+    /// Applies an operator's change. A removal takes the user's own value along, who may set another.
     /// - Throws: `claims.too_large`.
     mutating func change(by patch: ClaimPatch) throws(AccountError) {
         for member in patch.changes.members {
             // Appended, so that the removals that go first are the oldest.
-            if member.value == .null { operators[member.name] = .none }
+            if member.value == .null {
+                operators[member.name] = .none
+                profile[member.name] = .none
+            }
             operators[member.name] = .some(member.value)
         }
         var surplus = operators.members.count { $0.value == .null } - Self.maximumRemovals
@@ -37,7 +51,7 @@ struct ClaimLayers: Sendable, Equatable {
             operators[member.name] = .none
             surplus -= 1
         }
-        try ClaimRules.check(merged)
+        try ClaimRules.check(vouched)
     }
 
     /// Applies what rules say about a login; what they do not mention stays.
@@ -47,7 +61,7 @@ struct ClaimLayers: Sendable, Equatable {
         for member in claims.members {
             var longer = self
             longer.rules[member.name] = member.value
-            if (try? ClaimRules.check(longer.merged)) != nil, (try? ClaimRules.check(longer.rules)) != nil {
+            if (try? ClaimRules.check(longer.vouched)) != nil, (try? ClaimRules.check(longer.rules)) != nil {
                 self = longer
             }
         }

@@ -47,12 +47,13 @@ extension AccountStore: AccountAdministering {
     }
 
     private static func account(_ row: Row) throws(AccountError) -> AccountRecord {
-        AccountRecord(
+        let claims = try ClaimLayers(
+            operators: try row.optionalText(4), rules: try row.optionalText(5), profile: try row.optionalText(9))
+        return AccountRecord(
             subject: try row.text(0), createdAt: UnixTime(seconds: try row.integer(1)),
             disabledAt: try row.optionalInteger(2).map { UnixTime(seconds: $0) },
             storedClaims: try StoredClaims.read(try row.text(3)),
-            claims: try ClaimLayers(operators: try row.optionalText(4), rules: try row.optionalText(5)).merged,
-            deletion: try deletion(row))
+            claims: claims.merged, profile: claims.profile, deletion: try deletion(row))
     }
 
     private static func deletion(_ row: Row) throws(AccountError) -> AccountRecord.Deletion? {

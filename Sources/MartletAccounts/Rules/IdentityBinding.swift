@@ -27,7 +27,8 @@ struct BoundSubject: Sendable {
         revokedAt = try row.optionalInteger(6)
         isBeingDeleted = try row.optionalInteger(7) != nil
         hasClaims = try row.integer(8) > 0
-        claims = try ClaimLayers(operators: try row.optionalText(9), rules: try row.optionalText(10))
+        claims = try ClaimLayers(
+            operators: try row.optionalText(9), rules: try row.optionalText(10), profile: try row.optionalText(11))
     }
 
     /// The account.

@@ -128,7 +128,11 @@ enum LifeStatement: Sendable, Hashable {
             "DELETE FROM identity_subjects WHERE identity IN (SELECT id FROM identities WHERE account = $1)"
         case .releaseGrants:
             "DELETE FROM grants WHERE identity IN (SELECT id FROM identities WHERE account = $1)"
-        case .erase: "UPDATE accounts SET kept_claims = '{}', deleted_at = $2 WHERE subject = $1"
+        case .erase:
+            """
+            UPDATE accounts SET kept_claims = '{}', claims = NULL, rule_claims = NULL, profile_claims = NULL, \
+            deleted_at = $2 WHERE subject = $1
+            """
         case .retain: "UPDATE accounts SET deleted_at = $2 WHERE subject = $1"
         case .announce: "UPDATE accounts SET deletion_announced = 1 WHERE subject = $1"
         default: nil

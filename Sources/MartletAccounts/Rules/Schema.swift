@@ -89,6 +89,7 @@ extension Schema {
             Migration(version: 10, statements: endedSessions(dialect)),
             Migration(version: 11, statements: identityTransfers(dialect)),
             Migration(version: 12, statements: emailDigests(dialect)),
+            Migration(version: 13, statements: profileClaims(dialect)),
         ]
     }
 
@@ -262,6 +263,11 @@ extension Schema {
     /// Null until a login brings an address.
     private static func emailDigests(_ dialect: Dialect) -> [String] {
         ["ALTER TABLE identities ADD COLUMN email_digest \(ColumnTypes(dialect).text)"]
+    }
+
+    /// What users say of themselves; null until they do.
+    private static func profileClaims(_ dialect: Dialect) -> [String] {
+        ["ALTER TABLE accounts ADD COLUMN profile_claims \(ColumnTypes(dialect).text)"]
     }
 
     /// `claims` is what operators have set, with null for what they have removed; `rule_claims` what rules have set;

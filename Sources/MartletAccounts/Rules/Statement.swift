@@ -41,6 +41,8 @@ enum Statement: Sendable, Hashable {
     case enableAccount
 
     case claims
+    /// What a user says of themselves.
+    case profile
     /// The claims of an account; locks the row until the end of the transaction.
     case lockClaims
     case setClaims
@@ -82,7 +84,8 @@ enum Statement: Sendable, Hashable {
         case .findSubject: return Statement.found
         case .lockSubject: return Statement.found + forUpdate
         case .lockAccount: return "SELECT kept_claims FROM accounts WHERE subject = $1" + forUpdate
-        case .lockClaims: return "SELECT claims, rule_claims FROM accounts WHERE subject = $1" + forUpdate
+        case .lockClaims:
+            return "SELECT claims, rule_claims, profile_claims, deleted_at FROM accounts WHERE subject = $1" + forUpdate
         case .lockEmail:
             return "SELECT id, email_digest, last_login_at FROM identities WHERE account = $1 AND provider = $2"
                 + forUpdate
@@ -114,7 +117,7 @@ enum Statement: Sendable, Hashable {
             "UPDATE accounts SET disabled_at = $2 WHERE subject = $1 AND deleted_at IS NULL RETURNING subject"
         case .enableAccount:
             "UPDATE accounts SET disabled_at = NULL WHERE subject = $1 AND deleted_at IS NULL RETURNING subject"
-        case .claims, .setClaims, .countClaimsChange, .countClaimsRemoval,
+        case .claims, .profile, .setClaims, .countClaimsChange, .countClaimsRemoval,
             .removeClaimValues, .addClaimValue:
             claimText
         case .findUser: "SELECT \(Statement.userColumns) FROM users WHERE key = $1"
@@ -155,13 +158,16 @@ enum Statement: Sendable, Hashable {
         switch self {
         case .claims:
             """
-            SELECT a.claims_version, a.claims, a.rule_claims, i.provider, i.claims, i.state FROM accounts a \
+            SELECT a.claims_version, a.claims, a.rule_claims, a.profile_claims, i.provider, i.claims, i.state \
+            FROM accounts a \
             LEFT JOIN identities i ON i.account = a.subject AND (i.claims IS NOT NULL OR i.state IS NOT NULL) \
             WHERE a.subject = $1
             """
+        case .profile: "SELECT profile_claims FROM accounts WHERE subject = $1"
         case .setClaims:
             """
-            UPDATE accounts SET claims = $2, rule_claims = $3, claims_version = claims_version + 1 WHERE subject = $1
+            UPDATE accounts SET claims = $2, rule_claims = $3, profile_claims = $4, \
+            claims_version = claims_version + 1 WHERE subject = $1
             """
         case .countClaimsChange: "UPDATE accounts SET claims_version = claims_version + 1 WHERE subject = $1"
         case .countClaimsRemoval:
@@ -175,14 +181,14 @@ enum Statement: Sendable, Hashable {
 
     private static let accountColumns = """
         a.subject, a.created_at, a.disabled_at, a.kept_claims, a.claims, a.rule_claims, \
-        a.deletion_at, a.deletion_reason, a.deleted_at
+        a.deletion_at, a.deletion_reason, a.deleted_at, a.profile_claims
         """
 
     private static let userColumns = "key, name, hash, disabled, claims"
 
     private static let found = """
         SELECT s.subject, i.id, i.account, i.subject, a.kept_claims, a.disabled_at, i.revoked_at, a.deletion_at, \
-        a.claims_version, a.claims, a.rule_claims \
+        a.claims_version, a.claims, a.rule_claims, a.profile_claims \
         FROM identity_subjects s \
         JOIN identities i ON i.id = s.identity JOIN accounts a ON a.subject = i.account \
         WHERE s.provider = $1 AND s.subject = $2

@@ -144,6 +144,16 @@ enum BodyMembers {
 
     /// The path of a member that a response may name, empty for others.
     static func path(_ name: String) -> [String] { known.contains(name) ? [name] : [] }
+
+    /// Claims that providers vouch for (OpenID Connect Core §5.1), which clients may take for a part of a profile.
+    private static let claims: Set<String> = [
+        "sub", "given_name", "family_name", "middle_name", "nickname", "preferred_username", "profile", "picture",
+        "website", "email_verified", "gender", "birthdate", "zoneinfo", "phone_number", "phone_number_verified",
+        "address", "updated_at",
+    ]
+
+    /// The same for a member that may be a claim.
+    static func pathOfClaim(_ name: String) -> [String] { claims.contains(name) ? [name] : path(name) }
 }
 
 extension Failure {

@@ -9,11 +9,15 @@ struct AttemptBudgets: Sendable {
     /// Each costs a hash and may cause a mail, whatever its outcome.
     private static let selfServiceLimit = FailureLimit(attempts: 60, window: .seconds(600))
 
+    /// Each change of a profile is sent to every instance.
+    private static let profileLimit = FailureLimit(attempts: 300, window: .seconds(600))
+
     let registrations = AttemptBudget(selfServiceLimit)
     /// Requests for a mail because of a forgotten password.
     let mailRequests = AttemptBudget(selfServiceLimit)
     /// Uses of links.
     let links = AttemptBudget(selfServiceLimit)
+    let profiles = AttemptBudget(profileLimit)
     let nonces = AttemptBudget(nonceLimit)
     let refreshes = AttemptBudget(.standard)
     /// Only what cannot be verified counts.

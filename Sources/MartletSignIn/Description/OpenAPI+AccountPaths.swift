@@ -43,6 +43,35 @@ extension OpenAPI {
               }
             }
           },
+          "/profile": {
+            "patch": {
+              "tags": ["Account"],
+              "operationId": "changeProfile",
+              "summary": "Change what the caller says of themselves",
+              "security": [{"session": []}],
+              "description": "Requires an account store. `null` removes a member; any other member is rejected.",
+              "requestBody": {
+                "required": true,
+                "content": {
+                  "application/json": {
+                    "schema": {"$ref": "#/components/schemas/Profile"},
+                    "example": {"name": "Anna Bauer", "locale": null}
+                  },
+                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Profile"}}
+                }
+              },
+              "responses": {
+                "200": {"$ref": "#/components/responses/Profile"},
+                "400": {"$ref": "#/components/responses/Malformed"},
+                "401": {"$ref": "#/components/responses/Unauthorized"},
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"},
+                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
+                "429": {"$ref": "#/components/responses/Throttled"},
+                "503": {"$ref": "#/components/responses/Unavailable"}
+              }
+            }
+          },
           "/identities": {
             "get": {
               "tags": ["Account"],

@@ -222,14 +222,24 @@ extension OpenAPI {
             },
             "Account": {
               "type": "object",
-              "required": ["subject", "identities"],
+              "required": ["subject", "profile", "identities"],
               "properties": {
                 "subject": {"type": "string"},
+                "profile": {"$ref": "#/components/schemas/Profile"},
                 "identities": {
                   "type": "array",
                   "description": "The oldest first.",
                   "items": {"$ref": "#/components/schemas/IdentityState"}
                 }
+              },
+              "additionalProperties": false
+            },
+            "Profile": {
+              "type": "object",
+              "description": "What the user says of themselves; responses have the members that are set.",
+              "properties": {
+                "name": {"type": ["string", "null"], "maxLength": 256},
+                "locale": {"type": ["string", "null"], "maxLength": 35, "description": "A language tag (BCP 47)."}
               },
               "additionalProperties": false
             },

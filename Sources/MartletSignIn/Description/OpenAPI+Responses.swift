@@ -158,11 +158,22 @@ extension OpenAPI {
                   "schema": {"$ref": "#/components/schemas/Account"},
                   "example": {
                     "subject": "usr_pc4i7wq2",
+                    "profile": {"name": "Anna Bauer"},
                     "identities": [
                       {"provider": "apple", "state": "authorized", "checked_at": 1795353600},
                       {"provider": "password", "state": "unknown", "checked_at": null}
                     ]
                   }
+                }
+              }
+            },
+            "Profile": {
+              "description": "What the caller says of themselves.",
+              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}},
+              "content": {
+                "application/json": {
+                  "schema": {"$ref": "#/components/schemas/Profile"},
+                  "example": {"name": "Anna Bauer", "locale": "de-AT"}
                 }
               }
             },

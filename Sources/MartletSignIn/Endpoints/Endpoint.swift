@@ -8,6 +8,7 @@ enum Endpoint: Sendable {
     case nonce, refresh, logout, session, sessions, identities
     /// The caller's account.
     case account
+    case profile
     /// The notifications of a provider's issuer.
     case notifications(ProviderHandle, any Notifying)
     /// One of the caller's sessions.
@@ -31,6 +32,7 @@ enum Endpoint: Sendable {
             .forgotPassword, .resetPassword, .notifications:
             ["POST"]
         case .account: ["GET", "DELETE"]
+        case .profile: ["PATCH"]
         case .session, .sessions, .identities, .description, .keySet, .appSiteAssociation, .changePassword: ["GET"]
         case .oneSession: ["DELETE"]
         case .link: ["POST", "DELETE"]
@@ -89,6 +91,7 @@ extension Endpoint {
         case ("password", 1): return .password
         case ("reauthenticate", 1): return .reauthentication
         case ("account", 1): return .account
+        case ("profile", 1): return .profile
         case ("password", 2): return name == "forgot" ? .forgotPassword : name == "reset" ? .resetPassword : nil
         case ("register", 1): return .register
         case ("register", 2): return name == "verify" ? .verifyRegistration : nil

@@ -37,12 +37,19 @@ extension SignInEndpoints {
         return SignInResponse.json(["outcome": .string(filed.outcome.rawValue)])
     }
 
-    /// `GET /account`: the account with the states of its identities.
+    /// `GET /account`: the account with its profile and the states of its identities.
     func account(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
-        guard setup.accounts != nil else { throw .noRoute(.signInNoAccounts) }
+        guard let accounts = setup.accounts else { throw .noRoute(.signInNoAccounts) }
         let caller = try await caller(of: request)
+        let profile: JSONObject
+        do throws(AccountError) {
+            profile = try await accounts.profile(of: caller.session.subject)
+        } catch {
+            throw .account(error)
+        }
         return SignInResponse.json([
             "subject": .string(caller.principal.subject),
+            "profile": .object(profile),
             "identities": .array(try await statusOfIdentities(of: caller.session.subject).map(\.entry)),
         ])
     }

@@ -175,10 +175,7 @@ extension SignInEndpoints {
         do throws(ClaimPublisher.PublicationError) {
             try await setup.claims?.publishIfNewer(subject)
         } catch {
-            switch error {
-            case .accounts(let error): throw .account(error)
-            case .sessions(let error): throw .session(error)
-            }
+            throw .publication(error)
         }
     }
 

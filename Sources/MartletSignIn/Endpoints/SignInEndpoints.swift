@@ -66,6 +66,7 @@ package final class SignInEndpoints: Sendable {
         case .identities: return try await identities(request)
         case .account:
             return try await method == "GET" ? account(request) : deleteAccount(request)
+        case .profile: return try await changeProfile(request)
         case .notifications(let provider, let notifying):
             return try await notify(request, from: provider, notifying)
         case .oneSession(let id): return try await endSession(id, request)

@@ -30,6 +30,17 @@ extension SignInForm {
         return name
     }
 
+    /// The same, but control characters, and marks that change the direction of the text, are not removed.
+    /// - Throws: also 400 for a name with one of them.
+    func plainDisplayName() throws(AuthenticationError) -> String? {
+        let name = try displayName()
+        guard try !DisplayName.hasHiddenCharacters(text("name") ?? "") else {
+            throw .malformed(
+                .signInBadName, BodyError("name", .invalid, detail: "`name` must not have control characters."))
+        }
+        return name
+    }
+
     /// The language tag in the member `locale`; `nil` if it is absent or empty.
     /// - Throws: 400 for a text that is not a tag.
     func locale() throws(AuthenticationError) -> LanguageTag? {

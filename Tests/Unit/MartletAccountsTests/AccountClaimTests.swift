@@ -161,6 +161,79 @@ private func patch(_ changes: JSONObject) throws -> ClaimPatch { try ClaimPatch(
         }
     }
 
+    /// A profile's change.
+    private func profile(name: String?) -> ProfilePatch {
+        var patch = ProfilePatch()
+        patch.set(name: name)
+        return patch
+    }
+
+    @Test func `a profile is below the claims of rules and operators, and counts like theirs`() async throws {
+        try await withStores(2) { stores in
+            let store = stores[0]
+            let ada = try await store.signIn(identity("apple", "001"))
+            #expect(try await store.profile(of: ada.subject) == [:])
+            var both = profile(name: "Ada")
+            both.set(locale: LanguageTag("en-gb"))
+            #expect(try await store.changeProfile(of: ada.subject, by: both) == ["name": "Ada", "locale": "en-GB"])
+            #expect(try await stores[1].changeProfile(of: ada.subject, by: both) == ["name": "Ada", "locale": "en-GB"])
+            #expect(try await stores[1].profile(of: ada.subject) == ["name": "Ada", "locale": "en-GB"])
+            var claims = try await store.claims(of: ada.subject)
+            #expect(claims.version == 1 && claims.claims.account == ["name": "Ada", "locale": "en-GB"])
+
+            // A login stores the layers of rules, and leaves the others.
+            let login = try await store.signIn(
+                identity("apple", "001"), keeping: ["name": "A."], setting: ["locale": "de"], at: noon)
+            #expect(login.hasClaims)
+            #expect(try await store.claims(of: ada.subject).claims.account == ["name": "Ada", "locale": "de"])
+            try await store.changeClaims(of: ada.subject, by: patch(["name": "Countess"]))
+            #expect(try await store.changeProfile(of: ada.subject, by: profile(name: "Queen"))["name"] == "Queen")
+            claims = try await store.claims(of: ada.subject)
+            #expect(claims.claims.account == ["name": "Countess", "locale": "de"])
+            let record = try #require(try await store.account(ada.subject))
+            #expect(record.claims == claims.claims.account && record.profile == ["name": "Queen", "locale": "en-GB"])
+            let filter = AccountFilter(claim: AccountFilter.Claim(name: "name", value: "Countess"))
+            #expect(try await store.accounts(from: "", filter, limit: 5).accounts.map(\.subject) == [ada.subject])
+        }
+    }
+
+    @Test func `what an operator removes goes from the profile too, until the user sets it again`() async throws {
+        try await withStores { stores in
+            let ada = try await stores[0].signIn(identity("apple", "001"))
+            _ = try await stores[0].changeProfile(of: ada.subject, by: profile(name: "Rude"))
+            try await stores[0].changeClaims(of: ada.subject, by: patch(["name": nil]))
+            #expect(try await stores[0].profile(of: ada.subject) == [:])
+            #expect(try await stores[0].claims(of: ada.subject).claims.account.isEmpty)
+            _ = try await stores[0].changeProfile(of: ada.subject, by: profile(name: "Ada"))
+            #expect(try await stores[0].claims(of: ada.subject).claims.account == ["name": "Ada"])
+            _ = try await stores[0].changeProfile(of: ada.subject, by: profile(name: nil))
+            #expect(try await stores[0].claims(of: ada.subject).claims.account.isEmpty)
+        }
+    }
+
+    @Test func `a profile takes no room from an operator`() async throws {
+        try await withStores { stores in
+            let ada = try await stores[0].signIn(identity("apple", "001"))
+            let long = String(repeating: "\u{1F600}", count: 256)
+            _ = try await stores[0].changeProfile(of: ada.subject, by: profile(name: long))
+            let many = JSONObject((0..<32).map { ("claim\($0)", .string(String(repeating: "x", count: 100))) })
+            #expect(try await stores[0].changeClaims(of: ada.subject, by: patch(many)))
+            #expect(try await stores[0].claims(of: ada.subject).claims.account.count == 33)
+        }
+    }
+
+    @Test func `an account that does not exist has no profile and gets none`() async throws {
+        try await withStores { stores in
+            for unknown in ["usr_nobody", "", "a\0b"] {
+                let none = try await stores[0].profile(of: unknown)
+                #expect(none == [:])
+                let change = profile(name: "x")
+                let error = await code { _ = try await stores[0].changeProfile(of: unknown, by: change) }
+                #expect(error == .accountsUnknownAccount)
+            }
+        }
+    }
+
     @Test func `what is too large is left out, so that logins do not fail`() async throws {
         try await withStores { stores in
             let long = JSONObject((0..<6).map { ("long\($0)", .string(String(repeating: "x", count: 1000))) })

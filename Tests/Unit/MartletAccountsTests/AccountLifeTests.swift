@@ -226,6 +226,10 @@ private func subscribe(_ store: any OutboxStoring) throws {
             var policy = DeletionPolicy()
             policy.revocationMembers = ["revoked_at_apple"]
             let ada = try await store.signIn(identity("apple", "001"), keeping: ["name": "Ada"])
+            var profile = ProfilePatch()
+            profile.set(name: "Ada")
+            _ = try await store.changeProfile(of: ada.subject, by: profile)
+            try await store.changeClaims(of: ada.subject, by: ClaimPatch(["role": "staff"]))
             _ = try await store.life.confirm(grant("one"))
             _ = try await store.life.confirm(grant("web", client: "com.example.web"))
             let requested = try await store.life.requestDeletion(of: ada.subject, reason: "user", policy, at: 1_000)
@@ -235,7 +239,15 @@ private func subscribe(_ store: any OutboxStoring) throws {
             try await store.life.deleteAccount(deletion, policy, at: 2_000)
             try await store.life.deleteAccount(deletion, policy, at: 2_000)
             #expect(try await store.find(identity("apple", "001")) == nil)
-            #expect(try await store.account(ada.subject)?.storedClaims == [:])
+            let left = try #require(try await store.account(ada.subject))
+            #expect(left.storedClaims == [:] && left.profile == [:] && left.claims == [:])
+            for (name, value) in [("name", "Ada"), ("role", "staff")] {
+                let filter = AccountFilter(claim: AccountFilter.Claim(name: name, value: value))
+                #expect(try await store.accounts(from: "", filter, limit: 5).accounts.isEmpty)
+            }
+            #expect(
+                await code { _ = try await store.changeProfile(of: ada.subject, by: profile) }
+                    == .accountsUnknownAccount)
             #expect(try await eventTypes(store) == [.accountCreated])
             let revocations = try await store.life.jobs().filter { $0.kind == .revoke }
             #expect(revocations.map { $0.data["token"]?.string } == ["one", "web"])

@@ -171,6 +171,7 @@ import Testing
 
     /// SQL that downgrades a file to a version.
     static let downgrades = [
+        (12, "\(toVersion12)DELETE FROM martlet_schema WHERE version > 12"),
         (10, "\(toVersion10)DELETE FROM martlet_schema WHERE version > 10"),
         (9, "\(toVersion9)DELETE FROM martlet_schema WHERE version > 9"),
         (5, "\(toVersion5)DELETE FROM martlet_schema WHERE version > 5"),
@@ -180,8 +181,10 @@ import Testing
     ]
 
     /// The order of versions: claims, their index, links, states of identities, ended sessions, transfers, digests of
-    /// addresses.
-    private static let toVersion10 = "ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; "
+    /// addresses, profiles.
+    private static let toVersion12 = "ALTER TABLE accounts DROP COLUMN profile_claims; "
+    private static let toVersion10 =
+        toVersion12 + "ALTER TABLE identities DROP COLUMN email_digest; DROP TABLE identity_transfers; "
     private static let toVersion9 = toVersion10 + "DROP TABLE ended_sessions; "
     private static let toVersion5 =
         toVersion9 + "DROP TABLE jobs; DROP TABLE notifications; DROP TABLE grant_keys; DROP TABLE grants; "

@@ -87,6 +87,8 @@ private final class FewAccounts: AccountStoring {
     ) async throws(AccountError) {}
     func identities(of subject: String) async throws(AccountError) -> [AccountIdentity] { [] }
     func claims(of subject: String) async throws(AccountError) -> VersionedClaims { .none }
+    func profile(of subject: String) async throws(AccountError) -> JSONObject { [:] }
+    func changeProfile(of subject: String, by patch: ProfilePatch) async throws(AccountError) -> JSONObject { [:] }
     func changeClaims(
         of subject: String, provider: String, by patch: ClaimPatch
     ) async throws(AccountError) -> Bool { false }

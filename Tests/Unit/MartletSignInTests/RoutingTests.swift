@@ -30,7 +30,7 @@ import Testing
         ("/auth/login/apple", "POST"), ("/auth/nonce", "POST"), ("/auth/refresh", "POST"), ("/auth/logout", "POST"),
         ("/auth/session", "GET, HEAD"), ("/auth/sessions", "GET, HEAD"), ("/auth/sessions/ses_1", "DELETE"),
         ("/auth/identities", "GET, HEAD"), ("/auth/account", "GET, HEAD, DELETE"),
-        ("/auth/apple/notifications", "POST"),
+        ("/auth/profile", "PATCH"), ("/auth/apple/notifications", "POST"),
         ("/auth/link/apple", "POST, DELETE"), ("/auth/password", "POST"), ("/auth/reauthenticate", "POST"),
         ("/auth/openapi.json", "GET, HEAD"),
         ("/.well-known/jwks.json", "GET, HEAD"), ("/.well-known/apple-app-site-association", "GET, HEAD"),

@@ -111,6 +111,14 @@ final class ScriptedAccounts: AccountStoring {
     }
 
     func claims(of subject: String) async throws(AccountError) -> VersionedClaims { .none }
+    func profile(of subject: String) async throws(AccountError) -> JSONObject {
+        try count()
+        return [:]
+    }
+    func changeProfile(of subject: String, by patch: ProfilePatch) async throws(AccountError) -> JSONObject {
+        try count()
+        return patch.changes
+    }
     func changeClaims(
         of subject: String, provider: String, by patch: ClaimPatch
     ) async throws(AccountError) -> Bool { false }
