@@ -246,7 +246,10 @@ package protocol IdentityLifeStoring: Sendable {
     /// Counts a failed attempt.
     func postpone(_ job: AccountJob, until instant: Int64, reason: String) async throws(AccountError)
     /// Records the end of sessions as events, once for each job and once for each session.
-    func noteSessions(_ sessions: [EndedSession], of job: AccountJob, at now: Int64) async throws(AccountError)
+    /// - Parameter isLast: whether the job has no further sessions.
+    func noteSessions(
+        _ sessions: [EndedSession], of job: AccountJob, isLast: Bool, at now: Int64
+    ) async throws(AccountError)
     /// Deletes an account whose deletion is due: what is left are the jobs that revoke its grants.
     func deleteAccount(_ job: AccountJob, _ policy: DeletionPolicy, at now: Int64) async throws(AccountError)
     /// Removes a job that revoked a grant; with the account's last one the deletion is complete.

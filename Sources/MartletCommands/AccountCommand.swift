@@ -32,8 +32,7 @@ struct AccountCommand {
     private let word: String
     private let action: Action
     private let asJSON: Bool
-    private let configurationPath: String
-    private let registry: ProviderRegistry
+    private let command: ConfiguredCommand
 
     /// - Throws: `UsageError` unless the words are an action and its arguments.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
@@ -50,8 +49,7 @@ struct AccountCommand {
         self.word = word
         action = try Self.action(word, Array(options.words.dropFirst()), options)
         asJSON = options.has("json")
-        configurationPath = options["config"] ?? "config.yaml"
-        self.registry = registry
+        command = ConfiguredCommand(options, registry)
     }
 
     private static func action(
@@ -102,22 +100,13 @@ struct AccountCommand {
     }
 
     func run() async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(
-            configurationPath, registry: registry, environment: SystemInformation.environment)
-        Output.report(diagnostics)
-        guard let blueprint else { return .configuration }
-        do throws(StartError) {
-            try await perform(blueprint)
+        await command.run("account \(word)") { blueprint, services throws(StartError) in
+            try await perform(blueprint, services)
             return .ok
-        } catch {
-            Output.error("martlet account \(word): \(error)\n")
-            return error.exit
         }
     }
 
-    private func perform(_ blueprint: Blueprint) async throws(StartError) {
-        let services = try Services(sink: LogSink.standardError(), level: .error)
-        defer { services.shutdown() }
+    private func perform(_ blueprint: Blueprint, _ services: Services) async throws(StartError) {
         let missing = StartError(
             code: "account.no_accounts", message: "the configuration has no accounts:", exit: .configuration)
         try await CommandStores.withAccounts(blueprint, services, access: action.access, missing: missing) {

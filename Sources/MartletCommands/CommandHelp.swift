@@ -113,7 +113,7 @@ enum CommandHelp {
         (
             "session",
             """
-            list|end --subject SUBJECT [--id ID] [--json] [--config FILE]
+            list|end --subject SUBJECT [--id ID] [--provider NAME] [--limit N] [--after ID] [--json] [--config FILE]
 
             Shows the sessions of a subject, or ends one of them or all. Needs a store that instances share: with memory: the
             sessions are in the memory of the running gateway.
@@ -121,7 +121,10 @@ enum CommandHelp {
             \(configOption)
               --subject SUBJECT  the subject, as upstreams see it
               --id ID            end only this session, as list shows it
-              --json             list prints a JSON array
+              --provider NAME    list only sessions that this provider created
+              --limit N          list at most N sessions, the newest first
+              --after ID         start the list behind this session
+              --json             print JSON: list an array, end an object
 
             Exit codes: 0 done, 64 no such session, or usage, 69 the store is unavailable, 78 the configuration has errors or
             the store is not shared.

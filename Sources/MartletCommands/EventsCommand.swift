@@ -24,13 +24,11 @@ struct EventsCommand {
     private static let pageSize = 500
 
     private let action: Action
-    private let configurationPath: String
-    private let registry: ProviderRegistry
+    private let command: ConfiguredCommand
 
     /// - Throws: `UsageError` unless the words are `list`, or `resend` and an id.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        configurationPath = options["config"] ?? "config.yaml"
-        self.registry = registry
+        command = ConfiguredCommand(options, registry)
         let words = options.words.dropFirst()
         switch options.words.first {
         case "list" where words.isEmpty: action = try EventsCommand.list(options)
@@ -59,18 +57,7 @@ struct EventsCommand {
     }
 
     func run() async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(
-            configurationPath, registry: registry, environment: SystemInformation.environment)
-        Output.report(diagnostics)
-        guard let blueprint else { return .configuration }
-        do throws(StartError) {
-            let services = try Services(sink: LogSink.standardError(), level: .error)
-            defer { services.shutdown() }
-            return try await run(blueprint, services)
-        } catch {
-            Output.error("martlet events: \(error)\n")
-            return error.exit
-        }
+        await command.run("events") { blueprint, services throws(StartError) in try await run(blueprint, services) }
     }
 
     private func run(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> ExitCode {

@@ -1,6 +1,7 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletEvents
 internal import MartletIdentities
 internal import MartletJSON
 internal import MartletProvider
@@ -20,21 +21,21 @@ struct MigrateCommand {
 
     private static let kind: ProviderKind = "apple"
     private static let pageSize = 500
+    /// Longer than a lease that nothing extends.
+    private static let leaseTime = Duration.seconds(11)
 
     let action: Action
     let isTrial: Bool
-    private let configurationPath: String
+    private let command: ConfiguredCommand
     private let provider: String?
     private let asJSON: Bool
-    private let registry: ProviderRegistry
 
     /// - Throws: `UsageError` unless the words are `migrate export`, or `migrate import` and perhaps a file.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
-        configurationPath = options["config"] ?? "config.yaml"
+        command = ConfiguredCommand(options, registry)
         provider = options["provider"]
         isTrial = options.has("dry-run")
         asJSON = options.has("json")
-        self.registry = registry
         guard options.words.first == "migrate" else {
             let hint = Suggestion.phrase(for: options.words.first ?? "", among: ["migrate"])
             throw Options.UsageError(message: "expected migrate export or migrate import\(hint)")
@@ -71,18 +72,7 @@ struct MigrateCommand {
     }
 
     func run() async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(
-            configurationPath, registry: registry, environment: SystemInformation.environment)
-        Output.report(diagnostics)
-        guard let blueprint else { return .configuration }
-        do throws(StartError) {
-            let services = try Services(sink: LogSink.standardError(), level: .error)
-            defer { services.shutdown() }
-            return try await run(blueprint, services)
-        } catch {
-            Output.error("martlet apple: \(error)\n")
-            return error.exit
-        }
+        await command.run("apple") { blueprint, services throws(StartError) in try await run(blueprint, services) }
     }
 
     private func run(_ blueprint: Blueprint, _ services: Services) async throws(StartError) -> ExitCode {
@@ -110,12 +100,65 @@ struct MigrateCommand {
             let stage = Stage(
                 store: accounts.transfers, provider: handle.name, transferring: transferring, team: team,
                 clock: services.clock)
-            outcome = .success(try await perform(stage, exported))
+            outcome =
+                await isTrial
+                ? performing(stage, exported) : holdingLease(accounts, stage) { await performing(stage, exported) }
         } catch {
             outcome = .failure(StartError(code: error.code, message: error.message, exit: .unavailable))
         }
         await accounts.shutdown()
         return try outcome.get()
+    }
+
+    private func performing(_ stage: Stage, _ exported: [RecordedTransfer]) async -> Result<ExitCode, StartError> {
+        do throws(AccountError) {
+            return .success(try await perform(stage, exported))
+        } catch {
+            return .failure(StartError(code: error.code, message: error.message, exit: .unavailable))
+        }
+    }
+
+    /// Runs a body while no other run for the team does: both would ask Apple about the same users.
+    private func holdingLease(
+        _ leases: any LeaseStoring, _ stage: Stage, _ body: () async -> Result<ExitCode, StartError>
+    ) async -> Result<ExitCode, StartError> {
+        let (name, clock) = ("migrate:\(stage.team)", stage.clock)
+        do throws(StoreError) {
+            var lease = try HeldLease(name, in: leases, at: clock.unixMilliseconds)
+            guard try await Self.acquire(&lease, by: clock) else {
+                return .failure(
+                    StartError(
+                        code: "apple.migration_running",
+                        message: "another run is moving users with the key of team \(stage.team)",
+                        exit: .unavailable))
+            }
+            let held = lease
+            let extending = Task {
+                var lease = held
+                while !Task.isCancelled {
+                    try? await Task.sleep(for: .seconds(1))
+                    // A store that is unavailable for long stops the run itself.
+                    if !Task.isCancelled { _ = try? await lease.renew(by: clock) }
+                }
+            }
+            let outcome = await body()
+            extending.cancel()
+            await extending.value
+            await lease.release(at: clock.monotonicTime)
+            return outcome
+        } catch {
+            return .failure(StartError(code: error.code, message: error.message, exit: .unavailable))
+        }
+    }
+
+    /// Waits for the lease of a run that was interrupted, which expires by then.
+    private static func acquire(_ lease: inout HeldLease, by clock: Clock) async throws(StoreError) -> Bool {
+        let start = clock.monotonicTime
+        while clock.monotonicTime.since(start) < Self.leaseTime {
+            if try await lease.renew(by: clock) { return true }
+            try? await Task.sleep(for: .seconds(1))
+        }
+        return try await lease.renew(by: clock)
     }
 
     /// What a run works on.

@@ -34,7 +34,7 @@ package struct Program: Sendable {
           account  list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show|disable|enable|delete SUBJECT
                    | set SUBJECT NAME=VALUE... | unset SUBJECT NAME... [--json] [--config FILE]
                                                         manage accounts and their claims
-          session  list|end --subject SUBJECT [--id ID] [--json] [--config FILE]
+          session  list|end --subject SUBJECT [--id ID] [--provider NAME] [--limit N] [--after ID] [--json] [--config FILE]
                                                         show or end the sessions of a subject
           events   list [--hook NAME] [--state open|dead] [--json] | resend ID [--config FILE]
                                                         what webhooks have not received yet; send an event again
@@ -123,7 +123,8 @@ package struct Program: Sendable {
                 words: AccountCommand.maximumWords)
             return try await AccountCommand(options, registry).run()
         case "session":
-            let options = try Options(rest, allowing: ["config", "subject", "id"], flags: ["json"], words: 1)
+            let options = try Options(
+                rest, allowing: ["config", "subject", "id", "provider", "limit", "after"], flags: ["json"], words: 1)
             return try await SessionCommand(options, registry).run()
         case "events":
             let options = try Options(rest, allowing: ["config", "hook", "state"], flags: ["json"], words: 2)

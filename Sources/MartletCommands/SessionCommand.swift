@@ -14,15 +14,35 @@ struct SessionCommand {
         case list, end
     }
 
+    /// Which sessions a list has.
+    private struct Filter {
+        /// Only sessions that this provider created.
+        let provider: String?
+        let limit: Int?
+        /// The session behind which the list starts.
+        let start: String?
+
+        var isEmpty: Bool { provider == nil && limit == nil && start == nil }
+
+        init(_ options: Options) throws(Options.UsageError) {
+            provider = options["provider"]
+            start = options["after"]
+            limit = options["limit"].map { Int($0) ?? 0 }
+            guard limit.map({ $0 > 0 }) ?? true else {
+                throw Options.UsageError(message: "--limit requires a number of sessions")
+            }
+        }
+    }
+
     /// The reason of events.
     private static let reason = "admin"
 
     private let action: Action
     private let subject: String
     private let id: String?
+    private let filter: Filter
     private let asJSON: Bool
-    private let configurationPath: String
-    private let registry: ProviderRegistry
+    private let command: ConfiguredCommand
 
     /// - Throws: `UsageError` unless there is an action and a subject.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
@@ -36,22 +56,19 @@ struct SessionCommand {
         guard options["id"] == nil || action == .end else {
             throw Options.UsageError(message: "--id is for end alone")
         }
+        filter = try Filter(options)
+        guard filter.isEmpty || action == .list else {
+            throw Options.UsageError(message: "--provider, --limit and --after are for list alone")
+        }
         self.action = action
         self.subject = subject
         id = options["id"]
         asJSON = options.has("json")
-        configurationPath = options["config"] ?? "config.yaml"
-        self.registry = registry
+        command = ConfiguredCommand(options, registry)
     }
 
     func run() async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(
-            configurationPath, registry: registry, environment: SystemInformation.environment)
-        Output.report(diagnostics)
-        guard let blueprint else { return .configuration }
-        do throws(StartError) {
-            let services = try Services(sink: LogSink.standardError(), level: .error)
-            defer { services.shutdown() }
+        await command.run("session \(action)") { blueprint, services throws(StartError) in
             guard let store = try await CommandStores.shared(blueprint, services) else {
                 throw StartError(
                     code: "session.not_shared",
@@ -61,9 +78,6 @@ struct SessionCommand {
             defer { store.shutdown() }
             try await perform(in: store, blueprint, services)
             return .ok
-        } catch {
-            Output.error("martlet session \(action): \(error)\n")
-            return error.exit
         }
     }
 
@@ -94,7 +108,7 @@ struct SessionCommand {
     private func perform(_ ending: SessionEnding, _ providers: [String]) async throws(StartError) {
         do throws(SessionError) {
             switch action {
-            case .list: show(try await ending.sessions.list(subject: subject))
+            case .list: try await list(ending.sessions)
             case .end: try await end(ending, providers)
             }
         } catch {
@@ -107,24 +121,40 @@ struct SessionCommand {
     private func end(_ ending: SessionEnding, _ providers: [String]) async throws(SessionError) {
         guard let id else {
             try await ending.end(SessionsEnd(Self.reason), of: subject, providers: providers)
-            return Output.line("all sessions of \(TerminalText.escaped(subject)) ended")
+            return report("all sessions of \(TerminalText.escaped(subject)) ended")
         }
         let isKnown: Bool
         if ending.reporting == nil {
             isKnown = try await ending.sessions.end(SessionReference(subject: subject, id: id))
         } else {
-            isKnown = try await ending.sessions.list(subject: subject).contains { $0.id.hasSameBytes(as: id) }
+            isKnown = try await ending.sessions.isLive(SessionReference(subject: subject, id: id))
         }
         guard isKnown else { throw SessionError("session.unknown", .invalid) }
         try await ending.end(SessionsEnd(Self.reason, only: id), of: subject, providers: providers)
-        Output.line("session \(TerminalText.escaped(id)) ended")
+        report("session \(TerminalText.escaped(id)) ended")
     }
 
-    private func show(_ sessions: [SessionSummary]) {
+    /// Prints what has ended.
+    private func report(_ line: String) {
+        guard asJSON else { return Output.line(line) }
+        let ended: JSONObject = ["subject": .string(subject), "ended": .string(id ?? "all")]
+        Output.line(String(decoding: JSON.write(ended), as: UTF8.self))
+    }
+
+    private func list(_ sessions: any SessionStoring) async throws(SessionError) {
         var array = JSONArrayPrinter()
-        for session in sessions {
+        var (isBehind, count) = (filter.start == nil, 0)
+        try await sessions.forEachSession(of: subject) { session in
+            guard isBehind else {
+                isBehind = filter.start.map { session.id.hasSameBytes(as: $0) } ?? true
+                return true
+            }
+            guard filter.provider.map({ session.provider.hasSameBytes(as: $0) }) ?? true else { return true }
             if asJSON { array.print(session.entry) } else { Output.line(SessionCommand.line(session)) }
+            count += 1
+            return filter.limit.map { count < $0 } ?? true
         }
+        guard isBehind else { throw SessionError("session.unknown", .invalid) }
         if asJSON { array.finish() }
     }
 

@@ -99,8 +99,8 @@ struct CommandSessions: AccountSessionEnding {
     /// The names of all providers.
     let providers: [String]
 
-    func sessions(of subject: String) async throws(SessionError) -> [SessionSummary] {
-        try await ending.sessions.list(subject: subject)
+    func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage {
+        try await ending.sessions.page(of: subject, from: start)
     }
 
     func end(_ end: SessionsEnd, of subject: String) async throws(SessionError) {

@@ -9,11 +9,10 @@ internal import MartletServer
 struct UserCommand {
     private let action: UserAdministration.Action
     private let name: String
-    private let configurationPath: String
+    private let command: ConfiguredCommand
     private let provider: String?
     private let asJSON: Bool
     private let filter: UserAdministration.Filter
-    private let registry: ProviderRegistry
 
     /// - Throws: `UsageError` unless the words are an action and, except for `list`, one name.
     init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
@@ -42,29 +41,19 @@ struct UserCommand {
         asJSON = options.has("json")
         self.action = action
         name = names.first ?? ""
-        configurationPath = options["config"] ?? "config.yaml"
+        command = ConfiguredCommand(options, registry)
         provider = options["provider"]
-        self.registry = registry
     }
 
     func run() async -> ExitCode {
-        let (blueprint, diagnostics) = Blueprint.read(
-            configurationPath, registry: registry, environment: SystemInformation.environment)
-        Output.report(diagnostics)
-        guard let blueprint else { return .configuration }
-        do throws(StartError) {
-            try await administer(blueprint)
+        await command.run("user \(action)") { blueprint, services throws(StartError) in
+            try await administer(blueprint, services)
             return .ok
-        } catch {
-            Output.error("martlet user \(action): \(error)\n")
-            return error.exit
         }
     }
 
-    private func administer(_ blueprint: Blueprint) async throws(StartError) {
+    private func administer(_ blueprint: Blueprint, _ services: Services) async throws(StartError) {
         let maker = try maker(blueprint)
-        let services = try Services(sink: LogSink.standardError(), level: .error)
-        defer { services.shutdown() }
         let missing = StartError(
             code: "user.no_accounts",
             message: "users are stored in accounts:, which the configuration does not have", exit: .configuration)

@@ -62,12 +62,9 @@ package struct EventPattern: Sendable, Equatable {
     }
 
     private let form: Form
-    /// The pattern as written.
-    package let text: String
 
     /// `nil` if the text is not a pattern that matches a type.
     package init?(_ text: String) {
-        self.text = text
         if let type = EventType.all.first(where: { $0.rawValue == text }) {
             form = .type(type)
         } else if text == "*" {

@@ -20,6 +20,9 @@ package struct HeldLease: Sendable {
     /// Whether the owner may act as the holder.
     package func isHeld(at now: MonotonicTime) -> Bool { lease.isHeld(at: now) }
 
+    /// Whether the next renewal asks the store.
+    package func isDue(at now: MonotonicTime) -> Bool { lease.isDue(at: now) }
+
     /// Acquires or extends the lease if that is due.
     /// - Returns: whether it is held now.
     /// - Throws: when the store is unavailable; a lease that is held stays so until it expires.

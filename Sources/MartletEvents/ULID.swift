@@ -26,28 +26,15 @@ package struct ULID: Sendable, Hashable, CustomStringConvertible {
         bytes += random.prefix(10)
         bytes += [UInt8](repeating: 0, count: max(16 - bytes.count, 0))
         // 130 bits for 128: the first character has three of the time only.
-        var text: [UInt8] = []
-        var bits: UInt32 = 0
-        var bitCount: UInt32 = 2
-        for byte in bytes {
-            bits = bits &<< 8 | UInt32(byte)
-            bitCount &+= 8
-            while bitCount >= 5 {
-                bitCount &-= 5
-                text.append(ULID.alphabet[Int(bits &>> bitCount & 31)])
-            }
-        }
-        description = String(decoding: text, as: UTF8.self)
+        description = Base32.encode(bytes, in: .crockford, afterZeroBits: 2)
     }
 
     /// Parses a text; small letters are accepted, `nil` if it is not an identifier.
     package init?(_ text: String) {
         let capitals = text.utf8.map { (0x61...0x7A).contains($0) ? $0 & 0xDF : $0 }
-        guard capitals.count == ULID.length, capitals.allSatisfy(ULID.alphabet.contains),
+        guard capitals.count == ULID.length, capitals.allSatisfy(Base32.Alphabet.crockford.characters.contains),
             (0x30...0x37).contains(capitals[0])
         else { return nil }
         description = String(decoding: capitals, as: UTF8.self)
     }
-
-    private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ".utf8)
 }

@@ -55,7 +55,7 @@ package final class WebhookDeliverer: Sendable {
 
     /// What the task that delivers keeps between steps.
     private struct Progress {
-        var lease = Lease()
+        var lease: HeldLease
         var window: DeliveryWindow
         var pace = DeliveryPace()
         var chores: Chores
@@ -63,7 +63,8 @@ package final class WebhookDeliverer: Sendable {
         var confirmed: [DueDelivery] = []
         var recordedAt: MonotonicTime
 
-        init(concurrency: Int, at now: MonotonicTime) {
+        init(_ lease: HeldLease, concurrency: Int, at now: MonotonicTime) {
+            self.lease = lease
             window = DeliveryWindow(capacity: concurrency)
             chores = Chores(at: now)
             recordedAt = now
@@ -84,7 +85,8 @@ package final class WebhookDeliverer: Sendable {
     private let store: Store
     private let clock: Clock
     private let logger: Logger
-    private let owner: String
+    /// Before it is asked for.
+    private let lease: HeldLease
     private let wakeup = Wakeup()
     private let isStopping = Atomic(false)
     /// Whether the last access to the outbox failed, so that an outage is logged once.
@@ -106,7 +108,7 @@ package final class WebhookDeliverer: Sendable {
         self.store = store
         self.clock = clock
         self.logger = logger.with(("webhook", sender.name))
-        owner = try ULID(at: clock.unixMilliseconds).description
+        lease = try HeldLease("webhook:\(sender.name)", in: store.leases, at: clock.unixMilliseconds)
         counters = Mutex(WebhookStatus(hook: sender.name))
     }
 
@@ -117,7 +119,7 @@ package final class WebhookDeliverer: Sendable {
     package func run() async {
         store.outbox.observers.add(wakeup)
         defer { store.outbox.observers.remove(wakeup) }
-        var progress = Progress(concurrency: sender.concurrency, at: clock.monotonicTime)
+        var progress = Progress(lease, concurrency: sender.concurrency, at: clock.monotonicTime)
         await withTaskGroup(of: Step.self) { group in
             group.addTask { .woken }
             while let step = await group.next() {
@@ -130,7 +132,7 @@ package final class WebhookDeliverer: Sendable {
         }
         await recordConfirmed(&progress, isLast: true)
         _ = note(isHolder: false)
-        try? await store.leases.releaseLease(leaseName, owner: owner)
+        await progress.lease.release(at: clock.monotonicTime)
     }
 
     /// Takes over the result of a request.
@@ -194,7 +196,6 @@ package final class WebhookDeliverer: Sendable {
     }
 
     private var isEnding: Bool { isStopping.load(ordering: .acquiring) || Task.isCancelled }
-    private var leaseName: String { "webhook:\(sender.name)" }
 
     /// What the holder of the lease does from time to time.
     private struct Chores {
@@ -242,18 +243,15 @@ package final class WebhookDeliverer: Sendable {
     }
 
     /// Acquires or extends the lease, if that is due.
-    private func renew(_ lease: inout Lease) async {
+    private func renew(_ lease: inout HeldLease) async {
         let start = clock.monotonicTime
         guard lease.isDue(at: start) else { return }
         let wasHeld = lease.isHeld(at: start)
         do throws(StoreError) {
-            let isHeld = try await store.leases.acquireLease(leaseName, owner: owner, for: Lease.duration)
-            lease.note(isHeld: isHeld, since: start)
+            let isHeld = try await lease.renew(by: clock)
             recovered()
             if isHeld != wasHeld { logger.debug(isHeld ? "webhook lease acquired" : "webhook lease lost") }
         } catch {
-            // A lease that could not be extended is held until it expires.
-            lease.noteFailure(at: start)
             failed(error)
         }
     }

@@ -3,8 +3,9 @@ package import MartletSession
 
 /// Ends the sessions of accounts, and whatever else proves to be them.
 package protocol AccountSessionEnding: Sendable {
-    /// The live sessions of an account.
-    func sessions(of subject: String) async throws(SessionError) -> [SessionSummary]
+    /// A page of the live sessions of an account.
+    /// - Parameter start: the `next` of the page before; `nil` for the first page.
+    func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage
     /// Ends an account's sessions and invalidates cached results, in all loops of all instances. Logins in progress
     /// leave no session, unless the end concerns certain sessions only.
     func end(_ end: SessionsEnd, of subject: String) async throws(SessionError)

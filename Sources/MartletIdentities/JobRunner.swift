@@ -181,19 +181,31 @@ package final class JobRunner: Sendable {
     private func endSessions(_ job: AccountJob) async throws(JobError) {
         let end = SessionsEnd(job)
         // Events first: after the sessions have ended, a process that starts again would not find them.
-        if !job.hasListed {
-            let listed = try await mapping { () async throws(SessionError) in
-                try await surroundings.sessions.sessions(of: job.account)
-            }
-            let ended = listed.filter { end.concerns($0) }.map { EndedSession(id: $0.id, provider: $0.provider) }
-            try await recording { () async throws(AccountError) in
-                try await surroundings.store.noteSessions(ended, of: job, at: clock.unixMilliseconds)
-            }
-        }
+        if !job.hasListed { try await report(end, of: job) }
         try await mapping { () async throws(SessionError) in
             try await surroundings.sessions.end(end, of: job.account)
         }
         try await recording { () async throws(AccountError) in try await surroundings.store.finish(job) }
+    }
+
+    /// Records the events of the sessions that are about to end; the job counts as listed with the last page of them.
+    private func report(_ end: SessionsEnd, of job: AccountJob) async throws(JobError) {
+        var start: SessionPosition?
+        repeat {
+            let position = start
+            let page = try await mapping { () async throws(SessionError) in
+                try await surroundings.sessions.page(of: job.account, from: position)
+            }
+            let ended = page.sessions.filter { end.concerns($0) }.map {
+                EndedSession(id: $0.id, provider: $0.provider)
+            }
+            start = end.only == nil || ended.isEmpty ? page.next : nil
+            let isLast = start == nil
+            try await recording { () async throws(AccountError) in
+                try await surroundings.store.noteSessions(
+                    ended, of: job, isLast: isLast, at: clock.unixMilliseconds)
+            }
+        } while start != nil
     }
 
     private func deleteAccount(_ job: AccountJob) async throws(JobError) {

@@ -12,6 +12,8 @@ package final class MemorySessions: SessionBackend {
         /// The claims of subjects' accounts, by the subject's name.
         var claims: [[UInt8]: StoredClaims] = [:]
         var bytes = 0
+        /// How many sessions were inserted.
+        var insertions: Int64 = 0
         var insertionsSinceSweep = 0
         /// Unix time in milliseconds.
         var lastSweep: Int64 = 0
@@ -34,13 +36,15 @@ package final class MemorySessions: SessionBackend {
 
     /// Inserts a session.
     package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
-        let state = SessionState(session)
+        var state = SessionState(session)
         let (hasRoom, ended): (Bool, [UInt64]?) = content.withLock { content in
             let live = content.live(session.subject.name, at: time)
             let surplus = live.prefix(max(live.count &- session.limit &+ 1, 0))
             guard session.evicts || surplus.isEmpty else { return (true, nil) }
             guard makeRoom(for: state.cost, replacing: surplus, in: &content, at: time) else { return (false, nil) }
             let ended = surplus.compactMap { content.remove($0) }
+            content.insertions &+= 1
+            state.order = content.insertions
             content.sessions[session.sessionKey.keyHash] = state
             content.subjects[session.subject.name, default: []].append(session.sessionKey.keyHash)
             content.bytes += state.cost
@@ -124,16 +128,21 @@ package final class MemorySessions: SessionBackend {
 
     /// Lists the live sessions of a subject.
     package func list(
-        _ subject: SubjectKey, at time: SessionTime
+        _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime
     ) async throws(StoreError) -> [ListedSession] {
         content.withLock { content in
-            content.live(subject.name, at: time).suffix(ListedSession.maximumCount).reversed().compactMap { keyHash in
-                content.sessions[keyHash].map {
-                    ListedSession(
-                        keyHash: keyHash, listing: $0.listing, ends: $0.ends, lastSeen: $0.lastSeen,
-                        lastAddress: $0.lastAddress)
+            var found: [ListedSession] = []
+            for keyHash in content.live(subject.name, at: time).reversed() {
+                guard found.count < ListedSession.maximumCount else { break }
+                guard let state = content.sessions[keyHash], start.map({ state.order < $0.order }) ?? true else {
+                    continue
                 }
+                found.append(
+                    ListedSession(
+                        keyHash: keyHash, listing: state.listing, ends: state.ends, lastSeen: state.lastSeen,
+                        lastAddress: state.lastAddress, position: SessionPosition(order: state.order)))
             }
+            return found
         }
     }
 

@@ -135,13 +135,16 @@ enum RedisSessionScripts {
         """
         local found = {}
         local live = livesessions(KEYS[1], ARGV[4])
-        for i = #live, math.max(1, #live - tonumber(ARGV[5]) + 1), -1 do
+        local last = #live
+        while ARGV[6] ~= '' and last > 0 and tonumber(live[last][5]) >= tonumber(ARGV[6]) do last = last - 1 end
+        for i = last, math.max(1, last - tonumber(ARGV[5]) + 1), -1 do
             local f = redis.call('HMGET', ARGV[4] .. live[i][1], 'm', 'l')
             found[#found + 1] = live[i][1]
             found[#found + 1] = f[1]
             found[#found + 1] = live[i][2]
             found[#found + 1] = live[i][3]
             found[#found + 1] = f[2] or ''
+            found[#found + 1] = text(tonumber(live[i][5]))
         end
         return found
         """)
@@ -166,7 +169,7 @@ enum RedisSessionScripts {
     /// Functions shared by the scripts.
     ///
     /// `livesessions` returns the live sessions of an index, oldest first, as {key hash, expiry, last use, provider
-    /// hash}, and deletes the others. A message holds at most 512 revocation IDs, half of what a subscriber accepts.
+    /// hash, score}, and deletes the others. A message holds at most 512 revocation IDs, half of what a subscriber accepts.
     private static let prelude = """
         local now, idle, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
         local function text(number) return string.format('%.0f', number) end
@@ -190,9 +193,12 @@ enum RedisSessionScripts {
         end
         local function livesessions(index, base)
             local live, dead = {}, {}
-            for _, keyhash in ipairs(redis.call('ZRANGE', index, 0, -1)) do
+            local all = redis.call('ZRANGE', index, 0, -1, 'WITHSCORES')
+            for i = 1, #all, 2 do
+                local keyhash = all[i]
                 local f = redis.call('HMGET', base .. keyhash, 'x', 's', 'p')
-                if islive(tonumber(f[1]), tonumber(f[2])) then live[#live + 1] = {keyhash, f[1], f[2], f[3]}
+                if islive(tonumber(f[1]), tonumber(f[2])) then
+                    live[#live + 1] = {keyhash, f[1], f[2], f[3], all[i + 1]}
                 else dead[#dead + 1] = keyhash end
             end
             drop(index, base, dead)

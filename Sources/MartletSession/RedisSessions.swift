@@ -144,20 +144,22 @@ package final class RedisSessions: SessionBackend {
 
     /// Lists the live sessions of a subject.
     package func list(
-        _ subject: SubjectKey, at time: SessionTime
+        _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime
     ) async throws(StoreError) -> [ListedSession] {
         let reply = try await run(
             RedisSessionScripts.list, [index(of: subject)], at: time,
-            [base(subject.tagDigits), digits(ListedSession.maximumCount)])
-        guard case .array(let parts) = reply, parts.count % 5 == 0 else { throw .unexpectedReply }
-        return stride(from: 0, to: parts.count, by: 5).compactMap { start in
+            [base(subject.tagDigits), digits(ListedSession.maximumCount), start.map { digits($0.order) } ?? []])
+        guard case .array(let parts) = reply, parts.count % 6 == 0 else { throw .unexpectedReply }
+        return stride(from: 0, to: parts.count, by: 6).compactMap { start in
             guard case .bytes(let keyHash) = parts[start], case .bytes(let listing) = parts[start + 1],
                 case .bytes(let ends) = parts[start + 2], let ends = Int64(bytes: ends[...]),
                 case .bytes(let seen) = parts[start + 3], let seen = Int64(bytes: seen[...]),
-                case .bytes(let lastAddress) = parts[start + 4]
+                case .bytes(let lastAddress) = parts[start + 4], case .bytes(let order) = parts[start + 5],
+                let order = Int64(bytes: order[...])
             else { return nil }
             return ListedSession(
-                keyHash: keyHash, listing: listing, ends: ends, lastSeen: seen, lastAddress: lastAddress)
+                keyHash: keyHash, listing: listing, ends: ends, lastSeen: seen, lastAddress: lastAddress,
+                position: SessionPosition(order: order))
         }
     }
 

@@ -140,7 +140,7 @@ package struct RecordReplacement: Sendable {
 
 /// A session in a subject's list.
 package struct ListedSession: Sendable {
-    /// The maximum length of a list, because the size of a Redis reply is bounded.
+    /// The maximum length of a page, because the size of a Redis reply is bounded.
     static let maximumCount = 500
 
     let keyHash: [UInt8]
@@ -149,6 +149,7 @@ package struct ListedSession: Sendable {
     let lastSeen: Int64
     /// The address of the last use, as ``SealedAddress``; empty if unknown.
     let lastAddress: [UInt8]
+    let position: SessionPosition
 }
 
 /// Selects which sessions of a subject to end; a criterion that is `nil` matches all.
@@ -201,8 +202,11 @@ package protocol SessionBackend: Sendable {
     func touch(_ sessionKey: SessionKey, lastAddress: [UInt8], at time: SessionTime) async throws(StoreError)
     /// Ends one session; `false` if it does not exist.
     func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool
-    /// Lists the newest 500 live sessions of a subject, newest first.
-    func list(_ subject: SubjectKey, at time: SessionTime) async throws(StoreError) -> [ListedSession]
+    /// Lists 500 live sessions of a subject, newest first.
+    /// - Parameter start: the last session of the page before; `nil` for the first page.
+    func list(
+        _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime
+    ) async throws(StoreError) -> [ListedSession]
     /// Ends the selected live sessions of a subject.
     func end(
         _ selection: SessionSelection, of subject: SubjectKey, at time: SessionTime

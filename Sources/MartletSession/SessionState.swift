@@ -10,6 +10,8 @@ struct SessionState: Sendable {
     let providerHash: [UInt8]
     let verifier: [UInt8]
     let owner: [UInt8]
+    /// Its place among all sessions, by when they were created.
+    var order: Int64 = 0
     private(set) var lastSeen: Int64
     private(set) var lastAddress: [UInt8]
     private var generation: Int64 = 0

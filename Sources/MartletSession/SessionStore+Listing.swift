@@ -2,11 +2,15 @@ internal import MartletCore
 
 extension SessionStore {
     /// Lists the live sessions of a subject.
-    package func list(subject: String) async throws(SessionError) -> [SessionSummary] {
+    package func page(
+        of subject: String, from start: SessionPosition?
+    ) async throws(SessionError) -> SessionPage {
         let subjectKey = SubjectKey(subject)
         let time = currentTime()
-        let listed = try await withStore { () async throws(StoreError) in try await backend.list(subjectKey, at: time) }
-        return listed.compactMap { session in
+        let listed = try await withStore { () async throws(StoreError) in
+            try await backend.list(subjectKey, from: start, at: time)
+        }
+        let sessions = listed.compactMap { session -> SessionSummary? in
             let seal = SessionSeal(SessionKey(tagDigits: subjectKey.tagDigits, keyHash: session.keyHash))
             // A listing that cannot be opened was forged, or belongs to another subject with the same tag.
             guard let listing = seal.open(session.listing, of: subject), time.isPlausible(listing.created),
@@ -20,6 +24,8 @@ extension SessionStore {
                 lastAddress: seal.open(address: session.lastAddress, key: listing.addressKey)
                     ?? listing.client.address)
         }
+        let isFull = listed.count >= ListedSession.maximumCount
+        return SessionPage(sessions: sessions, next: isFull ? listed.last?.position : nil)
     }
 
     /// Ends one session.

@@ -88,6 +88,26 @@ package struct SessionSummary: Sendable, Equatable {
     }
 }
 
+/// A place in the list of a subject's sessions.
+package struct SessionPosition: Sendable, Equatable {
+    /// Higher for sessions that were created later.
+    let order: Int64
+
+    package init(order: Int64) { self.order = order }
+}
+
+/// A part of the list of a subject's sessions, newest first.
+package struct SessionPage: Sendable {
+    package let sessions: [SessionSummary]
+    /// Where the next page starts; `nil` after the last one.
+    package let next: SessionPosition?
+
+    package init(sessions: [SessionSummary], next: SessionPosition?) {
+        self.sessions = sessions
+        self.next = next
+    }
+}
+
 /// Receives a session that is about to end, because its refresh token was used before.
 package typealias ReuseReport = @Sendable (SessionReference) async -> Void
 
@@ -123,8 +143,9 @@ package protocol SessionStoring: SessionVerifying {
     /// - Parameter token: an access token of the session.
     /// - Returns: the proof that the session has now.
     func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof
-    /// Lists the newest 500 live sessions of a subject, newest first.
-    func list(subject: String) async throws(SessionError) -> [SessionSummary]
+    /// Lists live sessions of a subject, newest first, up to 500.
+    /// - Parameter start: the `next` of the page before; `nil` for the first page.
+    func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage
     /// Ends one session; `false` if the subject does not have it.
     func end(_ session: SessionReference) async throws(SessionError) -> Bool
     /// Ends a subject's sessions.
@@ -135,6 +156,33 @@ package protocol SessionStoring: SessionVerifying {
 }
 
 extension SessionStoring {
+    /// Lists the newest 500 live sessions of a subject, newest first.
+    package func list(subject: String) async throws(SessionError) -> [SessionSummary] {
+        try await page(of: subject, from: nil).sessions
+    }
+
+    /// Passes all live sessions of a subject on, newest first, until the body returns false.
+    package func forEachSession(
+        of subject: String, _ body: (SessionSummary) -> Bool
+    ) async throws(SessionError) {
+        var start: SessionPosition?
+        repeat {
+            let page = try await page(of: subject, from: start)
+            for session in page.sessions { guard body(session) else { return } }
+            start = page.next
+        } while start != nil
+    }
+
+    /// Whether a session is live, whatever the number of its subject's sessions.
+    package func isLive(_ session: SessionReference) async throws(SessionError) -> Bool {
+        var isKnown = false
+        try await forEachSession(of: session.subject) { listed in
+            isKnown = listed.id.hasSameBytes(as: session.id)
+            return !isKnown
+        }
+        return isKnown
+    }
+
     /// Creates a session, and ends the subject's oldest sessions beyond `max_per_subject`.
     package func create(
         subject: String, provider: String, identity: Identity, client: SessionClient

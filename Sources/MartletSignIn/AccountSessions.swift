@@ -23,8 +23,8 @@ package struct AccountSessions: AccountSessionEnding {
     }
 
     /// The live sessions of an account.
-    package func sessions(of subject: String) async throws(SessionError) -> [SessionSummary] {
-        try await sessions.list(subject: subject)
+    package func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage {
+        try await sessions.page(of: subject, from: start)
     }
 
     /// Ends sessions, in all loops of all instances.

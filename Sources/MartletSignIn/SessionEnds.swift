@@ -52,9 +52,12 @@ struct SessionEnds: Sendable {
                 } catch {
                     guard error.code == .sessionContended else { throw error }
                 }
-                let oldest = try await setup.sessions.list(subject: subject)
-                    .dropFirst(max(setup.configuration.maximumPerSubject - 1, 0))
-                // The list is bounded: sessions beyond it end without a report.
+                var (kept, oldest) = (0, [SessionSummary]())
+                try await setup.sessions.forEachSession(of: subject) { session in
+                    kept += 1
+                    if kept >= setup.configuration.maximumPerSubject { oldest.append(session) }
+                    return true
+                }
                 guard !oldest.isEmpty else { break }
                 for session in oldest.reversed() { try await evict(session, of: subject) }
             }

@@ -139,7 +139,9 @@ struct IdentityLifeStore: IdentityLifeStoring {
         ])
     }
 
-    func noteSessions(_ sessions: [EndedSession], of job: AccountJob, at now: Int64) async throws(AccountError) {
+    func noteSessions(
+        _ sessions: [EndedSession], of job: AccountJob, isLast: Bool, at now: Int64
+    ) async throws(AccountError) {
         guard recorder.isSubscribed(to: .sessionRevoked), !sessions.isEmpty else { return }
         var reports: [[Query]] = []
         for session in sessions {
@@ -155,6 +157,7 @@ struct IdentityLifeStore: IdentityLifeStoring {
         data[AccountJob.listedMember] = true
         let noted = Query(
             .life(.setJobData), .integer(job.number), .text(String(decoding: JSON.write(data), as: UTF8.self)))
+        let mark = isLast ? [noted] : []
         let marks = sessions.map { Query(.life(.addEndedSession), .text($0.id), .integer(now)) }
         let events = reports
         try await engine.transact(
@@ -163,7 +166,7 @@ struct IdentityLifeStore: IdentityLifeStoring {
                 // Another job may end, and have reported, the same session.
                 return .run(marks) { marked in
                     let new = events.indices.filter { !marked[$0].isEmpty }.flatMap { events[$0] }
-                    return .commit(new + [noted]) { _ in }
+                    return .commit(new + mark) { _ in }
                 }
             })
         recorder.observers.signal()

@@ -243,24 +243,11 @@ struct NewIdentifiers: Sendable {
         identity = "idn_" + (try NewIdentifiers.random())
     }
 
-    private static let alphabet = Array("abcdefghijklmnopqrstuvwxyz234567".utf8)
-
     /// 20 random bytes as lowercase base32.
     private static func random() throws(AccountError) -> String {
         guard let bytes = try? RandomBytes.make(20) else {
             throw .unavailable(.accountsFailed, "no random bytes available")
         }
-        var text: [UInt8] = []
-        var bits: UInt32 = 0
-        var bitCount: UInt32 = 0
-        for byte in bytes {
-            bits = bits &<< 8 | UInt32(byte)
-            bitCount &+= 8
-            while bitCount >= 5 {
-                bitCount &-= 5
-                text.append(alphabet[Int(bits &>> bitCount & 31)])
-            }
-        }
-        return String(decoding: text, as: UTF8.self)
+        return Base32.encode(bytes, in: .lowercase)
     }
 }

@@ -48,9 +48,7 @@ extension SignInEndpoints {
         let session = SessionReference(subject: caller.session.subject, id: id)
         let existed: Bool
         do throws(SessionError) {
-            existed = try await setup.sessions.list(subject: session.subject).contains {
-                $0.id.hasSameBytes(as: id)
-            }
+            existed = try await setup.sessions.isLive(session)
         } catch {
             throw .session(error)
         }

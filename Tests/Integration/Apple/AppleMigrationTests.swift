@@ -117,6 +117,26 @@ extension HTTPMessage {
 }
 
 @Suite(.timeLimit(.minutes(5))) struct `An app that moves to another team` {
+    @Test func `a second run for the same team gives way, and changes nothing`() throws {
+        let stage = try MigrationStage()
+        // The gateway makes the tables.
+        try Gateway(stage.oldConfiguration(), in: stage.stage.folder).stop()
+        let later = "CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER) + 600000"
+        _ = try stage.sql("INSERT INTO leases VALUES ('migrate:\(MigrationStage.oldTeam)', 'another', \(later))")
+        let second = try stage.migrate(stage.oldConfiguration(), "export", "--to", MigrationStage.newTeam)
+        #expect(second.ending == .exited(69) && second.errorOutput.contains("[apple.migration_running]"), "\(second)")
+        // What changes nothing may run, and so may the other team.
+        let trial = try stage.migrate(
+            stage.oldConfiguration(), "export", "--to", MigrationStage.newTeam, "--dry-run")
+        #expect(trial.ending == .exited(0), "\(trial)")
+        #expect(try stage.migrate(stage.newConfiguration(), "import").ending == .exited(0))
+        // A run that was killed blocks the next one until its lease has expired.
+        _ = try stage.sql("UPDATE leases SET expires_at = \(later.replacing("600000", with: "4000"))")
+        let next = try stage.migrate(stage.oldConfiguration(), "export", "--to", MigrationStage.newTeam)
+        #expect(next.ending == .exited(0), "\(next)")
+        #expect(try stage.sql("SELECT count(*) FROM leases WHERE name LIKE 'migrate:%'") == "0")
+    }
+
     @Test func `a thousand users move, over kills in the middle`() throws {
         let teams = try MigrationStage()
         let stage = teams.stage

@@ -212,6 +212,14 @@ import Testing
             let last = try await bench.login()
             let listed = try await bench.store.list(subject: "usr_ann")
             #expect(listed.count == 500 && listed.first?.id == last.session.id)
+            var all: [String] = []
+            try await bench.store.forEachSession(of: "usr_ann") { session in
+                all.append(session.id)
+                return true
+            }
+            #expect(all.count == 511 && Set(all).count == 511 && all.first == last.session.id)
+            let oldest = SessionReference(subject: "usr_ann", id: all.last ?? "")
+            #expect(try await bench.store.isLive(oldest))
             try await bench.store.endAll(subject: "usr_ann", provider: "apple", except: last.session)
             #expect(bench.revoked.value.count == 510)
             #expect(try await bench.store.list(subject: "usr_ann").map(\.id) == [last.session.id])

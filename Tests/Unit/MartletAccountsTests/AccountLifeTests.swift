@@ -378,7 +378,7 @@ private func subscribe(_ store: any OutboxStoring) throws {
             let sessions = [
                 EndedSession(id: "ses_1", provider: "apple"), EndedSession(id: "ses_2", provider: "apple"),
             ]
-            try await store.life.noteSessions(sessions, of: job, at: 5)
+            try await store.life.noteSessions(sessions, of: job, isLast: true, at: 5)
             let listed = try #require(try await store.life.jobs().first)
             #expect(listed.hasListed && !job.hasListed)
             let events = try await store.entries(to: "all", in: nil, from: 0, limit: 100).entries.map(\.event)
@@ -386,7 +386,7 @@ private func subscribe(_ store: any OutboxStoring) throws {
             #expect(events.map { $0.data["session_id"]?.string } == ["ses_1", "ses_2"])
             #expect(events.allSatisfy { $0.subject == ada.subject && $0.data["reason"] == "apple_consent_revoked" })
             try await store.life.finish(listed)
-            try await store.life.noteSessions(sessions, of: listed, at: 6)
+            try await store.life.noteSessions(sessions, of: listed, isLast: true, at: 6)
             #expect(try await eventTypes(store).count { $0 == .sessionRevoked } == 2, "the job is gone")
         }
     }

@@ -151,7 +151,9 @@ private final class EndedSessions: SessionStoring {
     func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof {
         throw SessionError("test.unused", .invalid)
     }
-    func list(subject: String) async throws(SessionError) -> [SessionSummary] { [] }
+    func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage {
+        SessionPage(sessions: [], next: nil)
+    }
     func end(_ session: SessionReference) async throws(SessionError) -> Bool { false }
     func endAll(subject: String, provider: String?, except kept: SessionReference?) async throws(SessionError) {
         if let outage { throw outage }

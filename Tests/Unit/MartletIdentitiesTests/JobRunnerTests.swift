@@ -79,6 +79,31 @@ import Testing
         }
     }
 
+    @Test func `sessions beyond the first page are reported too`() async throws {
+        try await Stage.run { stage in
+            let issuer = ScriptedIssuer()
+            let ada = try await stage.logIn("001", grant: nil, by: issuer)
+            for number in 0..<8 { stage.sessions.add("ses_\(number)", by: "apple") }
+            let (store, now) = (stage.store.life, stage.time.now)
+            // The last page has one session, which does not end.
+            let most = try await store.beginEnd(SessionsEnd("admin", except: "ses_7"), of: ada, at: now)
+            await stage.runner(issuer).perform(most)
+            func reported() async throws -> [String] {
+                try await stage.events().filter { $0.type == .sessionRevoked }.compactMap {
+                    $0.data["session_id"]?.string
+                }
+            }
+            #expect(try await reported() == (0..<7).map { "ses_\($0)" })
+            #expect(stage.sessions.live.value.map(\.id) == ["ses_7"])
+            for number in 8..<12 { stage.sessions.add("ses_\(number)", by: "apple") }
+            let last = try await store.beginEnd(SessionsEnd("admin", only: "ses_11"), of: ada, at: now)
+            await stage.runner(issuer).perform(last)
+            let all = try await reported()
+            #expect(all.last == "ses_11" && all.count == 8)
+            #expect(try await store.dueJobs(at: .max, limit: 9).isEmpty)
+        }
+    }
+
     @Test func `a session that several jobs end is reported once`() async throws {
         try await Stage.run { stage in
             let issuer = ScriptedIssuer()
@@ -89,7 +114,7 @@ import Testing
             let first = try await store.beginEnd(SessionsEnd("evicted", only: "ses_1"), of: ada, at: now)
             let second = try await store.beginEnd(SessionsEnd("logout_all"), of: ada, at: now)
             let ended = ["ses_1", "ses_2"].map { EndedSession(id: $0, provider: "apple") }
-            for job in second { try await store.noteSessions(ended, of: job, at: now) }
+            for job in second { try await store.noteSessions(ended, of: job, isLast: true, at: now) }
             await stage.runner(issuer).perform(first + second)
             #expect(stage.sessions.live.value.isEmpty)
             let events = try await stage.events().filter { $0.type == .sessionRevoked }

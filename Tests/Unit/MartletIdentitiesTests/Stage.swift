@@ -90,6 +90,7 @@ extension ProviderGrant {
 final class ScriptedSessions: AccountSessionEnding {
     let live = Box<[SessionSummary]>([])
     let ended = Box<[String]>([])
+    private let positions = Box((0..<100).map { SessionPosition(order: $0) })
     let isAvailable = Box(true)
 
     func add(_ id: String, by provider: String) {
@@ -100,9 +101,16 @@ final class ScriptedSessions: AccountSessionEnding {
         }
     }
 
-    func sessions(of subject: String) async throws(SessionError) -> [SessionSummary] {
+    /// The length of a page.
+    private static let pageSize = 3
+
+    func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage {
         guard isAvailable.value else { throw SessionError("store.down", .unavailable) }
-        return live.value
+        let all = live.value
+        let first = positions.value.firstIndex { $0 == start }.map { ($0 + 1) * Self.pageSize } ?? 0
+        let sessions = all.dropFirst(first).prefix(Self.pageSize)
+        guard first + Self.pageSize < all.count else { return SessionPage(sessions: Array(sessions), next: nil) }
+        return SessionPage(sessions: Array(sessions), next: positions.value[first / Self.pageSize])
     }
 
     func end(_ end: SessionsEnd, of subject: String) async throws(SessionError) {

@@ -63,8 +63,10 @@ private struct InterruptedSessions: SessionBackend {
 
     func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool { try await sessions.end(sessionKey) }
 
-    func list(_ subject: SubjectKey, at time: SessionTime) async throws(StoreError) -> [ListedSession] {
-        try await sessions.list(subject, at: time)
+    func list(
+        _ subject: SubjectKey, from start: SessionPosition?, at time: SessionTime
+    ) async throws(StoreError) -> [ListedSession] {
+        try await sessions.list(subject, from: start, at: time)
     }
 
     func end(

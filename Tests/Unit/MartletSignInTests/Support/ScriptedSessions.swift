@@ -117,14 +117,15 @@ final class ScriptedSessions: SessionStoring {
         return proof
     }
 
-    func list(subject: String) async throws(SessionError) -> [SessionSummary] {
+    func page(of subject: String, from start: SessionPosition?) async throws(SessionError) -> SessionPage {
         try count()
-        return entries.filter { $0.reference.subject == subject }.reversed().map { entry in
+        let sessions = entries.filter { $0.reference.subject == subject }.reversed().map { entry in
             SessionSummary(
                 id: entry.reference.id, provider: entry.provider, createdAt: entry.createdAt,
                 lastSeenAt: entry.createdAt, expiresAt: entry.createdAt.advanced(bySeconds: 5_184_000),
                 client: entry.client, lastAddress: entry.client.address)
         }
+        return SessionPage(sessions: sessions, next: nil)
     }
 
     func end(_ session: SessionReference) async throws(SessionError) -> Bool {
