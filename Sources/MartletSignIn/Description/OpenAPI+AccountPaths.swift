@@ -9,13 +9,7 @@ extension OpenAPI {
               "operationId": "account",
               "summary": "Get the caller's account with the states of its identities",
               "security": [{"session": []}],
-              "responses": {
-                "200": {"$ref": "#/components/responses/Account"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": ["Account", "Unauthorized", "NotFound", "TooLarge", "Unavailable"]
             },
             "delete": {
               "tags": ["Account"],
@@ -30,17 +24,10 @@ extension OpenAPI {
                   "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Reauthentication"}}
                 }
               },
-              "responses": {
-                "202": {"$ref": "#/components/responses/Accepted"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "403": {"$ref": "#/components/responses/NotAllowed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": [
+                "Accepted", "Malformed", "Unauthorized", "NotAllowed", "NotFound", "TooLarge", "UnsupportedMediaType",
+                "Throttled", "Unavailable"
+              ]
             }
           },
           "/profile": {
@@ -60,16 +47,10 @@ extension OpenAPI {
                   "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Profile"}}
                 }
               },
-              "responses": {
-                "200": {"$ref": "#/components/responses/Profile"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": [
+                "Profile", "Malformed", "Unauthorized", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
+                "Unavailable"
+              ]
             }
           },
           "/identities": {
@@ -78,12 +59,7 @@ extension OpenAPI {
               "operationId": "identities",
               "summary": "List the identities of the caller's account, the oldest first",
               "security": [{"session": []}],
-              "responses": {
-                "200": {"$ref": "#/components/responses/Identities"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": ["Identities", "Unauthorized", "TooLarge", "Unavailable"]
             }
           },
           "/link/{provider}": {
@@ -94,25 +70,11 @@ extension OpenAPI {
               "summary": "Link an identity to the caller's account",
               "security": [{"session": []}],
               "description": "Requires an account store. Idempotent.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/Login"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Login"}}
-                }
-              },
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "403": {"$ref": "#/components/responses/NotAllowed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "409": {"$ref": "#/components/responses/Conflict"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "Login",
+              "responses": [
+                "Done", "Malformed", "Unauthorized", "NotAllowed", "NotFound", "Conflict", "TooLarge",
+                "UnsupportedMediaType", "Throttled", "Unavailable"
+              ]
             },
             "delete": {
               "tags": ["Account"],
@@ -120,15 +82,7 @@ extension OpenAPI {
               "summary": "Unlink an identity from the caller's account",
               "security": [{"session": []}],
               "description": "Ends the sessions that the identity created. The last identity cannot be unlinked.",
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "409": {"$ref": "#/components/responses/Conflict"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": ["Done", "Malformed", "Unauthorized", "NotFound", "Conflict", "TooLarge", "Unavailable"]
             }
           },
           "/reauthenticate": {
@@ -138,24 +92,11 @@ extension OpenAPI {
               "summary": "Authenticate again, for routes that require a recent or a stronger authentication",
               "security": [{"session": []}],
               "description": "Renews the proof of the session; the credential must belong to the caller's account.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/Reauthentication"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Reauthentication"}}
-                }
-              },
-              "responses": {
-                "200": {"$ref": "#/components/responses/Proof"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "403": {"$ref": "#/components/responses/NotAllowed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "Reauthentication",
+              "responses": [
+                "Proof", "Malformed", "Unauthorized", "NotAllowed", "NotFound", "TooLarge", "UnsupportedMediaType",
+                "Throttled", "Unavailable"
+              ]
             }
           },
           "/password": {
@@ -165,24 +106,11 @@ extension OpenAPI {
               "summary": "Change the password of the caller's account",
               "security": [{"session": []}],
               "description": "Ends the subject's other sessions.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/PasswordChange"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/PasswordChange"}}
-                }
-              },
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "403": {"$ref": "#/components/responses/NotAllowed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "PasswordChange",
+              "responses": [
+                "Done", "Malformed", "Unauthorized", "NotAllowed", "NotFound", "TooLarge", "UnsupportedMediaType",
+                "Throttled", "Unavailable"
+              ]
             }
           },
           "/{provider}/notifications": {
@@ -193,22 +121,11 @@ extension OpenAPI {
               "summary": "Receive a notification of a provider's issuer",
               "security": [],
               "description": "For issuers. Only where the provider's configuration turns it on.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/Notification"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Notification"}}
-                }
-              },
-              "responses": {
-                "200": {"$ref": "#/components/responses/NotificationOutcome"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "Notification",
+              "responses": [
+                "NotificationOutcome", "Malformed", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
+                "Unavailable"
+              ]
             }
           }
         }

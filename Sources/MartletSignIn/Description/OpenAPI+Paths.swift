@@ -10,24 +10,11 @@ extension OpenAPI {
               "operationId": "login",
               "summary": "Log in",
               "security": [],
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/Login"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Login"}}
-                }
-              },
-              "responses": {
-                "200": {"$ref": "#/components/responses/Tokens"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "403": {"$ref": "#/components/responses/NotAllowed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "Login",
+              "responses": [
+                "Tokens", "Malformed", "Unauthorized", "NotAllowed", "NotFound", "TooLarge", "UnsupportedMediaType",
+                "Throttled", "Unavailable"
+              ]
             }
           },
           "/nonce": {
@@ -36,12 +23,7 @@ extension OpenAPI {
               "operationId": "nonce",
               "summary": "Get a nonce for a login",
               "security": [],
-              "responses": {
-                "200": {"$ref": "#/components/responses/Nonce"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": ["Nonce", "TooLarge", "Throttled", "Unavailable"]
             }
           },
           "/refresh": {
@@ -51,22 +33,10 @@ extension OpenAPI {
               "summary": "Exchange a refresh token for a new pair of tokens",
               "security": [],
               "description": "The old token returns the same new pair for a short time; later use ends the session.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/Refresh"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Refresh"}}
-                }
-              },
-              "responses": {
-                "200": {"$ref": "#/components/responses/Tokens"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "Refresh",
+              "responses": [
+                "Tokens", "Malformed", "Unauthorized", "TooLarge", "UnsupportedMediaType", "Throttled", "Unavailable"
+              ]
             }
           }
         }
@@ -89,13 +59,7 @@ extension OpenAPI {
                   "description": "`true` ends all sessions of the subject."
                 }
               ],
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": ["Done", "Malformed", "Unauthorized", "TooLarge", "Unavailable"]
             }
           },
           "/session": {
@@ -104,12 +68,7 @@ extension OpenAPI {
               "operationId": "session",
               "summary": "Get the caller's session",
               "security": [{"session": []}],
-              "responses": {
-                "200": {"$ref": "#/components/responses/Session"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": ["Session", "Unauthorized", "TooLarge", "Unavailable"]
             }
           },
           "/sessions": {
@@ -118,12 +77,7 @@ extension OpenAPI {
               "operationId": "sessions",
               "summary": "List the caller's sessions, the newest first",
               "security": [{"session": []}],
-              "responses": {
-                "200": {"$ref": "#/components/responses/Sessions"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": ["Sessions", "Unauthorized", "TooLarge", "Unavailable"]
             }
           },
           "/sessions/{id}": {
@@ -141,14 +95,7 @@ extension OpenAPI {
               "operationId": "endSession",
               "summary": "End one of the caller's sessions",
               "security": [{"session": []}],
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "responses": ["Done", "Malformed", "Unauthorized", "NotFound", "TooLarge", "Unavailable"]
             }
           },
           "/openapi.json": {

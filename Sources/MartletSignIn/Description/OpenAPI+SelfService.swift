@@ -9,23 +9,11 @@ extension OpenAPI {
               "summary": "Register with an email address and a password",
               "security": [],
               "description": "Off by default (404). The response does not depend on whether the address is known. 202: a mail with a one-time token was requested, and the user exists once it is used at `/register/verify`. 204: addresses are not verified; the user can log in, unless the address was known.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/Registration"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Registration"}}
-                }
-              },
-              "responses": {
-                "202": {"$ref": "#/components/responses/MailRequested"},
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "Registration",
+              "responses": [
+                "MailRequested", "Done", "Malformed", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
+                "Unavailable"
+              ]
             }
           },
           "/register/verify": {
@@ -34,23 +22,11 @@ extension OpenAPI {
               "summary": "Create the user of a registration with the token of a mail",
               "security": [],
               "description": "Off by default (404). A token works once, for 30 minutes; afterwards 401. The user logs in next.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/LinkToken"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/LinkToken"}}
-                }
-              },
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "LinkToken",
+              "responses": [
+                "Done", "Malformed", "Unauthorized", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
+                "Unavailable"
+              ]
             }
           },
           "/password/forgot": {
@@ -59,22 +35,11 @@ extension OpenAPI {
               "summary": "Request a mail with a token to choose a new password",
               "security": [],
               "description": "Off by default (404). The response does not depend on whether the address is known; only a user's address gets a mail.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/ForgottenPassword"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/ForgottenPassword"}}
-                }
-              },
-              "responses": {
-                "202": {"$ref": "#/components/responses/MailRequested"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "ForgottenPassword",
+              "responses": [
+                "MailRequested", "Malformed", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
+                "Unavailable"
+              ]
             }
           },
           "/password/reset": {
@@ -83,23 +48,11 @@ extension OpenAPI {
               "summary": "Choose a new password with the token of a mail",
               "security": [],
               "description": "Off by default (404). Ends all sessions of the user. A token works once, for 30 minutes; afterwards 401. A new password that is rejected (400) does not use the token up.",
-              "requestBody": {
-                "required": true,
-                "content": {
-                  "application/json": {"schema": {"$ref": "#/components/schemas/PasswordReset"}},
-                  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/PasswordReset"}}
-                }
-              },
-              "responses": {
-                "204": {"$ref": "#/components/responses/Done"},
-                "400": {"$ref": "#/components/responses/Malformed"},
-                "401": {"$ref": "#/components/responses/Unauthorized"},
-                "404": {"$ref": "#/components/responses/NotFound"},
-                "413": {"$ref": "#/components/responses/TooLarge"},
-                "415": {"$ref": "#/components/responses/UnsupportedMediaType"},
-                "429": {"$ref": "#/components/responses/Throttled"},
-                "503": {"$ref": "#/components/responses/Unavailable"}
-              }
+              "requestBody": "PasswordReset",
+              "responses": [
+                "Done", "Malformed", "Unauthorized", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
+                "Unavailable"
+              ]
             }
           }
         }

@@ -13,7 +13,8 @@ package enum OpenAPI {
             "info": .object(info),
             "servers": [["url": .string(path)]],
             "tags": .array(tags.map { ["name": .string($0.name), "description": .string($0.description)] }),
-            "paths": .object(merged([loginPaths, accountPaths, selfServicePaths, sessionPaths, wellKnownPaths])),
+            "paths": .object(
+                writtenOut(merged([loginPaths, accountPaths, selfServicePaths, sessionPaths, wellKnownPaths]))),
             "components": .object(merged([requests, bodies, responses, selfServiceComponents])),
         ]
     }
@@ -35,6 +36,48 @@ package enum OpenAPI {
         JSON or a form; unknown members are ignored, repeated ones are rejected. No response may be cached.
         """,
     ]
+
+    /// The status of each response that operations list by name.
+    private static let statuses = [
+        "Account": "200", "Identities": "200", "Nonce": "200", "NotificationOutcome": "200", "Profile": "200",
+        "Proof": "200", "Session": "200", "Sessions": "200", "Tokens": "200", "Accepted": "202",
+        "MailRequested": "202", "Done": "204", "Malformed": "400", "Unauthorized": "401", "NotAllowed": "403",
+        "NotFound": "404", "Conflict": "409", "TooLarge": "413", "UnsupportedMediaType": "415", "Throttled": "429",
+        "Unavailable": "503",
+    ]
+
+    /// Writes out what operations abbreviate: responses by their names, and the schema of a required body.
+    private static func writtenOut(_ paths: JSONObject) -> JSONObject {
+        var paths = paths
+        for path in paths.members {
+            guard var operations = path.value.object else { continue }
+            for member in operations.members {
+                guard var operation = member.value.object else { continue }
+                if let names = operation["responses"]?.array { operation["responses"] = .object(responses(names)) }
+                if let schema = operation["requestBody"]?.string { operation["requestBody"] = .object(body(schema)) }
+                operations[member.name] = .object(operation)
+            }
+            paths[path.name] = .object(operations)
+        }
+        return paths
+    }
+
+    private static func responses(_ names: [JSONValue]) -> JSONObject {
+        var responses = JSONObject()
+        for name in names.compactMap(\.string) {
+            responses[statuses[name] ?? "default"] = ["$ref": .string("#/components/responses/\(name)")]
+        }
+        return responses
+    }
+
+    /// A required body, in both media types.
+    private static func body(_ schema: String) -> JSONObject {
+        let content: JSONValue = ["schema": ["$ref": .string("#/components/schemas/\(schema)")]]
+        return [
+            "required": true,
+            "content": ["application/json": content, "application/x-www-form-urlencoded": content],
+        ]
+    }
 
     private static func merged(_ parts: [String]) -> JSONObject {
         parts.reduce([:]) { $0.merging(object($1)) }
