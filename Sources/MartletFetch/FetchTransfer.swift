@@ -8,7 +8,7 @@ internal import MartletCore
     /// In seconds.
     private static let longestRetryAfter: Int64 = 86_400
 
-    let ticket: FetchTicket
+    let fetch: PendingFetch
     let handle: UnsafeMutableRawPointer
     private let target: FetchTarget
     private let maximumBytes: Int
@@ -19,11 +19,11 @@ internal import MartletCore
     /// How often libcurl has tried to send the request.
     private var attempts = 0
 
-    init(_ ticket: FetchTicket, options: FetchOptions) throws(HTTPCallError) {
-        let request = ticket.request
+    init(_ fetch: PendingFetch, options: FetchOptions) throws(HTTPCallError) {
+        let request = fetch.request
         target = try FetchTarget(request.url)
         guard let handle = unsafe curl_easy_init() else { throw .setUpFailed }
-        self.ticket = ticket
+        self.fetch = fetch
         unsafe self.handle = handle
         maximumBytes = request.maximumBytes
         unsafe fields = nil
@@ -43,7 +43,7 @@ internal import MartletCore
     }
 
     /// The outcome of the transfer with a libcurl result.
-    func outcome(_ result: CURLcode) -> FetchTicket.Outcome {
+    func outcome(_ result: CURLcode) -> PendingFetch.Outcome {
         if isTooLarge { return .failure(.tooLarge(target.host, maximumBytes)) }
         if isForbiddenRetry { return .failure(.notRetried(target.host)) }
         guard result == CURLE_OK else { return .failure(.transfer(result, host: target.host)) }
@@ -59,7 +59,7 @@ internal import MartletCore
     }
 
     /// Whether libcurl tried to retry a request that must not be retried.
-    private var isForbiddenRetry: Bool { attempts > 1 && !ticket.request.isRepeatable }
+    private var isForbiddenRetry: Bool { attempts > 1 && !fetch.request.isRepeatable }
 
     /// Called before each attempt to send the request; `false` aborts the transfer.
     fileprivate func beginAttempt() -> Bool {
@@ -69,7 +69,7 @@ internal import MartletCore
 
     /// Appends body bytes; `false` aborts the transfer.
     fileprivate func appendBody(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        if ticket.request.discardsBody { return true }
+        if fetch.request.discardsBody { return true }
         guard bytes.count <= maximumBytes - body.count else {
             isTooLarge = true
             return false
@@ -86,8 +86,8 @@ internal import MartletCore
     }
 
     private func configure(_ options: FetchOptions) throws(HTTPCallError) {
-        let milliseconds = Int(clamping: max(ticket.request.timeout.wholeMilliseconds, 1))
-        let isRepeatable = ticket.request.isRepeatable
+        let milliseconds = Int(clamping: max(fetch.request.timeout.wholeMilliseconds, 1))
+        let isRepeatable = fetch.request.isRepeatable
         let numbers: [(CURLoption, Int)] = [
             (CURLOPT_NOSIGNAL, 1), (CURLOPT_TIMEOUT_MS, milliseconds), (CURLOPT_CONNECTTIMEOUT_MS, milliseconds),
             (CURLOPT_FOLLOWLOCATION, 0), (CURLOPT_SSL_VERIFYPEER, 1), (CURLOPT_SSL_VERIFYHOST, 2),
@@ -108,7 +108,7 @@ internal import MartletCore
         ]
         if let file = options.caFile { texts.append((CURLOPT_CAINFO, file)) }
         for (option, value) in texts { try check(unsafe martlet_curl_set_text(handle, option, value)) }
-        if !ticket.request.discardsBody {
+        if !fetch.request.discardsBody {
             try check(unsafe martlet_curl_set_size(handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(maximumBytes)))
         }
         let context = unsafe Unmanaged.passUnretained(self).toOpaque()

@@ -7,7 +7,7 @@ private import Synchronization
 // mailbox's lock before it is closed; everything else happens on this thread.
 @safe final class FetchWorker: Sendable {
     private struct Mailbox {
-        var tickets: [FetchTicket] = []
+        var fetches: [PendingFetch] = []
         var isStopping = false
         /// The thread has exited and the handle is freed.
         var isClosed = false
@@ -33,10 +33,10 @@ private import Synchronization
 
     /// Enqueues a request that has a slot.
     /// - Returns: the error if it was rejected.
-    func add(_ ticket: FetchTicket) -> HTTPCallError? {
+    func add(_ fetch: PendingFetch) -> HTTPCallError? {
         mailbox.withLock { mailbox in
             guard !mailbox.isStopping else { return .stopped }
-            mailbox.tickets.append(ticket)
+            mailbox.fetches.append(fetch)
             wake(mailbox)
             return nil
         }
@@ -65,12 +65,12 @@ extension FetchWorker {
     func run() {
         var transfers: [UInt: FetchTransfer] = [:]
         while true {
-            let (tickets, isStopping) = mailbox.withLock { mailbox in
-                let tickets = mailbox.tickets
-                mailbox.tickets = []
-                return (tickets, mailbox.isStopping)
+            let (fetches, isStopping) = mailbox.withLock { mailbox in
+                let fetches = mailbox.fetches
+                mailbox.fetches = []
+                return (fetches, mailbox.isStopping)
             }
-            for ticket in tickets { begin(ticket, &transfers) }
+            for fetch in fetches { begin(fetch, &transfers) }
             if isStopping { break }
             dropCancelled(&transfers)
             var running: Int32 = 0
@@ -84,21 +84,21 @@ extension FetchWorker {
         _ = unsafe curl_multi_cleanup(multi)
     }
 
-    private func begin(_ ticket: FetchTicket, _ transfers: inout [UInt: FetchTransfer]) {
+    private func begin(_ fetch: PendingFetch, _ transfers: inout [UInt: FetchTransfer]) {
         do throws(HTTPCallError) {
-            guard !ticket.wasCancelled else { throw HTTPCallError.cancelled }
-            let transfer = try FetchTransfer(ticket, options: options)
+            guard !fetch.wasCancelled else { throw HTTPCallError.cancelled }
+            let transfer = try FetchTransfer(fetch, options: options)
             guard unsafe curl_multi_add_handle(multi, transfer.handle) == CURLM_OK else {
                 throw HTTPCallError.setUpFailed
             }
             transfers[transfer.identity] = transfer
         } catch {
-            ticket.finish(.failure(error))
+            fetch.finish(.failure(error))
         }
     }
 
     private func dropCancelled(_ transfers: inout [UInt: FetchTransfer]) {
-        for (identity, transfer) in transfers where transfer.ticket.wasCancelled {
+        for (identity, transfer) in transfers where transfer.fetch.wasCancelled {
             transfers[identity] = nil
             end(transfer, .failure(.cancelled))
         }
@@ -114,8 +114,8 @@ extension FetchWorker {
         }
     }
 
-    private func end(_ transfer: FetchTransfer, _ outcome: FetchTicket.Outcome) {
+    private func end(_ transfer: FetchTransfer, _ outcome: PendingFetch.Outcome) {
         _ = unsafe curl_multi_remove_handle(multi, transfer.handle)
-        transfer.ticket.finish(outcome)
+        transfer.fetch.finish(outcome)
     }
 }

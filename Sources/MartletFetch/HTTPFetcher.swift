@@ -72,13 +72,13 @@ package final class HTTPFetcher: Sendable {
     package func send(_ request: HTTPCall, in slot: FetchSlot) async throws(HTTPCallError) -> HTTPCallResponse {
         guard slot.begin() else { throw .overloaded }
         defer { slot.end() }
-        let pending = PendingTicket()
+        let pending = CancellableFetch()
         let worker = worker
-        let outcome: FetchTicket.Outcome = await withTaskCancellationHandler {
+        let outcome: PendingFetch.Outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let ticket = FetchTicket(request) { continuation.resume(returning: $0) }
-                pending.start(ticket)
-                if let error = worker.add(ticket) { ticket.finish(.failure(error)) }
+                let fetch = PendingFetch(request) { continuation.resume(returning: $0) }
+                pending.start(fetch)
+                if let error = worker.add(fetch) { fetch.finish(.failure(error)) }
             }
         } onCancel: {
             pending.cancel()

@@ -6,8 +6,8 @@ struct EventQueue {
         let event: HTTP2Event
         let textStart: Int
         let textCount: Int
-        let markStart: Int
-        let markCount: Int
+        let offsetsStart: Int
+        let offsetsCount: Int
     }
 
     private var entries: [Entry] = []
@@ -16,13 +16,13 @@ struct EventQueue {
     private(set) var textStart = 0
     private(set) var textCount = 0
     /// Its lines.
-    private(set) var markStart = 0
-    private(set) var markCount = 0
+    private(set) var offsetsStart = 0
+    private(set) var offsetsCount = 0
 
     var isEmpty: Bool { first == entries.count }
 
     mutating func enqueue(_ event: HTTP2Event) {
-        entries.append(Entry(event: event, textStart: 0, textCount: 0, markStart: 0, markCount: 0))
+        entries.append(Entry(event: event, textStart: 0, textCount: 0, offsetsStart: 0, offsetsCount: 0))
     }
 
     /// Enqueues an event with the text that was written last.
@@ -30,7 +30,7 @@ struct EventQueue {
         entries.append(
             Entry(
                 event: event, textStart: writer.start, textCount: writer.text.count &- writer.start,
-                markStart: writer.markStart, markCount: writer.marks.count &- writer.markStart))
+                offsetsStart: writer.offsetsStart, offsetsCount: writer.offsets.count &- writer.offsetsStart))
     }
 
     mutating func dequeue() -> HTTP2Event? {
@@ -40,15 +40,15 @@ struct EventQueue {
                 first = 0
             }
             textCount = 0
-            markCount = 0
+            offsetsCount = 0
             return nil
         }
         let entry = entries[first]
         first &+= 1
         textStart = entry.textStart
         textCount = entry.textCount
-        markStart = entry.markStart
-        markCount = entry.markCount
+        offsetsStart = entry.offsetsStart
+        offsetsCount = entry.offsetsCount
         return entry.event
     }
 }

@@ -20,7 +20,7 @@ internal import MartletCore
         var cached = 0
         /// Memory for the texts of heads, which a session uses while it receives.
         var text = ByteBuffer()
-        var marks = MarkList()
+        var offsets = FieldOffsetsList()
         /// Bytes that are cached at most.
         let cacheLimit: Int
 
@@ -46,7 +46,7 @@ internal import MartletCore
 
     /// Exchanges the memory of a writer without texts.
     func swapMemory(with writer: inout HeadWriter) {
-        unsafe writer.swapMemory(&state.pointee.text, &state.pointee.marks)
+        unsafe writer.swapMemory(&state.pointee.text, &state.pointee.offsets)
     }
 
     private init(context: UnsafeMutableRawPointer) {

@@ -87,7 +87,8 @@ extension HTTP2Session {
     /// The head is what the parser reads in `headText`, which its offsets refer to.
     package func fill(_ head: inout RequestHead, _ parser: inout RequestParser) -> HeadOutcome {
         unsafe parser.parse(
-            headText.span, marks: parts.writer.marks.part(parts.queue.markStart, parts.queue.markCount), into: &head)
+            headText.span, offsets: parts.writer.offsets.part(parts.queue.offsetsStart, parts.queue.offsetsCount),
+            into: &head)
     }
 
     /// The text of the event that was dequeued last; valid until the next `receive`.

@@ -65,9 +65,9 @@ package struct HeadWriter: ~Copyable {
     /// The finished texts that were not consumed, and the current one.
     package internal(set) var text = ByteBuffer()
     /// The offsets of the field lines of these texts, each from the beginning of its text.
-    package private(set) var marks = MarkList()
+    package private(set) var offsets = FieldOffsetsList()
     /// The first of the current text.
-    private(set) var markStart = 0
+    private(set) var offsetsStart = 0
     /// A block is incomplete.
     var isOpen = false
     /// The start of the current text.
@@ -101,7 +101,7 @@ package struct HeadWriter: ~Copyable {
     ///   - body: of trailers of a request, what the request has said of its body.
     package mutating func begin(_ kind: Kind, ends: Bool, hasNoBody: Bool = false, body: RequestBody? = nil) {
         start = text.count
-        markStart = marks.count
+        offsetsStart = offsets.count
         self.kind = kind
         self.ends = ends
         self.hasNoBody = hasNoBody
@@ -160,9 +160,9 @@ package struct HeadWriter: ~Copyable {
     }
 
     /// Exchanges the memory of the texts, all of which were removed, for that of a pool.
-    mutating func swapMemory(_ text: inout ByteBuffer, _ marks: inout MarkList) {
+    mutating func swapMemory(_ text: inout ByteBuffer, _ offsets: inout FieldOffsetsList) {
         swap(&self.text, &text)
-        swap(&self.marks, &marks)
+        swap(&self.offsets, &offsets)
     }
 
     /// Ends the text; when `valid`, it is the range from `start` to the end of `text`, otherwise it is discarded.
@@ -233,7 +233,7 @@ package struct HeadWriter: ~Copyable {
     /// Discards the current text.
     mutating func discard() {
         text.truncate(to: start)
-        marks.truncate(to: markStart)
+        offsets.truncate(to: offsetsStart)
     }
 
     /// Removes all finished texts.
@@ -242,9 +242,9 @@ package struct HeadWriter: ~Copyable {
     mutating func dropFinished() -> Int {
         let count = isOpen ? start : text.count
         text.consume(count)
-        marks.drop(isOpen ? markStart : marks.count)
+        offsets.drop(isOpen ? offsetsStart : offsets.count)
         start = 0
-        markStart = 0
+        offsetsStart = 0
         return count
     }
 
@@ -293,8 +293,8 @@ package struct HeadWriter: ~Copyable {
     private mutating func append(
         _ name: UnsafeBufferPointer<UInt8>, _ value: UnsafeBufferPointer<UInt8>, _ hasObsText: Bool
     ) {
-        marks.append(
-            FieldMark(
+        offsets.append(
+            FieldOffsets(
                 start: text.count &- start, nameCount: name.count, valueCount: value.count, hasObsText: hasObsText))
         unsafe text.append(name)
         text.append(": ")

@@ -1,7 +1,7 @@
 internal import MartletCore
 
 /// A session whose token was verified.
-package struct ProvenSession: Sendable {
+package struct VerifiedSession: Sendable {
     package let principal: Principal
     /// The revocation ID. A collision of two sessions (1 in 2⁶⁴) costs only a lookup.
     package let number: UInt64
@@ -28,11 +28,11 @@ package protocol SessionVerifying: Sendable {
     func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError)
-        -> ProvenSession
+        -> VerifiedSession
     /// Verifies a token like ``verify(_:in:)``, but does not record a use of the session.
     func inspect(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession
+    ) async throws(AuthenticationError) -> VerifiedSession
 }
 
 /// The subject of an identity, with the claims of its account.

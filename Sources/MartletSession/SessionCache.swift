@@ -21,11 +21,11 @@ package final class SessionCache: Sendable {
 
     fileprivate var epoch: Int { table.withLock { $0.epoch } }
 
-    fileprivate func store(_ session: ProvenSession, for key: [UInt8], at now: MonotonicTime, epoch: Int) {
+    fileprivate func store(_ session: VerifiedSession, for key: [UInt8], at now: MonotonicTime, epoch: Int) {
         table.withLock { $0.store(session, for: key, at: now, epoch: epoch) }
     }
 
-    fileprivate func find(_ key: [UInt8], at now: MonotonicTime) -> ProvenSession? {
+    fileprivate func find(_ key: [UInt8], at now: MonotonicTime) -> VerifiedSession? {
         table.withLock { $0.find(key, at: now) }
     }
 }
@@ -35,7 +35,7 @@ package final class SessionCache: Sendable {
 /// Entries live for seconds, so it has two generations instead of an eviction order: older entries have expired.
 struct SessionCacheTable {
     private struct Entry {
-        let session: ProvenSession
+        let session: VerifiedSession
         let expiry: MonotonicTime
     }
 
@@ -55,7 +55,7 @@ struct SessionCacheTable {
     /// - Parameters:
     ///   - key: a hash that identifies the token.
     ///   - epoch: the epoch from before the lookup.
-    mutating func store(_ session: ProvenSession, for key: [UInt8], at now: MonotonicTime, epoch: Int) {
+    mutating func store(_ session: VerifiedSession, for key: [UInt8], at now: MonotonicTime, epoch: Int) {
         guard epoch == self.epoch, session.cacheLifetime > .zero else { return }
         if now > lastExpiry || young.count >= limit / 2 {
             old = now > lastExpiry ? [:] : young
@@ -67,9 +67,9 @@ struct SessionCacheTable {
     }
 
     /// Finds a session, with the remaining lifetime of its entry.
-    func find(_ key: [UInt8], at now: MonotonicTime) -> ProvenSession? {
+    func find(_ key: [UInt8], at now: MonotonicTime) -> VerifiedSession? {
         guard let entry = young[key] ?? old[key], now < entry.expiry else { return nil }
-        return ProvenSession(
+        return VerifiedSession(
             principal: entry.session.principal, number: entry.session.number, cacheLifetime: entry.expiry.since(now),
             end: entry.session.end)
     }
@@ -108,7 +108,7 @@ package struct CachedSessions: SessionVerifying {
     /// Verifies a token against the store, or against the cache if the store is unavailable.
     package func verify(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession {
+    ) async throws(AuthenticationError) -> VerifiedSession {
         let epoch = copies.epoch
         let start = clock.monotonicTime
         let key = SHA256.digest(token.withBytes { $0 })
@@ -127,7 +127,7 @@ package struct CachedSessions: SessionVerifying {
     /// Verifies a token against the store alone.
     package func inspect(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession {
+    ) async throws(AuthenticationError) -> VerifiedSession {
         try await sessions.inspect(token, in: context)
     }
 }

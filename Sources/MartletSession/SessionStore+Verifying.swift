@@ -5,20 +5,20 @@ extension SessionStore {
     /// Verifies an access token with one request to the store.
     package func verify(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession {
+    ) async throws(AuthenticationError) -> VerifiedSession {
         try await verify(token, in: context, updatesLastUse: true)
     }
 
     /// Verifies an access token without updating the last use of the session.
     package func inspect(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession {
+    ) async throws(AuthenticationError) -> VerifiedSession {
         try await verify(token, in: context, updatesLastUse: false)
     }
 
     private func verify(
         _ token: Credential, in context: AuthenticationContext, updatesLastUse: Bool
-    ) async throws(AuthenticationError) -> ProvenSession {
+    ) async throws(AuthenticationError) -> VerifiedSession {
         guard token.scheme == .bearer, let token = token.withBytes({ SessionToken($0, kind: .access) }) else {
             throw .rejected(.sessionTokenMalformed)
         }
@@ -49,7 +49,7 @@ extension SessionStore {
             let opened = try OpenedRecord(token, sessionKey, found, at: time)
             let claims = try accountClaims(of: opened.record.subject, found.claims)
             let longest = min(policy.cacheTTL.wholeMilliseconds, time.idle / 10, opened.end.since(time.now))
-            return ProvenSession(
+            return VerifiedSession(
                 principal: opened.record.principal(sessionID: sessionKey.id, accessExpiry: opened.end, claims: claims),
                 number: sessionKey.revocationID, cacheLifetime: .milliseconds(max(longest, 0)), end: opened.end)
         }

@@ -46,7 +46,7 @@ package struct SessionBench: Sendable {
     /// Verifies an access token.
     package func verify(
         _ token: Secret, from address: [UInt8] = []
-    ) async throws(AuthenticationError) -> ProvenSession {
+    ) async throws(AuthenticationError) -> VerifiedSession {
         try await store.verify(
             Credential(bearer: token.copy),
             in: AuthenticationContext(now: UnixTime(seconds: 0), deadline: .never, client: nil, address: address))

@@ -75,15 +75,16 @@ final class PostgreSQLEngine: AccountEngine {
     }
 
     func read<Value>(_ reading: ReadOperation<Value>) async throws(AccountError) -> Value {
-        try await call { deadline, completion in PostgreSQLReadJob(reading, deadline: deadline, completion) }
+        try await call { deadline, completion in PostgreSQLReadOperation(reading, deadline: deadline, completion) }
     }
 
     func transact<Value>(_ first: TransactionStep<Value>) async throws(AccountError) -> Value {
-        try await call { deadline, completion in PostgreSQLTransactionJob(first, deadline: deadline, completion) }
+        try await call { deadline, completion in PostgreSQLTransactionOperation(first, deadline: deadline, completion) }
     }
 
     private func call<Value: Sendable>(
-        _ make: @escaping @Sendable (MonotonicTime, @escaping (Result<Value, AccountError>) -> Void) -> PostgreSQLJob
+        _ make:
+            @escaping @Sendable (MonotonicTime, @escaping (Result<Value, AccountError>) -> Void) -> PostgreSQLOperation
     ) async throws(AccountError) -> Value {
         let deadline = configuration.clock.monotonicTime + configuration.options.callTimeout
         let handle = handle

@@ -23,7 +23,7 @@ final class PostgreSQLPool {
 
     private let configuration: PostgreSQLConfiguration
     private var slots: [PostgreSQLSlot] = []
-    private var queue: [PostgreSQLJob] = []
+    private var queue: [PostgreSQLOperation] = []
     private var schema = SchemaState.unknown
     private var connectWaiters: [@Sendable (AccountError?) -> Void] = []
     /// The last connection error; `nil` while a connection exists or the first attempts are in progress.
@@ -54,7 +54,7 @@ final class PostgreSQLPool {
         recorder.stopped()
         let waiting = queue
         queue = []
-        for job in waiting { job.fail(.stopped) }
+        for operation in waiting { operation.fail(.stopped) }
         for slot in slots { slot.stop() }
         slots = []
         resumeConnectWaiters(.stopped)
@@ -69,30 +69,30 @@ final class PostgreSQLPool {
     }
 
     /// Submits a call.
-    func submit(_ job: PostgreSQLJob) {
+    func submit(_ operation: PostgreSQLOperation) {
         loop.preconditionInLoop()
-        guard !isStopped else { return job.fail(.stopped) }
-        if let outage { return job.fail(.notConnected(outage)) }
-        guard queue.count < configuration.options.maximumWaiting else { return job.fail(.overloaded) }
-        startTimer(job)
-        queue.append(job)
+        guard !isStopped else { return operation.fail(.stopped) }
+        if let outage { return operation.fail(.notConnected(outage)) }
+        guard queue.count < configuration.options.maximumWaiting else { return operation.fail(.overloaded) }
+        startTimer(operation)
+        queue.append(operation)
         dispatch()
     }
 
-    private func startTimer(_ job: PostgreSQLJob) {
-        let rest = max(job.deadline.since(clock.monotonicTime), .zero)
-        job.timer = loop.schedule(after: rest) { [weak self, weak job] in
-            guard let self, let job else { return }
-            job.timer = nil
-            expire(job)
+    private func startTimer(_ operation: PostgreSQLOperation) {
+        let rest = max(operation.deadline.since(clock.monotonicTime), .zero)
+        operation.timer = loop.schedule(after: rest) { [weak self, weak operation] in
+            guard let self, let operation else { return }
+            operation.timer = nil
+            expire(operation)
         }
     }
 
     /// A running call can be aborted only by closing its connection.
-    private func expire(_ job: PostgreSQLJob) {
-        job.fail(.timeout)
-        queue.removeAll { $0 === job }
-        guard let connection = job.connection else { return dispatch() }
+    private func expire(_ operation: PostgreSQLOperation) {
+        operation.fail(.timeout)
+        queue.removeAll { $0 === operation }
+        guard let connection = operation.connection else { return dispatch() }
         slots.first { $0.connection === connection }?.reconnect(.timeout)
     }
 
@@ -165,7 +165,7 @@ extension PostgreSQLPool {
         }
         let waiting = queue
         queue = []
-        for job in waiting { job.fail(.notConnected(error)) }
+        for operation in waiting { operation.fail(.notConnected(error)) }
         resumeConnectWaiters(error)
     }
 
@@ -176,12 +176,14 @@ extension PostgreSQLPool {
             guard let self, let slot, let connection = slot.ready else { return }
             if connection.inFlight == 0, slot.owner == nil {
                 let probe = ReadOperation(queries: [Query(.plain("SELECT 1"))]) { _ in () }
-                let job = PostgreSQLReadJob(probe, deadline: clock.monotonicTime + configuration.options.callTimeout) {
+                let operation = PostgreSQLReadOperation(
+                    probe, deadline: clock.monotonicTime + configuration.options.callTimeout
+                ) {
                     _ in
                 }
-                job.attempts = PostgreSQLJob.maximumAttempts
-                startTimer(job)
-                start(job, on: slot, connection)
+                operation.attempts = PostgreSQLOperation.maximumAttempts
+                startTimer(operation)
+                start(operation, on: slot, connection)
             }
             scheduleHeartbeat(slot)
         }
@@ -208,15 +210,16 @@ extension PostgreSQLPool {
         guard !configuration.options.isReadOnly else { return schemaFailed(slot, found) }
         guard let connection = slot.ready else { return schemaFailed(slot, .connectionLost) }
         let deadline = clock.monotonicTime + configuration.options.upgradeTimeout
-        let job = PostgreSQLTransactionJob(configuration.schema.upgrade, deadline: deadline) { [weak self] result in
+        let operation = PostgreSQLTransactionOperation(configuration.schema.upgrade, deadline: deadline) {
+            [weak self] result in
             switch result {
             case .success: self?.schemaIsCurrent()
             case .failure(let error): self?.schemaFailed(slot, error)
             }
         }
-        job.attempts = PostgreSQLJob.maximumAttempts
-        startTimer(job)
-        start(job, on: slot, connection)
+        operation.attempts = PostgreSQLOperation.maximumAttempts
+        startTimer(operation)
+        start(operation, on: slot, connection)
     }
 
     private func query<Value>(
@@ -224,15 +227,15 @@ extension PostgreSQLPool {
     ) {
         guard let connection = slot.ready else { return schemaFailed(slot, .connectionLost) }
         let deadline = clock.monotonicTime + configuration.options.callTimeout
-        let job = PostgreSQLReadJob(reading, deadline: deadline) { [weak self] result in
+        let operation = PostgreSQLReadOperation(reading, deadline: deadline) { [weak self] result in
             switch result {
             case .success(let value): then(value)
             case .failure(let error): self?.schemaFailed(slot, error)
             }
         }
-        job.attempts = PostgreSQLJob.maximumAttempts
-        startTimer(job)
-        start(job, on: slot, connection)
+        operation.attempts = PostgreSQLOperation.maximumAttempts
+        startTimer(operation)
+        start(operation, on: slot, connection)
     }
 
     private func schemaIsCurrent() {
@@ -252,19 +255,19 @@ extension PostgreSQLPool {
 extension PostgreSQLPool {
     private func dispatch() {
         guard schema == .current else { return }
-        while let job = queue.first {
-            guard let (slot, connection) = findConnection(for: job) else { return }
+        while let operation = queue.first {
+            guard let (slot, connection) = findConnection(for: operation) else { return }
             queue.removeFirst()
-            start(job, on: slot, connection)
+            start(operation, on: slot, connection)
         }
     }
 
     /// Finds a connection on which a call can start now.
-    private func findConnection(for job: PostgreSQLJob) -> (PostgreSQLSlot, PostgreSQLConnection)? {
+    private func findConnection(for operation: PostgreSQLOperation) -> (PostgreSQLSlot, PostgreSQLConnection)? {
         var best: (PostgreSQLSlot, PostgreSQLConnection)?
         for slot in slots {
             guard let connection = slot.free else { continue }
-            let limit = job.isReading ? configuration.options.maximumPipelined : 1
+            let limit = operation.isReading ? configuration.options.maximumPipelined : 1
             guard connection.inFlight < limit else { continue }
             if let best, best.1.inFlight <= connection.inFlight { continue }
             best = (slot, connection)
@@ -272,27 +275,27 @@ extension PostgreSQLPool {
         return best
     }
 
-    private func start(_ job: PostgreSQLJob, on slot: PostgreSQLSlot, _ connection: PostgreSQLConnection) {
-        job.attempts += 1
-        job.connection = connection
-        if !job.isReading { slot.owner = job }
-        perform(job.begin(), of: job, on: slot, connection, isFirst: true)
+    private func start(_ operation: PostgreSQLOperation, on slot: PostgreSQLSlot, _ connection: PostgreSQLConnection) {
+        operation.attempts += 1
+        operation.connection = connection
+        if !operation.isReading { slot.owner = operation }
+        perform(operation.begin(), of: operation, on: slot, connection, isFirst: true)
     }
 
     private func perform(
-        _ action: PostgreSQLJob.Action, of job: PostgreSQLJob, on slot: PostgreSQLSlot,
+        _ action: PostgreSQLOperation.Action, of operation: PostgreSQLOperation, on slot: PostgreSQLSlot,
         _ connection: PostgreSQLConnection, isFirst: Bool
     ) {
         let opening = isFirst ? [Query(.plain("BEGIN ISOLATION LEVEL READ COMMITTED"))] : []
         switch action {
-        case .read(let queries): send(queries, before: 0, after: 0, of: job, on: slot, connection)
+        case .read(let queries): send(queries, before: 0, after: 0, of: operation, on: slot, connection)
         case .query(let queries):
-            send(opening + queries, before: opening.count, after: 0, of: job, on: slot, connection)
+            send(opening + queries, before: opening.count, after: 0, of: operation, on: slot, connection)
         case .commit(let queries):
             let closing = [Query(.plain("COMMIT"))]
-            send(opening + queries + closing, before: opening.count, after: 1, of: job, on: slot, connection)
-        case .done: release(job, slot, connection)
-        case .rollBack: rollBack(slot, connection) { [weak self] in self?.release(job, slot, connection) }
+            send(opening + queries + closing, before: opening.count, after: 1, of: operation, on: slot, connection)
+        case .done: release(operation, slot, connection)
+        case .rollBack: rollBack(slot, connection) { [weak self] in self?.release(operation, slot, connection) }
         }
     }
 
@@ -300,46 +303,46 @@ extension PostgreSQLPool {
     ///   - before: the number of leading results that belong to BEGIN.
     ///   - after: the number of trailing results that belong to COMMIT.
     private func send(
-        _ queries: [Query], before: Int, after: Int, of job: PostgreSQLJob, on slot: PostgreSQLSlot,
+        _ queries: [Query], before: Int, after: Int, of operation: PostgreSQLOperation, on slot: PostgreSQLSlot,
         _ connection: PostgreSQLConnection
     ) {
         connection.send(queries) { [weak self] result in
             switch result {
             case .success(let results):
                 let own = QueryResults(rows: Array(results.rows.dropFirst(before).dropLast(after)))
-                self?.perform(job.received(own), of: job, on: slot, connection, isFirst: false)
-            case .failure(let failure): self?.failed(job, failure, on: slot, connection)
+                self?.perform(operation.received(own), of: operation, on: slot, connection, isFirst: false)
+            case .failure(let failure): self?.failed(operation, failure, on: slot, connection)
             }
         }
     }
 
     private func failed(
-        _ job: PostgreSQLJob, _ failure: PostgreSQLBatchError, on slot: PostgreSQLSlot,
+        _ operation: PostgreSQLOperation, _ failure: PostgreSQLBatchError, on slot: PostgreSQLSlot,
         _ connection: PostgreSQLConnection
     ) {
         let recovery = failure.recovery
-        if case .fail(let error) = recovery { job.fail(error) }
-        if case .failAndReconnect(let error) = recovery { job.fail(error) }
+        if case .fail(let error) = recovery { operation.fail(error) }
+        if case .failAndReconnect(let error) = recovery { operation.fail(error) }
         switch recovery {
         case .reconnect, .failAndReconnect:
-            if job.isCommitting, failure.isConnectionLost { job.fail(.connectionLost) }
-            retry(job, orFail: .connectionLost)
+            if operation.isCommitting, failure.isConnectionLost { operation.fail(.connectionLost) }
+            retry(operation, orFail: .connectionLost)
             // A lost connection is already being closed.
             if !failure.isConnectionLost, slot.connection === connection { slot.reconnect(.connectionLost) }
         case .retry, .fail:
-            guard !job.isReading else { return release(job, slot, connection, isRetried: true) }
-            rollBack(slot, connection) { [weak self] in self?.release(job, slot, connection, isRetried: true) }
+            guard !operation.isReading else { return release(operation, slot, connection, isRetried: true) }
+            rollBack(slot, connection) { [weak self] in self?.release(operation, slot, connection, isRetried: true) }
         }
     }
 
     /// Puts a call back at the front of the queue, unless it has used up its attempts.
-    private func retry(_ job: PostgreSQLJob, orFail error: AccountError) {
-        job.connection = nil
-        guard !job.isCompleted else { return }
-        if isStopped { return job.fail(.stopped) }
-        if let outage { return job.fail(.notConnected(outage)) }
-        guard job.attempts < PostgreSQLJob.maximumAttempts else { return job.fail(error) }
-        queue.insert(job, at: 0)
+    private func retry(_ operation: PostgreSQLOperation, orFail error: AccountError) {
+        operation.connection = nil
+        guard !operation.isCompleted else { return }
+        if isStopped { return operation.fail(.stopped) }
+        if let outage { return operation.fail(.notConnected(outage)) }
+        guard operation.attempts < PostgreSQLOperation.maximumAttempts else { return operation.fail(error) }
+        queue.insert(operation, at: 0)
     }
 
     private func rollBack(
@@ -354,11 +357,12 @@ extension PostgreSQLPool {
     }
 
     private func release(
-        _ job: PostgreSQLJob, _ slot: PostgreSQLSlot, _ connection: PostgreSQLConnection, isRetried: Bool = false
+        _ operation: PostgreSQLOperation, _ slot: PostgreSQLSlot, _ connection: PostgreSQLConnection,
+        isRetried: Bool = false
     ) {
-        job.connection = nil
-        if slot.owner === job { slot.owner = nil }
-        if isRetried { retry(job, orFail: .postgreSQLBusy) }
+        operation.connection = nil
+        if slot.owner === operation { slot.owner = nil }
+        if isRetried { retry(operation, orFail: .postgreSQLBusy) }
         dispatch()
     }
 }

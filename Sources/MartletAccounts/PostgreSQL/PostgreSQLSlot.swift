@@ -10,7 +10,7 @@ final class PostgreSQLSlot {
     /// Whether the session settings have been applied.
     var isPrepared = false
     /// The transaction that has exclusive use of the connection.
-    var owner: PostgreSQLJob?
+    var owner: PostgreSQLOperation?
     /// Whether all attempts since the last connection have failed.
     private(set) var isFailing = false
     var heartbeat: LoopTimer?

@@ -85,7 +85,7 @@ extension ProviderHandle {
 
 extension VerifiedPrincipal {
     /// The principal of a session, which a loop may cache for a while.
-    package convenience init(_ session: ProvenSession, in context: AuthenticationContext) {
+    package convenience init(_ session: VerifiedSession, in context: AuthenticationContext) {
         let copyEnd = context.now.advanced(bySeconds: session.cacheLifetime.wholeSeconds)
         self.init(
             principal: session.principal, revocationID: session.number,

@@ -27,17 +27,17 @@ extension FieldList {
     /// - Parameter known: becomes the field's kind.
     /// - Returns: whether the line is a common one, as `readLineFast` reads them; others go through the full grammar.
     @inline(__always)
-    mutating func fill(_ bytes: Span<UInt8>, _ mark: FieldMark, _ known: inout KnownField) -> Bool {
-        let start = Int(mark.start)
-        let end = Int(mark.nameEnd)
-        guard !mark.hasObsText, start < end, hasCommonName(bytes, start, end, &known) else {
+    mutating func fill(_ bytes: Span<UInt8>, _ line: FieldOffsets, _ known: inout KnownField) -> Bool {
+        let start = Int(line.start)
+        let end = Int(line.nameEnd)
+        guard !line.hasObsText, start < end, hasCommonName(bytes, start, end, &known) else {
             guard unsafe FieldLine.isRead(bytes, at: start, into: &base[count]) else { return false }
             known = pendingKind
             return false
         }
         unsafe base[count] = HeadField(
-            from: start, nameEnd: end, valueStart: end &+ 2, valueEnd: Int(mark.valueEnd),
-            to: Int(mark.valueEnd) &+ 2, known: known)
+            from: start, nameEnd: end, valueStart: end &+ 2, valueEnd: Int(line.valueEnd),
+            to: Int(line.valueEnd) &+ 2, known: known)
         return true
     }
 

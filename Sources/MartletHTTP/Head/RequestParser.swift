@@ -47,9 +47,9 @@ package struct RequestParser: Sendable {
     ///
     /// - Parameters:
     ///   - bytes: the whole head, in memory that does not change.
-    ///   - marks: one for each field line, in order.
+    ///   - offsets: one for each field line, in order.
     package mutating func parse(
-        _ bytes: Span<UInt8>, marks: UnsafeBufferPointer<FieldMark>, into head: inout RequestHead
+        _ bytes: Span<UInt8>, offsets: UnsafeBufferPointer<FieldOffsets>, into head: inout RequestHead
     ) -> HeadOutcome {
         guard bytes.count <= maximumHeadBytes else { return parse(bytes, into: &head) }
         head.clear()
@@ -61,17 +61,17 @@ package struct RequestParser: Sendable {
             index = next
         }
         reset()
-        return unsafe fill(bytes, at: index, marks, into: &head)
+        return unsafe fill(bytes, at: index, offsets, into: &head)
     }
 
     @inline(__always)
     private func fill(
-        _ bytes: Span<UInt8>, at start: Int, _ marks: UnsafeBufferPointer<FieldMark>, into head: inout RequestHead
+        _ bytes: Span<UInt8>, at start: Int, _ offsets: UnsafeBufferPointer<FieldOffsets>, into head: inout RequestHead
     ) -> HeadOutcome {
         var checks = RequestHeadChecks(isHTTP10: head.isHTTP10)
-        for index in 0..<marks.count {
+        for index in 0..<offsets.count {
             var known = KnownField.other
-            let isCommon = unsafe head.fields.fill(bytes, marks[index], &known)
+            let isCommon = unsafe head.fields.fill(bytes, offsets[index], &known)
             guard head.fields.appendPending(known) else { return .failure(.tooManyFields) }
             if known.isCheckedInRequests || !isCommon, let failure = checks.check(bytes, &head) {
                 return .failure(failure)

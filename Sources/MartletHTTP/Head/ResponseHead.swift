@@ -14,7 +14,7 @@ package struct ResponseHead: ~Copyable {
     package internal(set) var upgrade = ByteRange.empty
 
     /// The ranges of the head that are forwarded to a client unchanged.
-    package internal(set) var kept = ForwardableRanges()
+    package internal(set) var forwardable = ForwardableResponseFields()
 
     var cache = ResponseHeadCache()
 

@@ -13,9 +13,9 @@ struct ResponseHeadChecks {
         let field = head.fields[head.fields.count &- 1]
         // A length with leading zeros is rewritten: parsers disagree about it.
         if field.known == .contentLength, field.value.count < 2 || !bytes.has(0x30, at: field.value.start) {
-            head.kept.hasLength = true
+            head.forwardable.hasLength = true
         } else {
-            head.kept.omit(field.line)
+            head.forwardable.omit(field.line)
         }
         if field.known == .upgrade {
             upgrades &+= 1

@@ -63,9 +63,9 @@ package struct ResponseParser: Sendable {
             case .incomplete: return .needMore
             case .failure(let failure): return failOnceLineEnds(failure, bytes, from: 0)
             }
-            head.kept.begin(at: index)
+            head.forwardable.begin(at: index)
         } else {
-            head.kept.begin(at: head.isHTTP10 ? index : 0)
+            head.forwardable.begin(at: head.isHTTP10 ? index : 0)
         }
         return readFields(bytes, at: index, method, cached, into: &head)
     }
@@ -100,7 +100,7 @@ package struct ResponseParser: Sendable {
         }
         guard index < bytes.count else { return .needMore }
         if let failure = checks.finish(bytes, method, &head) { return asUpstreamFailure(failure) }
-        head.kept.end(at: index, isWhole: !head.fields.hasConnectionOptions)
+        head.forwardable.end(at: index, isWhole: !head.fields.hasConnectionOptions)
         return .complete(index &+ 2)
     }
 

@@ -174,7 +174,7 @@ extension EventLoop {
             loop.downstreams[downstream].reader.isReceivingHead = false
             let exchange = unsafe router.beginExchange(
                 downstream, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), &loop)
-            unsafe admit(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), verification: nil)
+            unsafe processRequest(exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]), verification: nil)
             return loop.downstreams[downstream].isAlive && loop.downstreams[downstream].phase == .authenticating
                 ? nil : count
         case .failure(let failure):
@@ -196,7 +196,7 @@ extension EventLoop {
         // A reload may have lowered a limit.
         if case .failure(let failure) = outcome { return loop.reject(exchange, .head(failure)) }
         guard case .complete(let count) = outcome else { return loop.abandon(downstream) }
-        unsafe admit(
+        unsafe processRequest(
             exchange, unsafe UnsafeBufferPointer(rebasing: bytes[..<count]),
             verification: result.map(BoxedVerificationResult.init))
         guard loop.downstreams[downstream].isAlive, loop.downstreams[downstream].phase != .authenticating else {

@@ -171,12 +171,12 @@ package struct RequestExplainer: Sendable {
     private func removedFields(_ request: Request, _ route: Route, _ isConsumed: Bool) -> [String] {
         var rules = snapshot.compiledRoutes[route.index].rewriting
         if !isConsumed { rules.remove(.dropsAuthorization) }
-        var rewriter = RequestRewriter(rules)
+        var filter = RequestFieldFilter(rules)
         return unsafe request.bytes.withUnsafeBufferPointer { bytes in
             request.fields.compactMap { field in
                 // The credential is reported separately, and the upstream gets a `Host` in any case.
                 guard field.known != .host, field.known != .authorization,
-                    unsafe !rewriter.forwards(field, bytes, snapshot, route.index)
+                    unsafe !filter.forwards(field, bytes, snapshot, route.index)
                 else { return nil }
                 return unsafe String(decoding: bytes[field.name], as: UTF8.self)
             }

@@ -11,7 +11,7 @@ struct CompiledRoute: Sendable {
     let streamLimit: Int
     let upstream: Int
     /// The route's rules for the client's fields.
-    let rewriting: RequestRewriter.Rules
+    let rewriting: RequestFieldFilter.Rules
     let stripsPrefix: Bool
     /// Its upstream gets the client's `Host`.
     let keepsHost: Bool
@@ -25,7 +25,7 @@ struct CompiledRoute: Sendable {
         upstream = route.upstream
         stripsPrefix = route.stripsPrefix
         keepsHost = route.upstream < 0 || upstreams[route.upstream].host == .keep
-        let credentials: RequestRewriter.Rules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
+        let credentials: RequestFieldFilter.Rules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
         rewriting = route.removeNames.isEmpty ? credentials : credentials.union(.hasRemovals)
         tunnels = TunnelLimits(route.upgrade)
     }

@@ -125,7 +125,7 @@ extension SignInEndpoints {
         let token = try Self.bearerToken(of: request)
         let prefix = type(of: setup.sessions).accessPrefix
         guard token.starts(with: prefix.utf8) else { throw .credentialInvalid(.signInSessionNeeded) }
-        let proven: ProvenSession
+        let proven: VerifiedSession
         do throws(AuthenticationError) {
             proven = try await setup.sessions.verify(Credential(bearer: token), in: context(of: request))
         } catch {

@@ -65,7 +65,8 @@ private func request(_ fields: [Field], ends: Bool) {
     var head = RequestHead(maximumFields: 32)
     let outcome = parser.parse(text.span, into: &head)
     var filled = RequestHead(maximumFields: 32)
-    precondition(parser.parse(text.span, marks: writer.marks.part(0, writer.marks.count), into: &filled) == outcome)
+    precondition(
+        parser.parse(text.span, offsets: writer.offsets.part(0, writer.offsets.count), into: &filled) == outcome)
     switch outcome {
     case .complete(let count): precondition(count == text.count)
     case .failure(.badHost), .failure(.authorizationRepeated), .failure(.badExpectation), .failure(.badContentLength),

@@ -39,23 +39,27 @@ public func fuzz(_ data: UnsafePointer<UInt8>, _ size: Int) -> CInt {
         precondition(again.fields[index].line == field.line && again.fields[index].known == field.known)
         precondition(again.fields[index].isConnectionOption == field.isConnectionOption)
     }
-    precondition(head.kept.count == again.kept.count && head.kept.hasStatusLine == again.kept.hasStatusLine)
-    if head.kept.count >= 0 { precondition(keptLines(again, bytes) == passing(head, bytes)) }
-    if head.kept.count >= 0 { precondition(keptLines(head, bytes) == passing(head, bytes)) }
+    precondition(
+        head.forwardable.count == again.forwardable.count
+            && head.forwardable.hasStatusLine == again.forwardable.hasStatusLine)
+    if head.forwardable.count >= 0 { precondition(keptLines(again, bytes) == passing(head, bytes)) }
+    if head.forwardable.count >= 0 { precondition(keptLines(head, bytes) == passing(head, bytes)) }
     return 0
 }
 
 /// What the kept runs say that a client gets.
 private func keptLines(_ head: borrowing ResponseHead, _ bytes: [UInt8]) -> [UInt8] {
     var lines: [UInt8] = []
-    for index in 0..<head.kept.count { lines += bytes[head.kept[index].bounds] }
+    for index in 0..<head.forwardable.count { lines += bytes[head.forwardable[index].bounds] }
     return lines
 }
 
 /// The same, line by line.
 private func passing(_ head: borrowing ResponseHead, _ bytes: [UInt8]) -> [UInt8] {
     var lines: [UInt8] = []
-    if head.kept.hasStatusLine { lines += "HTTP/1.1 \(head.status) ".utf8 + bytes[head.reason.bounds] + "\r\n".utf8 }
+    if head.forwardable.hasStatusLine {
+        lines += "HTTP/1.1 \(head.status) ".utf8 + bytes[head.reason.bounds] + "\r\n".utf8
+    }
     for index in 0..<head.fields.count {
         let field = head.fields[index]
         switch field.known {

@@ -39,11 +39,11 @@ struct AuthenticatorBench: ~Copyable {
 
         func verify(
             _ token: Credential, in context: AuthenticationContext
-        ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("stub.not_called") }
+        ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("stub.not_called") }
 
         func inspect(
             _ token: Credential, in context: AuthenticationContext
-        ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("stub.not_called") }
+        ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("stub.not_called") }
     }
 
     static let admin = ConditionConfiguration.claim(name: "role", test: .equals(.text("admin")), inverted: false)

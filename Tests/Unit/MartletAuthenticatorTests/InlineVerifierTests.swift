@@ -102,11 +102,11 @@ import Testing
 
             func verify(
                 _ token: Credential, in context: AuthenticationContext
-            ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.none") }
+            ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("session.none") }
 
             func inspect(
                 _ token: Credential, in context: AuthenticationContext
-            ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.none") }
+            ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("session.none") }
         }
         var verifier = InlineVerifier()
         // A provider that does not declare itself quick never runs on the loop.

@@ -45,16 +45,16 @@ import Testing
 
         func verify(
             _ token: Credential, in context: AuthenticationContext
-        ) async throws(AuthenticationError) -> ProvenSession {
+        ) async throws(AuthenticationError) -> VerifiedSession {
             guard token.withBytes({ $0 == Array("mat_1".utf8) }) else { throw .rejected("session.unknown") }
             let principal = Principal(
                 identity: Samples.identity("eve"), provider: "apple", subject: "usr_9", sessionID: "s1")
-            return ProvenSession(principal: principal, number: 77, cacheLifetime: .seconds(30), end: 1_800_250)
+            return VerifiedSession(principal: principal, number: 77, cacheLifetime: .seconds(30), end: 1_800_250)
         }
 
         func inspect(
             _ token: Credential, in context: AuthenticationContext
-        ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.not_called") }
+        ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("session.not_called") }
     }
 
     private static let issuing = Verifier.Target.provider(ProviderHandle(Issuing(), name: "issuing"))
@@ -191,7 +191,7 @@ import Testing
     func `a session is cached for its time, and no longer than its token is valid`(
         expires: Int64, lifetime: Duration, expected: Int64
     ) {
-        let session = ProvenSession(
+        let session = VerifiedSession(
             principal: Samples.principal(expires: expires), number: 77, cacheLifetime: lifetime, end: 1_800_250)
         let context = AuthenticationContext(now: UnixTime(seconds: 1_000), deadline: .never)
         let verified = VerifiedPrincipal(session, in: context)
@@ -200,7 +200,7 @@ import Testing
 
     @Test(arguments: [(2_000, 2_000_000), (.max, .max)] as [(Int64, Int64)])
     func `a session without an end of its own ends when its token expires`(expires: Int64, end: Int64) {
-        let session = ProvenSession(
+        let session = VerifiedSession(
             principal: Samples.principal(expires: expires), number: 1, cacheLifetime: .zero)
         let context = AuthenticationContext(now: UnixTime(seconds: 1_000), deadline: .never)
         #expect(VerifiedPrincipal(session, in: context).end == end)

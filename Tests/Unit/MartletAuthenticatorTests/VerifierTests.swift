@@ -134,13 +134,13 @@ import Testing
 
         func verify(
             _ credential: Credential, in context: AuthenticationContext
-        ) async throws(AuthenticationError) -> ProvenSession {
+        ) async throws(AuthenticationError) -> VerifiedSession {
             throw .rejected("refusing.refused")
         }
 
         func inspect(
             _ credential: Credential, in context: AuthenticationContext
-        ) async throws(AuthenticationError) -> ProvenSession {
+        ) async throws(AuthenticationError) -> VerifiedSession {
             try await verify(credential, in: context)
         }
     }

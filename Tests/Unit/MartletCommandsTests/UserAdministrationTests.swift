@@ -134,11 +134,11 @@ private final class EndedSessions: SessionStoring {
 
     func inspect(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("session.unknown") }
+    ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("session.unknown") }
 
     func verify(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession { throw .rejected("test.unused") }
+    ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("test.unused") }
     func create(
         subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
     ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }

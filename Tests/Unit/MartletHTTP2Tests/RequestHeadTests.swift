@@ -80,7 +80,7 @@ import Testing
         writer.begin(.request, ends: true)
         for (name, value) in HeadCase.get { writer.add(name, value) }
         _ = writer.finish()
-        let (start, firstMark) = (writer.text.count, writer.marks.count)
+        let (start, firstLine) = (writer.text.count, writer.offsets.count)
         writer.begin(.request, ends: block.ends)
         for (name, value) in block.fields { writer.add(name, value) }
         _ = writer.finish()
@@ -89,8 +89,8 @@ import Testing
         var head = RequestHead(maximumFields: 100)
         var filled = RequestHead(maximumFields: 100)
         let outcome = parser.parse(text.span, into: &head)
-        let marks = unsafe writer.marks.part(firstMark, writer.marks.count - firstMark)
-        let same = unsafe parser.parse(text.span, marks: marks, into: &filled)
+        let offsets = unsafe writer.offsets.part(firstLine, writer.offsets.count - firstLine)
+        let same = unsafe parser.parse(text.span, offsets: offsets, into: &filled)
         #expect(same == outcome)
         guard case .complete = outcome else { return }
         #expect(description(of: head) == description(of: filled))

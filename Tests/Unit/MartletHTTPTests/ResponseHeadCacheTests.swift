@@ -23,9 +23,9 @@ import Testing
             text += "|\(slice(response.bytes, field.name))=\(slice(response.bytes, field.value)) \(field.known)"
             text += " \(field.line.start) \(field.line.end) \(field.hasObsText) \(field.isConnectionOption)"
         }
-        text += "|\(KnownField.allCases.filter { head.fields.has($0) })|\(head.kept.hasStatusLine)"
-        for index in 0..<max(head.kept.count, 0) { text += "|\(slice(response.bytes, head.kept[index]))" }
-        return text + "|\(head.kept.count)"
+        text += "|\(KnownField.allCases.filter { head.fields.has($0) })|\(head.forwardable.hasStatusLine)"
+        for index in 0..<max(head.forwardable.count, 0) { text += "|\(slice(response.bytes, head.forwardable[index]))" }
+        return text + "|\(head.forwardable.count)"
     }
 
     private func expectSameAfterEachOther(_ responses: [Response]) {

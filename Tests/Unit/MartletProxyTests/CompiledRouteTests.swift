@@ -40,9 +40,9 @@ import Testing
         arguments: [
             (false, [], .dropsAuthorization), (false, ["x-debug"], [.dropsAuthorization, .hasRemovals]),
             (true, [], .keepsOwnTokens), (true, ["x-debug"], [.keepsOwnTokens, .hasRemovals]),
-        ] as [(Bool, [String], RequestRewriter.Rules)])
+        ] as [(Bool, [String], RequestFieldFilter.Rules)])
     func `the rules for fields are those of the route alone`(
-        _ forwardsCredentials: Bool, _ removed: [String], _ expected: RequestRewriter.Rules
+        _ forwardsCredentials: Bool, _ removed: [String], _ expected: RequestFieldFilter.Rules
     ) {
         var bench = RouteBench()
         bench.forwardsCredentials = forwardsCredentials

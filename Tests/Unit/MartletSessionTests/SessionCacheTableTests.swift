@@ -6,11 +6,11 @@ import Testing
 @testable import MartletSession
 
 @Suite struct `Cached sessions` {
-    private static func session(_ number: UInt64, _ lifetime: Duration = .seconds(5)) -> ProvenSession {
+    private static func session(_ number: UInt64, _ lifetime: Duration = .seconds(5)) -> VerifiedSession {
         let identity = Identity(
             providerSubject: "s", issuer: "i", claims: [:], authTime: UnixTime(seconds: 1_000_000_000),
             issuedAt: UnixTime(seconds: 1_000_000_000), expiresAt: UnixTime(seconds: 4_000_000_000))
-        return ProvenSession(
+        return VerifiedSession(
             principal: Principal(identity: identity, provider: "p", sessionID: "x"), number: number,
             cacheLifetime: lifetime)
     }

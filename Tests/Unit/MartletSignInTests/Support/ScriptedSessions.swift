@@ -44,7 +44,7 @@ final class ScriptedSessions: SessionStoring {
 
     func verify(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession {
+    ) async throws(AuthenticationError) -> VerifiedSession {
         guard !isUnavailable() else { throw .unavailable("session.unavailable", retryAfter: .seconds(2)) }
         let text = token.withBytes { String(decoding: $0, as: UTF8.self) }
         guard let entry = entries.first(where: { $0.access == text }) else { throw .rejected("session.unknown") }
@@ -55,12 +55,12 @@ final class ScriptedSessions: SessionStoring {
         let principal = Principal(
             identity: identity, provider: entry.provider, subject: entry.reference.subject,
             sessionID: entry.reference.id)
-        return ProvenSession(principal: principal, number: 1, cacheLifetime: .seconds(5))
+        return VerifiedSession(principal: principal, number: 1, cacheLifetime: .seconds(5))
     }
 
     func inspect(
         _ token: Credential, in context: AuthenticationContext
-    ) async throws(AuthenticationError) -> ProvenSession { try await verify(token, in: context) }
+    ) async throws(AuthenticationError) -> VerifiedSession { try await verify(token, in: context) }
 
     func create(
         subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool

@@ -1,0 +1,141 @@
+internal import MartletCore
+internal import MartletIO
+
+/// A call in the pool; used on the event loop only.
+class PostgreSQLOperation {
+    /// The next action of a operation.
+    enum Action {
+        /// Run queries outside a transaction.
+        case read([Query])
+        /// Run queries in the transaction and continue.
+        case query([Query])
+        /// Run queries in the transaction and commit.
+        case commit([Query])
+        /// The operation is complete.
+        case done
+        /// Roll back; the operation is complete.
+        case rollBack
+    }
+
+    /// The maximum number of attempts, after conflicts and lost connections.
+    static let maximumAttempts = 6
+
+    let deadline: MonotonicTime
+    var timer: LoopTimer?
+    var attempts = 0
+    /// The connection it is running on.
+    weak var connection: PostgreSQLConnection?
+    /// Whether the commit has been sent; after that, a lost connection leaves the outcome unknown.
+    var isCommitting = false
+    fileprivate(set) var isCompleted = false
+
+    init(deadline: MonotonicTime) { self.deadline = deadline }
+
+    /// Whether it can be pipelined with other operations.
+    var isReading: Bool { true }
+    /// Starts an attempt and returns its first action.
+    func begin() -> Action { .done }
+    /// Processes results and returns the next action.
+    func received(_ results: QueryResults) -> Action { .done }
+    /// Fails the call; later calls have no effect.
+    func fail(_ error: AccountError) { markCompleted() }
+
+    fileprivate func markCompleted() {
+        isCompleted = true
+        timer?.cancel()
+        timer = nil
+    }
+}
+
+/// A read call.
+final class PostgreSQLReadOperation<Value: Sendable>: PostgreSQLOperation {
+    private let reading: ReadOperation<Value>
+    private let completion: (Result<Value, AccountError>) -> Void
+
+    init(
+        _ reading: ReadOperation<Value>, deadline: MonotonicTime,
+        _ completion: @escaping (Result<Value, AccountError>) -> Void
+    ) {
+        self.reading = reading
+        self.completion = completion
+        super.init(deadline: deadline)
+    }
+
+    override func begin() -> Action { .read(reading.queries) }
+
+    override func received(_ results: QueryResults) -> Action {
+        guard !isCompleted else { return .done }
+        markCompleted()
+        do throws(AccountError) {
+            completion(.success(try reading.finish(results)))
+        } catch {
+            completion(.failure(error))
+        }
+        return .done
+    }
+
+    override func fail(_ error: AccountError) {
+        guard !isCompleted else { return }
+        markCompleted()
+        completion(.failure(error))
+    }
+}
+
+/// A call that runs a transaction.
+final class PostgreSQLTransactionOperation<Value: Sendable>: PostgreSQLOperation {
+    private let first: TransactionStep<Value>
+    private var step: TransactionStep<Value>
+    private let completion: (Result<Value, AccountError>) -> Void
+
+    init(
+        _ first: TransactionStep<Value>, deadline: MonotonicTime,
+        _ completion: @escaping (Result<Value, AccountError>) -> Void
+    ) {
+        self.first = first
+        step = first
+        self.completion = completion
+        super.init(deadline: deadline)
+    }
+
+    override var isReading: Bool { false }
+
+    override func begin() -> Action {
+        isCommitting = false
+        step = first
+        return nextAction()
+    }
+
+    override func received(_ results: QueryResults) -> Action {
+        guard !isCompleted else { return isCommitting ? .done : .rollBack }
+        do throws(AccountError) {
+            switch step {
+            case .run(_, let next):
+                step = try next(results)
+                return nextAction()
+            case .commit(_, let finish):
+                let value = try finish(results)
+                markCompleted()
+                completion(.success(value))
+                return .done
+            }
+        } catch {
+            fail(error)
+            return isCommitting ? .done : .rollBack
+        }
+    }
+
+    override func fail(_ error: AccountError) {
+        guard !isCompleted else { return }
+        markCompleted()
+        completion(.failure(error))
+    }
+
+    private func nextAction() -> Action {
+        switch step {
+        case .run(let queries, _): return .query(queries)
+        case .commit(let queries, _):
+            isCommitting = true
+            return .commit(queries)
+        }
+    }
+}

@@ -1,0 +1,79 @@
+internal import MartletCore
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletRouter
+
+/// What routes accept.
+extension Authenticator {
+    /// Why the route does not accept credentials of that form, if it does not.
+    func rejection(of form: CredentialForm, on route: Int) -> Failure? {
+        switch form {
+        case .session where !acceptsSessions(route): .credentialInvalid("auth.sessions_not_accepted")
+        case .session where rejectsSessions: .authUnavailable("auth.store_down")
+        case .direct where !rules.routes[route].acceptsDirect: .credentialInvalid("auth.direct_not_accepted")
+        case .basic where !rules.routes[route].acceptsBasic: .credentialInvalid("auth.scheme_not_accepted")
+        default: nil
+        }
+    }
+
+    private func acceptsSessions(_ route: Int) -> Bool {
+        rules.routes[route].acceptsSessions && rules.sessions != nil
+    }
+
+    /// Whether the route accepts tokens of that kind.
+    func acceptsToken(isSession: Bool, on route: Int) -> Bool {
+        isSession ? acceptsSessions(route) : rules.routes[route].acceptsDirect
+    }
+
+    /// Whether the route's policy allows a request without a credential.
+    func acceptsAnonymous(_ route: Int, at time: LoopTime) -> Bool {
+        if case .denied = rules.table.routes[route].policy.evaluate(nil, now: time.unixTime) { return false }
+        return true
+    }
+
+    /// The providers that may verify a credential on a route.
+    private func providers(on route: Int) -> [Int32] { rules.plans[Int(rules.routes[route].plan)].providers }
+
+    /// Index of the provider that verified a principal, if the route accepts it.
+    func provider(of principal: Principal, _ route: Int) -> Int32? {
+        providers(on: route).first { rules.providers[Int($0)].name.hasSameBytes(as: principal.provider) }
+    }
+
+    /// Whether the route accepts a provider, by its index.
+    func accepts(provider: Int32, on route: Int) -> Bool { provider >= 0 && providers(on: route).contains(provider) }
+
+    /// What verifies a credential on a route; `nil` when no provider claims it.
+    package func verificationTarget(_ form: CredentialForm, _ value: [UInt8], _ route: Int) -> Verifier.Target? {
+        let providers = providers(on: route)
+        let chosen: Int32?
+        switch form {
+        case .session: return rules.sessions.map { .sessions($0) }
+        case .direct: chosen = ProviderChoice.pick(value, among: providers, of: rules.providers)
+        case .basic: chosen = providers.first { rules.providers[Int($0)].accepts.contains(.basic) }
+        }
+        return chosen.map { .provider(rules.providers[Int($0)]) }
+    }
+
+    // MARK: Principals
+
+    /// A session's principal does not depend on the route; a provider's result depends on which provider was chosen.
+    func principalScope(_ form: CredentialForm, _ route: Int) -> UInt32 {
+        form.scope(form == .session ? 0 : UInt32(rules.routes[route].plan))
+    }
+
+    /// Caches the principal of a credential, for other routes and for when this route has to decide again.
+    ///
+    /// - Parameter isDecisionCached: the route's decision is cached for as long as the credential is valid. Where no
+    ///   other route uses the same providers, the principal would never be looked up.
+    mutating func cachePrincipal(
+        _ verified: VerifiedPrincipal, _ form: CredentialForm, key: UnsafeBufferPointer<UInt8>, route: Int,
+        isDecisionCached: Bool, at time: LoopTime
+    ) {
+        let isUseful = form != .direct || !isDecisionCached || rules.isShared[Int(rules.routes[route].plan)]
+        guard isUseful, verified.expires > time.unix else { return }
+        unsafe principals.insert(
+            key, scope: principalScope(form, route), expires: verified.expires, now: time.unix,
+            attachment: unsafe UnsafeBufferPointer(start: nil, count: 0), payload: verified,
+            weight: verified.principal.weight)
+    }
+}

@@ -1,0 +1,47 @@
+internal import MartletAuthenticator
+internal import MartletHTTP
+
+/// From a parsed head to a request that may be forwarded, or to its rejection.
+///
+/// ``RequestRouter/forward(_:_:_:)`` takes an ``AuthorizedRequest``, which only the ``Authenticator`` can make. What
+/// the authenticator returns is carried out here and in `EventLoop+Verification`.
+extension EventLoop {
+    /// Processes a request whose head is in `bytes` (and parsed in the router): forwards it, rejects it, or waits for
+    /// the verification of its credential.
+    mutating func processRequest(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, verification: BoxedVerificationResult?
+    ) {
+        if loop.downstreams[loop.exchanges[exchange].downstream].origin.handler != nil,
+            unsafe router.handToListenerHandler(exchange, bytes, &loop)
+        {
+            return
+        }
+        if loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort > 0 {
+            return unsafe router.redirectToHTTPS(exchange, bytes, &loop)
+        }
+        guard let routed = unsafe router.route(exchange, bytes, &loop) else { return }
+        guard let authorized = unsafe authorize(exchange, routed, bytes, verification) else { return }
+        unsafe router.forward(authorized, bytes, &loop)
+    }
+
+    // MARK: Authenticator
+
+    @inline(__always)
+    private mutating func authorize(
+        _ exchange: Handle<Exchange>, _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ verification: BoxedVerificationResult?
+    ) -> AuthorizedRequest? {
+        let authorization = router.head.authorization >= 0 ? router.head.fields[router.head.authorization].value : nil
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        switch unsafe authenticator.authorize(
+            routed, bytes, authorization: authorization, result: verification, at: loop.time, &lent.pointee.credential)
+        {
+        case .authorized(let request):
+            unsafe lent.pointee.record.texts.add(names: request.names)
+            return request
+        case .rejected(let rejection): unsafe reject(exchange, rejection, bytes)
+        case .pending(let request): unsafe submitVerification(request, of: exchange, bytes)
+        }
+        return nil
+    }
+}

@@ -1,0 +1,33 @@
+internal import MartletCore
+
+/// The content of a request's body that this process holds: for a local handler, or what was reclaimed from a failed
+/// upstream connection.
+struct HeldBody: ~Copyable {
+    private var content = ByteBuffer()
+
+    var isEmpty: Bool { content.isEmpty }
+
+    /// The content as an array, for a local handler.
+    var array: [UInt8] { content.array }
+
+    /// Appends a piece, as far as it fits into `limit` bytes in all.
+    mutating func append(_ piece: UnsafeBufferPointer<UInt8>, upTo limit: Int) {
+        let count = min(max(limit &- content.count, 0), piece.count)
+        unsafe content.append(UnsafeBufferPointer(rebasing: piece[..<count]))
+    }
+
+    /// Moves what an upstream connection could not send back into this, in a form that any other can send.
+    mutating func reclaim(_ unsent: inout ByteBuffer, from encoder: UpstreamBodyEncoder) {
+        unsafe encoder.decode(unsent.bytes, into: &content)
+        unsent.release()
+    }
+
+    /// Moves the content to the output of an upstream connection.
+    mutating func forward(to output: inout ByteBuffer, with encoder: UpstreamBodyEncoder) {
+        unsafe encoder.append(content.bytes, to: &output)
+        content.release()
+    }
+
+    @inline(__always)
+    mutating func release() { content.release() }
+}

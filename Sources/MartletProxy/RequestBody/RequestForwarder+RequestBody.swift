@@ -1,0 +1,100 @@
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletResponder
+
+/// Forwards the body of a request as it arrives.
+extension RequestForwarder {
+    /// Consumes bytes of a request's body as far as possible.
+    /// - Returns: how many were consumed; 0 when more are needed first or the other side is slow.
+    static func consumeBody(
+        _ bytes: UnsafeBufferPointer<UInt8>, for exchange: Handle<Exchange>, _ loop: inout LoopState
+    ) -> Int {
+        let isStream = loop.exchanges[exchange].isStream
+        if loop.exchanges.isTunnel(exchange) {
+            if isStream {
+                loop.downstreams.creditStream(loop.exchanges[exchange].downstream, bytes.count, &loop.context)
+            }
+            return unsafe tunnelFromDownstream(bytes, exchange, &loop)
+        }
+        let used = unsafe forwardBody(bytes, of: exchange, isStream: isStream, &loop)
+        guard loop.exchanges[exchange].isAlive else { return bytes.count }
+        if isStream { loop.downstreams.creditStream(loop.exchanges[exchange].downstream, used, &loop.context) }
+        if !loop.exchanges[exchange].upstream.isNone { loop.flush(upstream: loop.exchanges[exchange].upstream) }
+        guard loop.exchanges[exchange].isAlive else { return bytes.count }
+        if loop.exchanges[exchange].body.isComplete {
+            requestCompleted(exchange, &loop)
+        } else {
+            loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
+        }
+        return used
+    }
+
+    /// Forwards the elements of the body that `bytes` contain.
+    /// - Returns: how many bytes were consumed; all of them where the exchange has failed.
+    @inline(__always)
+    private static func forwardBody(
+        _ bytes: UnsafeBufferPointer<UInt8>, of exchange: Handle<Exchange>, isStream: Bool, _ loop: inout LoopState
+    ) -> Int {
+        // The last byte of a stream's body may be followed by trailers.
+        let mayHaveTrailers = isStream && loop.exchanges.goesOverStream(exchange, &loop.upstreams)
+        var offset = 0
+        while true {
+            switch unsafe loop.exchanges[exchange].body.next(
+                bytes.span, from: &offset, isStream: isStream, mayHaveTrailers: mayHaveTrailers)
+            {
+            case .data(let range):
+                unsafe loop.exchanges.forwardPiece(
+                    bytes[range], of: exchange, &loop.downstreams, &loop.upstreams, &loop.context)
+            case .trailer(let field):
+                unsafe loop.exchanges.collectTrailer(field, bytes, of: exchange, &loop.upstreams, &loop.context)
+            case .end:
+                loop.exchanges.forwardEnd(of: exchange, &loop.upstreams)
+                return offset
+            case .needMore: return offset
+            case .tooLarge:
+                loop.fail(exchange, .bodyTooLarge)
+                return bytes.count
+            case .malformed(let failure):
+                loop.fail(exchange, .head(failure))
+                return bytes.count
+            }
+        }
+    }
+
+    /// The last frame of a stream's body was consumed.
+    private static func finishStreamedBody(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        loop.exchanges[exchange].body.isComplete = true
+        // Only now it is known which of them the upstream may get.
+        var lines = ByteBuffer()
+        swap(&lines, &loop.exchanges[exchange].trailers.received)
+        unsafe loop.exchanges.collectTrailers(lines.bytes, of: exchange, &loop.upstreams, &loop.context)
+        loop.exchanges.forwardEnd(of: exchange, &loop.upstreams)
+        if !loop.exchanges[exchange].upstream.isNone { loop.flush(upstream: loop.exchanges[exchange].upstream) }
+        if loop.exchanges[exchange].isAlive { requestCompleted(exchange, &loop) }
+    }
+
+    /// Completes the request once all frames of the stream are consumed.
+    static func finishStreamInput(_ stream: Handle<DownstreamConnection>, _ loop: inout LoopState) {
+        let exchange = loop.downstreams[stream].exchange
+        guard loop.downstreams[stream].stream.isEnded, loop.downstreams[stream].reader.input.isEmpty,
+            loop.downstreams[stream].phase == .exchange,
+            !exchange.isNone, !loop.exchanges[exchange].body.isComplete
+        else { return }
+        if loop.exchanges.isTunnel(exchange) {
+            loop.downstreams[stream].transport.isReadClosed = true
+            return loop.tunnelDownstreamEnded(exchange)
+        }
+        guard loop.exchanges[exchange].body.framing.isChunked || loop.exchanges[exchange].body.remaining == 0 else {
+            return loop.abandon(stream)
+        }
+        finishStreamedBody(exchange, &loop)
+    }
+
+    static func requestCompleted(_ exchange: Handle<Exchange>, _ loop: inout LoopState) {
+        loop.downstreams.arm(loop.exchanges[exchange].downstream, at: .max, &loop.context)
+        if loop.exchanges[exchange].responder == .local { return startLocal(exchange, &loop) }
+        let upstream = loop.exchanges[exchange].upstream
+        guard !upstream.isNone, loop.upstreams[upstream].phase == .awaitingHead else { return }
+        loop.exchanges.armResponseTimeout(upstream, &loop.upstreams, &loop.context)
+    }
+}

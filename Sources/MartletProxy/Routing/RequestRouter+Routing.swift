@@ -1,0 +1,179 @@
+internal import MartletAuthenticator
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletResponder
+internal import MartletRouter
+
+/// Finds the route of a request, and applies its limits before any of the body is read.
+extension RequestRouter {
+    /// Begins an exchange for the head that was just parsed from `bytes`.
+    @inline(__always)
+    mutating func beginExchange(
+        _ downstream: Handle<DownstreamConnection>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Handle<Exchange> {
+        let exchange = loop.exchanges.allocateExchange(for: downstream, &loop.downstreams, &loop.context)
+        loop.exchanges[exchange].request.method = head.method
+        loop.exchanges[exchange].request.isHTTP10 = head.isHTTP10
+        loop.exchanges[exchange].request.keepsAlive = head.keepsAlive
+        loop.exchanges[exchange].request.expectsContinue = head.expectsContinue && !head.isHTTP10
+        loop.exchanges[exchange].body.framing = head.framing
+        if head.framing.isEmpty {
+            loop.exchanges[exchange].body.isComplete = true
+        } else {
+            loop.exchanges.expectBody(exchange, &loop.downstreams, &loop.context)
+        }
+        if loop.exchanges[exchange].isStream {
+            let lent = unsafe loop.exchanges.all.address(of: exchange)
+            unsafe lent.pointee.request.detectGRPC(in: &head, bytes)
+        }
+        if loop.downstreams[downstream].origin.address.isTrusted { unsafe applyProxyFields(exchange, bytes, &loop) }
+        unsafe loop.exchanges[exchange].record.texts.add(method: bytes[head.methodText], host: bytes[head.authority])
+        return exchange
+    }
+
+    // Not inlined: a proxy's fields are read where the peer is a trusted one.
+    @inline(never)
+    mutating func applyProxyFields(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        let peer = loop.downstreams[loop.exchanges[exchange].downstream].origin.address.text
+        unsafe loop.exchanges[exchange].record.applyProxyFields(
+            of: head, bytes, from: peer, trusting: loop.context.snapshot.trustedProxies)
+    }
+
+    @inline(__always)
+    mutating func route(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> RoutedRequest? {
+        if head.method.isUncommon || head.isAsteriskForm,
+            let failure = unsafe rejection(ofUnusual: bytes, &loop)
+        {
+            unsafe reject(exchange, failure, target: bytes, &loop)
+            return nil
+        }
+        guard unsafe normalizePath(exchange, bytes, &loop) else { return nil }
+        let path = unsafe loop.exchanges[exchange].record.texts.path
+        // The snapshot retains the table: no need to retain it again for the call.
+        let found = unsafe Unmanaged.passUnretained(loop.context.snapshot.routes)._withUnsafeGuaranteedRef {
+            unsafe $0.match(
+                method: bytes[head.methodText].span, authority: bytes[head.authority].span, path: path.span)
+        }
+        switch found {
+        case .route(let index):
+            loop.exchanges[exchange].record.routeSlot = loop.context.counters.routes.configured[index]
+            guard unsafe applyLimits(exchange, route: index, bytes, &loop) else { return nil }
+            let mount = loop.context.snapshot.compiledRoutes[index].mount
+            if let routed = RoutedRequest(exchange: ExchangeID(exchange), route: index, mount: mount) { return routed }
+            unsafe RequestForwarder.respondAtMount(exchange, bytes, at: mount, &loop)
+        case .methodNotAllowed(let allowed):
+            loop.reject(exchange, .methodNotAllowed(loop.context.snapshot.routes.allowValue(allowed)))
+        case .none: loop.reject(exchange, .noRoute)
+        case .failed: loop.reject(exchange, .matchFailed)
+        }
+        return nil
+    }
+
+    /// Why a request with an uncommon method or target form is rejected, if it is.
+    @inline(never)
+    mutating func rejection(ofUnusual bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState) -> Failure? {
+        if head.method == .connect || head.method == .trace { return .methodNeverAllowed }
+        if head.isAsteriskForm { return .noRoute }
+        let isMisspelled =
+            unsafe head.method == .other
+            && loop.context.snapshot.routes.hasMethodInOtherCase(bytes[head.methodText].span)
+        return isMisspelled ? .head(.methodCase) : nil
+    }
+
+    /// Rejects a request whose path was not normalized, logging it as received.
+    @inline(never)
+    mutating func reject(
+        _ exchange: Handle<Exchange>, _ failure: Failure, target bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) {
+        unsafe loop.exchanges[exchange].record.texts.set(rejected: bytes[head.target])
+        loop.reject(exchange, failure)
+    }
+
+    /// Sets the exchange's normalized path: the one spelling that is matched, forwarded and logged.
+    @inline(__always)
+    private mutating func normalizePath(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Bool {
+        loop.context.scratch.normalizedPath.removeAll()
+        let received = unsafe bytes[head.path]
+        switch unsafe PathNormalizer.normalize(
+            received.span, keepsEncodedSlash: loop.context.snapshot.paths.keepsEncodedSlash,
+            keepsEncodedPercent: loop.context.snapshot.paths.keepsEncodedPercent,
+            mergesSlashes: loop.context.snapshot.paths.mergesSlashes,
+            into: &loop.context.scratch.normalizedPath)
+        {
+        case .unchanged: unsafe loop.exchanges[exchange].record.texts.set(path: received)
+        case .rewritten:
+            unsafe loop.exchanges[exchange].record.texts.set(path: unsafe loop.context.scratch.normalizedPath.bytes)
+        case .failure(let failure):
+            unsafe reject(exchange, .head(failure), target: bytes, &loop)
+            return false
+        }
+        return true
+    }
+
+    /// Applies the route's limits before any of the body is read.
+    @inline(__always)
+    private mutating func applyLimits(
+        _ exchange: Handle<Exchange>, route: Int, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Bool {
+        let limit =
+            loop.exchanges[exchange].request.isGRPC
+            ? loop.context.snapshot.compiledRoutes[route].streamLimit
+            : loop.context.snapshot.compiledRoutes[route].bodyLimit
+        guard loop.exchanges[exchange].body.restrict(to: limit) else {
+            loop.reject(exchange, .bodyTooLarge)
+            return false
+        }
+        return unsafe head.upgrade.isEmpty || checkUpgrade(exchange, route: route, bytes, &loop)
+    }
+
+    /// Redirects the client to the same target on https, with the same method (RFC 9110 §15.4.9).
+    mutating func redirectToHTTPS(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        guard head.method != .connect, !head.isAsteriskForm else { return loop.reject(exchange, .noRoute) }
+        guard unsafe normalizePath(exchange, bytes, &loop) else { return }
+        let port = loop.downstreams[loop.exchanges[exchange].downstream].origin.rules.redirectPort
+        var location = "https://"
+        var authority = unsafe String(decoding: bytes[head.authority], as: UTF8.self)[...]
+        if authority.last != "]", let colon = authority.lastIndex(of: ":") { authority = authority[..<colon] }
+        location += authority
+        if port != 443 { location += ":\(port)" }
+        unsafe location += String(decoding: loop.exchanges[exchange].record.texts.path, as: UTF8.self)
+        unsafe location += String(decoding: bytes[head.query], as: UTF8.self)
+        loop.reject(exchange, .movedToHTTPS(location))
+    }
+
+    /// Hands a request to the listener's own handler, if that accepts the path.
+    @inline(never)
+    mutating func handToListenerHandler(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) -> Bool {
+        guard let handler = loop.downstreams[loop.exchanges[exchange].downstream].origin.handler,
+            unsafe handler.handles(bytes[head.path])
+        else { return false }
+        unsafe respondLocally(exchange, bytes, handler.respond, &loop)
+        return true
+    }
+
+    /// Hands the request in `bytes` to a handler, once its body is complete.
+    private mutating func respondLocally(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, _ handler: @escaping LocalHandler,
+        _ loop: inout LoopState
+    ) {
+        unsafe loop.exchanges[exchange].record.texts.set(path: bytes[head.path])
+        loop.exchanges[exchange].forwarding.head.removeAll()
+        unsafe loop.exchanges[exchange].forwarding.head.append(bytes)
+        guard loop.exchanges[exchange].body.restrict(to: LocalLimits.bodyBytes) else {
+            return loop.reject(exchange, .bodyTooLarge)
+        }
+        RequestForwarder.beginLocal(exchange, handler, &loop)
+    }
+}

@@ -1,0 +1,66 @@
+internal import MartletCore
+internal import MartletHTTP
+
+/// The request as it is sent to an endpoint.
+struct Forwarding: ~Copyable {
+    var cluster = ClusterIndex.none
+    var endpoint = EndpointIndex.none
+    /// How often it was sent to an endpoint.
+    var attempts = 0
+    /// For balancing by hash.
+    var hash: UInt64 = 0
+    /// The head for the upstream; kept until a response arrives, so that the request can be retried.
+    var head = ByteBuffer()
+    /// How much of `head` was sent.
+    var headSent = 0
+    /// Offsets of the `Host` line in `head`.
+    var hostLine: (start: Int, end: Int) = (0, 0)
+    /// Timeouts for the response's head, and for silence afterwards, in nanoseconds.
+    var responseTimeout: Int64 = 0
+    var idleTimeout: Int64 = 0
+
+    @inline(__always)
+    mutating func begin() {
+        cluster = .none
+        endpoint = .none
+        attempts = 0
+        hash = 0
+        head.removeAll()
+        headSent = 0
+    }
+}
+
+/// What the upstream and its endpoint add to a head.
+extension Forwarding {
+    /// Sets the hash for balancing, of all values of a header (FNV-1a).
+    @inline(never)
+    mutating func setHash(of header: String, in head: borrowing RequestHead, _ bytes: UnsafeBufferPointer<UInt8>) {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for index in 0..<head.fields.count {
+            guard unsafe bytes[head.fields[index].name].elementsEqual(header.utf8, by: { $0 | 0x20 == $1 | 0x20 })
+            else { continue }
+            hash = unsafe bytes[head.fields[index].value].reduce(hash) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        }
+        self.hash = hash
+    }
+
+    /// Fills in `Host` with the name of the endpoint, unless the head has the client's line: a reload between two
+    /// attempts may have changed which one the upstream gets.
+    ///
+    /// - Parameter scratch: is overwritten.
+    mutating func fillInHost(_ name: [UInt8], scratch: inout ByteBuffer) {
+        let line = hostLine
+        guard line.end > 0 else { return }
+        scratch.removeAll()
+        let old = unsafe head.bytes
+        unsafe scratch.append(unsafe UnsafeBufferPointer(rebasing: old[..<line.start]))
+        scratch.append("Host: ")
+        scratch.append(name)
+        scratch.append("\r\n")
+        let end = scratch.count
+        unsafe scratch.append(unsafe UnsafeBufferPointer(rebasing: old[line.end...]))
+        hostLine = (line.start, end)
+        head.removeAll()
+        unsafe head.append(unsafe scratch.bytes)
+    }
+}

@@ -1,0 +1,186 @@
+internal import MartletAuthenticator
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletRouter
+
+/// Decides which fields of a client an upstream gets, and writes those with the gateway's own.
+///
+/// The client's copies of identity, forwarding and hop-by-hop fields are removed; runs of forwarded fields are copied
+/// whole; the gateway's fields come last, so that no client field can replace them.
+struct RequestFieldFilter: ~Copyable {
+    /// Header rules of the route and of the request.
+    struct Rules: OptionSet, Sendable {
+        let rawValue: UInt8
+
+        /// The connection's peer is in `trusted_proxies`.
+        static let isTrusted = Rules(rawValue: 1)
+        /// The client's connection uses TLS.
+        static let isSecure = Rules(rawValue: 2)
+        /// The gateway consumed `Authorization`.
+        static let dropsAuthorization = Rules(rawValue: 4)
+        /// The route forwards credentials, the gateway's own tokens included.
+        static let keepsOwnTokens = Rules(rawValue: 8)
+        static let keepsExpect = Rules(rawValue: 16)
+        /// The route removes further names.
+        static let hasRemovals = Rules(rawValue: 32)
+        /// `Host` is forwarded unchanged, if it has the usual spacing.
+        static let keepsHost = Rules(rawValue: 64)
+    }
+
+    /// Client fields that were seen.
+    private struct Seen: OptionSet {
+        let rawValue: UInt8
+
+        static let forwardedFor = Seen(rawValue: 1)
+        static let forwarded = Seen(rawValue: 2)
+        /// A forwarded one.
+        static let proto = Seen(rawValue: 4)
+        /// A forwarded one.
+        static let forwardedHost = Seen(rawValue: 8)
+        /// A forwarded one.
+        static let host = Seen(rawValue: 16)
+        /// One that was held back.
+        static let methodOverride = Seen(rawValue: 32)
+    }
+
+    private let rules: Rules
+    private var seen: Seen = []
+    private var runStart = 0
+    private var runEnd = 0
+
+    @inline(__always)
+    init(_ rules: Rules) { self.rules = rules }
+
+    private var isTrusted: Bool { rules.contains(.isTrusted) }
+
+    /// Begins with the bytes before the fields.
+    @inline(__always)
+    mutating func begin(with opening: ByteRange) {
+        runStart = opening.start
+        runEnd = opening.end
+    }
+
+    /// Copies a forwarded line; contiguous lines are copied together.
+    @inline(__always)
+    mutating func copy(_ line: ByteRange, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        let start = Int(line.start)
+        if runEnd != start {
+            unsafe endFields(bytes, into: &out)
+            runStart = start
+        }
+        runEnd = Int(line.end)
+    }
+
+    /// Copies the last run of forwarded lines.
+    @inline(__always)
+    mutating func endFields(_ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        if runEnd > runStart { unsafe out.append(unsafe UnsafeBufferPointer(rebasing: bytes[runStart..<runEnd])) }
+        runStart = 0
+        runEnd = 0
+    }
+
+    /// Whether a client field, of the head or a trailer, is forwarded: the one function that decides it.
+    @inline(__always)
+    mutating func forwards(
+        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: borrowing Snapshot, _ route: Int
+    ) -> Bool {
+        if field.isNeverForwarded { return false }
+        let all = unsafe bytes.span
+        switch ClientField(code: snapshot.clientFields.value(of: field, in: all)) {
+        case .plain: break
+        case .host:
+            // One space before the value and none behind it: the length of "Host: " and of a line break.
+            let before = field.value.start &- 1
+            guard rules.contains(.keepsHost), field.line.count == field.value.count &+ 8,
+                before == field.name.end &+ 1, unsafe bytes[before] == 0x20
+            else { return false }
+            seen.insert(.host)
+            return true
+        case .identity, .own, .trailer: return false
+        case .expect: return rules.contains(.keepsExpect)
+        case .authorization:
+            guard !rules.contains(.dropsAuthorization),
+                unsafe rules.contains(.keepsOwnTokens) || !OwnToken.appears(in: bytes[field.value])
+            else { return false }
+        case .forwarded:
+            guard isTrusted else {
+                seen.insert(.forwarded)
+                return false
+            }
+        case .forwardedFor:
+            seen.insert(.forwardedFor)
+            return false
+        case .forwardedProto:
+            guard isTrusted else { return false }
+            seen.insert(.proto)
+        case .forwardedHost:
+            guard isTrusted else { return false }
+            seen.insert(.forwardedHost)
+        case .proxyOnly: guard isTrusted else { return false }
+        case .methodOverride:
+            if !isTrusted, snapshot.routes.restrictsMethods {
+                seen.insert(.methodOverride)
+                return false
+            }
+        case .requestIDLookAlike: if field.name.count == KnownField.xRequestID.name.utf8CodeUnitCount { return false }
+        }
+        return !rules.contains(.hasRemovals) || !snapshot.removals[route].contains(field, in: all)
+    }
+
+    /// Whether a method override was held back until it is known whether methods matter for the request.
+    var hasHeldOverride: Bool { seen.contains(.methodOverride) }
+
+    /// Whether `Host` should be forwarded unchanged and was not.
+    var isHostMissing: Bool { rules.contains(.keepsHost) && !seen.contains(.host) }
+
+    /// Whether a trusted peer's `X-Forwarded-For` is kept and extended.
+    var extendsChain: Bool { seen.contains(.forwardedFor) && isTrusted }
+
+    /// Writes `X-Forwarded-*` after the list of addresses, and `Forwarded` where a client sent it; the caller ends the
+    /// last line.
+    @inline(__always)
+    mutating func writeForwarding(
+        _ address: AddressText, authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
+    ) {
+        out.append(address)
+        // A client that is not a proxy has none of these: three texts become one.
+        if seen.isDisjoint(with: [.proto, .forwardedHost]) {
+            if rules.contains(.isSecure) {
+                out.append("\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: ")
+            } else {
+                out.append("\r\nX-Forwarded-Proto: http\r\nX-Forwarded-Host: ")
+            }
+            unsafe out.append(authority)
+        } else {
+            unsafe writeMissingFields(authority: authority, into: &out)
+        }
+        if seen.contains(.forwarded) { unsafe writeForwarded(address, authority: authority, into: &out) }
+    }
+
+    /// Writes the fields that a trusted peer has not sent.
+    @inline(never)
+    private func writeMissingFields(authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        if !seen.contains(.proto) {
+            out.append(rules.contains(.isSecure) ? "\r\nX-Forwarded-Proto: https" : "\r\nX-Forwarded-Proto: http")
+        }
+        if !seen.contains(.forwardedHost) {
+            out.append("\r\nX-Forwarded-Host: ")
+            unsafe out.append(authority)
+        }
+    }
+
+    /// RFC 7239 §4.
+    @inline(never)
+    private func writeForwarded(
+        _ address: AddressText, authority: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
+    ) {
+        out.append("\r\nForwarded: for=")
+        out.append(address.isV6 ? "\"[" : "")
+        out.append(address)
+        out.append(address.isV6 ? "]\"" : "")
+        out.append(rules.contains(.isSecure) ? ";proto=https;host=\"" : ";proto=http;host=\"")
+        unsafe out.append(authority)
+        out.append("\"")
+    }
+}

@@ -1,0 +1,50 @@
+internal import MartletAuthenticator
+internal import MartletConfig
+internal import MartletCore
+
+/// Header injection: forwards a request with the head that ``UpstreamHeadWriter`` writes.
+extension RequestRouter {
+    /// Writes the upstream's head and sends it to an endpoint.
+    mutating func forward(
+        _ request: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>, _ loop: inout LoopState
+    ) {
+        let exchange = Handle(request.exchange)
+        let cluster = loop.upstreams.directory.clusterOfUpstream[
+            loop.context.snapshot.compiledRoutes[Int(request.route)].upstream]
+        loop.exchanges[exchange].forwarding.cluster = cluster
+        if case .hash(let header) = loop.upstreams.directory.clusters[Int(cluster)].upstream.balance {
+            unsafe loop.exchanges[exchange].forwarding.setHash(of: header, in: head, bytes)
+        }
+        unsafe writeHead(exchange, request, bytes, &loop)
+        RequestForwarder.sendToEndpoint(exchange, avoiding: .none, reusing: true, &loop)
+    }
+
+    /// Writes the upstream's head, and stores what will be needed of it.
+    @inline(__always)
+    private mutating func writeHead(
+        _ exchange: Handle<Exchange>, _ authorized: consuming AuthorizedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ loop: inout LoopState
+    ) {
+        let lent = unsafe loop.exchanges.all.address(of: exchange)
+        let downstream = unsafe lent.pointee.downstream
+        let tunnel = unsafe lent.pointee.tunnel
+        let request = unsafe ForwardedRequest(
+            route: Int(authorized.route), consumesCredential: authorized.consumedCredential,
+            expectsContinue: lent.pointee.request.expectsContinue, isStream: lent.pointee.isStream,
+            isPathUnchanged: loop.context.scratch.normalizedPath.isEmpty, framing: lent.pointee.body.framing,
+            path: lent.pointee.record.texts.path, requestID: lent.pointee.record.texts.requestID,
+            upgrade: tunnel.isNone
+                ? UnsafeBufferPointer(start: nil, count: 0) : loop.exchanges.tunnels[tunnel].offer.name.bytes,
+            identity: authorized.headers)
+        if request.isStream { unsafe lent.pointee.request.detectTrailerSupport(in: &head, bytes) }
+        let connection = unsafe loop.downstreams.all.address(of: downstream)
+        // The loop retains the snapshot: no need to retain it again for the call.
+        let written = unsafe Unmanaged.passUnretained(loop.context.snapshot)._withUnsafeGuaranteedRef {
+            unsafe UpstreamHeadWriter.write(
+                request, &head, bytes, from: &connection.pointee.origin, $0, trailers: &lent.pointee.trailers,
+                into: &lent.pointee.forwarding.head)
+        }
+        unsafe lent.pointee.headerRules.begin(route: request.route, rules: written.rules)
+        unsafe lent.pointee.forwarding.hostLine = written.hostLine
+    }
+}

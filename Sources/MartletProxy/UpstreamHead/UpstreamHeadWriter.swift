@@ -1,0 +1,224 @@
+internal import MartletConfig
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletRouter
+
+/// What the head for an upstream is written from, besides the client's head.
+///
+/// The texts are borrowed for the call that writes the head.
+@safe struct ForwardedRequest {
+    let route: Int
+    /// The gateway consumed a credential of the request.
+    let consumesCredential: Bool
+    let expectsContinue: Bool
+    /// The client uses an HTTP/2 stream.
+    let isStream: Bool
+    /// The path was received in its normal form.
+    let isPathUnchanged: Bool
+    let framing: BodyFraming
+    /// The path in its normal form.
+    let path: UnsafeBufferPointer<UInt8>
+    let requestID: UnsafeBufferPointer<UInt8>
+    /// The protocol to upgrade to, as the client spelled it; empty without an upgrade.
+    let upgrade: UnsafeBufferPointer<UInt8>
+    /// The identity headers, as complete lines.
+    let identity: UnsafeBufferPointer<UInt8>
+}
+
+extension RequestFieldFilter.Rules {
+    /// The rules for one request, from those of its route.
+    @inline(__always)
+    func applied(to request: ForwardedRequest, isTrusted: Bool, isSecure: Bool) -> RequestFieldFilter.Rules {
+        var rules = self
+        if !request.consumesCredential { rules.remove(.dropsAuthorization) }
+        if isTrusted { rules.insert(.isTrusted) }
+        if isSecure { rules.insert(.isSecure) }
+        if request.expectsContinue { rules.insert(.keepsExpect) }
+        return rules
+    }
+}
+
+/// Header injection: writes the head that an upstream gets.
+///
+/// First comes what the client sent, as far as ``RequestFieldFilter`` forwards it, then the framing, and the gateway's own
+/// fields last.
+enum UpstreamHeadWriter {
+    /// What the exchange needs of a head that was written.
+    struct Written {
+        /// The rules that decide about the request's trailers, too.
+        let rules: RequestFieldFilter.Rules
+        /// Offsets of the `Host` line that the gateway wrote; 0 where the client's is forwarded unchanged.
+        var hostLine: (start: Int, end: Int) = (0, 0)
+    }
+
+    /// Writes a head: request line, `Host`, forwarded fields, the gateway's fields.
+    ///
+    /// - Parameters:
+    ///   - head: lent `inout`, though it is only read: one that a function borrows is copied for it.
+    ///   - bytes: those that the head was parsed from.
+    ///   - origin: the client's connection; lent like the head.
+    ///   - trailers: gets the names that are announced to the upstream.
+    ///   - buffer: gets the head instead of what it holds.
+    @inline(__always)
+    static func write(
+        _ request: ForwardedRequest, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
+        from origin: inout DownstreamOrigin, _ snapshot: Snapshot, trailers: inout RequestTrailers,
+        into buffer: inout ByteBuffer
+    ) -> Written {
+        let rules = snapshot.compiledRoutes[request.route].rewriting.applied(
+            to: request, isTrusted: origin.address.isTrusted, isSecure: origin.rules.isSecure)
+        var written = Written(rules: rules)
+        // Taken out of its owner: the offsets of a local stay in registers.
+        var out = buffer.take()
+        out.removeAll()
+        let isRequestLineKept = passesRequestLine(request, &head, snapshot)
+        var filter = RequestFieldFilter(isRequestLineKept ? rules.union(.keepsHost) : rules)
+        if isRequestLineKept {
+            // " HTTP/1.1" and a line break follow the target.
+            filter.begin(with: ByteRange(from: head.methodText.start, to: head.target.end &+ 11))
+        } else {
+            written.hostLine = unsafe writeRequestLine(
+                &head, bytes, path: request.path, snapshot, request.route, into: &out)
+        }
+        for index in 0..<head.fields.count {
+            let field = head.fields[index]
+            if unsafe filter.forwards(field, bytes, snapshot, request.route) {
+                unsafe filter.copy(field.line, bytes, into: &out)
+            }
+        }
+        unsafe filter.endFields(bytes, into: &out)
+        if filter.hasHeldOverride {
+            unsafe writeOverrides(&head, bytes, path: request.path, snapshot, request.route, into: &out)
+        }
+        if filter.isHostMissing {
+            written.hostLine = unsafe writeHost(bytes[head.authority], snapshot, request.route, into: &out)
+        }
+        if !request.framing.isNone {
+            unsafe writeFraming(request.framing, &head, bytes, rules, snapshot, request.route, &trailers, into: &out)
+        }
+        if unsafe !request.upgrade.isEmpty { unsafe writeUpgrade(request.upgrade, into: &out) }
+        if request.isStream {
+            out.append("Via: 2.0 martlet\r\nX-Forwarded-For: ")
+        } else {
+            out.append("Via: 1.1 martlet\r\nX-Forwarded-For: ")
+        }
+        if filter.extendsChain { unsafe writeChain(&head, bytes, into: &out) }
+        unsafe filter.writeForwarding(origin.address.text, authority: bytes[head.authority], into: &out)
+        out.append("\r\nX-Request-Id: ")
+        unsafe out.append(request.requestID)
+        out.append("\r\n")
+        unsafe out.append(request.identity)
+        out.append("\r\n")
+        swap(&out, &buffer)
+        return written
+    }
+
+    /// Whether the request line and `Host` are forwarded unchanged.
+    @inline(__always)
+    private static func passesRequestLine(
+        _ request: ForwardedRequest, _ head: inout RequestHead, _ snapshot: Snapshot
+    ) -> Bool {
+        let isPathKept = request.isPathUnchanged && !snapshot.compiledRoutes[request.route].stripsPrefix
+        return isPathKept && head.path.start == head.methodText.end &+ 1 && !head.isHTTP10
+            && snapshot.compiledRoutes[request.route].keepsHost
+    }
+
+    /// Writes the method overrides that were held back, if no route for the host and path matches methods.
+    @inline(never)
+    private static func writeOverrides(
+        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>,
+        _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
+    ) {
+        guard unsafe !snapshot.routes.restrictsMethods(authority: bytes[head.authority].span, path: path.span) else {
+            return
+        }
+        let removals = snapshot.removals[route]
+        for index in 0..<head.fields.count {
+            let field = head.fields[index]
+            let kind = unsafe snapshot.clientFields.value(of: field, in: bytes.span)
+            guard kind == ClientField.methodOverride.rawValue, !field.isNeverForwarded,
+                unsafe !removals.contains(field, in: bytes.span)
+            else { continue }
+            unsafe out.append(bytes[field.line])
+        }
+    }
+
+    /// Writes the request line and `Host` where they change.
+    /// - Returns: the offsets of the `Host` line.
+    @inline(never)
+    private static func writeRequestLine(
+        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, path: UnsafeBufferPointer<UInt8>,
+        _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
+    ) -> (start: Int, end: Int) {
+        unsafe out.append(bytes[head.methodText])
+        out.append(" ")
+        unsafe writePath(path, snapshot, route, into: &out)
+        if !head.query.isEmpty { unsafe out.append(bytes[head.query]) }
+        out.append(" HTTP/1.1\r\n")
+        return unsafe writeHost(bytes[head.authority], snapshot, route, into: &out)
+    }
+
+    /// Writes the normalized path, its prefix stripped where the route says so.
+    @inline(__always)
+    private static func writePath(
+        _ path: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
+    ) {
+        guard snapshot.compiledRoutes[route].stripsPrefix else { return unsafe out.append(path) }
+        let rewrite = unsafe snapshot.routes.routes[route].rewrite(path: path.span)
+        if rewrite.becomesRoot { return out.append("/") }
+        unsafe out.append(unsafe UnsafeBufferPointer(rebasing: path[rewrite.strippedBytes...]))
+    }
+
+    /// Writes `Host`; the endpoint's name is filled in later (``Forwarding/fillInHost(_:scratch:)``).
+    /// - Returns: the offsets of the line.
+    @inline(never)
+    private static func writeHost(
+        _ authority: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int, into out: inout ByteBuffer
+    ) -> (start: Int, end: Int) {
+        let start = out.count
+        out.append("Host: ")
+        switch snapshot.upstreams[snapshot.compiledRoutes[route].upstream].host {
+        case .keep: unsafe out.append(authority)
+        case .fixed(let name): out.append(text: name)
+        case .endpoint: break
+        }
+        out.append("\r\n")
+        return (start, out.count)
+    }
+
+    /// Writes the framing of the body for the upstream; bodies are always re-encoded.
+    private static func writeFraming(
+        _ framing: BodyFraming, _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ rules: RequestFieldFilter.Rules, _ snapshot: Snapshot, _ route: Int, _ trailers: inout RequestTrailers,
+        into out: inout ByteBuffer
+    ) {
+        switch framing {
+        case .length(let count):
+            out.append("Content-Length: ")
+            out.append(decimal: count)
+            out.append("\r\n")
+        case .chunked:
+            out.append("Transfer-Encoding: chunked\r\n")
+            if head.announcesTrailers { unsafe trailers.announce(&head, bytes, rules, snapshot, route, into: &out) }
+        case .none, .untilClose: break
+        }
+    }
+
+    /// Writes the upgrade offer.
+    private static func writeUpgrade(_ name: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer) {
+        out.append("Connection: Upgrade\r\nUpgrade: ")
+        unsafe out.append(name)
+        out.append("\r\n")
+    }
+
+    /// Writes the addresses in a trusted peer's `X-Forwarded-For`.
+    @inline(never)
+    private static func writeChain(
+        _ head: inout RequestHead, _ bytes: UnsafeBufferPointer<UInt8>, into out: inout ByteBuffer
+    ) {
+        for index in 0..<head.fields.count where head.fields[index].known == .xForwardedFor {
+            unsafe out.append(bytes[head.fields[index].value])
+            out.append(", ")
+        }
+    }
+}
