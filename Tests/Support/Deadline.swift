@@ -19,8 +19,10 @@ package struct Deadline: Sendable {
 }
 
 /// Blocks until the condition holds, and says what did not happen if it takes longer than `limit`.
+///
+/// The default is for what has no deadline of its own, and long, because a loaded machine is not a failure.
 package func waitUntil(
-    _ what: String, within limit: Duration = .seconds(10), _ condition: () throws -> Bool
+    _ what: String, within limit: Duration = .seconds(30), _ condition: () throws -> Bool
 ) throws {
     let deadline = Deadline(in: limit)
     while true {

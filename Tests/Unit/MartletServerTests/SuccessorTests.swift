@@ -73,7 +73,7 @@ private func python(_ script: String) throws -> [String] {
                 os._exit(0)
             signal.signal(signal.SIGTERM, end)
             open("\(folder.file("begun"))", "w").close()
-            time.sleep(60)
+            time.sleep(600)
             """
         let successor = try Successor.start(python(script), groups: [], others: [])
         try waitUntil("it has begun") { unsafe access(folder.file("begun"), F_OK) == 0 }
