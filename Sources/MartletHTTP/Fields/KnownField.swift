@@ -39,6 +39,11 @@ package enum KnownField: UInt8, Sendable, CaseIterable {
         code &- KnownField.keepAlive.code <= KnownField.upgrade.code &- KnownField.keepAlive.code
     }
 
+    /// Whether no response to a client has the upstream's field: it concerns one connection only, or the gateway writes
+    /// it itself. `Content-Length` is checked, and forwarded where it describes the body.
+    @inline(__always)
+    package var isDroppedFromResponses: Bool { isCheckedInResponses && self != .contentLength }
+
     /// The name in lower case; empty for `other`.
     package var name: StaticString {
         switch self {

@@ -28,7 +28,7 @@ struct Exchange: ~Copyable, SlabElement {
 
     var request = RequestProperties()
     var body = RequestBody()
-    var progress = BodyProgress()
+    var pace = BodyPace()
     var trailers = RequestTrailers()
     var headerRules = ExchangeHeaderRules()
     /// The body for a local handler, or what was reclaimed from a failed upstream connection.
@@ -51,7 +51,7 @@ struct Exchange: ~Copyable, SlabElement {
         responder = .none
         request.begin()
         body.begin()
-        progress.begin(now: now)
+        pace.begin(now: now)
         trailers.begin()
         forwarding.begin()
         response.begin()

@@ -6,7 +6,7 @@ struct AccessLogWriter: ~Copyable {
     private var format: AccessFormat
     /// Counts configurations and log formats: formatted texts are cached under it.
     private(set) var epoch = 0
-    private var records = AccessRecords()
+    private var formatter = AccessLineFormatter()
 
     init(_ sink: any AccessLogging) {
         self.sink = sink
@@ -14,7 +14,7 @@ struct AccessLogWriter: ~Copyable {
     }
 
     /// Whether all records were handed over.
-    var isEmpty: Bool { records.isEmpty }
+    var isEmpty: Bool { formatter.isEmpty }
 
     /// The indices in keys have a new meaning.
     mutating func configurationChanged() { epoch += 1 }
@@ -26,18 +26,18 @@ struct AccessLogWriter: ~Copyable {
     }
 
     /// Hands over a batch that is large or old enough, or when the loop is idle.
-    mutating func flush(now: Int64, isIdle: Bool) { records.flush(to: sink, now: now, isIdle: isIdle) }
+    mutating func flush(now: Int64, isIdle: Bool) { formatter.flush(to: sink, now: now, isIdle: isIdle) }
 
     /// Whether the texts of a key are cached, so that ``append(_:_:)`` can write a record with it.
     @inline(__always)
-    func isPrepared(for key: AccessKey) -> Bool { records.isPrepared(for: key) }
+    func isPrepared(for key: AccessKey) -> Bool { formatter.isPrepared(for: key) }
 
     /// Caches the texts of a key.
     mutating func prepare(
         _ key: AccessKey, route: [UInt8], reason: [UInt8], member: [UInt8] = [], condition: [UInt8] = [],
         provider: [UInt8], upstream: [UInt8]
     ) {
-        records.prepare(
+        formatter.prepare(
             key, route: route, reason: reason, member: member, condition: condition, provider: provider,
             upstream: upstream, format: format)
     }
@@ -45,6 +45,6 @@ struct AccessLogWriter: ~Copyable {
     /// Writes one record with the texts of a prepared key.
     @inline(__always)
     mutating func append(_ line: AccessLine, _ request: inout RequestTexts, _ key: AccessKey) {
-        records.append(line, &request, key, format: format)
+        formatter.append(line, &request, key, format: format)
     }
 }

@@ -50,8 +50,8 @@ struct LoopContext: ~Copyable {
     }
 
     /// How fast bodies have to arrive.
-    var progressRules: BodyProgress.Rules {
-        BodyProgress.Rules(
+    var paceRules: BodyPace.Rules {
+        BodyPace.Rules(
             idleTimeout: snapshot.loopTimeouts.bodyIdle, minimumRate: snapshot.limits.bodyMinimumRate)
     }
 }

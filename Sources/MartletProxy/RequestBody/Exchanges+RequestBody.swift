@@ -9,15 +9,15 @@ extension Exchanges {
     mutating func armBody(
         _ exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        self[exchange].progress.restart(now: context.now)
+        self[exchange].pace.restart(now: context.now)
         armNextCheck(exchange, &downstreams, &context)
     }
 
     mutating func armNextCheck(
         _ exchange: Handle<Exchange>, _ downstreams: inout DownstreamConnections, _ context: inout LoopContext
     ) {
-        let deadline = self[exchange].progress.nextCheck(
-            now: context.now, context.progressRules, awaitsContinue: self[exchange].awaitsContinue)
+        let deadline = self[exchange].pace.nextCheck(
+            now: context.now, context.paceRules, awaitsContinue: self[exchange].awaitsContinue)
         downstreams.arm(self[exchange].downstream, at: deadline, &context)
     }
 
@@ -68,7 +68,7 @@ extension Exchanges {
         _ upstreams: inout UpstreamConnections, _ context: inout LoopContext
     ) {
         self[exchange].record.bytesIn &+= piece.count
-        self[exchange].progress.add(piece.count)
+        self[exchange].pace.add(piece.count)
         switch self[exchange].responder {
         case .local: unsafe self[exchange].heldBody.append(piece, upTo: LocalLimits.bodyBytes)
         case .upstream:

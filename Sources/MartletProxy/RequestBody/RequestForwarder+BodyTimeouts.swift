@@ -19,7 +19,7 @@ extension RequestForwarder {
         case .checkPause: checkPause(exchange, &loop)
         case .checkCall: checkCall(exchange, &loop)
         case .checkProgress:
-            switch loop.exchanges[exchange].progress.check(now: loop.now, loop.context.progressRules) {
+            switch loop.exchanges[exchange].pace.check(now: loop.now, loop.context.paceRules) {
             case .arriving: loop.exchanges.armNextCheck(exchange, &loop.downstreams, &loop.context)
             case .timedOut: loop.fail(exchange, .requestTimeout)
             }
@@ -39,7 +39,7 @@ extension RequestForwarder {
             return loop.writeTimedOut(downstream)
         }
         // No rate is required of a call.
-        loop.exchanges[exchange].progress.begin(now: loop.now)
+        loop.exchanges[exchange].pace.begin(now: loop.now)
         loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
     }
 
@@ -54,7 +54,7 @@ extension RequestForwarder {
         guard !RequestDeadline.isStuck(isUpstreamPaused: isUpstreamPaused, isReading: reads) else {
             return loop.abandon(downstream)
         }
-        loop.exchanges[exchange].progress.begin(now: loop.now)
+        loop.exchanges[exchange].pace.begin(now: loop.now)
         loop.exchanges.armBody(exchange, &loop.downstreams, &loop.context)
     }
 }

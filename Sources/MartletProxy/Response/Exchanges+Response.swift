@@ -112,7 +112,7 @@ extension Exchanges {
         downstreams[downstream].isPaused = false
         if !self[exchange].body.isComplete {
             // The time in which the client was not read does not count.
-            self[exchange].progress.begin(now: context.now)
+            self[exchange].pace.begin(now: context.now)
             armBody(exchange, &downstreams, &context)
         }
         downstreams.markReady(downstream, &context)

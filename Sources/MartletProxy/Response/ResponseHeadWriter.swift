@@ -140,9 +140,8 @@ struct ResponseHeadWriter: Sendable {
         var hasDate = false
         for index in 0..<fields.count {
             let field = fields[index]
-            guard !field.isConnectionOption else { continue }
+            guard !field.isConnectionOption, !field.known.isDroppedFromResponses else { continue }
             switch field.known {
-            case .connection, .keepAlive, .proxyConnection, .transferEncoding, .upgrade, .te, .xRequestID: continue
             case .contentLength where !forwardsLength: continue
             case .strictTransportSecurity where isStrict: continue
             case .date: hasDate = true

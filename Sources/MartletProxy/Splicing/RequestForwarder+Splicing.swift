@@ -53,7 +53,7 @@ extension RequestForwarder {
         let drained = drainPipe(pipe, into: loop.upstreams[upstream].transport.fd, &loop)
         loop.exchanges[exchange].body.skip(drained.consumed)
         loop.exchanges[exchange].record.bytesIn &+= drained.consumed
-        loop.exchanges[exchange].progress.add(drained.consumed)
+        loop.exchanges[exchange].pace.add(drained.consumed)
         if drained.hasFailed {
             // If the upstream closed: read its early response.
             loop.exchanges.sendFailed(upstream, &loop.upstreams, &loop.context)

@@ -27,7 +27,7 @@ import Testing
         bench.advance(milliseconds: 20_000)
         timeOut(bench, forwarded.exchange)
         #expect(bench.isAlive(forwarded.exchange) && bench.due(forwarded.downstream) == 40_000)
-        let window = bench.run { $0.exchanges[forwarded.exchange].progress }
+        let window = bench.run { $0.exchanges[forwarded.exchange].pace }
         #expect(window.windowStart == LoopBench.start + 30_000_000_000 && window.windowBytes == 0)
     }
 
@@ -100,7 +100,7 @@ import Testing
         bench.run { $0.downstreams[forwarded.downstream].isPaused = true }
         bench.advance(milliseconds: 40_000)
         timeOut(bench, forwarded.exchange)
-        let window = bench.run { $0.exchanges[forwarded.exchange].progress }
+        let window = bench.run { $0.exchanges[forwarded.exchange].pace }
         #expect(bench.isAlive(forwarded.exchange) && bench.due(forwarded.downstream) == 70_000)
         #expect(window.windowStart == bench.now && window.receivedAt == bench.now)
     }

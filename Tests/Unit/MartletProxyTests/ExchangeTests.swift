@@ -23,9 +23,9 @@ import Testing
         exchange.body.framing = .length(9)
         exchange.body.expect()
         exchange.body.skip(9)
-        exchange.progress.begin(now: 1)
-        exchange.progress.restart(now: 3)
-        exchange.progress.add(9)
+        exchange.pace.begin(now: 1)
+        exchange.pace.restart(now: 3)
+        exchange.pace.add(9)
         exchange.trailers.announced.append("a,")
         exchange.trailers.forwarded.append("A: 1\r\n")
         exchange.trailers.received.append("A: 1\r\n")
@@ -67,7 +67,7 @@ import Testing
         exchange.begin(downstream: Self.downstream, now: 100)
         let (isComplete, remaining, count) = (exchange.body.isComplete, exchange.body.remaining, exchange.body.count)
         #expect(!isComplete && remaining == 0 && count == 0)
-        let (start, bytes) = (exchange.progress.windowStart, exchange.progress.windowBytes)
+        let (start, bytes) = (exchange.pace.windowStart, exchange.pace.windowBytes)
         #expect(start == 100 && bytes == 0)
         let trailers = exchange.trailers.announced.array + exchange.trailers.forwarded.array
         let received = exchange.trailers.received.array

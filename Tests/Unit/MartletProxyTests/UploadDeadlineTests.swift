@@ -17,23 +17,23 @@ private let second: Int64 = 1_000_000_000
 
     /// The second in which an upload times out; `nil` where it goes on for ten minutes.
     private func timeout(of upload: Upload) -> Int64? {
-        let rules = BodyProgress.Rules(idleTimeout: upload.idle * second, minimumRate: upload.rate)
-        var progress = BodyProgress()
-        progress.begin(now: 0)
-        progress.restart(now: 0)
+        let rules = BodyPace.Rules(idleTimeout: upload.idle * second, minimumRate: upload.rate)
+        var pace = BodyPace()
+        pace.begin(now: 0)
+        pace.restart(now: 0)
         var arrivals = 0
-        var deadline = progress.nextCheck(now: 0, rules, awaitsContinue: false)
+        var deadline = pace.nextCheck(now: 0, rules, awaitsContinue: false)
         for time in Int64(1)...600 {
             // What has arrived is read before timers are handled.
             if arrivals < upload.times, time % upload.every == 0 {
                 arrivals += 1
-                progress.add(upload.bytes)
-                progress.restart(now: time * second)
-                deadline = progress.nextCheck(now: time * second, rules, awaitsContinue: false)
+                pace.add(upload.bytes)
+                pace.restart(now: time * second)
+                deadline = pace.nextCheck(now: time * second, rules, awaitsContinue: false)
             }
             guard deadline <= time * second else { continue }
-            if progress.check(now: time * second, rules) == .timedOut { return time }
-            deadline = progress.nextCheck(now: time * second, rules, awaitsContinue: false)
+            if pace.check(now: time * second, rules) == .timedOut { return time }
+            deadline = pace.nextCheck(now: time * second, rules, awaitsContinue: false)
             #expect(deadline > time * second, "the next check is due already")
         }
         return nil
@@ -79,17 +79,17 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test func `the gateway sends 100 after a second, and then waits for the body`() {
-        let rules = BodyProgress.Rules(idleTimeout: 20 * second, minimumRate: 100)
+        let rules = BodyPace.Rules(idleTimeout: 20 * second, minimumRate: 100)
         var exchange = Exchange()
         exchange.begin(downstream: .none, now: 0)
         exchange.request.expectsContinue = true
         exchange.responder = .upstream
-        exchange.progress.restart(now: 0)
-        let first = exchange.progress.nextCheck(now: 0, rules, awaitsContinue: exchange.awaitsContinue)
+        exchange.pace.restart(now: 0)
+        let first = exchange.pace.nextCheck(now: 0, rules, awaitsContinue: exchange.awaitsContinue)
         let action = RequestDeadline(awaitsContinue: exchange.awaitsContinue).action
         exchange.request.hasContinued = true
-        exchange.progress.restart(now: first)
-        let next = exchange.progress.nextCheck(now: first, rules, awaitsContinue: exchange.awaitsContinue)
+        exchange.pace.restart(now: first)
+        let next = exchange.pace.nextCheck(now: first, rules, awaitsContinue: exchange.awaitsContinue)
         #expect(first == second && action == .sendContinue && next == 21 * second)
     }
 

@@ -11,11 +11,11 @@ package protocol AccessLogging: Sendable {
     func take(_ lines: inout ByteBuffer)
 }
 
-/// The access log of one loop: formats records and hands them over in batches.
+/// Formats the access lines of one loop, and collects them in batches.
 ///
 /// Never contains a token or a query. What many records share is cached as text: the second, and the part from the
 /// route to the upstream (``AccessTexts``).
-struct AccessRecords: ~Copyable {
+struct AccessLineFormatter: ~Copyable {
     private static let batchBytes = 64 * 1024
     private static let batchTime: Int64 = 50_000_000
 
@@ -32,7 +32,7 @@ struct AccessRecords: ~Copyable {
     /// Flushes a batch that is large or old enough, or when the loop is idle.
     mutating func flush(to log: any AccessLogging, now: Int64, isIdle: Bool) {
         guard !lines.isEmpty else { return }
-        guard isIdle || lines.count >= AccessRecords.batchBytes || now &- flushedAt >= AccessRecords.batchTime else {
+        guard isIdle || lines.count >= Self.batchBytes || now &- flushedAt >= Self.batchTime else {
             return
         }
         flushedAt = now

@@ -1,6 +1,6 @@
 /// How fast a request's body arrives, and when that is checked: some byte within `body_idle`, and `body_min_rate` on
 /// average.
-struct BodyProgress {
+struct BodyPace {
     /// What is required of a body.
     struct Rules {
         /// How long nothing may arrive, in nanoseconds (`body_idle`).
@@ -47,15 +47,15 @@ struct BodyProgress {
     /// - Parameter awaitsContinue: whether the client waits for 100 (Continue) before it sends the body.
     @inline(__always)
     func nextCheck(now: Int64, _ rules: Rules, awaitsContinue: Bool) -> Int64 {
-        if awaitsContinue { return now &+ BodyProgress.continueTimeout }
+        if awaitsContinue { return now &+ BodyPace.continueTimeout }
         let idle = receivedAt &+ rules.idleTimeout
-        return rules.minimumRate > 0 ? min(windowStart &+ BodyProgress.window, idle) : idle
+        return rules.minimumRate > 0 ? min(windowStart &+ BodyPace.window, idle) : idle
     }
 
     /// Checks what has arrived, and starts the next window where one is over.
     mutating func check(now: Int64, _ rules: Rules) -> Check {
         let elapsed = now &- windowStart
-        let isWindowOver = elapsed >= BodyProgress.window
+        let isWindowOver = elapsed >= BodyPace.window
         let wanted = Int(elapsed / 1_000_000_000) &* rules.minimumRate
         let isIdle = now &- receivedAt >= rules.idleTimeout
         guard !isIdle, !isWindowOver || windowBytes >= wanted else { return .timedOut }

@@ -4,23 +4,23 @@ import Testing
 
 private let second: Int64 = 1_000_000_000
 
-@Suite struct BodyProgressTests {
+@Suite struct BodyPaceTests {
     /// 20 seconds, 100 bytes per second.
-    private static let rules = BodyProgress.Rules(idleTimeout: 20 * second, minimumRate: 100)
-    private static let anyRate = BodyProgress.Rules(idleTimeout: 20 * second, minimumRate: 0)
-    private static let longIdle = BodyProgress.Rules(idleTimeout: 3600 * second, minimumRate: 100)
+    private static let rules = BodyPace.Rules(idleTimeout: 20 * second, minimumRate: 100)
+    private static let anyRate = BodyPace.Rules(idleTimeout: 20 * second, minimumRate: 0)
+    private static let longIdle = BodyPace.Rules(idleTimeout: 3600 * second, minimumRate: 100)
 
     /// Progress of a body whose window began at 0, with so many bytes, the last of them at this second.
-    private func arrived(bytes: Int, lastAt seconds: Int64) -> BodyProgress {
-        var progress = BodyProgress()
-        progress.begin(now: 0)
-        progress.add(bytes)
-        progress.restart(now: seconds * second)
-        return progress
+    private func arrived(bytes: Int, lastAt seconds: Int64) -> BodyPace {
+        var pace = BodyPace()
+        pace.begin(now: 0)
+        pace.add(bytes)
+        pace.restart(now: seconds * second)
+        return pace
     }
 
     @Test func `the next check is at the end of the window, or earlier when nothing arrives`() {
-        let cases: [(lastAt: Int64, rules: BodyProgress.Rules, expected: Int64)] = [
+        let cases: [(lastAt: Int64, rules: BodyPace.Rules, expected: Int64)] = [
             (0, Self.rules, 20), (5, Self.rules, 25), (10, Self.rules, 30), (11, Self.rules, 30), (29, Self.rules, 30),
             (0, Self.anyRate, 20), (11, Self.anyRate, 31), (29, Self.anyRate, 49), (0, Self.longIdle, 30),
         ]
@@ -39,7 +39,7 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test func `a check finds what is idle, or slow over a window`() {
-        typealias Row = (bytes: Int, lastAt: Int64, now: Int64, rules: BodyProgress.Rules, expected: BodyProgress.Check)
+        typealias Row = (bytes: Int, lastAt: Int64, now: Int64, rules: BodyPace.Rules, expected: BodyPace.Check)
         let cases: [Row] = [
             // Within the window only silence counts.
             (0, 0, 19, Self.rules, .arriving), (0, 0, 20, Self.rules, .timedOut), (1, 9, 28, Self.rules, .arriving),
@@ -53,20 +53,20 @@ private let second: Int64 = 1_000_000_000
             (0, 29, 30, Self.anyRate, .arriving), (0, 29, 49, Self.anyRate, .timedOut),
         ]
         for one in cases {
-            var progress = arrived(bytes: one.bytes, lastAt: one.lastAt)
-            let check = progress.check(now: one.now * second, one.rules)
+            var pace = arrived(bytes: one.bytes, lastAt: one.lastAt)
+            let check = pace.check(now: one.now * second, one.rules)
             #expect(check == one.expected, "\(one.bytes) bytes, the last at \(one.lastAt), at \(one.now)")
             let isNext = check == .arriving && one.now >= 30
-            #expect(progress.windowStart == (isNext ? one.now * second : 0))
-            #expect(progress.windowBytes == (isNext ? 0 : one.bytes))
+            #expect(pace.windowStart == (isNext ? one.now * second : 0))
+            #expect(pace.windowBytes == (isNext ? 0 : one.bytes))
         }
     }
 
     @Test func `deadlines are exact`() {
-        var progress = arrived(bytes: 2999, lastAt: 29)
-        let before = progress.check(now: 30 * second - 1, Self.rules)
-        #expect(before == .arriving && progress.windowStart == 0)
-        let at = progress.check(now: 30 * second, Self.rules)
+        var pace = arrived(bytes: 2999, lastAt: 29)
+        let before = pace.check(now: 30 * second - 1, Self.rules)
+        #expect(before == .arriving && pace.windowStart == 0)
+        let at = pace.check(now: 30 * second, Self.rules)
         #expect(at == .timedOut)
         var idle = arrived(bytes: 1, lastAt: 3)
         let early = idle.check(now: 23 * second - 1, Self.rules)
@@ -75,18 +75,18 @@ private let second: Int64 = 1_000_000_000
     }
 
     @Test func `every window is measured alone`() {
-        var progress = arrived(bytes: 9000, lastAt: 29)
-        let first = progress.check(now: 30 * second, Self.rules)
-        progress.add(2999)
-        progress.restart(now: 59 * second)
-        let next = progress.check(now: 60 * second, Self.rules)
+        var pace = arrived(bytes: 9000, lastAt: 29)
+        let first = pace.check(now: 30 * second, Self.rules)
+        pace.add(2999)
+        pace.restart(now: 59 * second)
+        let next = pace.check(now: 60 * second, Self.rules)
         #expect(first == .arriving && next == .timedOut)
     }
 
     @Test func `a new window starts without bytes, and leaves the time of the last ones`() {
-        var progress = arrived(bytes: 5, lastAt: 3)
-        progress.begin(now: 7 * second)
-        #expect(progress.windowStart == 7 * second && progress.windowBytes == 0 && progress.receivedAt == 3 * second)
+        var pace = arrived(bytes: 5, lastAt: 3)
+        pace.begin(now: 7 * second)
+        #expect(pace.windowStart == 7 * second && pace.windowBytes == 0 && pace.receivedAt == 3 * second)
     }
 }
 

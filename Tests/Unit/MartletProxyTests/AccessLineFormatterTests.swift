@@ -4,7 +4,7 @@ import Testing
 
 @testable import MartletProxy
 
-@Suite struct AccessRecordsTests {
+@Suite struct AccessLineFormatterTests {
     private final class Sink: AccessLogging {
         let format: AccessFormat
         private let written = Mutex("")
@@ -39,7 +39,7 @@ import Testing
 
     private func write(
         _ texts: Texts, time: Int64, status: Int, _ key: AccessKey, _ format: AccessFormat,
-        to records: inout AccessRecords
+        to records: inout AccessLineFormatter
     ) {
         var request = RequestTexts()
         let client = AddressText(texts.client.utf8)
@@ -63,7 +63,7 @@ import Testing
     private func expect(
         _ texts: Texts, _ format: AccessFormat, _ expected: String, at location: SourceLocation = #_sourceLocation
     ) {
-        var records = AccessRecords()
+        var records = AccessLineFormatter()
         let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
         for _ in 0..<2 { write(texts, time: 1_700_000_000, status: 200, key, format, to: &records) }
         let sink = Sink(format)
@@ -114,7 +114,7 @@ import Testing
             for position in 0...count {
                 let before = String(repeating: "/", count: position)
                 let behind = String(repeating: "~", count: count - position)
-                var records = AccessRecords()
+                var records = AccessLineFormatter()
                 let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
                 write(Texts(path: before + special + behind), time: 1, status: 200, key, .text, to: &records)
                 let sink = Sink(.text)
@@ -141,7 +141,7 @@ import Testing
     }
 
     @Test func `texts of different keys are never mixed up`() {
-        var records = AccessRecords()
+        var records = AccessLineFormatter()
         var expected = ""
         for number in 0..<600 {
             let value = Int32(number * 7 % 120)
@@ -162,7 +162,7 @@ import Testing
     }
 
     @Test func `a key of another configuration is another key`() {
-        var records = AccessRecords()
+        var records = AccessLineFormatter()
         let key = AccessKey(route: 1, endpoint: -1, status: 401, reason: 3, provider: -1, epoch: 4)
         records.prepare(key, route: [], reason: [], provider: [], upstream: [], format: .json)
         let own = records.isPrepared(for: key)
