@@ -23,7 +23,7 @@ extension OpenAPI {
                 {"$ref": "#/components/schemas/AppleLogin"},
                 {"$ref": "#/components/schemas/WeChatLogin"},
                 {"$ref": "#/components/schemas/PasswordLogin"},
-                {"type": "object"}
+                {"description": "The members of another kind of provider."}
               ]
             },
             "AppleLogin": {
@@ -73,17 +73,16 @@ extension OpenAPI {
               }
             },
             "Reauthentication": {
-              "description": "A login, with the name of its provider.",
-              "allOf": [
-                {"$ref": "#/components/schemas/Login"},
-                {
-                  "type": "object",
-                  "required": ["provider"],
-                  "properties": {
-                    "provider": {"type": "string", "description": "A provider's name in the configuration."}
-                  }
-                }
-              ]
+              "description": "The members of a login at the provider, and the provider's name.",
+              "type": "object",
+              "required": ["provider"],
+              "properties": {
+                "provider": {"type": "string", "description": "A provider's name in the configuration."},
+                "identity_token": {"type": "string", "minLength": 1},
+                "code": {"type": "string", "minLength": 1, "maxLength": 128},
+                "username": {"type": "string", "minLength": 1},
+                "password": {"type": "string", "minLength": 1}
+              }
             },
             "Refresh": {
               "type": "object",
@@ -99,11 +98,8 @@ extension OpenAPI {
               }
             },
             "Notification": {
-              "type": "object",
-              "required": ["payload"],
-              "properties": {
-                "payload": {"type": "string", "minLength": 1, "description": "A JWT that the issuer has signed."}
-              }
+              "description": "An object with `payload`, a JWT that the issuer has signed.",
+              "required": ["payload"]
             }
           }
         }
@@ -153,7 +149,7 @@ extension OpenAPI {
               "properties": {
                 "subject": {"type": "string"},
                 "provider": {"type": "string"},
-                "claims": {"type": "object"},
+                "claims": {"description": "An object: the claims of the identity and of its account."},
                 "session_id": {"type": "string"},
                 "auth_time": {"type": "integer", "description": "When the user last authenticated."},
                 "expires_at": {"type": "integer", "description": "When the access token expires."},
@@ -213,7 +209,7 @@ extension OpenAPI {
                 "provider": {"type": "string"},
                 "linked_at": {"type": "integer"},
                 "last_login_at": {"type": "integer", "description": "`linked_at` if there was no login since."},
-                "state": {"type": "string", "enum": ["authorized", "revoked", "deleted", "transferred", "unknown"]},
+                "state": {"$ref": "#/components/schemas/ConsentState"},
                 "name": {"type": "string", "description": "Of the identity that created the session."},
                 "email": {"type": "string", "description": "Of the identity that created the session."},
                 "can_unlink": {"type": "boolean", "description": "Whether it is not the only one."}
@@ -248,10 +244,7 @@ extension OpenAPI {
               "required": ["provider", "state", "checked_at"],
               "properties": {
                 "provider": {"type": "string"},
-                "state": {
-                  "enum": ["authorized", "revoked", "deleted", "transferred", "unknown"],
-                  "description": "What is known of the identity at its issuer; `unknown` for kinds that say nothing."
-                },
+                "state": {"$ref": "#/components/schemas/ConsentState"},
                 "checked_at": {
                   "type": ["integer", "null"],
                   "description": "When the state became known: by a login, a check or a notification."
@@ -259,38 +252,13 @@ extension OpenAPI {
               },
               "additionalProperties": false
             },
+            "ConsentState": {
+              "description": "What is known of the identity at its issuer; `unknown` for kinds that say nothing.",
+              "enum": ["authorized", "revoked", "deleted", "transferred", "unknown"]
+            },
             "NotificationOutcome": {
-              "type": "object",
-              "required": ["outcome"],
-              "properties": {
-                "outcome": {"enum": ["applied", "repeated", "outdated", "unknown_identity", "ignored"]}
-              },
-              "additionalProperties": false
-            },
-            "KeySet": {
-              "type": "object",
-              "required": ["keys"],
-              "properties": {
-                "keys": {
-                  "type": "array",
-                  "items": {
-                    "type": "object",
-                    "required": ["kty", "kid"],
-                    "properties": {"kty": {"type": "string"}, "kid": {"type": "string"}}
-                  }
-                }
-              }
-            },
-            "AppSiteAssociation": {
-              "type": "object",
-              "required": ["webcredentials"],
-              "properties": {
-                "webcredentials": {
-                  "type": "object",
-                  "required": ["apps"],
-                  "properties": {"apps": {"type": "array", "items": {"type": "string"}}}
-                }
-              }
+              "description": "`outcome`: `applied`, `repeated`, `outdated`, `unknown_identity` or `ignored`.",
+              "required": ["outcome"]
             }
           }
         }

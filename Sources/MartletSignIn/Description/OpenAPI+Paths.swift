@@ -108,7 +108,7 @@ extension OpenAPI {
                 "200": {
                   "description": "An OpenAPI document.",
                   "content": {
-                    "application/json": {"schema": {"type": "object", "required": ["openapi", "paths"]}}
+                    "application/json": {"schema": {"required": ["openapi", "paths"]}}
                   }
                 },
                 "413": {"$ref": "#/components/responses/TooLarge"}
@@ -131,7 +131,9 @@ extension OpenAPI {
               "responses": {
                 "200": {
                   "description": "A key set.",
-                  "content": {"application/json": {"schema": {"$ref": "#/components/schemas/KeySet"}}}
+                  "content": {
+                    "application/json": {"schema": {"description": "A JWK Set (RFC 7517 §5).", "required": ["keys"]}}
+                  }
                 },
                 "404": {"$ref": "#/components/responses/NotFound"},
                 "413": {"$ref": "#/components/responses/TooLarge"}
@@ -149,7 +151,7 @@ extension OpenAPI {
                 "200": {
                   "description": "Apple's document.",
                   "content": {
-                    "application/json": {"schema": {"$ref": "#/components/schemas/AppSiteAssociation"}}
+                    "application/json": {"schema": {"required": ["webcredentials"]}}
                   }
                 },
                 "404": {"$ref": "#/components/responses/NotFound"},

@@ -60,6 +60,21 @@ import Testing
         #expect(references > 90)
     }
 
+    /// Generators write a file for every object with members, and for every enumeration, wherever it stands.
+    @Test func `gives a client fewer than 30 models`() {
+        var models: [String] = []
+        func walk(_ value: JSONValue, _ name: String) {
+            for element in value.array ?? [] { walk(element, name) }
+            guard let object = value.object else { return }
+            if object["properties"] != nil || (object["enum"] != nil && object["in"] == nil) { models.append(name) }
+            for member in object.members where !["example", "examples", "parameters"].contains(member.name) {
+                walk(member.value, member.name)
+            }
+        }
+        walk(.object(OpenAPI.document(path: "/auth")), "document")
+        #expect(models.count > 20 && models.count < 30, "\(models.count): \(models)")
+    }
+
     @Test func `detects undescribed responses`() {
         let described = APIDescription(OpenAPI.document(path: "/auth"))
         func findings(_ status: Int, _ body: String) -> [String] {
