@@ -11,4 +11,6 @@ extension ErrorCode {
     package static let eventsNoMail: ErrorCode = "events.no_mail"
     /// The link of a mail has expired before the mail could be sent.
     package static let eventsExpired: ErrorCode = "events.expired"
+    /// The webhook of a delivery is not configured any more.
+    package static let eventsDropped: ErrorCode = "events.dropped"
 }

@@ -15,6 +15,9 @@ package struct EventSubscriptions: Sendable, Equatable {
 
     package init(_ subscribers: [Subscriber] = []) { self.subscribers = subscribers }
 
+    /// The names of all webhooks.
+    package var hooks: [String] { subscribers.map(\.hook) }
+
     /// The names of the webhooks that get events of a type.
     package func hooks(for type: EventType) -> [String] {
         subscribers.filter { $0.patterns.contains { $0.matches(type) } }.map(\.hook)

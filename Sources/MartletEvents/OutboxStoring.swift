@@ -103,6 +103,13 @@ package protocol OutboxStoring: Sendable {
     /// Removes the oldest events beyond a maximum, `login.*` first; a limited number of them with each call.
     /// - Returns: how many events were removed.
     func trim(to maximumEvents: Int) async throws(StoreError) -> Int
+    /// Drops deliveries to webhooks whose lease is not held, and those of their events that have no other delivery; a
+    /// limited number of them with each call.
+    /// - Parameters:
+    ///   - hooks: the webhooks that are configured here, which keep theirs.
+    ///   - instant: only deliveries of events that happened before it.
+    /// - Returns: how many deliveries were dropped, by webhook; empty if there are no more.
+    func dropDeliveries(exceptTo hooks: [String], before instant: Int64) async throws(StoreError) -> [String: Int]
 }
 
 /// Leases that instances share: of several owners one holds a lease at a time.

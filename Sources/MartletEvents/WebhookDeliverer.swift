@@ -108,9 +108,12 @@ package final class WebhookDeliverer: Sendable {
         self.store = store
         self.clock = clock
         self.logger = logger.with(("webhook", sender.name))
-        lease = try HeldLease("webhook:\(sender.name)", in: store.leases, at: clock.unixMilliseconds)
+        lease = try HeldLease(WebhookDeliverer.leaseName(of: sender.name), in: store.leases, at: clock.unixMilliseconds)
         counters = Mutex(WebhookStatus(hook: sender.name))
     }
+
+    /// The lease of the instance that delivers to a webhook.
+    package static func leaseName(of hook: String) -> String { "webhook:\(hook)" }
 
     /// The counters since the start, for metrics.
     package var status: WebhookStatus { counters.withLock { $0 } }

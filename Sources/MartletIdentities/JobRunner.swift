@@ -23,6 +23,8 @@ package final class JobRunner: Sendable {
         /// `nil` if no provider returns grants.
         package let keys: GrantKeys?
         package let policy: DeletionPolicy
+        /// `nil` where no jobs are run in the background.
+        package var outbox: OutboxPruner?
 
         package init(
             store: any IdentityLifeStoring, leases: any LeaseStoring, accounts: any AccountStoring,
@@ -83,6 +85,8 @@ package final class JobRunner: Sendable {
         guard var lease = try? HeldLease("jobs", in: surroundings.leases, at: clock.unixMilliseconds) else { return }
         var pruned: MonotonicTime?
         var counted: MonotonicTime?
+        // Later than at the start, so that there is time to correct a configuration that lacks a webhook.
+        var dropped = clock.monotonicTime
         while !isEnding {
             let isHeld = await renewed(&lease)
             if isHeld {
@@ -91,6 +95,8 @@ package final class JobRunner: Sendable {
                     pruned = now
                     await prune()
                 }
+                // A limited number at a time, because the lease has to be renewed between them.
+                if now.since(dropped) >= JobRunner.pruneInterval, await !dropDeliveries() { dropped = now }
                 if counted.map({ now.since($0) >= JobRunner.countInterval }) ?? true {
                     counted = now
                     await count()
@@ -149,6 +155,16 @@ package final class JobRunner: Sendable {
             try await surroundings.store.prune(before: instant)
         } catch {
             failed(error.code, error.message)
+        }
+    }
+
+    /// - Returns: whether there may be more.
+    private func dropDeliveries() async -> Bool {
+        do throws(StoreError) {
+            return try await surroundings.outbox?.drop() ?? false
+        } catch {
+            failed(error.code, error.message)
+            return false
         }
     }
 

@@ -5,6 +5,8 @@ internal import MartletJSON
 extension AccountStore: OutboxStoring {
     /// The maximum number of events removed by one call.
     private static let removedAtOnce: Int64 = 10_000
+    /// The maximum number of deliveries to one webhook dropped by one call.
+    private static let droppedAtOnce: Int64 = 500
 
     var observers: OutboxObservers { recorder.observers }
 
@@ -23,14 +25,18 @@ extension AccountStore: OutboxStoring {
     }
 
     func noteDelivered(_ deliveries: [DueDelivery]) async throws(StoreError) {
+        try await remove(deliveries.map { (number: $0.number, event: $0.event.id) })
+    }
+
+    private func remove(_ deliveries: [(number: Int64, event: String)]) async throws(StoreError) {
         // In one order, so that two webhooks that confirm the same events do not wait for each other.
-        let ordered = deliveries.sorted { $0.event.id < $1.event.id }
+        let ordered = deliveries.sorted { $0.event < $1.event }
         try await change(
             ordered.flatMap { delivery in
                 [
-                    Query(.outbox(.lockEvent), .text(delivery.event.id)),
+                    Query(.outbox(.lockEvent), .text(delivery.event)),
                     Query(.outbox(.remove), .integer(delivery.number)),
-                    Query(.outbox(.removeEvent), .text(delivery.event.id)),
+                    Query(.outbox(.removeEvent), .text(delivery.event)),
                 ]
             })
     }
@@ -119,6 +125,41 @@ extension AccountStore: OutboxStoring {
         let removal = Query(.outbox(.removeOldest), .integer(excess))
         return try await mapping { () async throws(AccountError) in
             try await engine.transact(.commit([removal]) { $0[0].count })
+        }
+    }
+
+    func dropDeliveries(exceptTo hooks: [String], before instant: Int64) async throws(StoreError) -> [String: Int] {
+        let known = try await mapping { () async throws(AccountError) in
+            try await engine.read(
+                ReadOperation(queries: [Query(.outbox(.hooks))]) { results throws(AccountError) in
+                    var known: [String] = []
+                    for row in results[0] { known.append(try row.text(0)) }
+                    return known
+                })
+        }
+        var dropped: [String: Int] = [:]
+        for hook in known where !hooks.contains(where: { $0.hasSameBytes(as: hook) }) {
+            let deliveries = try await unattended(hook, before: instant)
+            guard !deliveries.isEmpty else { continue }
+            try await remove(deliveries)
+            dropped[hook] = deliveries.count
+        }
+        return dropped
+    }
+
+    private func unattended(
+        _ hook: String, before instant: Int64
+    ) async throws(StoreError) -> [(number: Int64, event: String)] {
+        let query = Query(
+            .outbox(.unattended), .text(hook), .text(WebhookDeliverer.leaseName(of: hook)), .integer(instant),
+            .integer(AccountStore.droppedAtOnce))
+        return try await mapping { () async throws(AccountError) in
+            try await engine.read(
+                ReadOperation(queries: [query]) { results throws(AccountError) in
+                    var deliveries: [(number: Int64, event: String)] = []
+                    for row in results[0] { deliveries.append((try row.integer(0), try row.text(1))) }
+                    return deliveries
+                })
         }
     }
 

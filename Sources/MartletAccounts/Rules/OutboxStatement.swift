@@ -23,6 +23,10 @@ enum OutboxStatement: Sendable, Hashable {
     /// Counts events up to a limit.
     case count
     case removeOldest
+    /// The names of the webhooks that have deliveries.
+    case hooks
+    /// Deliveries to a webhook of events before an instant, unless its lease is held.
+    case unattended
 
     case acquireLease
     case releaseLease
@@ -37,6 +41,12 @@ enum OutboxStatement: Sendable, Hashable {
             WHERE leases.owner = excluded.owner OR leases.expires_at <= \(OutboxStatement.now(dialect)) RETURNING owner
             """
         case .lockEvent: "SELECT id FROM events WHERE id = $1" + (dialect == .postgresql ? " FOR UPDATE" : "")
+        case .unattended:
+            """
+            SELECT d.number, d.event FROM deliveries d JOIN events e ON e.id = d.event \
+            WHERE d.hook = $1 AND e.created_at < $3 AND NOT EXISTS (SELECT 1 FROM leases l \
+            WHERE l.name = $2 AND l.expires_at > \(OutboxStatement.now(dialect))) LIMIT $4
+            """
         case .releaseLease: "DELETE FROM leases WHERE name = $1 AND owner = $2"
         default: queueText
         }
@@ -77,6 +87,7 @@ enum OutboxStatement: Sendable, Hashable {
             DELETE FROM events WHERE id IN (SELECT id FROM events \
             ORDER BY CASE WHEN type LIKE 'login.%' THEN 0 ELSE 1 END, created_at, id LIMIT $1) RETURNING id
             """
+        case .hooks: "SELECT DISTINCT hook FROM deliveries"
         default: ""
         }
     }

@@ -2,6 +2,7 @@ package import MartletAccounts
 internal import MartletAuthenticator
 package import MartletConfig
 internal import MartletCore
+internal import MartletEvents
 internal import MartletFetch
 internal import MartletIdentities
 internal import MartletJOSE
@@ -130,14 +131,17 @@ package struct Graph: Sendable {
         setup.transfers = TransferredIdentities(
             accounts, accounts.transfers, providers: providers, clock: clock, logger: setup.logger)
         let policy = DeletionPolicy(configuration.accounts?.deletion ?? DeletionConfiguration(), providers)
+        var surroundings = JobRunner.Surroundings(
+            store: accounts.life, leases: accounts, accounts: accounts, sessions: AccountSessions(setup),
+            publishClaims: { subject throws(ClaimPublisher.PublicationError) in
+                try await claims?.publish(subject)
+            },
+            providers: providers, keys: blueprint.grantKeys, policy: policy)
+        surroundings.outbox = OutboxPruner(
+            accounts, hooks: blueprint.subscriptions.hooks, clock: clock,
+            logger: parts.services.logger.with(("room", "events")))
         let jobs = IdentityJobs(
-            JobRunner.Surroundings(
-                store: accounts.life, leases: accounts, accounts: accounts, sessions: AccountSessions(setup),
-                publishClaims: { subject throws(ClaimPublisher.PublicationError) in
-                    try await claims?.publish(subject)
-                },
-                providers: providers, keys: blueprint.grantKeys, policy: policy),
-            clock: clock, logger: parts.services.logger.with(("room", "identities")))
+            surroundings, clock: clock, logger: parts.services.logger.with(("room", "identities")))
         setup.life = IdentityLife(
             store: accounts.life, runner: jobs.runner, keys: blueprint.grantKeys, policy: policy, clock: clock)
         return (setup, jobs)

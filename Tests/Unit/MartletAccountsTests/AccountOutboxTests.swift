@@ -212,6 +212,47 @@ extension OutboxStoring {
         }
     }
 
+    @Test func `drops old deliveries to webhooks that are neither configured here nor delivered to elsewhere`()
+        async throws
+    {
+        try await withStores { stores in
+            let store = stores[0]
+            store.subscribe(try subscriptions(("kept", "*"), ("old", "*"), ("older", "*"), ("new", "*")))
+            for number in 0..<3 { _ = try await store.signIn(identity("apple", "\(number)")) }
+            let dead = try #require(try await store.due("old").first)
+            try await store.noteDead(dead, reason: "status 410")
+            let lease = WebhookDeliverer.leaseName(of: "new")
+            #expect(try await store.acquireLease(lease, owner: "one", for: .seconds(60)))
+            let expired = WebhookDeliverer.leaseName(of: "older")
+            #expect(try await store.acquireLease(expired, owner: "one", for: .milliseconds(1)))
+            try await Task.sleep(for: .milliseconds(20))
+            let times = try await store.all(to: "old").map(\.event.time)
+            let (first, last) = (try #require(times.min()), try #require(times.max()))
+            #expect(try await store.dropDeliveries(exceptTo: ["kept"], before: first).isEmpty)
+            #expect(
+                try await store.dropDeliveries(exceptTo: ["kept"], before: last + 1) == ["old": 3, "older": 3])
+            #expect(try await store.dropDeliveries(exceptTo: ["kept"], before: .max).isEmpty)
+            #expect(try await store.all().map(\.hook).sorted() == ["kept", "kept", "kept", "new", "new", "new"])
+            try await store.releaseLease(lease, owner: "one")
+            #expect(try await store.dropDeliveries(exceptTo: ["kept"], before: .max) == ["new": 3])
+            #expect(try await store.due("kept").count == 3)
+            #expect(try await store.dropDeliveries(exceptTo: [], before: .max) == ["kept": 3])
+            #expect(try await store.trim(to: 0) == 0, "no event is left without a delivery")
+        }
+    }
+
+    @Test func `of a webhook that confirms and one whose deliveries are dropped, no event is left`() async throws {
+        try await withStores(2) { stores in
+            stores[0].subscribe(try subscriptions(("kept", "*"), ("old", "*")))
+            for number in 0..<40 { _ = try await stores[0].signIn(identity("apple", "\(number)")) }
+            let due = try await stores[0].due("kept")
+            async let dropped = stores[1].dropDeliveries(exceptTo: ["kept"], before: .max)
+            try await stores[0].noteDelivered(due)
+            #expect(try await dropped == ["old": 40])
+            #expect(try await stores[0].trim(to: 0) == 0)
+        }
+    }
+
     @Test func `a lease has one holder, who can extend and release it`() async throws {
         try await withStores(2) { stores in
             #expect(try await stores[0].acquireLease("l", owner: "one", for: .seconds(60)))

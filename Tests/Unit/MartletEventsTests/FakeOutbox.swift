@@ -22,6 +22,8 @@ final class FakeOutbox: OutboxStoring, LeaseStoring {
         /// The number of failures that were recorded.
         var failures = 0
         var releases = 0
+        var dropped: [[String: Int]] = []
+        var drops: [(hooks: [String], instant: Int64)] = []
     }
 
     let state = Box(State())
@@ -105,6 +107,14 @@ final class FakeOutbox: OutboxStoring, LeaseStoring {
         try change { state in
             state.trimmed.append(maximumEvents)
             return 0
+        }
+    }
+
+    /// The deliveries that `dropped` lists, one element with each call.
+    func dropDeliveries(exceptTo hooks: [String], before instant: Int64) async throws(StoreError) -> [String: Int] {
+        try change { state in
+            state.drops.append((hooks, instant))
+            return state.dropped.isEmpty ? [:] : state.dropped.removeFirst()
         }
     }
 

@@ -56,6 +56,33 @@ import Testing
         }
     }
 
+    @Test func `old deliveries to a removed webhook are dropped, an hour after the start`() async throws {
+        try await Stage.run { stage in
+            let issuer = ScriptedIssuer()
+            try await stage.logIn("001", grant: nil, by: issuer)
+            stage.time.advance(by: .seconds(2 * 86_400))
+            let runner = stage.runner(issuer, hooks: ["another"])
+            let task = Task { await runner.run() }
+            let result: Result<Void, any Error>
+            do {
+                try await Task.sleep(for: .milliseconds(700))
+                #expect(try await stage.events().count == 1, "it is too early")
+                stage.time.advance(by: .seconds(3600))
+                let deadline = Deadline(in: .seconds(20))
+                while try await !stage.events().isEmpty {
+                    guard !deadline.hasPassed else { throw TestFailure("not dropped in time") }
+                    try await Task.sleep(for: .milliseconds(20))
+                }
+                result = .success(())
+            } catch {
+                result = .failure(error)
+            }
+            runner.stop()
+            await task.value
+            try result.get()
+        }
+    }
+
     @Test func `sessions end when their store is back, with one event each`() async throws {
         try await Stage.run { stage in
             let issuer = ScriptedIssuer()

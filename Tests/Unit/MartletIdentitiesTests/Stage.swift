@@ -168,18 +168,20 @@ struct Stage {
         try result.get()
     }
 
-    func runner(_ issuer: ScriptedIssuer, _ policy: DeletionPolicy = Stage.policy) -> JobRunner {
-        JobRunner(
-            JobRunner.Surroundings(
-                store: store.life, leases: store, accounts: store, sessions: sessions,
-                publishClaims: { [published] subject throws(ClaimPublisher.PublicationError) in
-                    guard published.isAvailable.value else {
-                        throw .sessions(SessionError("store.down", .unavailable))
-                    }
-                    published.subjects.withLock { $0.append(subject) }
-                },
-                providers: [issuer.handle], keys: keys, policy: policy),
-            clock: time.clock, logger: .silent)
+    func runner(
+        _ issuer: ScriptedIssuer, _ policy: DeletionPolicy = Stage.policy, hooks: [String] = ["all"]
+    ) -> JobRunner {
+        var surroundings = JobRunner.Surroundings(
+            store: store.life, leases: store, accounts: store, sessions: sessions,
+            publishClaims: { [published] subject throws(ClaimPublisher.PublicationError) in
+                guard published.isAvailable.value else {
+                    throw .sessions(SessionError("store.down", .unavailable))
+                }
+                published.subjects.withLock { $0.append(subject) }
+            },
+            providers: [issuer.handle], keys: keys, policy: policy)
+        surroundings.outbox = OutboxPruner(store, hooks: hooks, clock: time.clock, logger: .silent)
+        return JobRunner(surroundings, clock: time.clock, logger: .silent)
     }
 
     func life(_ issuer: ScriptedIssuer, _ policy: DeletionPolicy = Stage.policy) -> IdentityLife {
