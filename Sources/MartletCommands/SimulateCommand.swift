@@ -58,7 +58,7 @@ struct SimulateCommand {
 
     private func page(_ url: String) -> String {
         switch kind {
-        case .apple(let developers): SimulatorPage.apple(url, hasKey: developers.keys.isEmpty)
+        case .apple(let developers): SimulatorPage.apple(url, developers.keys)
         case .weChat(let apps): SimulatorPage.weChat(url, apps)
         }
     }

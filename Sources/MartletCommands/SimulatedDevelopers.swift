@@ -6,8 +6,15 @@ internal import MartletSimulator
 struct SimulatedDevelopers {
     private static let limits = 0...1000
 
+    /// A key of `--key`.
+    struct Key {
+        let key: DeveloperKey
+        /// As it was typed.
+        let file: String
+    }
+
     /// Empty: the simulator generates a key.
-    let keys: [DeveloperKey]
+    let keys: [Key]
     /// How often a refresh token may be verified within a day; `nil` is no limit.
     let refreshesPerDay: Int?
 
@@ -18,10 +25,10 @@ struct SimulatedDevelopers {
         guard specifications.isEmpty == (options["team"] == nil) else {
             throw Options.UsageError(message: "--team and --key require each other")
         }
-        var keys: [DeveloperKey] = []
+        var keys: [Key] = []
         for specification in specifications {
             let key = try Self.key(specification, team: options["team"] ?? "")
-            guard !keys.contains(where: { $0.keyID == key.keyID }) else {
+            guard !keys.contains(where: { $0.key.keyID == key.key.keyID }) else {
                 throw Options.UsageError(message: "two --key options have the same id")
             }
             keys.append(key)
@@ -41,7 +48,7 @@ struct SimulatedDevelopers {
     }
 
     /// Reads `KEYID=FILE`.
-    private static func key(_ text: String, team: String) throws(Options.UsageError) -> DeveloperKey {
+    private static func key(_ text: String, team: String) throws(Options.UsageError) -> Key {
         let parts = text.split(separator: "=", maxSplits: 1).map { String($0) }
         guard parts.count == 2, DeveloperKey.isIdentifier(parts[0]), DeveloperKey.isIdentifier(team) else {
             throw Options.UsageError(
@@ -54,6 +61,6 @@ struct SimulatedDevelopers {
         guard let publicKey = try? PublicKey(pem: Secret(pem + [0x0A])),
             let key = DeveloperKey(teamID: team, keyID: parts[0], publicKey: publicKey)
         else { throw Options.UsageError(message: "the file of --key is not the PEM of a P-256 key") }
-        return key
+        return Key(key: key, file: parts[1])
     }
 }

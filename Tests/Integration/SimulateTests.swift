@@ -62,22 +62,87 @@ import Testing
         try simulator.stop(2)
     }
 
+    /// The configuration that the simulated Apple prints, and the commands that make its files.
+    private static func printed(_ simulator: RunningSimulator) throws -> (configuration: String, files: [String]) {
+        let lines = simulator.page.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+        let start = try #require(lines.firstIndex(of: "version: 1"))
+        let comment = try #require(lines.firstIndex { $0.hasPrefix("# The files that it names") })
+        return (
+            lines[start...].prefix { !$0.isEmpty }.map { $0 + "\n" }.joined(),
+            Array(lines[comment...].dropFirst().prefix { !$0.isEmpty })
+        )
+    }
+
+    /// Makes the files of a printed configuration with the printed commands, in a folder.
+    private static func type(_ commands: [String], in folder: TemporaryFolder) throws {
+        let martlet = try Executable.martlet()
+        for command in commands {
+            _ = try curl("cd '\(folder.file("."))' && martlet() { '\(martlet)' \"$@\"; } && \(command)")
+        }
+    }
+
     @Test func `Apple`() throws {
         let simulator = try RunningSimulator("apple", "--listen", "127.0.0.1:0")
-        try Self.withGateway(simulator) { gateway in
-            let lines = simulator.page.split(separator: "\n")
-            let order = try #require(lines.first { $0.contains("/simulator/token'") })
-            let token = String(
-                try #require(try Self.curl(order).firstMatch(of: #/"identity_token":"([^"]+)"/#)?.output.1))
-            #expect(try gateway.get("/x", bearer(token)).status == 200)
-            let body = Array(#"{"identity_token":"\#(token)"}"#.utf8)
-            let type = [("Content-Type", "application/json")]
-            #expect(try gateway.exchange("POST", "/auth/login/apple", type, body: body).status == 200)
-            for line in lines where line.hasPrefix("curl ") && !line.contains("TOKEN") && !line.contains(" -o ") {
-                #expect(try !Self.curl(line).contains("\"status\":4"), "\(line)")
-            }
+        let (configuration, files) = try Self.printed(simulator)
+        let folder = try TemporaryFolder()
+        let path = try folder.write(configuration, to: "config.yaml")
+        let early = try run(try Executable.martlet(), ["check", "--config", path])
+        #expect(early.ending == .exited(78) && early.errorOutput.contains("account.key"), "\(early)")
+        try Self.type(files, in: folder)
+        let checked = try run(try Executable.martlet(), ["check", "--online", "--config", path])
+        #expect(checked.ending == .exited(0), "\(checked)")
+        let elsewhere =
+            configuration + "server: { listen: [{ address: 127.0.0.1:0 }] }\nadmin: { address: 127.0.0.1:0 }\n"
+        let gateway = try Gateway(elsewhere, in: folder)
+        let lines = simulator.page.split(separator: "\n")
+        func token(_ order: Substring) throws -> (token: String, code: String?) {
+            let output = try Self.curl(order)
+            let token = try #require(output.firstMatch(of: #/"identity_token":"([^"]+)"/#)?.output.1)
+            return (
+                String(token), output.firstMatch(of: #/"authorization_code":"([^"]+)"/#).map { String($0.output.1) }
+            )
         }
+        let orders = lines.filter { $0.contains("/simulator/token'") }
+        let logins = lines.filter { $0.contains("/auth/login/apple'") }
+        try #require(orders.count == 2 && logins.count == 2)
+        let plain = try token(orders[0])
+        #expect(try gateway.get("/x", bearer(plain.token)).status == 200)
+        let withCode = try token(orders[1])
+        for (login, proof) in zip(logins, [plain, withCode]) {
+            let line = login.replacing("TOKEN", with: proof.token).replacing("CODE", with: proof.code ?? "")
+            let response = try Self.curl(line.replacing("127.0.0.1:8080", with: "\(gateway.endpoint)"))
+            #expect(response.hasPrefix("HTTP/1.1 200 "), "\(login): \(response)")
+        }
+        #expect(try Self.curl("curl -s '\(simulator.url)/simulator/requests'").contains("/auth/token"))
+        for line in lines where line.hasPrefix("curl ") && !line.contains("TOKEN") && !line.contains(" -o ") {
+            let line = line.replacing("127.0.0.1:8080", with: "\(gateway.endpoint)")
+            #expect(try !Self.curl(line).contains("\"status\":4"), "\(line)")
+        }
+        try gateway.stop()
         try simulator.stop()
+    }
+
+    @Test func `Apple, with keys of one's own`() throws {
+        let folder = try TemporaryFolder()
+        let keys = try ["AAAAAAAAA1", "AAAAAAAAA2"].map { id in
+            let path = folder.file("\(id) \"key\".p8")
+            let made = try run(
+                "/usr/bin/openssl",
+                ["genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", path])
+            #expect(made.ending == .exited(0), "\(made)")
+            return "\(id)=\(path)"
+        }
+        for count in 1...2 {
+            let options = ["apple", "--team", "TEAM000001"] + keys.prefix(count).flatMap { ["--key", $0] }
+            let simulator = try RunningSimulator(options)
+            let (configuration, files) = try Self.printed(simulator)
+            #expect(!simulator.page.contains("private-key"))
+            let path = try folder.write(configuration, to: "config.yaml")
+            try Self.type(files, in: folder)
+            let checked = try run(try Executable.martlet(), ["check", "--online", "--config", path])
+            #expect(checked.ending == .exited(0), "\(count): \(configuration) \(checked)")
+            try simulator.stop()
+        }
     }
 
     @Test func `wrong usage, and an address that is taken`() throws {

@@ -4,24 +4,39 @@ internal import MartletSimulator
 enum SimulatorPage {
     private static let json = "-H 'Content-Type: application/json'"
 
+    private static let keyFile = "AuthKey_\(AppleSimulator.generatedKeyID).p8"
+
     /// - Parameters:
     ///   - url: the simulator's base URL.
-    ///   - hasKey: whether it has generated a developer's key.
-    static func apple(_ url: String, hasKey: Bool) -> String {
-        let key = """
-            # The key for client secrets: \(AppleSimulator.generatedKeyID), team \(AppleSimulator.generatedTeamID).
-            curl -s -o AuthKey_\(AppleSimulator.generatedKeyID).p8 '\(url)/simulator/private-key'
-
+    ///   - keys: the keys of the command line; empty if the simulator has generated one.
+    static func apple(_ url: String, _ keys: [SimulatedDevelopers.Key]) -> String {
+        let developerKey = """
+            curl -s -o \(keyFile) '\(url)/simulator/private-key'
+            chmod 600 \(keyFile)
 
             """
         return """
             A simulated Apple at \(url). It signs any token. Press Ctrl-C to stop it.
 
-            In the configuration of the gateway:
+            A configuration of a gateway, such as config.yaml:
 
+            version: 1
+            accounts: { url: "sqlite:martlet.db", key_file: account.key }
             providers:
-              apple: { kind: apple, audiences: [com.example.app], base_url: "\(url)" }
+              apple:
+                kind: apple
+                audiences: [com.example.app]
+                base_url: "\(url)"
+            \(developer(keys))    notifications: true
+            upstreams:
+              api: { endpoints: ["builtin:echo"] }
+            routes:
+              - { name: all, match: { path: /** }, auth: { providers: [apple] }, upstream: api }
 
+            # The files that it names, in its folder: the key of refresh tokens, and the private key for client secrets.
+            martlet keygen accounts > account.key
+            chmod 600 account.key
+            \(keys.isEmpty ? developerKey : "")
             # A token for any user: choose subject, email, nonce and other claims.
             curl -s \(json) -d '{"audience": "com.example.app", "subject": "me", "email": "me@example.com"}' '\(url)/simulator/token'
 
@@ -31,7 +46,10 @@ enum SimulatorPage {
             # The same with a code, which /auth/token exchanges for a refresh token.
             curl -s \(json) -d '{"audience": "com.example.app", "subject": "me", "code": true}' '\(url)/simulator/token'
 
-            \(hasKey ? key : "")# The user ends it all: refresh tokens are invalid from now on.
+            # A login with both, at the same gateway:
+            curl -i \(json) -d '{"identity_token": "TOKEN", "authorization_code": "CODE"}' 'http://127.0.0.1:8080/auth/login/apple'
+
+            # The user ends it all: refresh tokens are invalid from now on.
             curl -s \(json) -d '{"subject": "me", "state": "revoked"}' '\(url)/simulator/user'
 
             # The notification of that, to the gateway.
@@ -50,6 +68,33 @@ enum SimulatorPage {
             curl -s '\(url)/auth/keys'
 
             """
+    }
+
+    /// The lines of the configuration with a developer's team and keys.
+    private static func developer(_ keys: [SimulatedDevelopers.Key]) -> String {
+        guard let first = keys.first else {
+            return developer(team: AppleSimulator.generatedTeamID, id: AppleSimulator.generatedKeyID, file: keyFile)
+        }
+        let team = first.key.teamID
+        guard keys.count > 1 else { return developer(team: team, id: first.key.keyID, file: quoted(first.file)) }
+        let lines = keys.map {
+            "      - { key_id: \($0.key.keyID), private_key_file: \(quoted($0.file)) }\n"
+        }
+        return "    team_id: \(team)\n    keys:\n\(lines.joined())"
+    }
+
+    private static func developer(team: String, id: String, file: String) -> String {
+        """
+            team_id: \(team)
+            key_id: \(id)
+            private_key_file: \(file)
+
+        """
+    }
+
+    /// A path as a scalar of YAML.
+    private static func quoted(_ path: String) -> String {
+        "\"\(TerminalText.escaped(path.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")))\""
     }
 
     /// - Parameters:

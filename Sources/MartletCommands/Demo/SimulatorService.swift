@@ -46,7 +46,8 @@ struct SimulatorService {
             do throws(CryptoError) {
                 let endpoints = AppleSimulatorEndpoints(
                     try AppleSimulator(
-                        clock: .system, developers: developers.keys, refreshesPerDay: developers.refreshesPerDay),
+                        clock: .system, developers: developers.keys.map(\.key),
+                        refreshesPerDay: developers.refreshesPerDay),
                     http: client)
                 return { await endpoints.handle($0) }
             } catch {
