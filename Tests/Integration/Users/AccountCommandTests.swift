@@ -83,6 +83,11 @@ private func martlet(_ arguments: [String], at stage: SignInStage) throws -> Com
                 ["account", "show", "usr_nobody"], ["account", "disable", "usr_nobody"],
                 ["account", "show", "x", "--disabled"], ["session"], ["session", "list"],
                 ["session", "list", "--subject", "x", "--id", "y"],
+                ["session", "list", "--subject", "x", "--limit", "0"],
+                ["session", "list", "--subject", "x", "--limit", "many"],
+                ["session", "end", "--subject", "x", "--limit", "1"],
+                ["session", "end", "--subject", "x", "--after", "y"],
+                ["session", "end", "--subject", "x", "--provider", "apple"],
             ] {
                 let result = try martlet(words, at: stage)
                 #expect(result.ending == .exited(64), "\(words): \(result)")
@@ -122,6 +127,67 @@ private func martlet(_ arguments: [String], at stage: SignInStage) throws -> Com
                 try [first, third].allSatisfy { try stage.status(with: $0.access) == 401 }
             }
             #expect(try listed().isEmpty)
+        }
+    }
+
+    /// The ids that `session list` prints for a subject.
+    private static func listed(
+        _ subject: String, _ options: [String] = [], at stage: SignInStage
+    ) throws -> [String] {
+        let result = try martlet(["session", "list", "--subject", subject, "--json"] + options, at: stage)
+        guard result.ending == .exited(0) else { throw TestFailure("\(options): \(result)") }
+        let list = try JSONSerialization.jsonObject(with: Data(result.output.utf8)) as? [[String: Any]] ?? []
+        return list.compactMap { $0["session_id"] as? String }
+    }
+
+    @Test func `lists a part: after a session, up to a limit, of one provider`() throws {
+        let redis = try RedisServer()
+        try withSignIn(more: "store: { url: \"\(redis.url)\" }") { stage in
+            let first = try stage.appleLogin()
+            let subject = first.subject
+            let password = ["username": "alice", "password": SignInStage.password]
+            #expect(try stage.post("/auth/link/password", bearer: first.access, password).status == 204)
+            #expect(try stage.post("/auth/login/password", password).status == 200)
+            _ = try stage.appleLogin()
+            let all = try Self.listed(subject, at: stage)
+            #expect(all.count == 3 && all.last == first.session)
+            for limit in 1...4 {
+                #expect(try Self.listed(subject, ["--limit", "\(limit)"], at: stage) == Array(all.prefix(limit)))
+            }
+            #expect(try Self.listed(subject, ["--after", all[0]], at: stage) == Array(all.dropFirst()))
+            #expect(try Self.listed(subject, ["--after", all[0], "--limit", "1"], at: stage) == [all[1]])
+            #expect(try Self.listed(subject, ["--after", all[2]], at: stage).isEmpty)
+            #expect(try Self.listed(subject, ["--provider", "password"], at: stage) == [all[1]])
+            #expect(try Self.listed(subject, ["--provider", "apple", "--limit", "1"], at: stage) == [all[0]])
+            #expect(
+                try Self.listed(subject, ["--provider", "apple", "--after", all[1]], at: stage) == [first.session])
+            #expect(try Self.listed(subject, ["--provider", "wechat"], at: stage).isEmpty)
+            let lines = try martlet(["session", "list", "--subject", subject, "--limit", "1"], at: stage).output
+            #expect(lines.split(separator: "\n").count == 1 && lines.hasPrefix("\(all[0])\tapple\t"), "\(lines)")
+            let unknown = try martlet(["session", "list", "--subject", subject, "--after", "ses_x"], at: stage)
+            #expect(unknown.ending == .exited(64) && unknown.errorOutput.contains("session.unknown"), "\(unknown)")
+        }
+    }
+
+    @Test func `says in JSON what it has ended`() throws {
+        let redis = try RedisServer()
+        try withSignIn(more: "store: { url: \"\(redis.url)\" }") { stage in
+            let first = try stage.appleLogin()
+            let second = try stage.appleLogin()
+            func ended(_ options: String...) throws -> [String: String] {
+                let words = ["session", "end", "--json", "--subject", first.subject]
+                let result = try martlet(words + options, at: stage)
+                #expect(result.ending == .exited(0) && result.output.hasSuffix("}\n"), "\(result)")
+                let object = try JSONSerialization.jsonObject(with: Data(result.output.utf8))
+                return try #require(object as? [String: String])
+            }
+            #expect(try ended("--id", second.session) == ["subject": first.subject, "ended": second.session])
+            #expect(try Self.listed(first.subject, at: stage) == [first.session])
+            #expect(try ended() == ["subject": first.subject, "ended": "all"])
+            #expect(try Self.listed(first.subject, at: stage).isEmpty)
+            let again = try martlet(
+                ["session", "end", "--json", "--subject", first.subject, "--id", second.session], at: stage)
+            #expect(again.ending == .exited(64) && again.output.isEmpty, "\(again)")
         }
     }
 }
