@@ -86,6 +86,8 @@ public struct SignInForm: Sendable {
     private let others: [String: JSONValue]
     /// Whether the body was `application/x-www-form-urlencoded`, where every member is a string.
     public let isForm: Bool
+    /// Whether the body has members that are not here because their names are not ASCII.
+    package var hasOtherNames = false
 
     /// - Parameters:
     ///   - texts: the string members, as UTF-8.

@@ -68,7 +68,9 @@ package enum SignInBody {
             case .other(let value): others[member.name] = value
             }
         }
-        return SignInForm(texts: texts, others: others, isForm: false)
+        var form = SignInForm(texts: texts, others: others, isForm: false)
+        form.hasOtherNames = members.contains { !isASCII($0.name.utf8) }
+        return form
     }
 
     /// Parses `application/x-www-form-urlencoded`.
@@ -81,7 +83,9 @@ package enum SignInBody {
             }
             if isASCII(pair.name) { texts[String(decoding: pair.name, as: UTF8.self)] = pair.value }
         }
-        return SignInForm(texts: texts, others: [:], isForm: true)
+        var form = SignInForm(texts: texts, others: [:], isForm: true)
+        form.hasOtherNames = names.contains { !isASCII($0) }
+        return form
     }
 
     private static func pairs(of bytes: [UInt8]) throws(Failure) -> [(name: [UInt8], value: Secret)] {

@@ -42,10 +42,9 @@ extension SignInForm {
     /// `null`.
     /// - Throws: 400 for members that users cannot change, and for values that are not valid.
     fileprivate func profilePatch() throws(Failure) -> ProfilePatch {
-        let others = names.filter { !Self.profileMembers.contains($0) }.sorted()
-        guard others.isEmpty else {
-            throw .malformed(.signInUnknownMember, others.map { Self.unknown($0) })
-        }
+        var others = names.filter { !Self.profileMembers.contains($0) }.sorted().map { Self.unknown($0) }
+        if hasOtherNames { others.append(Self.unknown("")) }
+        guard others.isEmpty else { throw .malformed(.signInUnknownMember, others) }
         var patch = ProfilePatch()
         do throws(AuthenticationError) {
             if names.contains("name") { patch.set(name: try plainDisplayName()) }

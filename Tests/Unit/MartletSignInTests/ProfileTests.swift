@@ -134,6 +134,8 @@ import Testing
             (#"{"name":"a","email":"x"}"#, "signin.unknown_member", ["/email"], .invalid),
             (#"{"sub":"x","email_verified":true}"#, "signin.unknown_member", ["/email_verified", "/sub"], .invalid),
             (#"{"my_secret":null}"#, "signin.unknown_member", [""], .invalid),
+            (#"{"n\u00e4me":"a"}"#, "signin.unknown_member", [""], .invalid),
+            (#"{"名前":"a","name":"b","sub":null,"имя":1}"#, "signin.unknown_member", ["/sub", ""], .invalid),
             (#"{"name":"a","name":"b"}"#, "signin.repeated_member", ["/name"], .repeated),
             ("[]", "signin.not_an_object", [""], .unknownType),
             ("", "signin.body_missing", [""], .missing),
