@@ -40,8 +40,9 @@ extension OpenAPI {
                   "description": "A JSON Pointer (RFC 6901), for forms too; empty for the whole body."
                 },
                 "code": {
-                  "type": "string",
-                  "pattern": "^(missing|unknown_type|repeated|too_short|too_long|invalid|breached|malformed)$"
+                  "enum": [
+                    "missing", "unknown_type", "repeated", "too_short", "too_long", "invalid", "breached", "malformed"
+                  ]
                 }
               },
               "additionalProperties": false
