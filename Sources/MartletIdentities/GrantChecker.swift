@@ -122,8 +122,10 @@ package final class GrantChecker: Sendable {
                     note(result, &pace)
                 }
                 guard await waitForTurn(&pace, &lease) else { break }
+                guard await begin(check) else { continue }
                 pace.noteCheck(at: clock.monotonicTime)
-                group.addTask { await self.check(check) }
+                // It runs up to the call immediately, so that calls keep the distance of their turns.
+                group.addImmediateTask { await self.perform(check) }
                 inProgress += 1
             }
             for await result in group { note(result, &pace) }
@@ -157,10 +159,19 @@ package final class GrantChecker: Sendable {
         }
     }
 
-    private func check(_ due: DueCheck) async -> Result {
+    /// Records when the next check is due; `false` if this one is another instance's, or the store is unavailable.
+    private func begin(_ due: DueCheck) async -> Bool {
         do throws(AccountError) {
             let next = GrantChecker.later(clock.unixMilliseconds, schedule.every.wholeMilliseconds)
-            guard try await store.beginCheck(due, next: next) else { return .valid }
+            return try await store.beginCheck(due, next: next)
+        } catch {
+            failed(error)
+            return false
+        }
+    }
+
+    private func perform(_ due: DueCheck) async -> Result {
+        do throws(AccountError) {
             return try await ask(due)
         } catch {
             failed(error)
