@@ -14,7 +14,7 @@ extension SessionStore {
     ///   - reportReuse: called before a session ends because of reuse.
     /// - Throws: `invalid`, `throttled` or `unavailable`.
     package func refresh(
-        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: ReuseReport?
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens {
         guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
             throw .invalid(.sessionTokenMalformed)
@@ -28,7 +28,7 @@ extension SessionStore {
 
     /// One attempt; `nil` if a concurrent refresh won.
     private func refresh(
-        _ attempt: RefreshAttempt, _ reportReuse: ReuseReport?
+        _ attempt: RefreshAttempt, _ reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens? {
         let time = currentTime()
         let stored = try await withStore { () async throws(StoreError) in
@@ -45,13 +45,38 @@ extension SessionStore {
         {
             return try await reissue(pair, attempt, stored, at: time)
         }
-        if let reportReuse, let owner = attempt.seal.open(owner: stored.owner, lookup: attempt.token.lookup) {
-            await reportReuse(SessionReference(subject: owner, id: attempt.sessionKey.id))
-        }
-        if try await withStore({ () async throws(StoreError) in try await backend.end(attempt.sessionKey) }) {
-            await revoked([attempt.sessionKey.revocationID])
-        }
+        try await end(attempt.token, stored, reporting: reportReuse)
         throw .invalid(.sessionTokenReused)
+    }
+
+    /// Ends the session that issued a refresh token, whether or not the token has been used.
+    /// - Throws: `invalid` for a token that no live session has issued; `unavailable`.
+    package func endSession(
+        withRefreshToken token: Secret, reporting report: EndReport?
+    ) async throws(SessionError) {
+        guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
+            throw .invalid(.sessionTokenMalformed)
+        }
+        let time = currentTime()
+        let stored = try await withStore { () async throws(StoreError) in
+            try await backend.read(SessionKey(lookup: token.lookup), tokenHash: token.tokenHash, at: time)
+        }
+        guard let stored else { throw .invalid(.sessionUnknown) }
+        guard token.isGenuine(verifier: stored.verifier) else { throw .invalid(.sessionTokenUnknown) }
+        try await end(token, stored, reporting: report)
+    }
+
+    /// Ends the session of a genuine refresh token.
+    private func end(
+        _ token: SessionToken, _ stored: RefreshLookup, reporting report: EndReport?
+    ) async throws(SessionError) {
+        let sessionKey = SessionKey(lookup: token.lookup)
+        if let report, let owner = SessionSeal(sessionKey).open(owner: stored.owner, lookup: token.lookup) {
+            await report(SessionReference(subject: owner, id: sessionKey.id))
+        }
+        if try await withStore({ () async throws(StoreError) in try await backend.end(sessionKey) }) {
+            await revoked([sessionKey.revocationID])
+        }
     }
 
     private func rotate(

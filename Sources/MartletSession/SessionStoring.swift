@@ -108,8 +108,8 @@ package struct SessionPage: Sendable {
     }
 }
 
-/// Receives a session that is about to end, because its refresh token was used before.
-package typealias ReuseReport = @Sendable (SessionReference) async -> Void
+/// Receives a session that is about to end.
+package typealias EndReport = @Sendable (SessionReference) async -> Void
 
 /// A session store: in memory or in Redis, with the same semantics.
 package protocol SessionStoring: SessionVerifying {
@@ -134,8 +134,12 @@ package protocol SessionStoring: SessionVerifying {
     ///   - address: the client's address: 16 bytes, or empty.
     ///   - reportReuse: called before a session ends because its refresh token was used before; `nil` without interest.
     func refresh(
-        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: ReuseReport?
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens
+    /// Ends the session that issued a refresh token, whether or not the token has been used.
+    /// - Parameter report: called before the session ends; `nil` without interest.
+    /// - Throws: `invalid` for a token that no live session has issued; `unavailable`.
+    func endSession(withRefreshToken token: Secret, reporting report: EndReport?) async throws(SessionError)
     /// Records that the owner of a session has authenticated again.
     ///
     /// A proof older than the session's changes nothing. Returns when this instance has no cached copy of the session,

@@ -36,6 +36,16 @@ struct SessionEnds: Sendable {
         do throws(SessionError) { try await accountSessions.end(end, of: subject) } catch { throw .session(error) }
     }
 
+    /// Ends the session that issued a refresh token.
+    /// - Throws: 401 for a token that no live session has issued, 503 if it has not ended yet.
+    func end(withRefreshToken token: Secret) async throws(Failure) {
+        do throws(SessionError) {
+            try await setup.sessions.endSession(withRefreshToken: token, reporting: report(as: "logout"))
+        } catch {
+            throw .session(error)
+        }
+    }
+
     /// Creates a session; the subject's oldest ones beyond `max_per_subject` end.
     ///
     /// The store ends them itself, but does not know what to report. So where that is reported, they end first.
@@ -76,12 +86,13 @@ struct SessionEnds: Sendable {
         }
     }
 
-    /// Reports a session that is about to end because its refresh token is used again; `nil` where nothing is reported.
-    var reuseReport: ReuseReport? {
+    /// Reports a session that is about to end because of what was done with its refresh token; `nil` where nothing is
+    /// reported.
+    func report(as reason: String) -> EndReport? {
         guard setup.life?.reportsEnds == true else { return nil }
         return { [self] session in
             // If this fails, the session ends all the same.
-            try? await end(SessionsEnd("refresh_reuse", only: session.id), of: session.subject)
+            try? await end(SessionsEnd(reason, only: session.id), of: session.subject)
         }
     }
 }

@@ -38,6 +38,17 @@ extension OpenAPI {
                 "Tokens", "Malformed", "Unauthorized", "TooLarge", "UnsupportedMediaType", "Throttled", "Unavailable"
               ]
             }
+          },
+          "/revoke": {
+            "post": {
+              "tags": ["Login"],
+              "operationId": "revoke",
+              "summary": "End the session of a token (RFC 7009)",
+              "security": [],
+              "description": "Takes an access token or a refresh token. An unknown token gets the same response.",
+              "requestBody": "Token",
+              "responses": ["Revoked", "Malformed", "TooLarge", "UnsupportedMediaType", "Throttled", "Unavailable"]
+            }
           }
         }
         """#

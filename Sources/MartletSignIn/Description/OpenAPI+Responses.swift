@@ -187,6 +187,10 @@ extension OpenAPI {
                 }
               }
             },
+            "Revoked": {
+              "description": "The token is not valid any more.",
+              "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}}
+            },
             "Done": {
               "description": "Done.",
               "headers": {"Cache-Control": {"required": true, "schema": {"const": "no-store"}}}

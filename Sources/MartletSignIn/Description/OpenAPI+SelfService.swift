@@ -22,7 +22,7 @@ extension OpenAPI {
               "summary": "Create the user of a registration with the token of a mail",
               "security": [],
               "description": "Off by default (404). A token works once, for 30 minutes; afterwards 401. The user logs in next.",
-              "requestBody": "LinkToken",
+              "requestBody": "Token",
               "responses": [
                 "Done", "Malformed", "Unauthorized", "NotFound", "TooLarge", "UnsupportedMediaType", "Throttled",
                 "Unavailable"
@@ -81,10 +81,11 @@ extension OpenAPI {
                 }
               ]
             },
-            "LinkToken": {
+            "Token": {
+              "description": "The token of a mail; for `/revoke` one of a session (`mat_…`, `mrt_…`).",
               "type": "object",
               "required": ["token"],
-              "properties": {"token": {"type": "string", "pattern": "^mlt_"}},
+              "properties": {"token": {"type": "string", "minLength": 1}},
               "examples": [{"token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA"}]
             },
             "ForgottenPassword": {

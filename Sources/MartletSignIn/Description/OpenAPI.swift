@@ -41,7 +41,8 @@ package enum OpenAPI {
     private static let statuses = [
         "Account": "200", "Identities": "200", "Nonce": "200", "NotificationOutcome": "200", "Profile": "200",
         "Proof": "200", "Session": "200", "Sessions": "200", "Tokens": "200", "Accepted": "202",
-        "MailRequested": "202", "Done": "204", "Malformed": "400", "Unauthorized": "401", "NotAllowed": "403",
+        "Revoked": "200", "MailRequested": "202", "Done": "204", "Malformed": "400", "Unauthorized": "401",
+        "NotAllowed": "403",
         "NotFound": "404", "Conflict": "409", "TooLarge": "413", "UnsupportedMediaType": "415", "Throttled": "429",
         "Unavailable": "503",
     ]

@@ -5,7 +5,7 @@ internal import MartletProvider
 /// One of the served paths, with what its name refers to.
 enum Endpoint: Sendable {
     case login(ProviderHandle, any SigningIn)
-    case nonce, refresh, logout, session, sessions, identities
+    case nonce, refresh, revocation, logout, session, sessions, identities
     /// The caller's account.
     case account
     case profile
@@ -28,8 +28,8 @@ enum Endpoint: Sendable {
     /// The allowed methods; GET implies HEAD.
     var methods: [String] {
         switch self {
-        case .login, .nonce, .refresh, .logout, .password, .reauthentication, .register, .verifyRegistration,
-            .forgotPassword, .resetPassword, .notifications:
+        case .login, .nonce, .refresh, .revocation, .logout, .password, .reauthentication, .register,
+            .verifyRegistration, .forgotPassword, .resetPassword, .notifications:
             ["POST"]
         case .account: ["GET", "DELETE"]
         case .profile: ["PATCH"]
@@ -84,6 +84,7 @@ extension Endpoint {
         switch (first, segments.count) {
         case ("nonce", 1): return .nonce
         case ("refresh", 1): return .refresh
+        case ("revoke", 1): return .revocation
         case ("logout", 1): return .logout
         case ("session", 1): return .session
         case ("sessions", 1): return .sessions

@@ -261,7 +261,7 @@ extension SignInEndpoints {
         return try await withBudget(budgets.refreshes, request) { () async throws(Failure) in
             do throws(SessionError) {
                 let tokens = try await setup.sessions.refresh(
-                    token, from: request.address, reportingReuse: ends.reuseReport)
+                    token, from: request.address, reportingReuse: ends.report(as: "refresh_reuse"))
                 request.callerNote?.note(subject: tokens.session.subject, sessionID: tokens.session.id)
                 await refreshClaims(of: tokens.session.subject, request)
                 return SignInResponse.tokens(tokens, isNew: setup.accounts == nil ? nil : false)

@@ -59,15 +59,42 @@ extension SignInEndpoints {
 
     /// `POST /logout`: ends this session or, with `?all=true`, all of the subject's.
     func logout(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
-        let endsAll = try Self.endsAll(request.query)
+        let endsAll = try LogoutQuery.endsAll(request.query)
         let caller = try await caller(of: request)
         let end = endsAll ? SessionsEnd(SessionsEnd.logoutAll) : SessionsEnd("logout", only: caller.session.id)
         try await ends.end(end, of: caller.session.subject)
         return SignInResponse.noContent
     }
 
+    /// `POST /revoke` (RFC 7009): ends the session of an access token or a refresh token.
+    ///
+    /// An unknown token is a success (§2.2), and `token_type_hint` is not needed: tokens say what they are.
+    func revoke(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        let form = try SignInBody.form(of: request)
+        let token: Secret
+        do throws(AuthenticationError) { token = try form.requiredSecret("token") } catch {
+            throw .authentication(error)
+        }
+        do throws(Failure) {
+            try await withBudget(budgets.revocations, request) { () async throws(Failure) in
+                let accessPrefix = type(of: setup.sessions).accessPrefix
+                guard token.withBytes({ $0.starts(with: accessPrefix.utf8) }) else {
+                    return try await ends.end(withRefreshToken: token)
+                }
+                let caller = try await caller(with: token.withBytes { $0 }, request)
+                try await ends.end(SessionsEnd("logout", only: caller.session.id), of: caller.session.subject)
+            }
+        } catch {
+            guard error.status == 401 else { throw error }
+        }
+        return SignInResponse.empty
+    }
+}
+
+/// The query of a logout.
+private enum LogoutQuery {
     /// Accepts only `true` and `false`, so that a typing error does not leave sessions alive.
-    private static func endsAll(_ query: String) throws(Failure) -> Bool {
+    static func endsAll(_ query: String) throws(Failure) -> Bool {
         let values = query.utf8.split(separator: UInt8(ascii: "&")).filter { pair in
             pair.elementsEqual("all".utf8) || pair.starts(with: "all=".utf8)
         }

@@ -60,6 +60,7 @@ package final class SignInEndpoints: Sendable {
         case .login(let provider, let signingIn): return try await login(request, with: provider, signingIn)
         case .nonce: return try await nonce(request)
         case .refresh: return try await refresh(request)
+        case .revocation: return try await revoke(request)
         case .logout: return try await logout(request)
         case .session: return try await session(request)
         case .sessions: return try await sessions(request)
@@ -81,7 +82,7 @@ package final class SignInEndpoints: Sendable {
         case .resetPassword: return try await resetPassword(request)
         case .description: return description
         case .keySet(let keys): return SignInResponse.json(keys)
-        case .appSiteAssociation(let apps): return Self.appSiteAssociation(apps)
+        case .appSiteAssociation(let apps): return SignInResponse.appSiteAssociation(apps)
         case .changePassword(let url): return SignInResponse.seeOther(url)
         }
     }
@@ -93,11 +94,6 @@ package final class SignInEndpoints: Sendable {
         case .forgotPassword, .resetPassword: !selfService.resetting.isEmpty
         default: true
         }
-    }
-
-    /// Allows apps to use the passwords saved for this host (Apple, "Supporting associated domains").
-    private static func appSiteAssociation(_ apps: [String]) -> LocalResponse {
-        SignInResponse.json(["webcredentials": .object(["apps": .array(apps.map { .string($0) })])])
     }
 
     /// The context of a request for providers.
@@ -122,7 +118,12 @@ extension SignInEndpoints {
     /// Verifies a request's session with the store, never with an event loop's cached copy.
     /// - Throws: 401 without a valid session, 503 when the store is unavailable.
     func caller(of request: LocalRequest) async throws(Failure) -> Caller {
-        let token = try Self.bearerToken(of: request)
+        try await caller(with: try Self.bearerToken(of: request), request)
+    }
+
+    /// Verifies an access token.
+    /// - Throws: 401 if it is not valid, 503 when the store is unavailable.
+    func caller(with token: [UInt8], _ request: LocalRequest) async throws(Failure) -> Caller {
         let prefix = type(of: setup.sessions).accessPrefix
         guard token.starts(with: prefix.utf8) else { throw .credentialInvalid(.signInSessionNeeded) }
         let proven: VerifiedSession

@@ -9,6 +9,8 @@ enum SignInResponse {
 
     static let noContent = LocalResponse(status: 204, fields: [noStore], body: [])
 
+    static let empty = LocalResponse(status: 200, fields: [noStore], body: [])
+
     static let accepted = LocalResponse(status: 202, fields: [noStore], body: [])
 
     static func json(_ object: JSONObject) -> LocalResponse { json(bytes: JSON.write(object)) }
@@ -18,6 +20,11 @@ enum SignInResponse {
         var response = json(object)
         response.status = 202
         return response
+    }
+
+    /// Allows apps to use the passwords saved for this host (Apple, "Supporting associated domains").
+    static func appSiteAssociation(_ apps: [String]) -> LocalResponse {
+        json(["webcredentials": .object(["apps": .array(apps.map { .string($0) })])])
     }
 
     /// A temporary redirect (RFC 9110 §15.4.4).

@@ -89,6 +89,24 @@ private struct EndStage {
         }
     }
 
+    @Test(arguments: [false, true])
+    func `a revoked token reports the end of its session`(hasRedis: Bool) throws {
+        try EndStage.open(hasRedis: hasRedis, "sessions: { refresh_reuse_grace: 0s }\n") { stage in
+            let byAccess = try stage.signIn.passwordLogin()
+            let byRefresh = try stage.signIn.passwordLogin()
+            let other = try stage.signIn.passwordLogin()
+            for token in [byAccess.access, byRefresh.refresh] {
+                for _ in 0..<2 {
+                    #expect(try stage.signIn.post("/auth/revoke", ["token": token]).status == 200)
+                }
+            }
+            #expect(try stage.signIn.status(with: byAccess.access) == 401)
+            #expect(try stage.signIn.status(with: byRefresh.access) == 401)
+            #expect(try stage.signIn.status(with: other.access) == 200)
+            try stage.expect([byAccess, byRefresh].map { "\($0.session) password logout" })
+        }
+    }
+
     @Test func `commands report what they end`() throws {
         try EndStage.open(hasRedis: true) { stage in
             let tokens = try (0..<3).map { _ in try stage.signIn.passwordLogin() }

@@ -144,8 +144,11 @@ private final class EndedSessions: SessionStoring {
     ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }
     func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool { true }
     func refresh(
-        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: ReuseReport?
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens {
+        throw SessionError("test.unused", .invalid)
+    }
+    func endSession(withRefreshToken token: Secret, reporting report: EndReport?) async throws(SessionError) {
         throw SessionError("test.unused", .invalid)
     }
     func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof {

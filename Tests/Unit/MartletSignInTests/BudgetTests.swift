@@ -40,6 +40,7 @@ import Testing
             await post(stand, "/auth/login/apple", wrong, from: network).summary,
             await post(stand, "/auth/login/password", wrong, from: network).summary,
             await post(stand, "/auth/refresh", #"{"refresh_token":"mrt_x"}"#, from: network).summary,
+            await post(stand, "/auth/revoke", #"{"token":"mrt_x"}"#, from: network).summary,
         ]
     }
 
@@ -47,6 +48,7 @@ import Testing
         ("/auth/nonce", "", 2000, 0), ("/auth/login/apple", #"{"proof":"anna"}"#, 600, 1),
         ("/auth/login/password", #"{"proof":"anna"}"#, 600, 2),
         ("/auth/refresh", #"{"refresh_token":"mrt_x"}"#, 600, 3),
+        ("/auth/revoke", #"{"token":"mrt_x"}"#, 600, 4),
     ])
     func `limits only one kind for one network`(target: String, body: String, most: Int, kind: Int) async {
         let stand = Stand()
@@ -54,7 +56,7 @@ import Testing
         stand.apple.script.withLock { $0.error = .denied("test.reason") }
         var expected = [
             "200", "403 not_allowed test.reason", "401 credential_invalid test.reason",
-            "401 credential_invalid session.unknown",
+            "401 credential_invalid session.unknown", "200",
         ]
         #expect(await Self.exhaust(stand, target, body) == most)
         #expect(await Self.all(stand, from: Self.elsewhere) == expected)

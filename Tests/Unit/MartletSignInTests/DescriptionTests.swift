@@ -17,7 +17,7 @@ import Testing
         #expect(reply.status == 200 && reply.field("Content-Type") == "application/json")
         #expect(reply["openapi"] == "3.1.0")
         let described = APIDescription(reply.object).operations
-        #expect(described.count == 24)
+        #expect(described.count == 25)
         #expect(described.contains { $0.method == "POST" && $0.path == "/sign-in/login/{provider}" })
         #expect(described.contains { $0.method == "GET" && $0.path == "/.well-known/jwks.json" })
     }

@@ -78,6 +78,34 @@ import Testing
         }
     }
 
+    @Test(arguments: ["access_token", "refresh_token"])
+    func `a revoked token ends its session alone`(name: String) async throws {
+        try await withStand { stand, _ in
+            let kept = try await stand.login("apple", "anna")
+            let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+            let token = try #require(first[name])
+            let other = token.dropLast() + (token.hasSuffix("A") ? "Q" : "A")
+            #expect(await stand.post("/auth/revoke", #"{"token":"\#(other)"}"#).status == 200)
+            #expect(await stand.send("GET", "/auth/session", bearer: first["access_token"]).status == 200)
+            for _ in 0..<2 { #expect(await stand.post("/auth/revoke", #"{"token":"\#(token)"}"#).status == 200) }
+            #expect(await stand.send("GET", "/auth/session", bearer: first["access_token"]).status == 401)
+            let refresh = #"{"refresh_token":"\#(first["refresh_token"] ?? "")"}"#
+            #expect(await stand.post("/auth/refresh", refresh).status == 401)
+            #expect(await stand.send("GET", "/auth/session", bearer: kept).status == 200)
+        }
+    }
+
+    @Test func `a refresh token that was used still ends its session`() async throws {
+        try await withStand { stand, _ in
+            let first = await stand.post("/auth/login/apple", #"{"proof":"anna"}"#)
+            let old = first["refresh_token"] ?? ""
+            let second = await stand.post("/auth/refresh", #"{"refresh_token":"\#(old)"}"#)
+            stand.time.advance(seconds: 60)
+            #expect(await stand.post("/auth/revoke", #"{"token":"\#(old)"}"#).status == 200)
+            #expect(await stand.send("GET", "/auth/session", bearer: second["access_token"]).status == 401)
+        }
+    }
+
     @Test func `the oldest of too many sessions ends`() async throws {
         try await withStand(maximumPerSubject: 2) { stand, _ in
             var tokens: [String] = []

@@ -27,7 +27,8 @@ import Testing
     }
 
     static let methods: [(String, String)] = [
-        ("/auth/login/apple", "POST"), ("/auth/nonce", "POST"), ("/auth/refresh", "POST"), ("/auth/logout", "POST"),
+        ("/auth/login/apple", "POST"), ("/auth/nonce", "POST"), ("/auth/refresh", "POST"), ("/auth/revoke", "POST"),
+        ("/auth/logout", "POST"),
         ("/auth/session", "GET, HEAD"), ("/auth/sessions", "GET, HEAD"), ("/auth/sessions/ses_1", "DELETE"),
         ("/auth/identities", "GET, HEAD"), ("/auth/account", "GET, HEAD, DELETE"),
         ("/auth/profile", "PATCH"), ("/auth/apple/notifications", "POST"),

@@ -112,6 +112,46 @@ import Testing
         #expect(stand.sessions.entries.map(\.access) == [other])
     }
 
+    @Test(arguments: [false, true])
+    func `are revoked by either token`(isForm: Bool) async throws {
+        let stand = Stand()
+        let kept = try await stand.login("apple", "anna")
+        for prefix in ["mat_a", "mrt_r"] {
+            let token = try await stand.login("apple", "anna")
+            let sent = prefix + token.dropFirst(prefix.count)
+            let reply =
+                isForm
+                ? await stand.send(
+                    "POST", "/auth/revoke", type: Stand.form,
+                    Array("token=\(sent)&token_type_hint=refresh_token&client_id=app".utf8))
+                : await stand.post("/auth/revoke", #"{"token":"\#(sent)"}"#)
+            #expect(reply.status == 200 && reply.response.body.isEmpty && reply.field("Cache-Control") == "no-store")
+            #expect(stand.sessions.entries.map(\.access) == [kept])
+            #expect(await stand.send("GET", "/auth/session", bearer: token).status == 401)
+        }
+    }
+
+    @Test func `are not revoked by anything else`() async throws {
+        let stand = Stand()
+        let token = try await stand.login("apple", "anna")
+        for unknown in ["mat_x", "mrt_x", "x", "", "eyJhbGciOiJub25lIn0.e30."] {
+            #expect(await stand.post("/auth/revoke", #"{"token":"\#(unknown)"}"#).status == 200)
+        }
+        let expected = [
+            ("{}", "400 request_invalid signin.missing_member"),
+            (#"{"token":["\#(token)"]}"#, "400 request_invalid signin.bad_member"),
+            (#"{"token":"\#(token)","token":"x"}"#, "400 request_invalid signin.repeated_member"),
+        ]
+        for (body, summary) in expected { #expect(await stand.post("/auth/revoke", body).summary == summary) }
+        for sent in [token, "mrt_r1"] {
+            stand.sessions.callsLeft = 0
+            let unavailable = await stand.post("/auth/revoke", #"{"token":"\#(sent)"}"#)
+            #expect(unavailable.summary == "503 auth_unavailable session.unavailable")
+        }
+        stand.sessions.callsLeft = .max
+        #expect(stand.sessions.entries.count == 1)
+    }
+
     @Test(arguments: ["all", "all=", "all=1", "all=TRUE", "all=true&all=true", "all=false&all=true"])
     func `are rejected with an ambiguous query`(query: String) async throws {
         let stand = Stand()

@@ -84,7 +84,7 @@ final class ScriptedSessions: SessionStoring {
     }
 
     func refresh(
-        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: ReuseReport?
+        _ token: Secret, from address: [UInt8], reportingReuse reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens {
         try count()
         if isThrottled { throw SessionError("session.throttled", .throttled) }
@@ -98,6 +98,16 @@ final class ScriptedSessions: SessionStoring {
         }
         guard let entry else { throw SessionError("session.unknown", .invalid) }
         return entry.tokens
+    }
+
+    func endSession(withRefreshToken token: Secret, reporting report: EndReport?) async throws(SessionError) {
+        try count()
+        let text = token.withBytes { String(decoding: $0, as: UTF8.self) }
+        guard let entry = entries.first(where: { $0.refresh == text }) else {
+            throw SessionError("session.unknown", .invalid)
+        }
+        if let report { await report(entry.reference) }
+        state.withLock { state in state.entries.removeAll { $0.reference == entry.reference } }
     }
 
     func renew(_ token: Credential, with proof: SessionProof) async throws(SessionError) -> SessionProof {
