@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts floods bench load ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts floods pages bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -42,6 +42,10 @@ counts: ## Compare a request's instructions and allocations with the committed f
 floods: ## Flood the gateway, and check that other clients are served (after make release; ARGS=--quick)
 	@Tests/Floods/run $(ARGS)
 
+pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for some of them)
+	@.tools/deps pages
+	@Tests/Pages/screenshots $(ARGS)
+
 bench: ## Measure beside nginx, HAProxy and gateways that verify tokens (ARGS=--quick for a trial run)
 	@Tests/Bench/run $(ARGS)
 
@@ -52,4 +56,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench
+	rm -rf .build .build-release .build-fuzz .bench .pages

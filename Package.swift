@@ -92,6 +92,7 @@ let rooms: [Room] = [
             "MartletRouter", "MartletResponder",
         ]),
     Room(name: "MartletReports", imports: []),
+    Room(name: "MartletPages", imports: ["MartletCore"]),
     Room(
         name: "MartletProxy",
         imports: [
@@ -129,7 +130,8 @@ let rooms: [Room] = [
         name: "MartletAdmin",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletIO", "MartletRedis",
-            "MartletProvider", "MartletEvents", "MartletAccounts", "MartletResponder", "MartletReports", "CLinux",
+            "MartletProvider", "MartletEvents", "MartletAccounts", "MartletResponder", "MartletReports", "MartletPages",
+            "CLinux",
         ]),
     Room(
         name: "MartletServer",

@@ -1,4 +1,5 @@
 internal import MartletCore
+internal import MartletPages
 internal import MartletProvider
 internal import MartletRedis
 internal import MartletReports
@@ -31,16 +32,18 @@ struct Dashboard {
             ], body: Array(html.utf8))
     }
 
-    var html: String {
+    var html: String { document.text }
+
+    private var document: HTML {
         """
         <!doctype html>
         <html lang="en">
         <head>
         <meta charset="utf-8">
         <meta name="viewport" content="width=device-width, initial-scale=1">
-        <meta http-equiv="refresh" content="\(Dashboard.refreshSeconds)">
-        <title>\(HTML("Martlet: \(report.readiness.state.rawValue)"))</title>
-        <style>\(DashboardStyle.css)</style>
+        <meta http-equiv="refresh" content="\(String(Dashboard.refreshSeconds))">
+        <title>Martlet: \(report.readiness.state.rawValue)</title>
+        \(HTML.style(DashboardStyle.sheet))
         </head>
         <body>
         \(header)
@@ -65,7 +68,7 @@ struct Dashboard {
         \(process)
         </div>
         </main>
-        <footer>Refreshed every \(Dashboard.refreshSeconds) s. Counts since startup.
+        <footer>Refreshed every \(String(Dashboard.refreshSeconds)) s. Counts since startup.
         <a href="/metrics">metrics</a> <a href="/readyz">readyz</a> <a href="/livez">livez</a></footer>
         </body>
         </html>
@@ -93,8 +96,7 @@ struct Dashboard {
         let total = traffic.count()
         let uptime = report.now.seconds - report.startedAt.seconds
         let lookups = traffic.tokens.hits + traffic.tokens.misses
-        return HTML.joined([
-            .raw("<section class=\"tiles\">"),
+        let tiles = [
             tile("Uptime", NumberFormat.duration(uptime), "version \(report.version)"),
             tile("Requests", NumberFormat.count(total), NumberFormat.rate(total, seconds: uptime)),
             tile(
@@ -111,8 +113,8 @@ struct Dashboard {
                 "Cached decisions", NumberFormat.count(traffic.tokens.entries),
                 "\(NumberFormat.share(traffic.tokens.hits, of: lookups)) hits"),
             tile("Memory", report.process.residentBytes.map(NumberFormat.bytes) ?? "–", "resident"),
-            .raw("</section>"),
-        ])
+        ]
+        return "<section class=\"tiles\">\(HTML.joined(tiles))</section>"
     }
 
     private func tile(_ title: String, _ value: String, _ note: String) -> HTML {
@@ -167,7 +169,7 @@ struct Dashboard {
         let rows = traffic.rejections.map { reason, count -> HTML in
             """
             <tr><th scope="row">\(reason)</th><td class="n">\(NumberFormat.count(count))</td>\
-            <td class="wide"><div class="bar" style="width:\(String(count * 100 / max(most, 1)))%"></div></td></tr>
+            <td class="wide"><svg class="bar" aria-hidden="true"><rect width="\(String(count * 100 / max(most, 1)))%"/></svg></td></tr>
             """
         }
         return table("Rejections", ["Reason", "#Count", ""], rows, empty: "None.")
@@ -346,7 +348,7 @@ struct Dashboard {
         let heads = columns.map { column -> HTML in
             let isNumber = column.hasPrefix("#")
             return
-                "<th scope=\"col\"\(isNumber ? .raw(" class=\"n\"") : "")>\(isNumber ? String(column.dropFirst()) : column)</th>"
+                "<th scope=\"col\"\(attribute: "class", isNumber ? "n" : nil)>\(isNumber ? String(column.dropFirst()) : column)</th>"
         }
         return """
             <section><h2>\(title)</h2><div class="scroll"><table><thead><tr>\(HTML.joined(heads))</tr></thead>

@@ -1,6 +1,9 @@
+internal import MartletPages
+
 /// The stylesheet of the dashboard, with a light and a dark color scheme.
 enum DashboardStyle {
-    static let css = """
+    static let sheet = Stylesheet(
+        """
         :root { color-scheme: light dark; --page: #f5f6f8; --card: #fff; --ink: #16202c; --dim: #5b6876; --line: #e2e6eb;
           --accent: #24557a; --ok: #17693a; --ok-back: #dcf3e4; --warning: #7d5200; --warning-back: #fdeecb;
           --error: #a11d23; --error-back: #fde1e1; }
@@ -35,8 +38,8 @@ enum DashboardStyle {
         .badge { padding: 1px 9px; border-radius: 999px; font-weight: 600; font-size: 12px; }
         .ok { color: var(--ok); background: var(--ok-back); } .warning { color: var(--warning); background: var(--warning-back); }
         .error { color: var(--error); background: var(--error-back); } .c4 { color: var(--warning); } .c5 { color: var(--error); font-weight: 650; }
-        .bar { height: 8px; min-width: 3px; border-radius: 4px; background: var(--accent); opacity: .55; }
+        .bar { display: block; width: 100%; height: 8px; } .bar rect { height: 8px; rx: 4px; fill: var(--accent); opacity: .55; }
         .n + .wide, th.n + th:not(.n) { padding-left: 14px; }
         footer { padding: 4px 24px 28px; text-align: center; color: var(--dim); font-size: 12px; } a { color: var(--accent); }
-        """
+        """)
 }

@@ -1,0 +1,104 @@
+/// A page that says what happened and what to do: for errors of navigations.
+package struct MessagePage: Page {
+    package var message: Message
+    /// As in the log.
+    package var requestID: String?
+    /// The path of the page for signing in; `nil` shows no link.
+    package var signIn: String?
+
+    package init(_ message: Message, requestID: String?, signIn: String?) {
+        self.message = message
+        self.requestID = requestID
+        self.signIn = signIn
+    }
+
+    /// What happened.
+    package enum Message: Sendable, Equatable {
+        /// The way back from a provider failed, without saying which check.
+        case signInFailed
+        /// The request came from another site.
+        case crossSite
+        case notAllowed, notFound, invalid
+        /// - Parameter seconds: until the next attempt.
+        case throttled(seconds: Int64)
+        /// - Parameter seconds: until the next attempt.
+        case unavailable(seconds: Int64)
+        case internalError, cookiesNeeded, formExpired
+    }
+
+    /// The heading.
+    package func title(in context: PageContext) -> String { context.words(message.title) }
+
+    /// The elements inside `main`.
+    package func content(in context: PageContext) -> HTML {
+        let parts = PageComponents(context)
+        let link = signIn.map { path -> HTML in
+            let url = PageURL.local(context.localized(path), [("return_to", context.returnTo)])
+            return "<p><a class=\"button primary\" href=\"\(url)\">\(context.words(.backToSignIn))</a></p>"
+        }
+        let content: [HTML?] = [
+            parts.heading(title(in: context)),
+            "<p class=\"lead\">\(message.text(context.words, site: context.site.title))</p>", link,
+            parts.reference(requestID),
+        ]
+        return .joined(content.compactMap(\.self), separator: "\n")
+    }
+}
+
+extension MessagePage.Message {
+    var title: WordKey {
+        switch self {
+        case .signInFailed: .failedTitle
+        case .crossSite: .crossSiteTitle
+        case .notAllowed: .notAllowedTitle
+        case .notFound: .notFoundTitle
+        case .invalid: .invalidTitle
+        case .throttled: .throttledTitle
+        case .unavailable: .unavailableTitle
+        case .internalError: .internalTitle
+        case .cookiesNeeded: .cookiesTitle
+        case .formExpired: .expiredTitle
+        }
+    }
+
+    func text(_ words: Words, site: String) -> String {
+        switch self {
+        case .signInFailed: words(.failedText)
+        case .crossSite: words(.crossSiteText, ["site": site])
+        case .notAllowed: words(.notAllowedText)
+        case .notFound: words(.notFoundText)
+        case .invalid: words(.invalidText)
+        case .throttled(let seconds): words(.throttledText, ["wait": words.wait(seconds: seconds)])
+        case .unavailable(let seconds): words(.unavailableText, ["wait": words.wait(seconds: seconds)])
+        case .internalError: words(.internalText)
+        case .cookiesNeeded: words(.cookiesNeeded)
+        case .formExpired: words(.expiredText)
+        }
+    }
+}
+
+/// The page after signing out.
+package struct SignedOutPage: Page {
+    /// Whether all sessions of the user ended.
+    package var isEverywhere: Bool
+    /// The path of the page for signing in.
+    package var signIn: String
+
+    package init(isEverywhere: Bool, signIn: String) {
+        self.isEverywhere = isEverywhere
+        self.signIn = signIn
+    }
+
+    /// The heading.
+    package func title(in context: PageContext) -> String { context.words(.signedOutTitle) }
+
+    /// The elements inside `main`.
+    package func content(in context: PageContext) -> HTML {
+        let url = PageURL.local(context.localized(signIn), [("return_to", context.returnTo)])
+        return """
+            \(PageComponents(context).heading(title(in: context)))
+            <p class="lead">\(context.words(isEverywhere ? .signedOutEverywhere : .signedOutText))</p>
+            <p><a class="button primary" href="\(url)">\(context.words(.signInAgain))</a></p>
+            """
+    }
+}
