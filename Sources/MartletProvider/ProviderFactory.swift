@@ -45,6 +45,8 @@ package struct PreparedProvider: Sendable {
     package let notificationsLocation: SourceLocation?
     /// The position of the key because of which users of another team are recognized; `nil` if they are not.
     package let transferLocation: SourceLocation?
+    /// The position of the key that turns sign-in by redirect on; `nil` if it is off.
+    package let redirectLocation: SourceLocation?
     private let buildProvider: @Sendable (ProviderContext) throws(ConfigurationError) -> ProviderHandle
 
     init<Plugin: Provider>(_ plugin: Plugin.Type, name: String, configuration: Plugin.Configuration) {
@@ -52,6 +54,7 @@ package struct PreparedProvider: Sendable {
         grantLocation = (configuration as? any GrantConfiguring)?.grantLocation
         notificationsLocation = (configuration as? any NotificationConfiguring)?.notificationsLocation
         transferLocation = (configuration as? any TransferConfiguring)?.transferLocation
+        redirectLocation = (configuration as? any RedirectConfiguring)?.redirectLocation
         buildProvider = { (context) throws(ConfigurationError) in
             ProviderHandle(try Plugin(configuration, context: context), name: name)
         }

@@ -19,6 +19,8 @@ package final class ProviderHandle: Sendable {
     package let revoking: (any Revoking)?
     /// `nil` if it accepts no notifications.
     package let notifying: (any Notifying)?
+    /// `nil` if no browser can sign in by redirect.
+    package let redirecting: (any Redirecting)?
     package let selfServing: (any PasswordSelfServing)?
     /// Where its credentials are found; empty if it does not authenticate requests.
     package let accepts: [CredentialSource]
@@ -40,6 +42,9 @@ package final class ProviderHandle: Sendable {
         refreshing = provider as? any Refreshing
         revoking = provider as? any Revoking
         notifying = (provider as? any Notifying).flatMap { $0.acceptsNotifications ? $0 : nil }
+        redirecting = (provider as? any Redirecting).flatMap { redirecting in
+            BrowserKind.allCases.contains { redirecting.redirectFlow(in: $0) != nil } ? redirecting : nil
+        }
         selfServing = provider as? any PasswordSelfServing
         accepts = authenticating?.accepts ?? []
     }

@@ -2,40 +2,12 @@ public import MartletCore
 public import MartletJSON
 
 /// A provider whose credential is sent in a body: `POST /auth/login/{provider}` and `POST /auth/link/{provider}`.
-public protocol SigningIn: Provider {
+public protocol SigningIn: FailureLimiting {
     /// Authenticates the sender of the form; may suspend, but must not block a thread.
     ///
     /// A single-use credential is consumed by this call, whether or not it succeeds.
     /// - Throws: `AuthenticationError` of any disposition.
     func signIn(with form: SignInForm, in context: AuthenticationContext) async throws(AuthenticationError) -> SignIn
-
-    /// How many logins may fail (401, 403) from one network before further ones get 429 without calling the provider.
-    var failureLimit: FailureLimit { get }
-}
-
-extension SigningIn {
-    /// ``FailureLimit/standard``.
-    public var failureLimit: FailureLimit { .standard }
-}
-
-/// How many attempts may fail from one IPv4 address, or one IPv6 /64.
-///
-/// The weight of a failure decays to zero within the window. A /24 and a /56 have 4 times the budget; a /48, and all
-/// clients with unknown addresses together, 16 times.
-public struct FailureLimit: Sendable, Hashable {
-    public let attempts: Int
-    public let window: Duration
-
-    /// - Parameters:
-    ///   - attempts: at least 1.
-    ///   - window: the time after which the whole budget is available again.
-    public init(attempts: Int, window: Duration) {
-        self.attempts = max(attempts, 1)
-        self.window = window
-    }
-
-    /// 600 in two minutes.
-    public static let standard = FailureLimit(attempts: 600, window: .seconds(120))
 }
 
 /// The result of a login at a provider.

@@ -135,12 +135,15 @@ struct AppleClient: Sendable {
 
 /// The URLs of Apple's API below a base URL.
 struct AppleEndpoints: Sendable {
+    /// For browsers.
+    let authorization: String
     let token: String
     let revocation: String
     let migration: String
 
     init(base: String) {
         let base = base.hasSuffix("/") ? String(base.dropLast()) : base
+        authorization = base + "/auth/authorize"
         token = base + "/auth/token"
         revocation = base + "/auth/revoke"
         migration = base + "/auth/usermigrationinfo"

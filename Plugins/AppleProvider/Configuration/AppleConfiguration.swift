@@ -4,9 +4,10 @@ public import MartletJOSE
 public import MartletProvider
 
 /// The block of a provider whose `kind` is `apple`.
-public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, NotificationConfiguring, TransferConfiguring
+public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, NotificationConfiguring,
+    TransferConfiguring, RedirectConfiguring
 {
-    /// The client ids whose tokens are accepted, bundle IDs and Services IDs; never empty.
+    /// The client ids whose tokens are accepted, bundle IDs and Services IDs, that of `web` included; never empty.
     public let audiences: NonEmpty<Located<String>>
     /// The accepted values of `iss`, compared byte by byte.
     public let issuers: NonEmpty<Located<String>>
@@ -33,6 +34,10 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
     let check: CheckSchedule?
     /// The position of `notifications: true`; `nil` without notifications.
     public let notificationsLocation: SourceLocation?
+    /// Sign-in by redirect; `nil` if it is off.
+    let web: WebBlock?
+    /// The position of `web`; `nil` if it is off.
+    public let redirectLocation: SourceLocation?
     /// The team that the app belonged to; `nil` if it did not move.
     let migration: Migration?
 
@@ -83,7 +88,11 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
         nonceForm = reader.optional("nonce_form", default: .raw)
         loginMaximumAge = reader.optional(
             "login_max_age", default: Defaults.loginMaximumAge, in: .seconds(1) ... .seconds(86_400))
+        let web = reader.block("web", as: WebBlock.self)
+        self.web = web
+        redirectLocation = web == nil ? nil : reader.node("web")?.location
         developer = try Self.developer(&reader)
+        web?.checkKey(developer != nil, into: &reader.diagnostics)
         check = reader.block("check", as: CheckBlock.self).map {
             CheckSchedule(every: $0.every, spread: $0.spread, rate: $0.rate)
         }
@@ -94,7 +103,16 @@ public struct AppleConfiguration: ConfigurationDecodable, GrantConfiguring, Noti
             throw ConfigurationError(
                 .configMissingKey, at: node.location, "check: needs a key: team_id, key_id and private_key_file")
         }
-        audiences = try reader.required("audiences")
+        audiences = Self.adding(web?.clientID, to: try reader.required("audiences"))
+    }
+
+    private static func adding(
+        _ clientID: Located<String>?, to audiences: NonEmpty<Located<String>>
+    ) -> NonEmpty<Located<String>> {
+        guard let clientID, !audiences.contains(where: { $0.value.hasSameBytes(as: clientID.value) }) else {
+            return audiences
+        }
+        return NonEmpty(audiences.elements + [clientID]) ?? audiences
     }
 
     private enum Defaults {
@@ -222,6 +240,9 @@ extension AppleConfiguration {
             .optional(
                 "notifications", .boolean, default: "false",
                 "Whether Apple's notifications are accepted at `/auth/{provider}/notifications`."),
+            .optional(
+                "web", .block(of: WebBlock.self),
+                "Sign-in by redirect for browsers; absent: none."),
             .optional(
                 "migration", .block(of: MigrationBlock.self),
                 "The team that the app belonged to before it moved to `team_id`; absent: it did not move."),

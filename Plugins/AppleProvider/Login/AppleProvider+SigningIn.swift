@@ -23,8 +23,12 @@ extension AppleProvider: SigningIn {
             if let nonce { try await consume(nonce) }
             var grant: ProviderGrant?
             if let client, let code = request.authorizationCode {
+                // Of an app: Apple rejects a redirect_uri.
+                let holder = CodeExchange.Holder(
+                    clientID: try token.claims.audience(among: configuration.audiences), redirectURI: nil,
+                    codeVerifier: nil)
                 grant = try await CodeExchange(provider: self, client: client)
-                    .run(code, of: token, at: context.now, until: context.deadline)
+                    .run(code, of: holder, with: token, at: context.now, until: context.deadline).grant
             }
             return SignIn(
                 identity: token.identity, storedClaims: request.name.map { ["name": .string($0)] } ?? [:],

@@ -14,30 +14,48 @@ struct CodeExchange: Sendable {
     /// With capacity for the call.
     let client: AppleClient
 
+    /// The client that a code was issued to, and what its request to Apple had.
+    struct Holder {
+        let clientID: String
+        /// `nil` for codes of apps.
+        let redirectURI: String?
+        /// `nil` if the request had no `code_challenge`.
+        let codeVerifier: Secret?
+    }
+
+    /// What Apple returned for a code.
+    struct Exchanged {
+        let token: VerifiedToken
+        /// `nil` if Apple issued no refresh token.
+        let grant: ProviderGrant?
+    }
+
     /// - Parameters:
-    ///   - login: the verified token that came with the code.
+    ///   - login: the verified token that came with the code; `nil` if none did.
     ///   - now: when the login arrived.
-    /// - Returns: the grant; `nil` if Apple issued no refresh token.
     /// - Throws: `rejected` for a code that was used or does not belong to the token, `unavailable` if Apple's
     ///   response proves nothing.
     func run(
-        _ code: Secret, of login: VerifiedToken, at now: UnixTime, until deadline: MonotonicTime
-    ) async throws(AppleError) -> ProviderGrant? {
-        let audience = try login.claims.audience(among: provider.configuration.audiences)
+        _ code: Secret, of holder: Holder, with login: VerifiedToken?, at now: UnixTime,
+        until deadline: MonotonicTime
+    ) async throws(AppleError) -> Exchanged {
         try await claim(code)
-        // No redirect_uri: Apple refuses it for codes of native apps.
-        let grant = [(name: "grant_type", value: "authorization_code"), (name: "code", value: code.text)]
+        var fields = [(name: "grant_type", value: "authorization_code"), (name: "code", value: code.text)]
+        if let redirectURI = holder.redirectURI { fields.append((name: "redirect_uri", value: redirectURI)) }
+        if let verifier = holder.codeVerifier { fields.append((name: "code_verifier", value: verifier.text)) }
         let granted: TokenResponse.Granted
-        switch try await client.requestToken(grant, for: audience, until: deadline) {
+        switch try await client.requestToken(fields, for: holder.clientID, until: deadline) {
         case .granted(let tokens): granted = tokens
         case .refused(.invalidGrant): throw .codeRejected
         case .refused(let error): throw .apiRefused(error)
         case .throttled: throw .apiThrottled
         case .unknown(let what): throw .apiBadResponse(what)
         }
-        let checks = ExchangeChecks(login: login, audience: audience, accessToken: granted.accessToken)
-        try checks.check(try await verified(granted.identityToken, at: now), among: provider.configuration.audiences)
-        return granted.refreshToken.map { ProviderGrant(client: audience, token: $0) }
+        let token = try await verified(granted.identityToken, at: now)
+        try ExchangeChecks(login: login, audience: holder.clientID, accessToken: granted.accessToken)
+            .check(token, among: provider.configuration.audiences)
+        return Exchanged(
+            token: token, grant: granted.refreshToken.map { ProviderGrant(client: holder.clientID, token: $0) })
     }
 
     private func claim(_ code: Secret) async throws(AppleError) {
@@ -63,7 +81,8 @@ struct CodeExchange: Sendable {
 
 /// Checks that the token of an exchange belongs to the login whose code was exchanged.
 struct ExchangeChecks {
-    let login: VerifiedToken
+    /// `nil` if no token came with the code.
+    let login: VerifiedToken?
     let audience: String
     let accessToken: Secret
 
@@ -71,21 +90,25 @@ struct ExchangeChecks {
     func check(
         _ exchanged: VerifiedToken, among audiences: NonEmpty<Located<String>>
     ) throws(AppleError) {
-        guard exchanged.identity.providerSubject.hasSameBytes(as: login.identity.providerSubject) else {
-            throw .exchangeMismatch("the exchanged code belongs to another user")
-        }
         guard try exchanged.claims.audience(among: audiences).hasSameBytes(as: audience) else {
             throw .exchangeMismatch("the exchanged code belongs to another client")
         }
-        try checkNonce(of: exchanged)
+        if let login { try check(exchanged, against: login) }
         guard let expected = try exchanged.claims.binding(.accessTokenHash) else { return }
         guard LoginChecks.areEqual(LoginChecks.halfHash(of: accessToken), expected) else {
             throw .exchangeMismatch("the access token does not match at_hash")
         }
     }
 
+    private func check(_ exchanged: VerifiedToken, against login: VerifiedToken) throws(AppleError) {
+        guard exchanged.identity.providerSubject.hasSameBytes(as: login.identity.providerSubject) else {
+            throw .exchangeMismatch("the exchanged code belongs to another user")
+        }
+        try checkNonce(of: exchanged, against: login)
+    }
+
     /// A token that says that it supports nonces must have the login's; from another one it may be missing.
-    private func checkNonce(of exchanged: VerifiedToken) throws(AppleError) {
+    private func checkNonce(of exchanged: VerifiedToken, against login: VerifiedToken) throws(AppleError) {
         let (own, other) = (try login.claims.binding(.nonce), try exchanged.claims.binding(.nonce))
         switch (own, other) {
         case (nil, nil): return

@@ -21,8 +21,14 @@ struct LoginChecks {
     ///
     /// Without `c_hash` in the token only an exchange shows whose code it is.
     func checkCode() throws(AppleError) {
-        guard let code = request.authorizationCode, let expected = try token.claims.binding(.codeHash) else { return }
-        guard Self.areEqual(Self.halfHash(of: code), expected) else { throw .codeMismatch }
+        guard let code = request.authorizationCode else { return }
+        try Self.check(code, of: token)
+    }
+
+    /// Checks a code by the `c_hash` of the token that came with it, if there is one.
+    static func check(_ code: Secret, of token: VerifiedToken) throws(AppleError) {
+        guard let expected = try token.claims.binding(.codeHash) else { return }
+        guard areEqual(halfHash(of: code), expected) else { throw .codeMismatch }
     }
 
     /// The form of `c_hash` and `at_hash`.
@@ -40,13 +46,16 @@ struct LoginChecks {
             if request.nonce == nil, claim == nil, configuration.nonce == .optional { return nil }
             throw .nonceMissing
         }
-        let expected =
-            switch configuration.nonceForm {
-            case .raw: nonce
-            case .sha256Hex: Self.hexadecimal(SHA256.digest(Array(nonce.utf8)))
-            }
-        guard Self.areEqual(expected, claim) else { throw .nonceMismatch }
+        guard Self.areEqual(Self.sent(nonce, as: configuration.nonceForm), claim) else { throw .nonceMismatch }
         return nonce
+    }
+
+    /// A nonce as it is in the request to Apple, which the token repeats.
+    static func sent(_ nonce: String, as form: AppleConfiguration.NonceForm) -> String {
+        switch form {
+        case .raw: nonce
+        case .sha256Hex: hexadecimal(SHA256.digest(Array(nonce.utf8)))
+        }
     }
 
     /// Compares in constant time.

@@ -5,7 +5,7 @@ internal import MartletProvider
 /// The members of a login's body; an empty string counts as absent, because forms send their empty fields.
 struct LoginRequest {
     /// The longest `user` that is parsed as JSON, in bytes.
-    private static let maximumUserBytes = 4 * 1024
+    static let maximumUserBytes = 4 * 1024
 
     let identityToken: Credential
     let authorizationCode: Secret?
@@ -42,7 +42,8 @@ struct LoginRequest {
     private static func nonEmpty(_ text: String?) -> String? { text?.isEmpty == true ? nil : text }
 
     /// Reads `{"name":{"firstName":…,"lastName":…},"email":…}`; the email is unverified and ignored.
-    private static func nameOfWebUser(_ text: String) throws(AuthenticationError) -> String? {
+    /// - Throws: `malformed` for anything else.
+    static func nameOfWebUser(_ text: String) throws(AuthenticationError) -> String? {
         let limits = JSONLimits(maximumDepth: 4, maximumBytes: maximumUserBytes)
         guard let user = (try? JSON.parse(Array(text.utf8), limits: limits))?.object else {
             throw badUser
@@ -56,7 +57,7 @@ struct LoginRequest {
 
     private static let badUser = AuthenticationError.malformed(
         .signInBadMember,
-        BodyError("user", .invalid, detail: "`user` begins with `{` but is not the JSON that Apple sends."))
+        BodyError("user", .invalid, detail: "`user` is not the JSON that Apple sends."))
 
     private static func name(
         in object: JSONObject, _ given: String, _ family: String, at path: (String) -> [String]

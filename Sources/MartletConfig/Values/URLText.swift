@@ -41,6 +41,12 @@ public struct URLText: Hashable, Sendable, CustomStringConvertible {
     /// Whether a response can be trusted: `https`, or a loopback address.
     public var isTrustworthy: Bool { scheme == "https" || HostAndPort.isLoopback(host) }
 
+    /// The origin as browsers write it (RFC 6454 §6.2): without the default port of the scheme.
+    public var origin: String {
+        let host = host.contains(":") ? "[\(host)]" : host
+        return "\(scheme)://\(host)\(port == (scheme == "https" ? 443 : 80) ? "" : ":\(port)")"
+    }
+
     public var description: String { text }
 
     private static func splitScheme(_ text: String) -> (String, ArraySlice<UInt8>)? {

@@ -26,6 +26,15 @@ private func read<Value: ConfigurationValue>(_ text: String, as type: Value.Type
 
 @Suite struct `Values` {
     @Test(arguments: [
+        ("https://a.example", "https://a.example"), ("https://A.example:443/x?y", "https://a.example"),
+        ("http://a.example:443", "http://a.example:443"), ("http://[::1]:80/", "http://[::1]"),
+        ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080"),
+    ])
+    func `of URLs are origins as browsers write them`(text: String, origin: String) throws {
+        #expect(try #require(URLText(text)).origin == origin)
+    }
+
+    @Test(arguments: [
         Reading("250ms", .milliseconds(250)), Reading("10s", .seconds(10)), Reading("15m", .seconds(900)),
         Reading("1h", .seconds(3600)), Reading("30d", .seconds(2_592_000)), Reading("0s", Duration.zero),
         Reading("'5s'", .seconds(5)), Reading("3650d", .seconds(315_360_000)), Reading("3651d", nil),

@@ -1,5 +1,4 @@
 import MartletCore
-import MartletResponder
 import Testing
 
 @Suite struct `Form decoder` {

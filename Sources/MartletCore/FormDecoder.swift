@@ -1,5 +1,3 @@
-package import MartletCore
-
 /// Decodes `application/x-www-form-urlencoded` (WHATWG URL §5.1), but rejects invalid escapes.
 package struct FormDecoder {
     /// An invalid escape, a control character, or a name or value that is not UTF-8.
