@@ -50,7 +50,21 @@ public struct WeChatProvider: SigningIn {
     public func signIn(
         with form: SignInForm, in login: AuthenticationContext
     ) async throws(AuthenticationError) -> SignIn {
-        let request = try LoginRequest(form, in: login, of: context.name, configuration: configuration)
+        try await signIn(
+            with: try LoginRequest(form, in: login, of: context.name, configuration: configuration), in: login)
+    }
+
+    /// A request with the code of a page.
+    /// - Throws: `rejected` for what is not written as a code.
+    func makeRequest(
+        _ app: WeChatConfiguration.NamedApp, _ code: Secret, in login: AuthenticationContext
+    ) throws(AuthenticationError) -> LoginRequest {
+        try LoginRequest(app, code, in: login, of: context.name)
+    }
+
+    func signIn(
+        with request: LoginRequest, in login: AuthenticationContext
+    ) async throws(AuthenticationError) -> SignIn {
         let deadline = login.deadline + (.zero - Self.reserve)
         guard client.hasTime(until: deadline) else { throw .noTime }
         let ledger = CodeLedger(request, context: context, sleep: sleep)

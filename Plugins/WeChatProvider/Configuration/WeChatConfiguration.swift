@@ -1,8 +1,9 @@
 public import MartletConfig
 internal import MartletCore
+public import MartletProvider
 
 /// The block of a provider whose `kind` is `wechat`.
-public struct WeChatConfiguration: ConfigurationDecodable {
+public struct WeChatConfiguration: ConfigurationDecodable, RedirectConfiguring {
     /// The id that accounts are keyed by.
     public enum AccountKey: String, Sendable, CaseIterable, ConfigurationValue {
         /// The unionid if WeChat returns one, the openid until then.
@@ -46,6 +47,12 @@ public struct WeChatConfiguration: ConfigurationDecodable {
     public let language: Language
     /// Whether a mini-program's encrypted data is decrypted.
     public let decrypts: Bool
+    /// The base URL of WeChat's pages.
+    public let openURL: Located<URLText>
+    /// Sign-in by redirect; `nil` if it is off.
+    let web: WebBlock?
+    /// The position of `web`; `nil` if it is off.
+    public let redirectLocation: SourceLocation?
 
     public init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         baseURL = reader.optional("base_url", default: Located(Defaults.baseURL, at: reader.location))
@@ -55,6 +62,10 @@ public struct WeChatConfiguration: ConfigurationDecodable {
         fetchesProfile = reader.optional("profile", default: true)
         language = reader.optional("lang", default: .simplifiedChinese)
         decrypts = reader.optional("decrypt", default: false)
+        openURL = reader.optional("open_url", default: Located(Defaults.openURL, at: reader.location))
+        let web = reader.block("web", as: WebBlock.self)
+        self.web = web
+        redirectLocation = web == nil ? nil : reader.node("web")?.location
         guard let block = reader.node("apps") else {
             throw ConfigurationError(.configMissingKey, at: reader.location, "missing key 'apps' in \(reader.title)")
         }
@@ -66,6 +77,7 @@ public struct WeChatConfiguration: ConfigurationDecodable {
 
     private enum Defaults {
         static let baseURL: URLText = "https://api.weixin.qq.com"
+        static let openURL: URLText = "https://open.weixin.qq.com"
         static let timeout = Duration.seconds(5)
     }
 }
@@ -94,18 +106,23 @@ extension WeChatConfiguration {
                 "decrypt", .boolean, default: "false",
                 "Whether a mini-program's `encrypted_data` is decrypted; its claims are weaker than WeChat's responses."
             ),
+            .optional("open_url", .url, default: Defaults.openURL.text, "The base URL of WeChat's pages for browsers."),
+            .optional("web", .block(of: WebBlock.self), "Sign-in by redirect for browsers; absent: none."),
         ])
     }
 
     /// Checks that span several fields or entries.
     func validate(into diagnostics: inout Diagnostics) {
-        if !baseURL.value.isTrustworthy {
-            diagnostics.error(
-                .configBadURL, at: baseURL.location, "base_url: must be https, unless the host is a loopback address")
+        for (key, url) in [("base_url", baseURL), ("open_url", openURL)] {
+            if !url.value.isTrustworthy {
+                diagnostics.error(
+                    .configBadURL, at: url.location, "\(key): must be https, unless the host is a loopback address")
+            }
+            if url.value.text.contains("?") {
+                diagnostics.error(.configBadURL, at: url.location, "\(key): must not have a query")
+            }
         }
-        if baseURL.value.text.contains("?") {
-            diagnostics.error(.configBadURL, at: baseURL.location, "base_url: must not have a query")
-        }
+        web?.validate(apps, into: &diagnostics)
         var owners: [String: String] = [:]
         for entry in apps {
             validateName(entry.name, into: &diagnostics)

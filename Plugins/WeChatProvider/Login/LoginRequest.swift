@@ -6,7 +6,7 @@ internal import MartletProvider
 ///
 /// All others are ignored, above all `openid`, `unionid` and `access_token`: knowing them proves nothing.
 struct LoginRequest: Sendable {
-    private static let maximumCodeBytes = 128
+    static let maximumCodeBytes = 128
 
     let app: WeChatConfiguration.NamedApp
     let code: Secret
@@ -29,6 +29,17 @@ struct LoginRequest: Sendable {
         data =
             app.variant == .miniProgram
             ? try MiniProgramData(form, decrypts: configuration.decrypts) : nil
+    }
+
+    /// The code of a page.
+    /// - Throws: `rejected` with `wechat.bad_code`.
+    init(
+        _ app: WeChatConfiguration.NamedApp, _ code: Secret, in login: AuthenticationContext, of provider: String
+    ) throws(AuthenticationError) {
+        guard code.withBytes({ isToken($0, maximum: Self.maximumCodeBytes) }) else { throw .badCode }
+        (self.app, self.code, self.provider) = (app, code, provider)
+        scope = login.repetitionScope
+        data = nil
     }
 
     /// Selects the entry of `apps`; the name may be omitted if there is only one.

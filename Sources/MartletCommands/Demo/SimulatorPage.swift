@@ -92,6 +92,28 @@ enum SimulatorPage {
         """
     }
 
+    /// The pages that the applications of browsers have.
+    private static func pages(_ url: String, _ apps: [SimulatedApp]) -> String {
+        let callback = "redirect_uri=http%3A%2F%2F127.0.0.1%3A8080%2F&response_type=code"
+        let website = apps.first { $0.variant == .website }.map { app in
+            """
+            # A page to sign in on; it sends a code to the redirect_uri.
+            curl -s '\(url)/connect/qrconnect?appid=\(app.id)&\(callback)&scope=snsapi_login&state=1'
+
+
+            """
+        }
+        let account = apps.first { $0.variant == .officialAccount }.map { app in
+            """
+            # The same inside WeChat, for whose browser curl passes here.
+            curl -s -A MicroMessenger '\(url)/connect/oauth2/authorize?appid=\(app.id)&\(callback)&scope=snsapi_userinfo&state=1'
+
+
+            """
+        }
+        return (website ?? "") + (account ?? "")
+    }
+
     /// A path as a scalar of YAML.
     private static func quoted(_ path: String) -> String {
         "\"\(TerminalText.escaped(path.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")))\""
@@ -126,9 +148,10 @@ enum SimulatorPage {
               wechat:
                 kind: wechat
                 base_url: "\(url)"
+                open_url: "\(url)"
                 apps:
             \(entries.joined())
-            \(codes.joined())# Makes the next code exchange fail as if WeChat were busy.
+            \(codes.joined())\(pages(url, apps))# Makes the next code exchange fail as if WeChat were busy.
             curl -s \(json) -d '{"path": "/sns/oauth2/access_token", "errcode": -1}' '\(url)/simulator/trouble'
 
             # The number of calls of each path.

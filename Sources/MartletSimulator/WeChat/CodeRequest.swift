@@ -62,17 +62,16 @@ struct CodeRequest {
     private static func user(
         in input: SimulatorRequest, app: String
     ) throws(SimulatorRequest.RequestError) -> WeChatSimulator.User {
-        let name = try input.text("person") ?? "somebody"
-        let unionID = input.object["unionid"] == .null ? nil : try input.text("unionid") ?? id("U", "union", name)
-        return WeChatSimulator.User(
-            openID: try input.text("openid") ?? id("o", app, name), unionID: unionID,
-            nickname: try input.text("nickname") ?? name,
-            avatar: try input.text("headimgurl") ?? "https://thirdwx.qlogo.cn/mmopen/simulated/132")
-    }
-
-    /// An id of 28 characters, derived from the user's name and the scope of the id.
-    private static func id(_ first: String, _ scope: String, _ person: String) -> String {
-        first + Base64URL.encode(SHA256.digest(Array("\(scope)\n\(person)".utf8))).prefix(27)
+        var user = WeChatSimulator.User(named: try input.text("person") ?? "somebody", of: app)
+        if input.object["unionid"] == .null {
+            user.unionID = nil
+        } else if let unionID = try input.text("unionid") {
+            user.unionID = unionID
+        }
+        user.openID = try input.text("openid") ?? user.openID
+        user.nickname = try input.text("nickname") ?? user.nickname
+        user.avatar = try input.text("headimgurl") ?? user.avatar
+        return user
     }
 
     private static func standardScope(of variant: WeChatSimulator.App.Variant) -> String {

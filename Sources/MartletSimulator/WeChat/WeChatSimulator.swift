@@ -16,11 +16,14 @@ package final class WeChatSimulator: Sendable {
         package let id: String
         package let secret: String
         package let variant: Variant
+        /// The host that codes may be sent to by a browser; `nil` for any.
+        package let redirectDomain: String?
 
-        package init(id: String, secret: String, variant: Variant) {
+        package init(id: String, secret: String, variant: Variant, redirectDomain: String? = nil) {
             self.id = id
             self.secret = secret
             self.variant = variant
+            self.redirectDomain = redirectDomain
         }
     }
 
@@ -30,6 +33,22 @@ package final class WeChatSimulator: Sendable {
         var unionID: String?
         var nickname: String
         var avatar: String
+
+        init(openID: String, unionID: String?, nickname: String, avatar: String) {
+            (self.openID, self.unionID, self.nickname, self.avatar) = (openID, unionID, nickname, avatar)
+        }
+
+        /// The user of a name: the same string is the same user in every application, with ids derived from it.
+        init(named name: String, of app: String) {
+            self.init(
+                openID: Self.id("o", app, name), unionID: Self.id("U", "union", name), nickname: name,
+                avatar: "https://thirdwx.qlogo.cn/mmopen/simulated/132")
+        }
+
+        /// An id of 28 characters, derived from the user's name and the scope of the id.
+        private static func id(_ first: String, _ scope: String, _ name: String) -> String {
+            first + Base64URL.encode(SHA256.digest(Array("\(scope)\n\(name)".utf8))).prefix(27)
+        }
     }
 
     /// An issued single-use code.

@@ -6,8 +6,8 @@ package import MartletResponder
 /// The HTTP endpoints of the simulated WeChat: its calls for signing in, and codes for tests.
 ///
 /// The calls below `/sns` are like WeChat's: GET, parameters in the query, always 200 and `text/plain`.
-/// `POST /simulator/code` takes a ``CodeRequest``, `POST /simulator/app` registers an application (`app_id`, `secret`,
-/// `variant`), `POST /simulator/trouble` injects faults into the next calls (`path`, `times`, and `errcode`, `delay`,
+/// The pages below `/connect` are for browsers. `POST /simulator/code` takes a ``CodeRequest``, `POST /simulator/app`
+/// registers an application (`app_id`, `secret`, `variant`, `redirect_domain`), `POST /simulator/trouble` injects faults into the next calls (`path`, `times`, and `errcode`, `delay`,
 /// `status`, `body`), `GET /simulator/calls` returns how often each path was called.
 package struct WeChatSimulatorEndpoints: Sendable {
     private static let maximumFaults: Int64 = 1000
@@ -24,13 +24,17 @@ package struct WeChatSimulatorEndpoints: Sendable {
         case "/sns/auth": await call(request, check)
         case "/sns/userinfo": await call(request, profile)
         case "/sns/jscode2session": await call(request, openSession)
+        case WeChatPageRequest.Page.website.rawValue: await show(request, .website)
+        case WeChatPageRequest.Page.officialAccount.rawValue: await show(request, .officialAccount)
         case "/simulator/code": handling(request, makeCode)
         case "/simulator/app": handling(request, registerApp)
         case "/simulator/trouble": handling(request, injectFault)
         case "/simulator/calls":
             .json(200, JSONObject(simulator.calls.sorted { $0.key < $1.key }.map { ($0, .integer(Int64($1))) }))
         default:
-            .problem(.notFound, request, "no such path; there are /sns/… and /simulator/code, app, trouble and calls")
+            .problem(
+                .notFound, request,
+                "no such path; there are /sns/…, /connect/… and /simulator/code, app, trouble and calls")
         }
     }
 
@@ -56,6 +60,19 @@ package struct WeChatSimulatorEndpoints: Sendable {
         case .error(let code): Self.plain(200, JSON.write(WeChatAPIError.of(code).object))
         case .raw(let status, let body): Self.plain(status, Array(body.utf8))
         case nil: Self.plain(200, JSON.write(outcome.object))
+        }
+    }
+
+    /// A page for browsers, or the fault that a test has injected.
+    private func show(_ request: LocalRequest, _ page: WeChatPageRequest.Page) async -> LocalResponse {
+        let fault = simulator.begin(request.path)
+        let response = WeChatPages(simulator: simulator, page: page).handle(request)
+        guard let fault else { return response }
+        if fault.delay > .zero { try? await Task.sleep(for: fault.delay) }
+        return switch fault.response {
+        case .error(let code): WeChatPages.failing(WeChatAPIError.of(code).text)
+        case .raw(let status, let body): Self.plain(status, Array(body.utf8))
+        case nil: response
         }
     }
 
@@ -154,14 +171,15 @@ package struct WeChatSimulatorEndpoints: Sendable {
     }
 
     private func registerApp(_ request: LocalRequest) throws(SimulatorRequest.RequestError) -> LocalResponse {
-        let input = try SimulatorRequest(request, members: ["app_id", "secret", "variant"])
+        let input = try SimulatorRequest(request, members: ["app_id", "secret", "variant", "redirect_domain"])
         let names = WeChatSimulator.App.Variant.allCases.map(\.rawValue).joined(separator: ", ")
         guard let variant = WeChatSimulator.App.Variant(rawValue: try input.requiredText("variant")) else {
             throw SimulatorRequest.RequestError("'variant' is not one of \(names)")
         }
         simulator.register(
             .init(
-                id: try input.requiredText("app_id"), secret: try input.requiredText("secret"), variant: variant))
+                id: try input.requiredText("app_id"), secret: try input.requiredText("secret"), variant: variant,
+                redirectDomain: try input.text("redirect_domain")))
         return .json(200, ["registered": true])
     }
 

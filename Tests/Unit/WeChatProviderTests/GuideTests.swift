@@ -36,6 +36,7 @@ import Testing
 
     @Test(arguments: [
         ("### Kind wechat\n", WeChatConfiguration.grammar), ("#### `apps.*`\n", WeChatApp.grammar),
+        ("#### `web` of WeChat\n", WebBlock.grammar),
     ])
     func `to the configuration has every key with its default`(title: String, grammar: ConfigurationGrammar?) throws {
         let page = try Self.guide("Configuration")

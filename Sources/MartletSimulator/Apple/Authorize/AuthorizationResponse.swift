@@ -16,21 +16,6 @@ struct AuthorizationResponse {
     }
 
     private func redirection(_ separator: String) -> LocalResponse {
-        let encoded = parameters.map { "\($0.name)=\(Self.encoded($0.value))" }.joined(separator: "&")
-        return LocalResponse(
-            status: 303,
-            fields: [("Location", "\(redirectURI)\(separator)\(encoded)"), ("Cache-Control", "no-store")], body: [])
-    }
-
-    /// Percent-encodes everything but unreserved characters (RFC 3986 §2.3).
-    private static func encoded(_ text: String) -> String {
-        var bytes: [UInt8] = []
-        for byte in text.utf8 {
-            switch byte {
-            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: bytes.append(byte)
-            default: bytes += Array("%\(hexadecimal([byte]).uppercased())".utf8)
-            }
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        BrowserPage.redirection(to: BrowserPage.url(redirectURI, separator, parameters))
     }
 }

@@ -1,6 +1,6 @@
 internal import MartletCore
 
-/// Apple's rules for a redirect URI: https, a domain name, no fragment.
+/// The rules for a redirect URI: https, a domain name, no fragment.
 ///
 /// Beyond them, plain http is accepted on loopback, so that a gateway on this machine can be tried.
 enum RedirectURI {
@@ -14,6 +14,11 @@ enum RedirectURI {
         if let rest = tail(of: text, after: "https://") { return isDomain(host(of: rest)) }
         if let rest = tail(of: text, after: "http://") { return loopback.contains(host(of: rest) ?? "") }
         return false
+    }
+
+    /// The host of a valid redirect URI, without its port.
+    static func host(of uri: String) -> String? {
+        (tail(of: uri, after: "https://") ?? tail(of: uri, after: "http://")).flatMap { host(of: $0) }
     }
 
     private static func tail(of text: String, after scheme: String) -> Substring? {
