@@ -111,7 +111,7 @@ class Typist:
         text = configurations.local_addresses(text, self.ports)
         if "…" in text and self.gateway:
             text = text.replace("kill -HUP …", f"kill -HUP {self.gateway.pid}")
-        for prefix in ("mat_", "mrt_"):
+        for prefix in ("mat_", "mrt_", "mno_"):
             if prefix + "…" in text:
                 text = text.replace(prefix + "…", self.token(prefix))
         for name in ("TOKEN", "CODE"):
@@ -135,7 +135,9 @@ class Typist:
         return self.tokens[prefix]
 
     def record(self, said):
-        self.tokens |= {found[:4]: found for found in re.findall(r"\b(?:mat|mrt)_[\w-]{40,}", said)}
+        self.tokens |= {found[:4]: found for found in re.findall(r"\b(?:mat|mrt|mno)_[\w-]{40,}", said)}
+        # A code of the simulated WeChat, not the code of an error.
+        self.tokens |= {"CODE": found for found in re.findall(r'"code":"([\w-]+)","app_id"', said)}
         for name, member in (("TOKEN", "identity_token"), ("CODE", "authorization_code")):
             self.tokens |= {name: found for found in re.findall(rf'"{member}": *"([\w.-]+)"', said)}
 
