@@ -10,12 +10,16 @@ public enum CredentialSource: Sendable, Hashable {
     case basic
 }
 
-/// A client's credential: the value after the scheme in `Authorization`.
+/// A client's credential: the value after the scheme in `Authorization`, or that of the session cookie.
 ///
 /// Its memory is wiped with the last reference; it is printed as `<redacted>`.
 public final class Credential: Sendable, CustomStringConvertible {
     /// The authentication scheme.
-    public enum Scheme: Sendable { case bearer, basic }
+    public enum Scheme: Sendable {
+        case bearer, basic
+        /// The session cookie; no provider gets one.
+        case cookie
+    }
 
     public let scheme: Scheme
     private let secret: Secret
@@ -29,6 +33,12 @@ public final class Credential: Sendable, CustomStringConvertible {
     /// Consumes the bytes after `Basic` (RFC 7617 §2), not decoded.
     public init(basic token: consuming [UInt8]) {
         scheme = .basic
+        secret = Secret(token)
+    }
+
+    /// Consumes the value of the session cookie.
+    package init(cookie token: consuming [UInt8]) {
+        scheme = .cookie
         secret = Secret(token)
     }
 

@@ -1,4 +1,4 @@
-internal import MartletCore
+package import MartletCore
 
 /// A session whose token was verified.
 package struct VerifiedSession: Sendable {
@@ -9,27 +9,46 @@ package struct VerifiedSession: Sendable {
     package let cacheLifetime: Duration
     /// When the token expires and its exchanges end, in milliseconds of Unix time.
     package let end: Int64
+    /// The cookie token that the response has to set; `nil` if the presented one stays, and for access tokens.
+    package let replacement: ReplacementCookie?
 
     /// - Parameter end: `nil` is the second at which the identity expires.
-    package init(principal: Principal, number: UInt64, cacheLifetime: Duration, end: Int64? = nil) {
+    package init(
+        principal: Principal, number: UInt64, cacheLifetime: Duration, end: Int64? = nil,
+        replacement: ReplacementCookie? = nil
+    ) {
         self.principal = principal
         self.number = number
         self.cacheLifetime = cacheLifetime
         self.end = end ?? principal.identity.expiresAt.milliseconds
+        self.replacement = replacement
     }
 }
 
-/// Verifies session tokens against the store.
+/// A cookie token that replaces the one that was presented.
+package struct ReplacementCookie: Sendable {
+    package let token: Secret
+    /// The remaining lifetime of the session.
+    package let lifetime: Duration
+
+    package init(token: Secret, lifetime: Duration) {
+        self.token = token
+        self.lifetime = lifetime
+    }
+}
+
+/// Verifies session tokens against the store: access tokens as bearer credentials, and cookie tokens.
 package protocol SessionVerifying: Sendable {
     /// The prefix of every access token: `mat_`.
     static var accessPrefix: String { get }
-    /// Verifies a token and records the use of its session.
+    /// Verifies a token and records the use of its session; a cookie token that is due is replaced.
     /// - Throws: `rejected` for a token without an active session, `unavailable` if the store is unavailable.
     func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError)
         -> VerifiedSession
-    /// Verifies a token like ``verify(_:in:)``, but does not record a use of the session.
+    /// Verifies a token like ``verify(_:in:)``, but changes nothing: it neither records a use of the session, nor
+    /// replaces a cookie token, nor ends a session.
     func inspect(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> VerifiedSession

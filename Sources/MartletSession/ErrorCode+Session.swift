@@ -7,9 +7,9 @@ extension ErrorCode {
     package static let sessionUnknown: ErrorCode = "session.unknown"
     /// The session exists, but did not issue the token.
     package static let sessionTokenUnknown: ErrorCode = "session.token_unknown"
-    /// The access token has expired.
+    /// The access token has expired; a privilege change has replaced the cookie token.
     package static let sessionTokenExpired: ErrorCode = "session.token_expired"
-    /// A refresh token was reused after its grace period; its session has been ended.
+    /// A refresh token or cookie token was reused after its grace period; its session has been ended.
     package static let sessionTokenReused: ErrorCode = "session.token_reused"
     /// The stored record cannot be decrypted or parsed: it was modified, or written by another version.
     package static let sessionRecordUnreadable: ErrorCode = "session.record_unreadable"
@@ -17,7 +17,7 @@ extension ErrorCode {
     package static let sessionClaimsUnreadable: ErrorCode = "session.claims_unreadable"
     /// The claims exceed the size or depth limit of a record.
     package static let sessionRecordTooLarge: ErrorCode = "session.record_too_large"
-    /// Too many refreshes in one grace period, or too many live access tokens for one session.
+    /// Too many refreshes or replaced cookies in one grace period, or too many live access tokens for one session.
     package static let sessionThrottled: ErrorCode = "session.throttled"
     /// The store is unavailable.
     package static let sessionStoreUnavailable: ErrorCode = "session.store_unavailable"

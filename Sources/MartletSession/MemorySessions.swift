@@ -90,16 +90,22 @@ package final class MemorySessions: SessionBackend {
 
     /// Reads the state that a refresh needs.
     package func read(
-        _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
+        _ sessionKey: SessionKey, tokenHash: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> RefreshLookup? {
-        content.withLock { $0.sessions[sessionKey.keyHash]?.read(tokenHash: tokenHash, at: time) }
+        content.withLock { content in
+            guard let state = content.sessions[sessionKey.keyHash] else { return nil }
+            let claims = readsClaims ? content.claims[state.subject]?.bytes : nil
+            return state.read(tokenHash: tokenHash, claims: claims ?? [], at: time)
+        }
     }
 
-    /// Rotates the refresh token.
+    /// Rotates the refresh token or the cookie token.
     package func rotate(
         _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome {
-        content.withLock { $0.sessions[sessionKey.keyHash]?.rotate(rotation, at: time) ?? .gone }
+        content.withLock { content in
+            content.change(sessionKey.keyHash) { $0.rotate(rotation, at: time) } ?? .gone
+        }
     }
 
     /// Replaces the record.
@@ -107,12 +113,7 @@ package final class MemorySessions: SessionBackend {
         _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
     ) async throws(StoreError) -> RecordReplacement.Outcome {
         content.withLock { content in
-            guard var state = content.sessions[sessionKey.keyHash] else { return .gone }
-            content.bytes -= state.cost
-            let outcome = state.replace(replacement, at: time)
-            content.bytes += state.cost
-            content.sessions[sessionKey.keyHash] = state
-            return outcome
+            content.change(sessionKey.keyHash) { $0.replace(replacement, at: time) } ?? .gone
         }
     }
 
@@ -204,6 +205,18 @@ extension MemorySessions.Content {
             bytes -= stored.bytes.count
             claims[subject] = nil
         }
+    }
+
+    /// Changes a session, and what it counts for; `nil` if there is none.
+    fileprivate mutating func change<Outcome>(
+        _ keyHash: [UInt8], _ change: (inout SessionState) -> Outcome
+    ) -> Outcome? {
+        guard var state = sessions.removeValue(forKey: keyHash) else { return nil }
+        bytes -= state.cost
+        let outcome = change(&state)
+        bytes += state.cost
+        sessions[keyHash] = state
+        return outcome
     }
 
     @discardableResult

@@ -4,10 +4,13 @@ internal import MartletRedis
 ///
 /// A session is a hash: `x` its expiry, `s` its last use, `g` the generation of its refresh token (plain numbers), `d`
 /// the sealed record, `m` the sealed listing, `p` the provider hash, `v` the verifier, `r` the record key wrapped for
-/// the refresh token, `l` the sealed last address, `a:<token hash>` an access token's expiry and its wrapped record
-/// key, `o` the sealed owner, `q:<token hash>` the end of a grace period. A subject's index is a sorted set of key hashes by creation time,
-/// with unique scores. The token pair of a grace period has a key of its own, so that it expires with the period. The
-/// claims of the subject's account are one value: their version in digits, a space, and the sealed claims.
+/// the refresh token or cookie token, `l` the sealed last address, `a:<token hash>` an access token's expiry and its
+/// wrapped record key, `o` the sealed owner, `q:<token hash>` the end of a grace period. A subject's index is a sorted
+/// set of key hashes by creation time, with unique scores. The token pair of a grace period has a key of its own, so
+/// that it expires with the period. The claims of the subject's account are one value: their version in digits, a
+/// space, and the sealed claims.
+///
+/// A session with a cookie token has at most one `a:`: that of its token, from its first use until it is due.
 ///
 /// The first three arguments of every script are now, idle timeout and slack. All times, including key expiry, come
 /// from the gateway in milliseconds; scripts read no clock. Scripts publish before they write: without the permission
@@ -67,9 +70,10 @@ enum RedisSessionScripts {
 
     static let read = script(
         """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'g', 'd', 'v', 'r', 'o')
+        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'g', 'd', 'v', 'r', 'o', ARGV[4])
         if not islive(tonumber(f[1]), tonumber(f[2])) then return {} end
-        return {f[1], f[2], f[3], f[4], f[5], f[6], f[7] or '', redis.call('GET', KEYS[2])}
+        return {f[1], f[2], f[3], f[4], f[5], f[6], f[7] or '', f[8] or '',
+            KEYS[3] and redis.call('GET', KEYS[3]) or '', redis.call('GET', KEYS[2])}
         """)
 
     static let rotate = script(
@@ -78,21 +82,35 @@ enum RedisSessionScripts {
         local ends, seen = tonumber(f[1]), tonumber(f[2])
         if not islive(ends, seen) then return 0 end
         if f[3] ~= ARGV[4] then return 1 end
-        local expired, access, graces = {}, 0, 0
+        -- Only of a cookie token: when the grace periods of replaced tokens end.
+        local latest = tonumber(ARGV[15])
+        local expired, shortened, access, graces = {}, {}, 0, 0
         local all = redis.call('HGETALL', KEYS[1])
         for i = 1, #all, 2 do
             local kind = string.sub(all[i], 1, 2)
             if kind == 'a:' or kind == 'q:' then
                 local expiry = tonumber(string.match(all[i + 1], '^%d+'))
-                if not expiry or now >= expiry then expired[#expired + 1] = all[i]
+                if not expiry or now >= expiry or (latest and kind == 'a:') then expired[#expired + 1] = all[i]
                 elseif kind == 'a:' then access = access + 1
-                else graces = graces + 1 end
+                else
+                    graces = graces + 1
+                    if latest and expiry > latest then shortened[#shortened + 1] = string.sub(all[i], 3) end
+                end
             end
         end
         if access >= tonumber(ARGV[9]) then return 2 end
         if ARGV[11] ~= '' and graces >= tonumber(ARGV[10]) then return 2 end
+        if latest and ARGV[17] ~= '' then
+            redis.call('PUBLISH', ARGV[18], ARGV[19])
+            redis.call('HSET', KEYS[1], 'd', ARGV[17])
+        end
         if #expired > 0 then redis.call('HDEL', KEYS[1], unpack(expired)) end
-        redis.call('HSET', KEYS[1], 'g', ARGV[5], 'r', ARGV[6], ARGV[7], ARGV[8], 's', text(math.max(seen, now)))
+        for _, mark in ipairs(shortened) do
+            redis.call('HSET', KEYS[1], 'q:' .. mark, ARGV[15])
+            redis.call('PEXPIREAT', ARGV[16] .. mark, ARGV[15])
+        end
+        redis.call('HSET', KEYS[1], 'g', ARGV[5], 'r', ARGV[6], 's', text(math.max(seen, now)))
+        if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], ARGV[7], ARGV[8]) end
         redis.call('PEXPIREAT', KEYS[1], text(math.min(ends, math.max(seen, now) + idle)))
         setaddress(KEYS[1], f[4], ARGV[14])
         if ARGV[11] ~= '' then

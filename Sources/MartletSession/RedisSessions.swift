@@ -70,24 +70,27 @@ package final class RedisSessions: SessionBackend {
 
     /// Reads the state that a refresh needs.
     package func read(
-        _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
+        _ sessionKey: SessionKey, tokenHash: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> RefreshLookup? {
+        let keys = [key(of: sessionKey), graceKey(sessionKey, tokenHash)]
         let reply = try await run(
-            RedisSessionScripts.read, [key(of: sessionKey), graceKey(sessionKey, tokenHash)], at: time, [])
+            RedisSessionScripts.read, keys + (readsClaims ? [claimsKey(sessionKey.tagDigits)] : []), at: time,
+            [field("q:", tokenHash)])
         guard case .array(let parts) = reply else { throw .unexpectedReply }
         guard !parts.isEmpty else { return nil }
-        let fields: [[UInt8]] = parts.prefix(7).compactMap { if case .bytes(let bytes) = $0 { bytes } else { nil } }
-        guard fields.count == 7, parts.count == 8, let ends = Int64(bytes: fields[0][...]),
+        let fields: [[UInt8]] = parts.prefix(9).compactMap { if case .bytes(let bytes) = $0 { bytes } else { nil } }
+        guard fields.count == 9, parts.count == 10, let ends = Int64(bytes: fields[0][...]),
             let lastSeen = Int64(bytes: fields[1][...]), let generation = Int64(bytes: fields[2][...])
         else { throw .unexpectedReply }
         var grace: [UInt8]?
-        if case .bytes(let sealed) = parts[7] { grace = sealed }
+        if case .bytes(let sealed) = parts[9] { grace = sealed }
         return RefreshLookup(
             ends: ends, lastSeen: lastSeen, generation: generation, record: fields[3], verifier: fields[4],
-            refreshWrap: fields[5], grace: grace, owner: fields[6])
+            refreshWrap: fields[5], grace: grace, graceEnd: Int64(bytes: fields[7][...]), owner: fields[6],
+            claims: fields[8])
     }
 
-    /// Rotates the refresh token.
+    /// Rotates the refresh token or the cookie token.
     package func rotate(
         _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome {
@@ -96,11 +99,11 @@ package final class RedisSessions: SessionBackend {
             RedisSessionScripts.rotate, [key(of: sessionKey), graceKey(sessionKey, grace?.tokenHash ?? [])], at: time,
             [
                 digits(rotation.generation), digits(rotation.generation.later(by: 1)), rotation.refreshWrap,
-                field("a:", rotation.access.tokenHash), value(rotation.access),
+                rotation.access.map { field("a:", $0.tokenHash) } ?? [], rotation.access.map(value) ?? [],
                 digits(SessionRotation.maximumAccessTokens), digits(SessionRotation.maximumGraces),
                 grace.map { field("q:", $0.tokenHash) } ?? [], digits(grace?.end ?? 0), grace?.sealed ?? [],
                 rotation.lastAddress,
-            ])
+            ] + (rotation.cookie.map { arguments(of: $0, sessionKey) } ?? []))
         switch reply {
         case .integer(0): return .gone
         case .integer(1): return .lost
@@ -110,6 +113,14 @@ package final class RedisSessions: SessionBackend {
         }
     }
 
+    /// What the script needs for a cookie token only.
+    private func arguments(of change: SessionRotation.CookieChange, _ sessionKey: SessionKey) -> [[UInt8]] {
+        [
+            digits(change.graceEnd), graceKey(sessionKey, []), change.record ?? [], channel,
+            changeMessage(sessionKey),
+        ]
+    }
+
     /// Replaces the record.
     package func replace(
         _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
@@ -117,8 +128,7 @@ package final class RedisSessions: SessionBackend {
         let reply = try await run(
             RedisSessionScripts.replace, [key(of: sessionKey)], at: time,
             [
-                replacement.expected, replacement.record, channel,
-                Array(RevocationMessage.changePrefix.utf8) + sessionKey.keyHash.prefix(16),
+                replacement.expected, replacement.record, channel, changeMessage(sessionKey),
             ])
         switch reply {
         case .integer(0): return .gone
@@ -188,6 +198,10 @@ package final class RedisSessions: SessionBackend {
         return keyHashes.compactMap { keyHash in
             if case .bytes(let keyHash) = keyHash { Hexadecimal.value(keyHash.prefix(16)) } else { nil }
         }
+    }
+
+    private func changeMessage(_ sessionKey: SessionKey) -> [UInt8] {
+        Array(RevocationMessage.changePrefix.utf8) + sessionKey.keyHash.prefix(16)
     }
 
     private func base(_ tagDigits: [UInt8]) -> [UInt8] { prefix + "{".utf8 + tagDigits + "}:s:".utf8 }

@@ -58,13 +58,13 @@ package struct NewSession: Sendable {
     let evicts: Bool
 }
 
-/// The result of looking up an access token.
+/// The result of looking up an access token, or a cookie token that is not due.
 package enum AccessLookup: Sendable {
     /// The session does not exist or has ended.
     case gone
-    /// The session has no such access token.
+    /// The session has no such access token; a cookie token is not current, or presented for the first time.
     case unknown
-    /// The token has expired, but the session has not.
+    /// The token has expired, but the session has not; a cookie token is due.
     case expired
     case found(FoundSession)
 }
@@ -88,7 +88,7 @@ package struct StoredClaims: Sendable {
     let ends: Int64
 }
 
-/// The stored state that a refresh needs.
+/// The stored state that a refresh needs, or a cookie token that is not found by itself.
 package struct RefreshLookup: Sendable {
     let ends: Int64
     let lastSeen: Int64
@@ -96,13 +96,18 @@ package struct RefreshLookup: Sendable {
     let record: [UInt8]
     let verifier: [UInt8]
     let refreshWrap: [UInt8]
-    /// The sealed pair that this token was exchanged for, during its grace period.
+    /// The sealed pair that this token was exchanged for, during its grace period; of a cookie token, a
+    /// ``CookieGrace``.
     let grace: [UInt8]?
+    /// When the grace period ends; not authenticated.
+    let graceEnd: Int64?
     /// Who owns the session, sealed; empty if that is not stored.
     let owner: [UInt8]
+    /// The claims of the subject's account, as ``ClaimsSeal`` stores them; empty without any.
+    let claims: [UInt8]
 }
 
-/// The rotation of a session's refresh token.
+/// The rotation of a session's refresh token or cookie token, or the first use of a cookie token.
 package struct SessionRotation: Sendable {
     /// The maximum number of concurrent grace periods.
     static let maximumGraces = 16
@@ -111,18 +116,29 @@ package struct SessionRotation: Sendable {
 
     struct Grace: Sendable {
         let tokenHash: [UInt8]
-        let end: Int64
+        var end: Int64
         let sealed: [UInt8]
+    }
+
+    /// What else changes if the session has a cookie token: all that is stored for access disappears.
+    struct CookieChange: Sendable {
+        /// Replaced tokens are accepted no longer than this.
+        let graceEnd: Int64
+        /// The record after a privilege change, which is published; `nil` without one.
+        let record: [UInt8]?
     }
 
     /// The generation that was read; if the store has another one, a concurrent refresh won.
     let generation: Int64
     let refreshWrap: [UInt8]
-    let access: AccessWrap
+    /// `nil` for a cookie token that has not been presented.
+    let access: AccessWrap?
     /// `nil` without a grace period.
     let grace: Grace?
     /// The address of the refresh, as ``SealedAddress``.
     let lastAddress: [UInt8]
+    /// `nil` for a refresh token.
+    var cookie: CookieChange?
 
     /// The result of a rotation.
     package enum Outcome: Sendable, Equatable { case done, lost, gone, throttled }
@@ -187,10 +203,11 @@ package protocol SessionBackend: Sendable {
         _ claims: StoredClaims, of subject: SubjectKey, at time: SessionTime
     ) async throws(StoreError) -> [UInt64]?
     /// Reads the state that a refresh needs; `nil` if the session has ended.
+    /// - Parameter readsClaims: whether the claims of the subject's account are read, too.
     func read(
-        _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
+        _ sessionKey: SessionKey, tokenHash: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> RefreshLookup?
-    /// Rotates the refresh token, unless a concurrent refresh did so first.
+    /// Rotates the refresh token or the cookie token, unless a concurrent rotation did so first.
     func rotate(
         _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome

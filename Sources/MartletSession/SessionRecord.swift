@@ -71,6 +71,9 @@ package struct SessionRecord: Sendable {
         self.ends = ends
     }
 
+    /// The remaining lifetime of the session.
+    func lifetime(at time: SessionTime) -> Duration { .milliseconds(max(ends.since(time.now), 0)) }
+
     /// Whether its timestamps are ones that a gateway can have written.
     func isPlausible(at time: SessionTime) -> Bool {
         time.isPlausible(created) && time.isPlausible(ends) && time.isPlausible(authTime.milliseconds)

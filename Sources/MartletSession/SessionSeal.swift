@@ -23,6 +23,36 @@ struct SessionSeal {
         AES256GCM.open(sealed, with: key(of: token), context: context("wrap", expiry))
     }
 
+    /// Wraps the record key for the holder of the session's cookie token, with the time at which it is due.
+    /// - Parameters:
+    ///   - due: `nil` until the token is first presented.
+    ///   - expiry: authenticated with the key, so that it cannot be changed.
+    func wrap(
+        _ key: Secret, due: Int64?, for token: SessionToken, expiry: Int64
+    ) throws(CryptoError) -> [UInt8] {
+        let bytes = key.withBytes { key in
+            var bytes: [UInt8] = []
+            bytes.reserveCapacity(8 + key.count)
+            bytes.append(bigEndian: due ?? 0)
+            bytes += key
+            return Secret(bytes)
+        }
+        return try seal(bytes, with: self.key(of: token), as: "cookie", expiry)
+    }
+
+    /// The record key and the time at which the cookie token is due; `nil` for any other token than the session's.
+    func unwrapCookie(
+        _ sealed: [UInt8], for token: SessionToken, expiry: Int64
+    ) -> (key: Secret, due: Int64?)? {
+        guard let bytes = AES256GCM.open(sealed, with: key(of: token), context: context("cookie", expiry)),
+            bytes.count == 8 + AES256GCM.keyLength
+        else { return nil }
+        return bytes.withBytes { bytes in
+            let due = Int64(bigEndian: bytes[..<8])
+            return (Secret(Array(bytes[8...])), due == 0 ? nil : due)
+        }
+    }
+
     func seal(_ record: SessionRecord, with key: Secret) throws(SessionError) -> [UInt8] {
         let bytes = Secret(record.bytes)
         // Reject a record that could not be decoded again, such as one with claims nested too deeply.
@@ -44,6 +74,18 @@ struct SessionSeal {
     func open(_ pair: [UInt8], under spent: SessionToken) -> SessionPair? {
         AES256GCM.open(pair, with: derive(from: spent.secret, "grace"), context: context("grace", 0))
             .flatMap(SessionPair.init)
+    }
+
+    /// Seals what the holder of a replaced cookie token gets while it is still accepted.
+    func seal(_ grace: CookieGrace, under replaced: SessionToken) throws(CryptoError) -> [UInt8] {
+        try seal(grace.bytes, with: derive(from: replaced.secret, "cookie grace"), as: "cookie grace", 0)
+    }
+
+    func openCookie(_ grace: [UInt8], under replaced: SessionToken) -> CookieGrace? {
+        AES256GCM.open(
+            grace, with: derive(from: replaced.secret, "cookie grace"), context: context("cookie grace", 0)
+        )
+        .flatMap(CookieGrace.init)
     }
 
     /// Seals what the subject's list shows; the key depends on the subject alone.
@@ -132,7 +174,9 @@ struct SessionSeal {
     }
 
     private func key(of token: SessionToken) -> Secret {
-        derive(from: token.secret, token.kind == .access ? "access" : "refresh")
+        guard token.kind == .cookie else { return derive(from: token.secret, token.kind.purpose) }
+        // With the MAC: a lookup alone does not check it, and a token has exactly one text.
+        return derive(from: token.secret.withBytes { Secret($0 + token.check) }, token.kind.purpose)
     }
 
     private func derive(from secret: Secret, _ purpose: String) -> Secret {
@@ -191,6 +235,41 @@ struct SessionPair: Sendable {
     }
 
     private static let length = 16 + 3 * 32
+}
+
+/// What the holder of a replaced cookie token gets while it is still accepted: the record key, and the token that
+/// replaced it.
+struct CookieGrace: Sendable {
+    /// The latest time at which the replaced token is accepted; the stored grace period may end before.
+    let end: Int64
+    let key: Secret
+    /// The secret half of the next token; `nil` after a privilege change, when a holder of the old token must not get it.
+    let replacement: Secret?
+
+    init(end: Int64, key: Secret, replacement: Secret?) {
+        self.end = end
+        self.key = key
+        self.replacement = replacement
+    }
+
+    var bytes: Secret {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(8 + AES256GCM.keyLength + SessionToken.secretLength)
+        bytes.append(bigEndian: end)
+        key.withBytes { bytes.append(contentsOf: $0) }
+        replacement?.withBytes { bytes.append(contentsOf: $0) }
+        return Secret(bytes)
+    }
+
+    init?(_ bytes: Secret) {
+        let whole = 8 + AES256GCM.keyLength
+        guard bytes.count == whole || bytes.count == whole + SessionToken.secretLength else { return nil }
+        self = bytes.withBytes { bytes in
+            CookieGrace(
+                end: Int64(bigEndian: bytes[..<8]), key: Secret(Array(bytes[8..<whole])),
+                replacement: bytes.count == whole ? nil : Secret(Array(bytes[whole...])))
+        }
+    }
 }
 
 /// What a subject's session list shows of one session.

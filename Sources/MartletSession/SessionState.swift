@@ -63,11 +63,12 @@ struct SessionState: Sendable {
         return .done
     }
 
-    func read(tokenHash: [UInt8], at time: SessionTime) -> RefreshLookup? {
+    func read(tokenHash: [UInt8], claims: [UInt8], at time: SessionTime) -> RefreshLookup? {
         guard isLive(at: time) else { return nil }
+        let grace = graces.first { $0.tokenHash == tokenHash }
         return RefreshLookup(
             ends: ends, lastSeen: lastSeen, generation: generation, record: record, verifier: verifier,
-            refreshWrap: refreshWrap, grace: graces.first { $0.tokenHash == tokenHash }?.sealed, owner: owner)
+            refreshWrap: refreshWrap, grace: grace?.sealed, graceEnd: grace?.end, owner: owner, claims: claims)
     }
 
     mutating func rotate(_ rotation: SessionRotation, at time: SessionTime) -> SessionRotation.Outcome {
@@ -78,9 +79,14 @@ struct SessionState: Sendable {
         guard access.count < SessionRotation.maximumAccessTokens,
             rotation.grace == nil || graces.count < SessionRotation.maximumGraces
         else { return .throttled }
+        if rotation.cookie != nil { access = [] }
         generation += 1
         refreshWrap = rotation.refreshWrap
-        access.append(rotation.access)
+        if let access = rotation.access { self.access.append(access) }
+        if let cookie = rotation.cookie {
+            for index in graces.indices { graces[index].end = min(graces[index].end, cookie.graceEnd) }
+            if let changed = cookie.record { record = changed }
+        }
         if let grace = rotation.grace { graces.append(grace) }
         lastSeen = max(lastSeen, time.now)
         update(rotation.lastAddress)

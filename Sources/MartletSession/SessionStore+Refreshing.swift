@@ -1,5 +1,5 @@
 package import MartletCore
-private import MartletCrypto
+internal import MartletCrypto
 
 extension SessionStore {
     /// A refresh that loses one race finds the winner's pair; further attempts cover a store that lost writes.
@@ -19,7 +19,7 @@ extension SessionStore {
         guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
-        let attempt = RefreshAttempt(token, from: address)
+        let attempt = PresentedToken(token, from: address)
         for _ in 0..<SessionStore.attempts {
             if let tokens = try await refresh(attempt, reportReuse) { return tokens }
         }
@@ -28,15 +28,10 @@ extension SessionStore {
 
     /// One attempt; `nil` if a concurrent refresh won.
     private func refresh(
-        _ attempt: RefreshAttempt, _ reportReuse: EndReport?
+        _ attempt: PresentedToken, _ reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens? {
         let time = currentTime()
-        let stored = try await withStore { () async throws(StoreError) in
-            try await backend.read(attempt.sessionKey, tokenHash: attempt.tokenHash, at: time)
-        }
-        guard let stored else { throw .invalid(.sessionUnknown) }
-        // A token that this session did not issue is no evidence of theft.
-        guard attempt.token.isGenuine(verifier: stored.verifier) else { throw .invalid(.sessionTokenUnknown) }
+        let stored = try await read(attempt.token, readsClaims: false, at: time)
         if let key = attempt.seal.unwrap(stored.refreshWrap, for: attempt.token, expiry: stored.ends) {
             return try await rotate(attempt, stored, key: key, at: time)
         }
@@ -54,20 +49,36 @@ extension SessionStore {
     package func endSession(
         withRefreshToken token: Secret, reporting report: EndReport?
     ) async throws(SessionError) {
-        guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
+        try await endSession(with: token, .refresh, reporting: report)
+    }
+
+    /// Ends the session that issued a refresh token or cookie token.
+    func endSession(
+        with token: Secret, _ kind: SessionToken.Kind, reporting report: EndReport?
+    ) async throws(SessionError) {
+        guard let token = token.withBytes({ SessionToken($0, kind: kind) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
-        let time = currentTime()
-        let stored = try await withStore { () async throws(StoreError) in
-            try await backend.read(SessionKey(lookup: token.lookup), tokenHash: token.tokenHash, at: time)
-        }
-        guard let stored else { throw .invalid(.sessionUnknown) }
-        guard token.isGenuine(verifier: stored.verifier) else { throw .invalid(.sessionTokenUnknown) }
+        let stored = try await read(token, readsClaims: false, at: currentTime())
         try await end(token, stored, reporting: report)
     }
 
-    /// Ends the session of a genuine refresh token.
-    private func end(
+    /// Reads the session that issued a token.
+    func read(
+        _ token: SessionToken, readsClaims: Bool, at time: SessionTime
+    ) async throws(SessionError) -> RefreshLookup {
+        let stored = try await withStore { () async throws(StoreError) in
+            try await backend.read(
+                SessionKey(lookup: token.lookup), tokenHash: token.tokenHash, readsClaims: readsClaims, at: time)
+        }
+        guard let stored else { throw .invalid(.sessionUnknown) }
+        // A token that this session did not issue is no evidence of theft.
+        guard token.isGenuine(verifier: stored.verifier) else { throw .invalid(.sessionTokenUnknown) }
+        return stored
+    }
+
+    /// Ends the session of a genuine token.
+    func end(
         _ token: SessionToken, _ stored: RefreshLookup, reporting report: EndReport?
     ) async throws(SessionError) {
         let sessionKey = SessionKey(lookup: token.lookup)
@@ -80,7 +91,7 @@ extension SessionStore {
     }
 
     private func rotate(
-        _ attempt: RefreshAttempt, _ stored: RefreshLookup, key: Secret, at time: SessionTime
+        _ attempt: PresentedToken, _ stored: RefreshLookup, key: Secret, at time: SessionTime
     ) async throws(SessionError) -> IssuedTokens? {
         let record = try attempt.record(stored, key: key, at: time)
         let expiry = accessExpiry(at: time, ends: record.ends)
@@ -108,20 +119,24 @@ extension SessionStore {
 
     /// Returns the pair that the token was exchanged for when it was first used.
     private func reissue(
-        _ pair: SessionPair, _ attempt: RefreshAttempt, _ stored: RefreshLookup, at time: SessionTime
+        _ pair: SessionPair, _ attempt: PresentedToken, _ stored: RefreshLookup, at time: SessionTime
     ) async throws(SessionError) -> IssuedTokens {
         let record = try attempt.record(stored, key: pair.key, at: time)
         guard time.isPlausible(pair.accessExpiry), time.isPlausible(pair.graceEnd) else {
             throw .invalid(.sessionRecordUnreadable)
         }
-        if time.shouldUpdateLastUse(since: stored.lastSeen) {
-            try await withStore { () async throws(StoreError) in
-                try await backend.touch(attempt.sessionKey, lastAddress: attempt.lastAddress, at: time)
-            }
-        }
+        try await touch(attempt, stored, at: time)
         let tokens = TokenPair(
             lookup: attempt.token.lookup, verifier: stored.verifier, access: pair.access, refresh: pair.refresh)
         return tokens.issued(record, id: attempt.sessionKey.id, accessExpiry: pair.accessExpiry, at: time)
+    }
+
+    /// Updates the last use, if the stored one is stale.
+    func touch(_ token: PresentedToken, _ stored: RefreshLookup, at time: SessionTime) async throws(SessionError) {
+        guard time.shouldUpdateLastUse(since: stored.lastSeen) else { return }
+        try await withStore { () async throws(StoreError) in
+            try await backend.touch(token.sessionKey, lastAddress: token.lastAddress, at: time)
+        }
     }
 
     func withStore<Value>(_ operation: () async throws(StoreError) -> Value) async throws(SessionError) -> Value {
@@ -129,8 +144,8 @@ extension SessionStore {
     }
 }
 
-/// A refresh token with the values derived from it.
-private struct RefreshAttempt {
+/// A refresh token or cookie token with the values derived from it.
+struct PresentedToken {
     let token: SessionToken
     let sessionKey: SessionKey
     let seal: SessionSeal

@@ -32,9 +32,7 @@ extension SessionStore {
         } catch {
             throw .invalid(error.code)
         }
-        // Like that of a login: never newer than now.
-        let proof = SessionProof(
-            authTime: UnixTime(seconds: min(max(proof.authTime.seconds, 0), time.now / 1000)), acr: proof.acr)
+        let proof = proof.bounded(at: time)
         guard proof.authTime >= opened.record.authTime else { return opened.record.proof }
         let record = try SessionSeal(sessionKey).seal(opened.record.renewed(by: proof), with: opened.key)
         let outcome = try await withStore { () async throws(StoreError) in
@@ -47,6 +45,13 @@ extension SessionStore {
         case .lost: return nil
         case .gone: throw .invalid(.sessionUnknown)
         }
+    }
+}
+
+extension SessionProof {
+    /// The proof with a time like that of a login: never newer than now.
+    func bounded(at time: SessionTime) -> SessionProof {
+        SessionProof(authTime: UnixTime(seconds: min(max(authTime.seconds, 0), time.now / 1000)), acr: acr)
     }
 }
 

@@ -2,14 +2,15 @@ internal import MartletCore
 package import MartletProvider
 
 extension SessionStore {
-    /// Verifies an access token with one request to the store.
+    /// Verifies an access token, or a cookie token, with one request to the store; a cookie token that is due, or
+    /// presented for the first time, takes three.
     package func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> VerifiedSession {
         try await verify(token, in: context, updatesLastUse: true)
     }
 
-    /// Verifies an access token without updating the last use of the session.
+    /// Verifies a token without updating the last use of the session, and without replacing a cookie token.
     package func inspect(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> VerifiedSession {
@@ -17,11 +18,9 @@ extension SessionStore {
     }
 
     private func verify(
-        _ token: Credential, in context: AuthenticationContext, updatesLastUse: Bool
+        _ credential: Credential, in context: AuthenticationContext, updatesLastUse: Bool
     ) async throws(AuthenticationError) -> VerifiedSession {
-        guard token.scheme == .bearer, let token = token.withBytes({ SessionToken($0, kind: .access) }) else {
-            throw .rejected(.sessionTokenMalformed)
-        }
+        guard let token = SessionToken(credential) else { throw .rejected(.sessionTokenMalformed) }
         guard await lookups.acquire(as: context.client?.workOwner ?? .anonymous) else {
             throw .unavailable(.sessionLookupsFull, retryAfter: .seconds(1))
         }
@@ -29,30 +28,51 @@ extension SessionStore {
         guard clock.monotonicTime < context.deadline else {
             throw .unavailable(.sessionLookupsFull, retryAfter: .seconds(1))
         }
-        let sessionKey = SessionKey(lookup: token.lookup)
+        let presented = PresentedToken(token, from: updatesLastUse ? context.address : [])
         // Read the clock after the wait for the gate.
         let time = updatesLastUse ? currentTime() : currentTime().readOnly
-        let client = updatesLastUse ? context.address : []
-        let lastAddress = (try? SessionSeal(sessionKey).sealedAddress(client, lookup: token.lookup))?.bytes ?? []
         let result: AccessLookup
         do {
             result = try await backend.lookUpAndTouch(
-                sessionKey, tokenHash: token.tokenHash, lastAddress: lastAddress, readsClaims: readsClaims, at: time)
+                presented.sessionKey, tokenHash: presented.tokenHash, lastAddress: presented.lastAddress,
+                readsClaims: readsClaims, at: time)
         } catch {
             throw .unavailable(.sessionStoreUnavailable, retryAfter: .seconds(1), cause: error)
         }
         switch result {
         case .gone: throw .rejected(.sessionUnknown)
-        case .unknown: throw .rejected(.sessionTokenUnknown)
-        case .expired: throw .rejected(.sessionTokenExpired)
+        case .unknown, .expired:
+            guard token.kind == .cookie else {
+                if case .expired = result { throw .rejected(.sessionTokenExpired) }
+                throw .rejected(.sessionTokenUnknown)
+            }
+            let use: TokenUse
+            do throws(SessionError) {
+                use = try await self.use(presented, isUse: updatesLastUse)
+            } catch {
+                throw AuthenticationError(error)
+            }
+            return try verified(use, presented.sessionKey)
         case .found(let found):
-            let opened = try OpenedRecord(token, sessionKey, found, at: time)
-            let claims = try accountClaims(of: opened.record.subject, found.claims)
-            let longest = min(policy.cacheTTL.wholeMilliseconds, time.idle / 10, opened.end.since(time.now))
-            return VerifiedSession(
-                principal: opened.record.principal(sessionID: sessionKey.id, accessExpiry: opened.end, claims: claims),
-                number: sessionKey.revocationID, cacheLifetime: .milliseconds(max(longest, 0)), end: opened.end)
+            let opened = try OpenedRecord(token, presented.sessionKey, found, at: time)
+            var use = TokenUse(opened.record, found.claims, at: time)
+            use.cacheEnd = opened.end
+            if token.kind == .access { use.end = opened.end }
+            return try verified(use, presented.sessionKey)
         }
+    }
+
+    private func verified(
+        _ use: TokenUse, _ sessionKey: SessionKey
+    ) throws(AuthenticationError) -> VerifiedSession {
+        let claims = try accountClaims(of: use.record.subject, use.claims)
+        let longest = min(policy.cacheTTL.wholeMilliseconds, use.time.idle / 10, use.cacheEnd.since(use.time.now))
+        return VerifiedSession(
+            principal: use.record.principal(sessionID: sessionKey.id, accessExpiry: use.end, claims: claims),
+            number: sessionKey.revocationID, cacheLifetime: .milliseconds(max(longest, 0)), end: use.end,
+            replacement: use.replacement.map {
+                ReplacementCookie(token: $0.text, lifetime: use.record.lifetime(at: use.time))
+            })
     }
 
     /// The claims of the subject's account.
@@ -68,7 +88,55 @@ extension SessionStore {
     }
 }
 
-/// A session's record, opened with one of its access tokens.
+extension SessionToken {
+    /// The token of a credential: an access token as a bearer credential, or a cookie token.
+    fileprivate init?(_ credential: Credential) {
+        let kind: Kind
+        switch credential.scheme {
+        case .bearer: kind = .access
+        case .cookie: kind = .cookie
+        case .basic: return nil
+        }
+        guard let token = credential.withBytes({ SessionToken($0, kind: kind) }) else { return nil }
+        self = token
+    }
+}
+
+extension AuthenticationError {
+    /// The error of a session while a request is authenticated.
+    fileprivate init(_ error: SessionError) {
+        switch error.kind {
+        case .invalid: self = .rejected(error.code, cause: error.cause)
+        case .unavailable, .throttled:
+            self = .unavailable(error.code, retryAfter: .seconds(1), cause: error.cause)
+        }
+    }
+}
+
+/// A verified use of a token.
+struct TokenUse {
+    let record: SessionRecord
+    /// The claims of the subject's account, as stored.
+    let claims: [UInt8]
+    let time: SessionTime
+    /// When the exchanges of the use end, in milliseconds of Unix time.
+    var end: Int64
+    /// How long the result may be cached, in milliseconds of Unix time.
+    var cacheEnd: Int64
+    /// The cookie token that replaces the presented one.
+    var replacement: SessionToken?
+
+    /// A use of a cookie token, not to be cached; its exchanges end with the session, unless that is used again.
+    init(_ record: SessionRecord, _ claims: [UInt8], at time: SessionTime) {
+        self.record = record
+        self.claims = claims
+        self.time = time
+        end = min(record.ends, time.now.later(by: time.idle))
+        cacheEnd = time.now
+    }
+}
+
+/// A session's record, opened with an access token, or with a cookie token that is not due.
 struct OpenedRecord {
     let record: SessionRecord
     /// The key that it is sealed with.

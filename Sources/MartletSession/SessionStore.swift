@@ -9,6 +9,8 @@ package import MartletProvider
 package final class SessionStore: SessionStoring {
     /// The prefix of every access token.
     package static let accessPrefix = SessionToken.Kind.access.prefix
+    /// The prefix of every cookie token.
+    package static let cookiePrefix = SessionToken.Kind.cookie.prefix
 
     let policy: SessionPolicy
     let backend: any SessionBackend
@@ -21,6 +23,7 @@ package final class SessionStore: SessionStoring {
     let readsClaims: Bool
     private let onRevoked: @Sendable ([UInt64]) async -> Void
     private let onChanged: @Sendable ([UInt64]) async -> Void
+    let onReuse: EndReport?
 
     /// Half of the pipeline of the Redis connection; the rest is for other commands.
     private static let lookupsAtOnce = 512
@@ -33,10 +36,12 @@ package final class SessionStore: SessionStoring {
     ///   - onRevoked: receives the revocation IDs of sessions that this instance ended; awaited before the call that
     ///     ended them returns.
     ///   - onChanged: the same for sessions that this instance has changed and that go on.
+    ///   - onReuse: called before a session ends because a replaced cookie token was presented after its grace period;
+    ///     requires `readsClaims`.
     package init(
         policy: SessionPolicy, backend: any SessionBackend, clock: Clock, readsClaims: Bool = false,
         onRevoked: @escaping @Sendable ([UInt64]) async -> Void,
-        onChanged: @escaping @Sendable ([UInt64]) async -> Void
+        onChanged: @escaping @Sendable ([UInt64]) async -> Void, onReuse: EndReport? = nil
     ) {
         self.policy = policy
         self.backend = backend
@@ -44,19 +49,31 @@ package final class SessionStore: SessionStoring {
         self.readsClaims = readsClaims
         self.onRevoked = onRevoked
         self.onChanged = onChanged
+        self.onReuse = onReuse
     }
 
     /// Creates a session.
     package func create(
         subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
     ) async throws(SessionError) -> IssuedTokens {
+        let made = try await insert(
+            subject: subject, provider: provider, identity: identity, client: client, evicting: evicting,
+            hasCookie: false)
+        return made.tokens.issued(made.record, id: made.id, accessExpiry: made.accessExpiry, at: made.time)
+    }
+
+    /// Makes and inserts a session.
+    /// - Parameter hasCookie: whether it has a cookie token instead of an access and a refresh token.
+    func insert(
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool, hasCookie: Bool
+    ) async throws(SessionError) -> MadeSession {
         let time = currentTime()
         let ends = time.now.later(by: policy.refreshTTL)
         let record = SessionRecord(
             subject: subject, provider: provider, identity: identity, created: time.now, ends: ends)
-        let made: (session: NewSession, tokens: IssuedTokens)
+        let made: (session: NewSession, made: MadeSession)
         do {
-            made = try make(record, for: client, evicting: evicting, at: time)
+            made = try make(record, for: client, evicting: evicting, hasCookie: hasCookie, at: time)
         } catch let error as CryptoError {
             throw SessionSeal.failure(error)
         } catch {
@@ -67,19 +84,22 @@ package final class SessionStore: SessionStoring {
         }
         guard let ended else { throw SessionError(.sessionContended, .unavailable) }
         await revoked(ended)
-        return made.tokens
+        return made.made
     }
 
     private func make(
-        _ record: SessionRecord, for client: SessionClient, evicting: Bool, at time: SessionTime
-    ) throws -> (NewSession, IssuedTokens) {
+        _ record: SessionRecord, for client: SessionClient, evicting: Bool, hasCookie: Bool, at time: SessionTime
+    ) throws -> (NewSession, MadeSession) {
         let subject = SubjectKey(record.subject)
         let lookup = subject.tag + (try RandomBytes.make(SessionToken.lookupLength - subject.tag.count))
         let sessionKey = SessionKey(lookup: lookup)
         let seal = SessionSeal(sessionKey)
         let key = Secret(try RandomBytes.make(AES256GCM.keyLength))
         let verifier = try RandomBytes.make(32)
-        let tokens = try TokenPair(lookup: lookup, verifier: verifier)
+        let tokens =
+            hasCookie
+            ? TokenPair(cookie: try .newCookie(lookup: lookup, verifier: verifier))
+            : try TokenPair(lookup: lookup, verifier: verifier)
         let accessExpiry = accessExpiry(at: time, ends: record.ends)
         let listing = SessionListing(
             provider: record.provider, created: record.created, addressKey: seal.addressKey(lookup), client: client)
@@ -87,14 +107,18 @@ package final class SessionStore: SessionStoring {
             subject: subject, sessionKey: sessionKey, created: time.now, ends: record.ends,
             record: try seal.seal(record, with: key), listing: try seal.seal(listing, of: record.subject),
             providerHash: SessionSeal.providerHash(record.provider, of: record.subject), verifier: verifier,
-            refreshWrap: try seal.wrap(key, for: tokens.refresh, expiry: record.ends),
+            refreshWrap: hasCookie
+                ? try seal.wrap(key, due: accessExpiry, for: tokens.refresh, expiry: record.ends)
+                : try seal.wrap(key, for: tokens.refresh, expiry: record.ends),
             access: AccessWrap(
                 tokenHash: tokens.access.tokenHash, expiry: accessExpiry,
                 sealed: try seal.wrap(key, for: tokens.access, expiry: accessExpiry)),
             lastAddress: try seal.sealedAddress(client.address, lookup: lookup, isLogin: true).bytes,
             owner: readsClaims ? try seal.seal(owner: record.subject, lookup: lookup) : [],
             limit: max(policy.maximumPerSubject, 1), evicts: evicting)
-        return (session, tokens.issued(record, id: sessionKey.id, accessExpiry: accessExpiry, at: time))
+        let made = MadeSession(
+            record: record, id: sessionKey.id, tokens: tokens, accessExpiry: accessExpiry, time: time)
+        return (session, made)
     }
 
     func accessExpiry(at time: SessionTime, ends: Int64) -> Int64 {
@@ -114,7 +138,16 @@ package final class SessionStore: SessionStoring {
     func changed(_ ids: [UInt64]) async { await onChanged(ids) }
 }
 
-/// The access token and the refresh token of a session.
+/// A session that was inserted, with what its owner gets.
+struct MadeSession {
+    let record: SessionRecord
+    let id: String
+    let tokens: TokenPair
+    let accessExpiry: Int64
+    let time: SessionTime
+}
+
+/// The access token and the refresh token of a session; its cookie token is both.
 struct TokenPair {
     let access: SessionToken
     let refresh: SessionToken
@@ -124,6 +157,11 @@ struct TokenPair {
         self.init(
             lookup: lookup, verifier: verifier, access: Secret(try RandomBytes.make(SessionToken.secretLength)),
             refresh: Secret(try RandomBytes.make(SessionToken.secretLength)))
+    }
+
+    init(cookie: SessionToken) {
+        access = cookie
+        refresh = cookie
     }
 
     init(lookup: [UInt8], verifier: [UInt8], access: Secret, refresh: Secret) {
@@ -136,7 +174,7 @@ struct TokenPair {
         IssuedTokens(
             accessToken: access.text, refreshToken: refresh.text,
             accessLifetime: .milliseconds(max(accessExpiry.since(time.now), 0)),
-            refreshLifetime: .milliseconds(max(record.ends.since(time.now), 0)),
+            refreshLifetime: record.lifetime(at: time),
             session: SessionReference(subject: record.subject, id: id), provider: record.provider)
     }
 }

@@ -1,19 +1,33 @@
 package import MartletCore
-private import MartletCrypto
+internal import MartletCrypto
 
 /// A session token: the session's lookup bytes and the secret that opens it.
 ///
-/// The text is `mat_` or `mrt_`, then base64url of lookup half ‖ secret half; a refresh token appends an 8-byte MAC
-/// that proves that the session issued it. All tokens of a session have the same lookup half.
+/// The text is `mat_`, `mrt_` or `mct_`, then base64url of lookup half ‖ secret half; a refresh token and a cookie token
+/// append an 8-byte MAC that proves that the session issued it. All tokens of a session have the same lookup half.
 package struct SessionToken: Sendable {
     /// The kind of a token.
     package enum Kind: Sendable, CaseIterable {
-        case access, refresh
+        case access, refresh, cookie
 
         /// The prefix of every token of this kind.
-        package var prefix: String { self == .access ? "mat_" : "mrt_" }
+        package var prefix: String {
+            switch self {
+            case .access: "mat_"
+            case .refresh: "mrt_"
+            case .cookie: "mct_"
+            }
+        }
         var bytes: Int { SessionToken.lookupLength + SessionToken.secretLength + (self == .access ? 0 : checkLength) }
         private var checkLength: Int { SessionToken.checkLength }
+        /// Separates the keys and MACs of different kinds.
+        var purpose: String {
+            switch self {
+            case .access: "access"
+            case .refresh: "refresh"
+            case .cookie: "cookie"
+            }
+        }
         /// The length of every token of this kind, in characters.
         package var length: Int { 4 + (bytes * 4 + 2) / 3 }
     }
@@ -25,8 +39,20 @@ package struct SessionToken: Sendable {
     let kind: Kind
     let lookup: [UInt8]
     let secret: Secret
-    /// The MAC of a refresh token; empty for an access token.
+    /// The MAC of a refresh token or cookie token; empty for an access token.
     let check: [UInt8]
+
+    /// A cookie token of the session with this verifier.
+    init(cookie secret: Secret, lookup: [UInt8], verifier: [UInt8]) {
+        self.init(
+            .cookie, lookup: lookup, secret: secret,
+            check: SessionToken.check(of: secret, .cookie, verifier: verifier))
+    }
+
+    /// A new random cookie token.
+    static func newCookie(lookup: [UInt8], verifier: [UInt8]) throws(CryptoError) -> SessionToken {
+        SessionToken(cookie: Secret(try RandomBytes.make(secretLength)), lookup: lookup, verifier: verifier)
+    }
 
     init(_ kind: Kind, lookup: [UInt8], secret: Secret, check: [UInt8] = []) {
         self.kind = kind
@@ -62,15 +88,15 @@ package struct SessionToken: Sendable {
         secret.withBytes { Hexadecimal.encode(SHA256.digest($0).prefix(8)) }
     }
 
-    /// The MAC which proves that the session with this verifier issued a refresh token, even a used one.
-    static func check(of secret: Secret, verifier: [UInt8]) -> [UInt8] {
-        let message = secret.withBytes { Secret(Array("martlet refresh".utf8) + $0) }
+    /// The MAC which proves that the session with this verifier issued a token, even one that was replaced.
+    static func check(of secret: Secret, _ kind: Kind = .refresh, verifier: [UInt8]) -> [UInt8] {
+        let message = secret.withBytes { Secret(Array("martlet \(kind.purpose)".utf8) + $0) }
         // Copy: a secret wipes its storage, and the verifier is still needed.
         let key = Secret(verifier.map { $0 })
         return Array(message.withBytes { HMACSHA256.authenticate($0, key: key) }.prefix(checkLength))
     }
 
     func isGenuine(verifier: [UInt8]) -> Bool {
-        ConstantTime.areEqual(check, SessionToken.check(of: secret, verifier: verifier))
+        ConstantTime.areEqual(check, SessionToken.check(of: secret, kind, verifier: verifier))
     }
 }

@@ -10,6 +10,8 @@ package struct SessionBench: Sendable {
     package let now: Box<Int64>
     package let revoked = Box<[UInt64]>([])
     package let changed = Box<[UInt64]>([])
+    /// The sessions that were reported because a replaced cookie was presented.
+    package let reused = Box<[SessionReference]>([])
     package let store: SessionStore
 
     package init(
@@ -25,12 +27,13 @@ package struct SessionBench: Sendable {
     ) {
         var policy = SessionPolicy.sample
         adjust(&policy)
-        let (revoked, changed) = (revoked, changed)
+        let (revoked, changed, reused) = (revoked, changed, reused)
         self.now = now
         store = SessionStore(
             policy: policy, backend: backend, clock: .reading(now), readsClaims: true,
             onRevoked: { numbers in revoked.withLock { $0 += numbers } },
-            onChanged: { numbers in changed.withLock { $0 += numbers } })
+            onChanged: { numbers in changed.withLock { $0 += numbers } },
+            onReuse: { session in reused.withLock { $0.append(session) } })
     }
 
     /// Lets time pass.

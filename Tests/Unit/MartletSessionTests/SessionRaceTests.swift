@@ -41,9 +41,9 @@ private struct InterruptedSessions: SessionBackend {
     ) async throws(StoreError) -> [UInt64]? { try await sessions.storeClaims(claims, of: subject, at: time) }
 
     func read(
-        _ sessionKey: SessionKey, tokenHash: [UInt8], at time: SessionTime
+        _ sessionKey: SessionKey, tokenHash: [UInt8], readsClaims: Bool, at time: SessionTime
     ) async throws(StoreError) -> RefreshLookup? {
-        try await sessions.read(sessionKey, tokenHash: tokenHash, at: time)
+        try await sessions.read(sessionKey, tokenHash: tokenHash, readsClaims: readsClaims, at: time)
     }
 
     func replace(
@@ -171,6 +171,74 @@ private struct InterruptedSessions: SessionBackend {
             interruption = { _ = try? await bench.store.end(tokens.session) }
         }
         await #expect(throws: SessionError.self) { try await bench.renew(tokens.accessToken, with: bench.proof()) }
+        #expect(backend.sessions.count == 0)
+    }
+
+    @Test func `the loser of a race gets the winner's cookie`() async throws {
+        let bench = SessionBench(backend: backend)
+        let cookie = try await bench.cookieLogin().token
+        bench.advance(.seconds(900))
+        let winner = Box<Secret?>(nil)
+        backend.interruption.withLock { interruption in
+            interruption = {
+                let next = try? await bench.use(cookie).replacement?.token
+                winner.withLock { $0 = next }
+            }
+        }
+        let loser = try #require(try await bench.use(cookie).replacement?.token)
+        #expect(winner.value?.copy == loser.copy)
+        // The same for its first use.
+        backend.interruption.withLock { interruption in
+            interruption = { #expect(await bench.rejection(ofCookie: loser) == nil) }
+        }
+        #expect(try await bench.use(loser).replacement == nil)
+        #expect(try await bench.use(loser).cacheLifetime == .seconds(5))
+        #expect(bench.revoked.value.isEmpty)
+    }
+
+    @Test func `a privilege change during a rotation wins`() async throws {
+        let bench = SessionBench(backend: backend)
+        let cookie = try await bench.cookieLogin().token
+        bench.advance(.seconds(900))
+        let issued = Box<Secret?>(nil)
+        backend.interruption.withLock { interruption in
+            interruption = {
+                let next = try? await bench.reissue(cookie).token
+                issued.withLock { $0 = next }
+            }
+        }
+        #expect(try await bench.use(cookie).replacement == nil, "it is accepted, and gets no other token")
+        let next = try #require(issued.value)
+        #expect(await bench.rejection(ofCookie: next) == nil)
+    }
+
+    @Test func `a rotation during a privilege change yields to it`() async throws {
+        let bench = SessionBench(backend: backend)
+        let cookie = try await bench.cookieLogin().token
+        bench.advance(.seconds(900))
+        let rotated = Box<Secret?>(nil)
+        backend.interruption.withLock { interruption in
+            interruption = {
+                let next = try? await bench.use(cookie).replacement?.token
+                rotated.withLock { $0 = next }
+            }
+        }
+        let issued = try await bench.reissue(cookie, renewedBy: bench.proof(acr: "mfa"))
+        let old = try #require(rotated.value)
+        #expect(try await bench.use(old).replacement == nil)
+        #expect(try await bench.use(issued.token).principal.identity.claims["acr"] == .string("mfa"))
+        bench.advance(.seconds(30))
+        #expect(await bench.rejection(ofCookie: old) == .sessionTokenReused)
+    }
+
+    @Test func `a session that ends while its cookie is replaced is not restored`() async throws {
+        let bench = SessionBench(backend: backend)
+        let cookie = try await bench.cookieLogin()
+        bench.advance(.seconds(900))
+        backend.interruption.withLock { interruption in
+            interruption = { _ = try? await bench.store.end(cookie.session) }
+        }
+        #expect(await bench.rejection(ofCookie: cookie.token) == .sessionUnknown)
         #expect(backend.sessions.count == 0)
     }
 

@@ -39,6 +39,49 @@ import Testing
         for other in elsewhere { #expect(other.unwrap(sealed, for: token(.access), expiry: 7) == nil) }
     }
 
+    @Test func `opens a cookie's key only with its token, kind, expiry and session`() throws {
+        let sealed = try seal.wrap(key, due: 5, for: token(.cookie), expiry: 7)
+        let opened = try #require(seal.unwrapCookie(sealed, for: token(.cookie), expiry: 7))
+        #expect(opened.key.copy == key.copy && opened.due == 5)
+        let unused = try seal.wrap(key, due: nil, for: token(.cookie), expiry: 7)
+        let first = try #require(seal.unwrapCookie(unused, for: token(.cookie), expiry: 7))
+        #expect(first.key.copy == key.copy && first.due == nil)
+        #expect(seal.unwrapCookie(sealed, for: token(.cookie, 4), expiry: 7) == nil)
+        #expect(seal.unwrapCookie(sealed, for: token(.cookie), expiry: 8) == nil)
+        let other = SessionToken(
+            .cookie, lookup: token(.cookie).lookup, secret: token(.cookie).secret,
+            check: [UInt8](repeating: 1, count: 8))
+        #expect(seal.unwrapCookie(sealed, for: other, expiry: 7) == nil)
+        for kind in [SessionToken.Kind.access, .refresh] {
+            #expect(seal.unwrapCookie(sealed, for: token(kind), expiry: 7) == nil)
+            let bearer = try seal.wrap(key, for: token(kind), expiry: 7)
+            #expect(seal.unwrap(bearer, for: token(.cookie), expiry: 7) == nil)
+        }
+        // Neither of the two values that a cookie token opens stands in for the other.
+        #expect(seal.unwrap(sealed, for: token(.cookie), expiry: 7) == nil)
+        let access = try seal.wrap(key, for: token(.cookie), expiry: 7)
+        #expect(seal.unwrap(access, for: token(.cookie), expiry: 7)?.copy == key.copy)
+        #expect(seal.unwrapCookie(access, for: token(.cookie), expiry: 7) == nil)
+        for other in elsewhere { #expect(other.unwrapCookie(sealed, for: token(.cookie), expiry: 7) == nil) }
+    }
+
+    @Test(arguments: [true, false])
+    func `opens what a replaced cookie gets only with its token`(hasNext: Bool) throws {
+        let next = [UInt8](repeating: 9, count: 32)
+        let grace = CookieGrace(
+            end: 1_800_000_030_000, key: key, replacement: hasNext ? Secret(next.map { $0 }) : nil)
+        let sealed = try seal.seal(grace, under: token(.cookie))
+        let opened = try #require(seal.openCookie(sealed, under: token(.cookie)))
+        #expect(opened.end == grace.end && opened.key.copy == key.copy)
+        #expect(opened.replacement?.copy == (hasNext ? next : nil))
+        #expect(seal.openCookie(sealed, under: token(.cookie, 4)) == nil)
+        #expect(seal.open(sealed, under: token(.cookie)) == nil)
+        for other in elsewhere { #expect(other.openCookie(sealed, under: token(.cookie)) == nil) }
+        for length in [0, 8, 39, 41, 71, 73, 112] {
+            #expect(CookieGrace(Secret([UInt8](repeating: 1, count: length))) == nil)
+        }
+    }
+
     @Test func `opens a record only with its key and session`() throws {
         let sealed = try seal.seal(record, with: key)
         let opened = try #require(seal.open(sealed, with: key))

@@ -47,6 +47,11 @@ import Testing
         #expect(SessionToken(Self.text(.refresh), kind: .access) == nil)
         #expect(SessionToken(Array("mat_".utf8) + Self.text(.refresh)[4...], kind: .access) == nil)
         #expect(SessionToken(Array("mrt_".utf8) + Self.text(.access)[4...], kind: .refresh) == nil)
+        for kind in [SessionToken.Kind.access, .refresh] {
+            #expect(SessionToken(Self.text(.cookie), kind: kind) == nil)
+            #expect(SessionToken(Self.text(kind), kind: .cookie) == nil)
+        }
+        #expect(Set(SessionToken.Kind.allCases.map(\.prefix)).count == 3)
     }
 
     @Test func `distinguishes tokens of its session from forged ones`() throws {
@@ -59,6 +64,9 @@ import Testing
             changed[index] ^= 1
             #expect(!SessionToken(.refresh, lookup: [], secret: secret, check: changed).isGenuine(verifier: verifier))
         }
+        #expect(!SessionToken(.cookie, lookup: [], secret: secret, check: check).isGenuine(verifier: verifier))
+        let cookie = SessionToken(cookie: secret, lookup: [], verifier: verifier)
+        #expect(cookie.isGenuine(verifier: verifier) && cookie.check != check)
         let other = Secret(try RandomBytes.make(32))
         #expect(!SessionToken(.refresh, lookup: [], secret: other, check: check).isGenuine(verifier: verifier))
         #expect(!SessionToken(.refresh, lookup: [], secret: secret, check: []).isGenuine(verifier: verifier))
