@@ -55,6 +55,7 @@ let rooms: [Room] = [
     Room(
         name: "MartletRedis",
         imports: ["MartletCore", "MartletCrypto", "MartletIO", "MartletTLS", "CHiredis"]),
+    Room(name: "MartletBrowser", imports: ["MartletCore", "MartletHTTP", "MartletCrypto"]),
     Room(
         name: "MartletProvider",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletJOSE"]),

@@ -41,6 +41,18 @@ extension Span where Element == UInt8 {
         return stops != 0 ? index &+ stops.trailingZeroBitCount : count
     }
 
+    /// The first `;` from `start` on, or `end`, which is not after the last byte.
+    func semicolon(from start: Int, to end: Int) -> Int {
+        var index = start
+        while index < end, hasBlock(at: index) {
+            let found = firstMatch(block(at: index) .== ASCII.semicolon)
+            if found < 16 { return Swift.min(index &+ found, end) }
+            index &+= 16
+        }
+        while index < end, self[index] != UInt8(ascii: ";") { index &+= 1 }
+        return Swift.min(index, end)
+    }
+
     /// The offset after whole runs of 128 bytes of text from `start` on.
     ///
     /// The sixteen bytes at `start` are text. Blocks are aligned to sixteen bytes, so instructions can use them as

@@ -1,0 +1,68 @@
+package import MartletCore
+package import MartletCrypto
+
+/// A sign-in that waits for a provider to send the browser back.
+///
+/// `state`, `nonce` and the PKCE verifier are derived from one random seed, so that several attempts fit into a cookie.
+package struct SignInAttempt: Sendable {
+    /// What the provider's proof is for.
+    package enum Purpose: UInt8, Sendable, CaseIterable {
+        case signIn = 0
+        case link = 1
+    }
+
+    /// Where the flow ends.
+    package enum Destination: Sendable, Equatable {
+        /// The text of a ``ReturnTarget``; check it again, because the configuration may have changed.
+        case page(String)
+        /// An app.
+        case app(AppRequest)
+    }
+
+    /// The longest name of a provider.
+    static let maximumProviderBytes = 64
+    static let seedLength = 32
+
+    package let provider: String
+    package let purpose: Purpose
+    package internal(set) var destination: Destination
+    package let created: UnixTime
+    let seed: Secret
+
+    /// A new attempt.
+    /// - Throws: `crypto.failure` when the system provides no entropy.
+    package init(
+        provider: String, purpose: Purpose, destination: Destination, now: UnixTime
+    ) throws(CryptoError) {
+        self.init(
+            provider: provider, purpose: purpose, destination: destination, created: now,
+            seed: Secret(try RandomBytes.make(Self.seedLength)))
+    }
+
+    init(provider: String, purpose: Purpose, destination: Destination, created: UnixTime, seed: Secret) {
+        self.provider = provider
+        self.purpose = purpose
+        self.destination = destination
+        self.created = created
+        self.seed = seed
+    }
+
+    /// The `state` of the provider's URL: 64 hexadecimal digits, because some providers change other characters.
+    package var state: String { URLEscaping.hexadecimal(derived("state")) }
+
+    /// The `nonce` of the provider's URL.
+    package var nonce: String { Base64URL.encode(derived("nonce")) }
+
+    /// The PKCE verifier of the gateway towards the provider (RFC 7636 §4.1).
+    package var verifier: String { Base64URL.encode(derived("verifier")) }
+
+    /// The PKCE challenge of the provider's URL, for `S256`.
+    package var challenge: String { CodeChallenge(verifier: verifier).text }
+
+    /// Names the attempt in the store, where its use is recorded: a browser may send an old cookie again.
+    package var usedKey: String { URLEscaping.hexadecimal(derived("used")) }
+
+    private func derived(_ name: String) -> [UInt8] {
+        HMACSHA256.authenticate(Array("martlet browser attempt \(name)".utf8), key: seed)
+    }
+}

@@ -1,0 +1,1 @@
+../../Unit/MartletBrowserTests/BrowserURL.swift
