@@ -78,6 +78,14 @@ extension GatewayConfiguration {
 }
 
 extension SessionsConfiguration {
+    /// Whether the sign-in endpoints are at a host.
+    func serves(_ host: String) -> Bool {
+        hosts.isEmpty
+            || hosts.contains { pattern in
+                pattern.hasPrefix("*.") ? host.hasSuffix(pattern.dropFirst()) : pattern == host
+            }
+    }
+
     /// Whether the sign-in endpoints match every request that a route matches.
     fileprivate func covers(_ route: RouteConfiguration) -> Bool {
         guard case .glob(let glob) = route.path, glob.value == path || glob.value.hasPrefix("\(path)/") else {

@@ -24,6 +24,9 @@ extension GatewayConfiguration {
                 "The mail server for registrations and password resets; it needs `accounts`."),
             .optional(
                 "sessions", .block(of: SessionsConfiguration.self), "Session lifetimes, and where users sign in."),
+            .optional(
+                "browser", .block(of: BrowserConfiguration.self),
+                "Sign-in pages and sessions in cookies, for browsers; it needs `sessions`."),
             .optional("jwks", .block(of: JWKSConfiguration.self), "How issuers' keys are fetched and cached."),
             .optional(
                 "assertion", .block(of: AssertionConfiguration.self),
@@ -62,6 +65,7 @@ extension GatewayConfiguration {
         let outbox = reader.block("outbox") ?? OutboxConfiguration()
         let mail = readMail(&reader)
         let sessions = reader.block("sessions") ?? SessionsConfiguration()
+        let browser = readBrowser(&reader, sessions)
         let assertion: AssertionConfiguration? = reader.block("assertion")
         let wellKnown = reader.block("well_known") ?? WellKnownConfiguration()
         let providers = readProviders(&reader, knownKinds: knownKinds)
@@ -69,8 +73,9 @@ extension GatewayConfiguration {
         let routes = readRoutes(&reader)
         var configuration = GatewayConfiguration(
             server: server, admin: admin, log: log, store: store, jwks: jwks, accounts: accounts,
-            webhooks: webhooks, outbox: outbox, mail: mail, sessions: sessions, assertion: assertion,
-            wellKnown: wellKnown, providers: providers, upstreams: upstreams, routes: routes)
+            webhooks: webhooks, outbox: outbox, mail: mail, sessions: sessions,
+            hasSessionsBlock: reader.has("sessions"), browser: browser, assertion: assertion, wellKnown: wellKnown,
+            providers: providers, upstreams: upstreams, routes: routes)
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)
@@ -122,6 +127,24 @@ extension GatewayConfiguration {
                 .configMissingKey, at: mail.server.location, "mail: needs accounts:, which keeps the mails to be sent")
         }
         return mail
+    }
+
+    private static func readBrowser(
+        _ reader: inout ConfigurationReader, _ sessions: SessionsConfiguration
+    ) -> BrowserConfiguration? {
+        guard let entry = reader.entry("browser") else { return nil }
+        if !reader.has("sessions") {
+            reader.error(
+                .configMissingKey, at: entry.key.location, "browser: needs sessions:, whose tokens its cookies hold")
+        }
+        guard var browser: BrowserConfiguration = reader.block("browser") else { return nil }
+        browser.location = entry.key.location
+        if !sessions.serves(browser.host) {
+            reader.error(
+                .configBadValue, at: browser.origin.location,
+                "origin: sessions.hosts does not have its host, so that its sign-in pages could not be reached")
+        }
+        return browser
     }
 
     private static func readProviders(

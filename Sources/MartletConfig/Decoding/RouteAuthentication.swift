@@ -1,6 +1,7 @@
 /// `auth:` of a route.
 struct RouteAuthentication: ConfigurationDecodable {
     private enum Mode: String, CaseIterable, ConfigurationValue { case required, optional }
+    private enum BrowserHandling: String, CaseIterable, ConfigurationValue { case never }
     private enum CredentialKind: String, CaseIterable, ConfigurationValue {
         case session, direct
 
@@ -16,11 +17,16 @@ struct RouteAuthentication: ConfigurationDecodable {
     let value: RouteConfiguration.Authentication
     let credentials: CredentialKinds
     let maximumAge: Duration?
+    /// Whether the block has `credentials`.
+    let statesCredentials: Bool
+    let signsInBrowsers: Bool
 
     private init(_ value: RouteConfiguration.Authentication) {
         self.value = value
         credentials = [.session, .direct]
         maximumAge = nil
+        statesCredentials = false
+        signsInBrowsers = true
     }
 
     static var grammar: ConfigurationGrammar? {
@@ -36,6 +42,10 @@ struct RouteAuthentication: ConfigurationDecodable {
                 default: "[session, direct]",
                 "Accepted credentials: session tokens, or credentials of the provider itself."),
             .optional("max_age", .duration, "The maximum age of the credential."),
+            .optional(
+                "browser", .choice(BrowserHandling.allCases.map(\.rawValue)),
+                "`never`: a page that a browser requests without a session is a 401, not a redirect to the sign-in page."
+            ),
         ])
     }
 
@@ -45,6 +55,8 @@ struct RouteAuthentication: ConfigurationDecodable {
         let names = providers?.map(\.value) ?? []
         value = mode == .required ? .required(providers: names) : .optional(providers: names)
         maximumAge = reader.optional("max_age", in: Duration.positive)
+        statesCredentials = reader.has("credentials")
+        signsInBrowsers = reader.optional("browser", as: BrowserHandling.self) == nil
         let kinds = reader.optional("credentials", default: NonEmpty(CredentialKind.session, .direct))
         credentials = CredentialKinds(kinds.map(\.option))
     }

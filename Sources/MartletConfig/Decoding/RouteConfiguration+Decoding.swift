@@ -29,6 +29,8 @@ extension RouteConfiguration: ConfigurationDecodable {
         let authentication = RouteAuthentication.read(&reader)
         self.authentication = authentication?.value ?? .none
         credentials = authentication?.credentials ?? [.session, .direct]
+        statesCredentials = authentication?.statesCredentials ?? false
+        signsInBrowsers = authentication?.signsInBrowsers ?? true
         let rules = AuthorizeRules.read(&reader)
         (authorize, authorizeIndices) = (rules.conditions, rules.indices)
         authenticationRequirement = rules.authentication

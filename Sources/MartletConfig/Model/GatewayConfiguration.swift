@@ -14,6 +14,10 @@ package struct GatewayConfiguration: Sendable {
     /// `nil`: mails are sent by a webhook's receiver, or not at all.
     package var mail: MailConfiguration?
     package var sessions: SessionsConfiguration
+    /// Whether there is a `sessions:` block.
+    package var hasSessionsBlock = false
+    /// `nil`: browsers have neither pages nor cookies.
+    package var browser: BrowserConfiguration?
     package var assertion: AssertionConfiguration?
     package var wellKnown: WellKnownConfiguration
     package var providers: [ProviderConfiguration]
@@ -256,6 +260,10 @@ package struct RouteConfiguration: Sendable {
     package var authentication: Authentication
     /// The accepted kinds of credentials.
     package var credentials: CredentialKinds
+    /// Whether the file has `credentials`, rather than relying on its default.
+    package var statesCredentials = false
+    /// Whether a browser without a session is sent to the sign-in page; `auth.browser: never` turns it off.
+    package var signsInBrowsers = true
     package var authorize: [ConditionConfiguration]
     /// The index of each condition in the file's list, which may also contain `max_age` and `acr`; from 0.
     package var authorizeIndices: [Int] = []

@@ -116,6 +116,9 @@ package struct Blueprint: Sendable {
     ) -> (Blueprint?, Diagnostics) {
         var diagnostics = found
         guard let configuration else { return (nil, diagnostics) }
+        if let browser = configuration.browser {
+            diagnostics.error(.configNotSupported, at: browser.location, "browser: is not supported yet")
+        }
         let providers = findings.providers
         let routes = RouteTable.compile(
             configuration.routes, mounts: mounts(configuration), upstreams: configuration.upstreams.map(\.name.value),
@@ -125,6 +128,7 @@ package struct Blueprint: Sendable {
             let claims = ProviderClaims(providers, hasUsers: configuration.accounts != nil, into: &diagnostics)
             claims.check(routes, configuration.routes, into: &diagnostics)
             claims.warnAboutCleartextPasswords(routes, configuration, into: &diagnostics)
+            claims.warnAboutIdentityTokens(routes, configuration, into: &diagnostics)
             claims.checkMail(configuration, findings.webhooks, into: &diagnostics)
         }
         guard let routes, let store = findings.store, let tls = findings.tls, !diagnostics.hasErrors else {

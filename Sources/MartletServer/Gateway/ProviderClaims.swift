@@ -50,6 +50,26 @@ struct ProviderClaims {
         }
     }
 
+    /// Warns of routes that accept identity tokens by default beside sessions: no logout ends an identity token.
+    func warnAboutIdentityTokens(
+        _ routes: RouteTable, _ configuration: GatewayConfiguration, into diagnostics: inout Diagnostics
+    ) {
+        guard configuration.hasSessionsBlock else { return }
+        for (route, written) in zip(routes.configured, configuration.routes) {
+            guard !written.statesCredentials, route.credentials.contains(.direct),
+                let provider = route.providers.first(where: { acceptsIdentityTokens($0) })
+            else { continue }
+            diagnostics.warning(
+                .configInsecure, at: written.name.location,
+                "route '\(route.name)' accepts identity tokens of provider '\(names[provider])' beside sessions, and no "
+                    + "logout ends them: write credentials: [session], or [session, direct] if that is intended")
+        }
+    }
+
+    private func acceptsIdentityTokens(_ provider: Int) -> Bool {
+        accepts[provider].contains { if case .bearerJWT = $0 { true } else { false } }
+    }
+
     /// Warns of listeners that accept passwords of `Authorization: Basic` in clear text from other machines.
     func warnAboutCleartextPasswords(
         _ routes: RouteTable, _ configuration: GatewayConfiguration, into diagnostics: inout Diagnostics

@@ -75,6 +75,56 @@ private struct PasswordStub: Authenticating {
         }
     }
 
+    @Test(arguments: [
+        ("sessions: {}", "{}", "apple", true), ("", "{}", "apple", false),
+        ("sessions: {}", "{ credentials: [session] }", "apple", false),
+        ("sessions: {}", "{ credentials: [session, direct] }", "apple", false),
+        ("sessions: {}", "{ credentials: [direct] }", "apple", false), ("sessions: {}", "none", "apple", false),
+        ("sessions: {}", "{}", "staff", false),
+    ])
+    func `warns of identity tokens that are accepted by default beside sessions`(
+        sessions: String, auth: String, provider: String, warns: Bool
+    ) {
+        var registry = ProviderRegistry()
+        registry.register(PasswordStub.self)
+        BundledProviders.register(in: &registry)
+        let auth = auth == "none" ? auth : auth.replacing("{", with: "{ providers: [\(provider)], ")
+        let text = """
+            version: 1
+            \(sessions)
+            providers: { staff: { kind: stub }, apple: { kind: apple, audiences: [com.example.app] } }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes:
+              - { name: api, auth: \(auth), upstream: echo }
+              - { name: rest, match: { path: /x }, auth: { credentials: [session] }, upstream: echo }
+            """.replacing(", }", with: " }")
+        let (blueprint, diagnostics) = Blueprint.read(
+            text: text, name: "gw.yaml", registry: registry, environment: { _ in nil })
+        let found = diagnostics.sorted.map(\.description).filter { $0.contains("identity tokens") }
+        #expect(blueprint != nil, "\(diagnostics)")
+        #expect(
+            found
+                == (warns
+                    ? [
+                        "gw.yaml:6:13: warning: route 'api' accepts identity tokens of provider 'apple' beside sessions, and "
+                            + "no logout ends them: write credentials: [session], or [session, direct] if that is intended "
+                            + "[config.insecure]"
+                    ] : []))
+    }
+
+    @Test func `has no pages for browsers yet`() {
+        let (blueprint, diagnostics) = read(
+            """
+            version: 1
+            sessions: {}
+            browser: { origin: https://app.example.com }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, auth: none, upstream: echo }]
+            """)
+        #expect(blueprint == nil)
+        #expect(diagnostics == ["gw.yaml:3:1: error: browser: is not supported yet [config.not_supported]"])
+    }
+
     @Test func `reports the errors of all blocks together`() throws {
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)

@@ -108,25 +108,3 @@ private struct SignInPath: ConfigurationValue {
         }
     }
 }
-
-/// The origin of a web page as browsers send it in `Origin` (RFC 6454 §6.2).
-private struct WebOrigin: ConfigurationValue {
-    let text: String
-    let isTrustworthy: Bool
-
-    init(decoding node: ConfigurationNode) throws(ConfigurationError) {
-        let written = try node.text()
-        guard written != "*" else {
-            throw node.error(.configBadURL, "'*' would let every page sign in: list the origins")
-        }
-        guard let url = URLText(written), !written.dropFirst("\(url.scheme)://".count).contains(where: "/?".contains)
-        else {
-            throw node.error(
-                .configBadURL, "\(quoted(written)) is not an origin such as https://app.example.com, without a path")
-        }
-        let host = url.host.utf8.contains(0x3A) ? "[\(url.host)]" : url.host
-        let isStandard = url.port == (url.scheme == "https" ? 443 : 80)
-        text = "\(url.scheme)://\(host)\(isStandard ? "" : ":\(url.port)")"
-        isTrustworthy = url.isTrustworthy
-    }
-}

@@ -1,0 +1,108 @@
+private import MartletCore
+
+extension BrowserConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .required(
+                "origin", .pattern("^https?://[^/?#@]+$"),
+                "The public origin, from which every absolute URL is built; `http` only of a loopback address."),
+            .optional("cookie", .block(of: BrowserCookieRules.self), "The session's cookie."),
+            .optional(
+                "return_to", .list(.pattern("^https?://"), nonEmpty: false), default: "[]",
+                "Exact origins, besides the own one, that a browser may return to."),
+            .optional(
+                "native_redirects", .list(.pattern("^([a-z][a-z0-9+-]*\\.[a-z0-9.+-]*:/|https://)"), nonEmpty: false),
+                default: "[]",
+                "Exact URLs of apps: of a scheme of their own with a dot, or `https`."),
+            .optional("pages", .block(of: BrowserPagesConfiguration.self), "How the sign-in pages look."),
+            .optional(
+                "register", .boolean, default: "false", "Whether the form for passwords may create accounts."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        location = reader.location
+        let rules = reader.block("cookie") ?? BrowserCookieRules()
+        let origins = reader.optional("return_to", as: [Located<WebOrigin>].self) ?? []
+        returnOrigins = origins.map(\.value.text)
+        for origin in origins where !origin.value.isTrustworthy {
+            reader.diagnostics.warning(
+                .configInsecure, at: origin.location, "return_to: a page loaded in clear text can be forged")
+        }
+        nativeRedirects = reader.optional("native_redirects", as: [NativeRedirect].self)?.map(\.text) ?? []
+        pages = reader.block("pages") ?? BrowserPagesConfiguration()
+        registers = reader.optional("register", default: false)
+        let origin = try reader.required("origin", as: Located<WebOrigin>.self)
+        guard origin.value.isTrustworthy else {
+            throw ConfigurationError(
+                .configBadURL, at: origin.location,
+                "origin: must be https: http is accepted only of a loopback address such as http://127.0.0.1:8080")
+        }
+        self.origin = Located(origin.value.text, at: origin.location)
+        cookie = rules.configuration(isSecure: origin.value.isSecure, &reader.diagnostics)
+    }
+}
+
+/// `cookie:` of `browser`.
+private struct BrowserCookieRules: ConfigurationDecodable {
+    /// Browsers keep no cookie for longer.
+    private static let longest = Duration.seconds(400 * 86_400)
+
+    var name: Located<String>?
+    var sameSite = BrowserCookieConfiguration.SameSite.lax
+    var maximumAge = Duration.seconds(30 * 86_400)
+
+    init() {}
+
+    static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional(
+                "name", .text, "The cookie's name; `__Host-martlet` if absent, `martlet` for an `http` origin."),
+            .optional(
+                "same_site", .choice(BrowserCookieConfiguration.SameSite.allCases.map(\.rawValue)), default: "lax",
+                "`strict` also drops the cookie when a link of another site leads here."),
+            .optional(
+                "max_age", .duration, default: "30d",
+                "How long browsers keep it, up to 400d; `0s` until they are closed."),
+        ])
+    }
+
+    init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        name = reader.optional("name")
+        sameSite = reader.optional("same_site", default: sameSite)
+        maximumAge = reader.optional("max_age", default: maximumAge, in: .zero...Self.longest)
+        if let node = reader.node("max_age"), maximumAge > .zero, maximumAge < .seconds(1) {
+            reader.error(.configBadDuration, at: node.location, "max_age: must be 0s, or at least 1s")
+        }
+        if let name, !Self.isName(name.value) {
+            reader.error(
+                .configBadValue, at: name.location,
+                "name: must have 1 to \(BrowserCookieConfiguration.maximumNameBytes) characters of a cookie's name")
+        }
+    }
+
+    /// The cookie of an origin; a name whose prefix the origin cannot have is an error.
+    func configuration(isSecure: Bool, _ diagnostics: inout Diagnostics) -> BrowserCookieConfiguration {
+        if let name, !isSecure, Self.needsTLS(name.value) {
+            diagnostics.error(
+                .configBadValue, at: name.location,
+                "name: browsers accept \(quoted(name.value)) over https only: leave the prefix out on loopback")
+        }
+        return BrowserCookieConfiguration(
+            name: name?.value ?? (isSecure ? "__Host-martlet" : "martlet"), isSecure: isSecure, sameSite: sameSite,
+            maximumAge: maximumAge)
+    }
+
+    private static func isName(_ name: String) -> Bool {
+        (1...BrowserCookieConfiguration.maximumNameBytes).contains(name.utf8.count)
+            && name.utf8.allSatisfy(HeaderName.isTokenByte)
+    }
+
+    /// RFC 6265bis §4.1.3; browsers compare the prefixes in any letter case.
+    private static func needsTLS(_ name: String) -> Bool {
+        ["__host-", "__secure-", "__http-", "__host-http-"].contains { name.lowercased().hasPrefix($0) }
+    }
+}
+
+extension BrowserCookieConfiguration.SameSite: ConfigurationValue {}
