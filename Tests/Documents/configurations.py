@@ -36,7 +36,8 @@ def complete(text):
     parts = {"version": "version: 1\n", **found}
     if "routes" not in parts:
         providers = re.findall(r"^ {2}(\w+):", parts.get("providers", ""), re.MULTILINE) or ["apple"]
-        auth = f"{{ providers: [{', '.join(providers)}] }}"
+        stated = ", credentials: [session, direct]" if "sessions" in parts else ""
+        auth = f"{{ providers: [{', '.join(providers)}]{stated} }}"
         parts["routes"] = f"routes: [{{ name: all, match: {{ path: /** }}, auth: {auth}, upstream: api }}]\n"
     if "providers" not in parts:
         wanted = dict.fromkeys(names(parts["routes"], "providers"))
