@@ -10,6 +10,9 @@ package struct HTML: ExpressibleByStringInterpolation, Sendable, CustomStringCon
 
     fileprivate init(unescaped text: String) { self.text = text }
 
+    /// The markup of a template, whose values were escaped.
+    init(markup: String) { text = markup }
+
     /// A text, escaped.
     package init(_ text: String) { self.text = HTML.escape(text) }
 

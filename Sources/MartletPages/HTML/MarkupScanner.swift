@@ -25,6 +25,7 @@ package struct MarkupScanner: Sendable {
         case unquoted = "an attribute without quotes"
         case code = "an attribute with code or style"
         case urlPart = "a part of a URL"
+        case meta = "the content of a meta element"
     }
 
     private enum State: Equatable {
@@ -60,6 +61,8 @@ package struct MarkupScanner: Sendable {
     private(set) var beganAttribute = false
     /// The name of the element that the last byte began, in lower case; only right after `>`, a space or a slash.
     package private(set) var begunElement: String?
+    /// The name of the element that the last byte ended; only right after `>`, a space or a slash.
+    package private(set) var endedElement: String?
 
     package init() {}
 
@@ -90,7 +93,7 @@ package struct MarkupScanner: Sendable {
     /// Reads the next byte of the markup.
     package mutating func read(_ byte: UInt8) {
         beganAttribute = false
-        begunElement = nil
+        (begunElement, endedElement) = (nil, nil)
         switch state {
         case .text: if byte == UInt8(ascii: "<") { state = .tagOpen }
         case .tagOpen, .endTagOpen: readTagOpen(byte)
@@ -105,7 +108,10 @@ package struct MarkupScanner: Sendable {
     private var rawReason: Reason { element == Array("style".utf8) ? .style : .rawText }
 
     private var attributeContext: Context {
-        let context = Self.context(ofAttribute: String(decoding: attribute, as: UTF8.self))
+        let name = String(decoding: attribute, as: UTF8.self)
+        // With `http-equiv` in the same element it is a URL, among others.
+        if name == "content", element == Array("meta".utf8) { return .forbidden(.meta) }
+        let context = Self.context(ofAttribute: name)
         return context == .url && !isValueEmpty ? .forbidden(.urlPart) : context
     }
 
@@ -128,7 +134,8 @@ package struct MarkupScanner: Sendable {
 
     private mutating func readTagName(_ byte: UInt8) {
         if Self.isSpace(byte) || byte == UInt8(ascii: "/") || byte == UInt8(ascii: ">") {
-            begunElement = isEndTag ? nil : String(decoding: element, as: UTF8.self)
+            let name = String(decoding: element, as: UTF8.self)
+            if isEndTag { endedElement = name } else { begunElement = name }
         }
         if Self.isSpace(byte) || byte == UInt8(ascii: "/") {
             state = .insideTag

@@ -6,6 +6,10 @@ package protocol Page: Sendable {
     func title(in context: PageContext) -> String
     /// What is inside `main`.
     func content(in context: PageContext) -> HTML
+    /// The template that may replace it.
+    var template: PageTemplate.Name { get }
+    /// The values of that template, besides those that all have.
+    func values(in context: PageContext) -> TemplateValues
     /// Lists of forms need more width than one form.
     var isWide: Bool { get }
 }
@@ -16,9 +20,13 @@ extension Page {
 
     /// The page as a document.
     package func render(in context: PageContext) -> RenderedPage {
-        let document = PageLayout(context, isWide: isWide).document(title(in: context), content(in: context))
+        let document = context.site.templates?[template].map { own in
+            let values = context.values(title(in: context)).merging(values(in: context).values) { $1 }
+            return own.render(values, context.words)
+        }
+        let page = document ?? PageLayout(context, isWide: isWide).document(title(in: context), content(in: context))
         return RenderedPage(
-            bytes: Array(document.text.utf8), nonce: context.nonce,
+            bytes: Array(page.text.utf8), nonce: context.nonce,
             fields: PageFields.fields(nonce: context.nonce, formOrigins: formOrigins))
     }
 }
@@ -41,14 +49,17 @@ package struct PageSite: Sendable {
     /// In the order of the configuration.
     package let links: [PageLink]
     package let language: PageLanguage
+    /// The operator's own pages; `nil` shows ours.
+    let templates: PageTemplates?
     /// The style sheet, made once for the accent color.
     let stylesheet: Stylesheet
 
     /// - Parameter accent: the color of buttons and links; `nil` is a blue.
     package init(
         title: String, logo: String? = nil, accent: RGBColor? = nil, links: [PageLink] = [],
-        language: PageLanguage = .english
+        language: PageLanguage = .english, templates: PageTemplates? = nil
     ) {
+        self.templates = templates
         self.title = title
         self.logo = logo
         self.links = links
@@ -96,6 +107,11 @@ package struct PageContext: Sendable {
     }
 
     package var words: Words { Words(choice.language) }
+
+    /// The path of the page in another language.
+    func url(of language: PageLanguage, at path: String) -> String {
+        PageURL.local(path, [("lang", language.rawValue), ("return_to", returnTo)])
+    }
 
     /// A path of this origin that keeps the language that the user chose.
     func localized(_ path: String) -> String {

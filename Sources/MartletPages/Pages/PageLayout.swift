@@ -53,7 +53,7 @@ struct PageLayout {
         let items = PageLanguage.allCases.map { language -> HTML in
             let code = language.rawValue
             let isCurrent = language == context.choice.language
-            let url = PageURL.local(path, [("lang", code), ("return_to", context.returnTo)])
+            let url = context.url(of: language, at: path)
             return """
                 <li><a href="\(url)" lang="\(code)" hreflang="\(code)"\(attribute: "aria-current", isCurrent ? "true" : nil)>\
                 \(language.name)</a></li>
