@@ -137,14 +137,15 @@ let rooms: [Room] = [
     Room(
         name: "MartletServer",
         imports: [
-            "MartletCore", "MartletJSON", "MartletConfig", "MartletJOSE", "MartletTLS", "MartletIO", "MartletFetch",
+            "MartletCore", "MartletJSON", "MartletConfig", "MartletCrypto", "MartletJOSE", "MartletTLS", "MartletIO",
+            "MartletFetch",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
-            "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "MartletProxy",
-            "MartletSignIn",
+            "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "MartletPages",
+            "MartletProxy", "MartletSignIn",
             "MartletAdmin", "CLinux",
         ],
-        testImports: ["MartletHTTP", "MartletCrypto", "BundledProviders", "AppleProvider"]),
+        testImports: ["MartletHTTP", "BundledProviders", "AppleProvider"]),
     Room(
         name: "MartletCommands",
         imports: [

@@ -1,15 +1,15 @@
 private import CLinux
 
 /// Why a file could not be read, with the system's error message.
-struct FileReadError: Error {
-    let reason: String
-    var isTooLarge = false
+package struct FileReadError: Error {
+    package let reason: String
+    package internal(set) var isTooLarge = false
     /// Whether the file does not exist.
-    var isMissing = false
+    package internal(set) var isMissing = false
 }
 
 /// Reads a regular file into memory. Pipes and devices are rejected, so that reading always ends.
-func readWholeFile(_ path: String, limit: Int) throws(FileReadError) -> [UInt8] {
+package func readWholeFile(_ path: String, limit: Int) throws(FileReadError) -> [UInt8] {
     guard !path.utf8.contains(0) else { throw FileReadError(reason: "the name contains a NUL byte") }
     let descriptor = unsafe path.withCString { unsafe martlet_open_read_nonblocking($0) }
     guard descriptor >= 0 else { throw systemError() }

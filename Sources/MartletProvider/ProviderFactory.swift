@@ -47,6 +47,8 @@ package struct PreparedProvider: Sendable {
     package let transferLocation: SourceLocation?
     /// The position of the key that turns sign-in by redirect on; `nil` if it is off.
     package let redirectLocation: SourceLocation?
+    /// Whether users with a name and a password can be created.
+    package let storesRecords: Bool
     private let buildProvider: @Sendable (ProviderContext) throws(ConfigurationError) -> ProviderHandle
 
     init<Plugin: Provider>(_ plugin: Plugin.Type, name: String, configuration: Plugin.Configuration) {
@@ -55,6 +57,7 @@ package struct PreparedProvider: Sendable {
         notificationsLocation = (configuration as? any NotificationConfiguring)?.notificationsLocation
         transferLocation = (configuration as? any TransferConfiguring)?.transferLocation
         redirectLocation = (configuration as? any RedirectConfiguring)?.redirectLocation
+        storesRecords = (configuration as? any UserConfiguring)?.storesRecords ?? false
         buildProvider = { (context) throws(ConfigurationError) in
             ProviderHandle(try Plugin(configuration, context: context), name: name)
         }

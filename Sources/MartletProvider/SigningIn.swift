@@ -1,3 +1,4 @@
+public import MartletConfig
 public import MartletCore
 public import MartletJSON
 
@@ -170,4 +171,10 @@ public protocol UserCreating: Provider {
     func makeRecord(name: String, password: Secret) async throws(AuthenticationError) -> UserRecord
     /// The canonical form of a name, the key of records; `nil` for a name that no user can have.
     func canonicalName(_ name: String) -> String?
+}
+
+/// A configuration whose provider may have users in the account store, who sign in with a name and a password.
+public protocol UserConfiguring: ConfigurationDecodable {
+    /// Whether its users are in the account store, so that they can be created.
+    var storesRecords: Bool { get }
 }

@@ -1,10 +1,10 @@
 public import MartletConfig
 internal import MartletCore
 internal import MartletCrypto
-internal import MartletProvider
+public import MartletProvider
 
 /// The block of a provider whose `kind` is `password`.
-public struct PasswordConfiguration: ConfigurationDecodable {
+public struct PasswordConfiguration: ConfigurationDecodable, UserConfiguring {
     let users: Located<UsersSetting>
     let hash: HashSetting
     let throttle: ThrottleLimits
@@ -66,6 +66,11 @@ extension PasswordConfiguration {
             .optional(
                 "reset", ResetSetting.shape, default: "false", "Whether users can replace a forgotten password."),
         ])
+    }
+
+    /// Users in a file have no records.
+    public var storesRecords: Bool {
+        if case .accounts = users.value { true } else { false }
     }
 
     /// What users may do by themselves.

@@ -12,6 +12,8 @@ package struct BrowserConfiguration: Sendable {
     package var pages: BrowserPagesConfiguration
     /// Whether the form for passwords may create accounts.
     package var registers: Bool
+    /// Where that stands.
+    package var registersLocation: SourceLocation
 
     /// The host of the origin, without the port and without brackets.
     package var host: String { URLText(origin.value)?.host ?? "" }

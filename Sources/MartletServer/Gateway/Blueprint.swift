@@ -2,6 +2,7 @@ package import MartletAccounts
 package import MartletConfig
 internal import MartletCore
 internal import MartletIdentities
+internal import MartletPages
 package import MartletProvider
 internal import MartletProxy
 package import MartletRedis
@@ -27,6 +28,8 @@ package struct Blueprint: Sendable {
     package let claimRules: LoginClaimRules
     /// Certificates, keys and authorities of listeners and upstreams.
     let tls: TLSMaterial
+    /// The logo and the templates of the sign-in pages.
+    let pageFiles: PageFiles
 
     /// The shared store to open.
     package enum StorePlan: Sendable {
@@ -90,6 +93,7 @@ package struct Blueprint: Sendable {
         var grantKeys: GrantKeys?
         var claimRules = LoginClaimRules()
         var tls: TLSMaterial?
+        var pageFiles = PageFiles()
 
         init(_ tickets: TLSTicketKeys) { self.tickets = tickets }
 
@@ -108,6 +112,12 @@ package struct Blueprint: Sendable {
             let tls = TLSMaterial(configuration, tickets: tickets, into: &diagnostics)
             tls.warn(at: Clock.system.unixTime, into: &diagnostics)
             self.tls = tls
+            guard let browser = configuration.browser else { return }
+            pageFiles = PageFiles(browser.pages, into: &diagnostics)
+            // A provider with errors is not among them.
+            if providers.count == configuration.providers.count {
+                checkRegistration(browser, providers, &diagnostics)
+            }
         }
     }
 
@@ -115,8 +125,9 @@ package struct Blueprint: Sendable {
         _ configuration: GatewayConfiguration?, _ findings: Findings, _ found: Diagnostics
     ) -> (Blueprint?, Diagnostics) {
         var diagnostics = found
-        guard let configuration else { return (nil, diagnostics) }
+        guard var configuration else { return (nil, diagnostics) }
         if let browser = configuration.browser {
+            configuration.source.files += PageFiles.unnamedFiles(browser.pages)
             diagnostics.error(.configNotSupported, at: browser.location, "browser: is not supported yet")
         }
         let providers = findings.providers
@@ -138,7 +149,7 @@ package struct Blueprint: Sendable {
             Blueprint(
                 configuration: configuration, routes: routes, providers: providers, assertion: findings.assertion,
                 store: store, webhooks: findings.webhooks, grantKeys: findings.grantKeys,
-                claimRules: findings.claimRules, tls: tls),
+                claimRules: findings.claimRules, tls: tls, pageFiles: findings.pageFiles),
             diagnostics
         )
     }
@@ -219,6 +230,16 @@ package struct Blueprint: Sendable {
         }
     }
 
+    /// Accounts are created with a name and a password, for a provider that can store them.
+    private static func checkRegistration(
+        _ browser: BrowserConfiguration, _ providers: [PreparedProvider], _ diagnostics: inout Diagnostics
+    ) {
+        guard browser.registers, !providers.contains(where: \.storesRecords) else { return }
+        diagnostics.error(
+            .configMissingKey, at: browser.registersLocation,
+            "register: needs a provider for passwords whose users are in the account store")
+    }
+
     private static func plan(_ store: StoreConfiguration, _ diagnostics: inout Diagnostics) -> StorePlan? {
         if store.url.value == "memory:" { return .memory }
         let location = store.url.location
@@ -254,7 +275,8 @@ extension Blueprint {
         return (
             Blueprint(
                 configuration: changed, routes: routes, providers: providers, assertion: assertion, store: store,
-                webhooks: webhooks, grantKeys: grantKeys, claimRules: claimRules, tls: tls.withCleartextListeners(1)),
+                webhooks: webhooks, grantKeys: grantKeys, claimRules: claimRules, tls: tls.withCleartextListeners(1),
+                pageFiles: pageFiles),
             diagnostics
         )
     }

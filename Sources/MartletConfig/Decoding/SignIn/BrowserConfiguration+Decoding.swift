@@ -31,7 +31,9 @@ extension BrowserConfiguration: ConfigurationDecodable {
         }
         nativeRedirects = reader.optional("native_redirects", as: [NativeRedirect].self)?.map(\.text) ?? []
         pages = reader.block("pages") ?? BrowserPagesConfiguration()
-        registers = reader.optional("register", default: false)
+        let registers: Located<Bool> = reader.optional("register", default: Located(false, at: location))
+        self.registers = registers.value
+        registersLocation = registers.location
         let origin = try reader.required("origin", as: Located<WebOrigin>.self)
         guard origin.value.isTrustworthy else {
             throw ConfigurationError(

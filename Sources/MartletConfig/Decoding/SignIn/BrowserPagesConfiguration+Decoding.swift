@@ -7,7 +7,7 @@ extension BrowserPagesConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         .init([
             .optional("title", .text, "What the pages call this service, up to 64 characters."),
-            .optional("logo_file", .path, "An SVG, PNG, JPEG or WebP file."),
+            .optional("logo_file", .path, "An SVG, PNG, JPEG or WebP file, up to 256 KiB."),
             .optional("accent", .pattern("^#([0-9a-fA-F]{3}|[0-9a-fA-F]{6})$"), "The color of buttons: `#0a7`."),
             .optional(
                 "links", .list(.block(of: Link.self), nonEmpty: false), default: "[]",
