@@ -98,8 +98,8 @@ let rooms: [Room] = [
         name: "MartletProxy",
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletTLS", "MartletHTTP2",
-            "MartletIO", "MartletProvider", "MartletRouter", "MartletResponder", "MartletAuthenticator",
-            "MartletReports", "CLinux",
+            "MartletIO", "MartletBrowser", "MartletProvider", "MartletRouter", "MartletResponder",
+            "MartletAuthenticator", "MartletReports", "CLinux",
         ]),
     Room(
         name: "AppleProvider",
@@ -122,7 +122,9 @@ let rooms: [Room] = [
         imports: [
             "MartletCore", "MartletJSON", "MartletHTTP", "MartletConfig", "MartletCrypto", "MartletProvider",
             "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities", "MartletResponder", "MartletIO",
-        ]),
+            "MartletBrowser", "MartletPages",
+        ],
+        testImports: ["MartletSessionTesting"]),
     Room(
         name: "MartletSimulator",
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletResponder"],
@@ -141,8 +143,8 @@ let rooms: [Room] = [
             "MartletFetch",
             "MartletRedis",
             "MartletProvider", "MartletEvents", "MartletAccounts", "MartletSession", "MartletIdentities",
-            "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports", "MartletPages",
-            "MartletProxy", "MartletSignIn",
+            "MartletBrowser", "MartletRouter", "MartletResponder", "MartletAuthenticator", "MartletReports",
+            "MartletPages", "MartletProxy", "MartletSignIn",
             "MartletAdmin", "CLinux",
         ],
         testImports: ["MartletHTTP", "BundledProviders", "AppleProvider"]),

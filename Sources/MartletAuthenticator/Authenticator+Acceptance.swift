@@ -8,8 +8,9 @@ extension Authenticator {
     /// Why the route does not accept credentials of that form, if it does not.
     func rejection(of form: CredentialForm, on route: Int) -> Failure? {
         switch form {
-        case .session where !acceptsSessions(route): .credentialInvalid("auth.sessions_not_accepted")
-        case .session where rejectsSessions: .authUnavailable("auth.store_down")
+        case .session where !acceptsSessions(route), .cookie where !acceptsSessions(route):
+            .credentialInvalid("auth.sessions_not_accepted")
+        case .session where rejectsSessions, .cookie where rejectsSessions: .authUnavailable("auth.store_down")
         case .direct where !rules.routes[route].acceptsDirect: .credentialInvalid("auth.direct_not_accepted")
         case .basic where !rules.routes[route].acceptsBasic: .credentialInvalid("auth.scheme_not_accepted")
         default: nil
@@ -47,7 +48,7 @@ extension Authenticator {
         let providers = providers(on: route)
         let chosen: Int32?
         switch form {
-        case .session: return rules.sessions.map { .sessions($0) }
+        case .session, .cookie: return rules.sessions.map { .sessions($0) }
         case .direct: chosen = ProviderChoice.pick(value, among: providers, of: rules.providers)
         case .basic: chosen = providers.first { rules.providers[Int($0)].accepts.contains(.basic) }
         }
@@ -58,7 +59,7 @@ extension Authenticator {
 
     /// A session's principal does not depend on the route; a provider's result depends on which provider was chosen.
     func principalScope(_ form: CredentialForm, _ route: Int) -> UInt32 {
-        form.scope(form == .session ? 0 : UInt32(rules.routes[route].plan))
+        form.scope(form == .session || form == .cookie ? 0 : UInt32(rules.routes[route].plan))
     }
 
     /// Caches the principal of a credential, for other routes and for when this route has to decide again.

@@ -14,8 +14,9 @@ extension Authenticator {
         let (decision, revocationID) = (credential.decision, credential.revocationID)
         credential.decision = -1
         guard revocationID != 0, let token = unsafe token(ofDecision: decision, for: revocationID) else { return }
-        retainedTokens[exchange] = RetainedToken(
-            token: Secret(unsafe Array(token)), isSession: unsafe OwnToken.matches(token))
+        let form: CredentialForm =
+            credential.isCookie ? .cookie : unsafe OwnToken.matches(token) ? .session : .direct
+        retainedTokens[exchange] = RetainedToken(token: Secret(unsafe Array(token)), form: form)
         credential.retainsToken = true
     }
 
@@ -52,7 +53,7 @@ extension Authenticator {
             guard due.count < Authenticator.revalidationBatch else { break }
             retainedTokens[exchange]?.state = .submitted
             let target = verificationTarget(of: retained)
-            due.append(Revalidation(exchange: exchange, token: retained.token, target: target))
+            due.append(Revalidation(exchange: exchange, credential: retained.credential, target: target))
         }
         return due
     }

@@ -23,8 +23,7 @@ extension Authenticator {
             return .rejected(Rejection(.credentialInvalid("auth.no_provider_claims_it")))
         }
         credential.verificationStarted = time.monotonic
-        let presented = form == .basic ? Credential(basic: value) : Credential(bearer: value)
-        return .pending(VerificationRequest(location, credential: presented, target: target))
+        return .pending(VerificationRequest(location, credential: form.credential(value), target: target))
     }
 
     /// The outcome for a request whose results were overtaken too often.

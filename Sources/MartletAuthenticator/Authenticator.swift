@@ -149,17 +149,17 @@ package struct Authenticator: ~Copyable {
     }
 
     /// A credential that was read, without a cached decision under the bare number of its route.
-    private mutating func authorize(
+    mutating func authorize(
         _ request: consuming RoutedRequest, _ presented: PresentedCredential, _ result: VerificationResult?,
         _ time: LoopTime, _ credential: inout CredentialState
     ) -> AuthorizationOutcome {
         let (form, route) = (presented.form, request.route)
         if let failure = rejection(of: form, on: route) { return .rejected(Rejection(failure)) }
-        if form == .basic,
+        if form == .basic || form == .cookie,
             let found = unsafe decisions.find(presented.key, scope: form.scope(UInt32(route)), now: time.unix)
         {
             let outcome = useCachedDecision(found, request, &credential)
-            credential.decision = -1
+            if form == .basic { credential.decision = -1 }
             return outcome
         }
         if let found = unsafe principals.find(presented.key, scope: principalScope(form, route), now: time.unix),

@@ -1,3 +1,5 @@
+package import MartletProvider
+
 /// The kind of credential a request carries, known from its form alone.
 package enum CredentialForm: UInt8, Sendable {
     /// One of the gateway's own tokens.
@@ -6,6 +8,8 @@ package enum CredentialForm: UInt8, Sendable {
     case direct
     /// A name and a password (RFC 7617).
     case basic
+    /// The session cookie.
+    case cookie
 }
 
 extension CredentialForm {
@@ -15,6 +19,17 @@ extension CredentialForm {
         // A route's cached decisions use the bare number for either kind of bearer token: see `authorize`.
         case .session, .direct: number
         case .basic: number | 0x8000_0000
+        // A cookie's value is no bearer token, whatever it looks like: other rules apply to it.
+        case .cookie: number | 0x4000_0000
+        }
+    }
+
+    /// A credential of this form.
+    package func credential(_ value: consuming [UInt8]) -> Credential {
+        switch self {
+        case .session, .direct: Credential(bearer: value)
+        case .basic: Credential(basic: value)
+        case .cookie: Credential(cookie: value)
         }
     }
 }

@@ -19,6 +19,12 @@ package struct CredentialState: Sendable {
     @usableFromInline package var offersBasic: Bool
     /// A long exchange, whose token is retained.
     @usableFromInline package var retainsToken: Bool
+    /// The request has one of the gateway's cookies, which the upstream does not get.
+    @usableFromInline package var hasCookie: Bool
+    /// The response sets or deletes one of them.
+    @usableFromInline package var setsCookie: Bool
+    /// What admitted the request is the session cookie.
+    @usableFromInline package var isCookie: Bool
 
     // Every exchange begins with one. The values are here, not in the properties: those of properties are not inlined
     // into other modules.
@@ -33,6 +39,9 @@ package struct CredentialState: Sendable {
         verificationAttempts = 0
         offersBasic = false
         retainsToken = false
+        hasCookie = false
+        setsCookie = false
+        isCookie = false
     }
 
     /// Records which credential admitted the request.

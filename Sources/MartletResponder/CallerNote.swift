@@ -14,14 +14,27 @@ package struct NamedCaller: Sendable, Equatable {
 
 /// Where a handler notes the caller of a request as soon as it is known, whatever the response will be.
 package final class CallerNote: Sendable {
-    private let noted = Mutex<NamedCaller?>(nil)
+    private struct Noted {
+        var caller: NamedCaller?
+        var setCookie: String?
+    }
+
+    private let noted = Mutex(Noted())
 
     package init() {}
 
-    package var caller: NamedCaller? { noted.withLock { $0 } }
+    package var caller: NamedCaller? { noted.withLock { $0.caller } }
+
+    /// The `Set-Cookie` for the caller's session cookie; `nil` if the response does not change it.
+    package var setCookie: String? { noted.withLock { $0.setCookie } }
 
     /// Notes the caller; a later note replaces it.
     package func note(subject: String, sessionID: String?) {
-        noted.withLock { $0 = NamedCaller(subject: subject, sessionID: sessionID) }
+        noted.withLock { $0.caller = NamedCaller(subject: subject, sessionID: sessionID) }
+    }
+
+    /// Notes that the response sets or deletes the caller's session cookie; a later note replaces it.
+    package func note(setCookie: String) {
+        noted.withLock { $0.setCookie = setCookie }
     }
 }

@@ -25,6 +25,8 @@ package struct Failure: Error, Sendable {
     package internal(set) var allow: String?
     /// The value of `Location`.
     var location: String?
+    /// The value of `Set-Cookie`.
+    package var setCookie: String?
     /// The connection has to be closed.
     package var closes = false
     /// The origin whose pages may read the response (CORS); `nil` where none may.
@@ -266,6 +268,10 @@ package struct Failure: Error, Sendable {
         if let allow {
             out.append("\r\nAllow: ")
             out.append(text: allow)
+        }
+        if let setCookie {
+            out.append("\r\nSet-Cookie: ")
+            out.append(text: setCookie)
         }
         if let location {
             out.append("\r\nLocation: ")

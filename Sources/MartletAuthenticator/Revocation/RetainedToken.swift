@@ -1,23 +1,27 @@
-package import MartletCore
+internal import MartletCore
+package import MartletProvider
 
 /// The token that a long exchange was admitted with.
 struct RetainedToken {
     enum State { case valid, pending, submitted }
 
     let token: Secret
-    /// One of the gateway's own.
-    let isSession: Bool
+    let form: CredentialForm
+    /// Whether it is a session's.
+    var isSession: Bool { form != .direct }
     /// The route of a new configuration that it is verified for, or −1.
     var route = -1
     var state = State.valid
     /// When the store may be queried next.
     var dueAt: Int64 = 0
+
+    var credential: Credential { token.withBytes { form.credential($0) } }
 }
 
 /// A retained token that is due for revalidation.
 package struct Revalidation: Sendable {
     package let exchange: ExchangeID
-    package let token: Secret
+    package let credential: Credential
     /// What verifies it; `nil` when nothing does any more, and the credential has to end.
     package let target: Verifier.Target?
 }

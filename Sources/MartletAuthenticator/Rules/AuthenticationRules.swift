@@ -7,8 +7,8 @@ package import MartletRouter
 package final class AuthenticationRules: Sendable {
     /// What a route accepts, as plain values.
     package struct Route: Sendable {
-        let mode: MartletRouter.Route.Mode
-        let acceptsSessions: Bool
+        package let mode: MartletRouter.Route.Mode
+        package let acceptsSessions: Bool
         let acceptsDirect: Bool
         /// Whether one of its providers verifies names and passwords.
         package let acceptsBasic: Bool

@@ -10,7 +10,13 @@ package final class VerifiedPrincipal: Sendable {
     /// When the credential itself expires, in milliseconds of Unix time.
     let end: Int64
 
-    init(principal: Principal, revocationID: UInt64, expires: Int64, end: Int64) {
+    /// The cookie that the response sets in place of the presented one; `nil` if that stays.
+    package let replacement: ReplacementCookie?
+
+    init(
+        principal: Principal, revocationID: UInt64, expires: Int64, end: Int64, replacement: ReplacementCookie? = nil
+    ) {
+        self.replacement = replacement
         self.principal = principal
         self.revocationID = revocationID
         self.expires = expires

@@ -89,7 +89,8 @@ extension VerifiedPrincipal {
         let copyEnd = context.now.advanced(bySeconds: session.cacheLifetime.wholeSeconds)
         self.init(
             principal: session.principal, revocationID: session.number,
-            expires: min(session.principal.identity.expiresAt, copyEnd).seconds, end: session.end)
+            expires: min(session.principal.identity.expiresAt, copyEnd).seconds, end: session.end,
+            replacement: session.replacement)
     }
 
     /// The principal of a credential other than a session.

@@ -63,7 +63,7 @@ extension EventLoop {
                 client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams))
             loop.verifier.submit(
                 Verifier.Job(
-                    credential: due.token.withBytes { Credential(bearer: $0) }, target: target,
+                    credential: due.credential, target: target,
                     subjects: loop.context.snapshot.authentication.subjects, context: authentication,
                     sink: loop.mailbox,
                     exchange: due.exchange, epoch: authenticator.epoch))

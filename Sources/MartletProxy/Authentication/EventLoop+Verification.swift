@@ -22,7 +22,8 @@ extension EventLoop {
             context: AuthenticationContext(
                 now: loop.time.unixTime, deadline: MonotonicTime(nanoseconds: deadline),
                 client: client,
-                address: request.form == .session ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : []),
+                address: request.form == .session || request.form == .cookie
+                    ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : []),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
         loop.downstreams[downstream].phase = .authenticating
         loop.downstreams.arm(downstream, at: deadline, &loop.context)
@@ -47,6 +48,9 @@ extension EventLoop {
         let downstream = loop.exchanges[exchange].downstream
         guard loop.downstreams[downstream].phase == .authenticating else {
             return revalidated(exchange, epoch: resultEpoch, result)
+        }
+        if case .success(let verified) = result, let replacement = verified.replacement {
+            loop.replaceCookie(of: exchange, by: replacement)
         }
         // A result of the previous configuration's providers is void: the credential is verified again.
         resumeRequest(downstream, with: resultEpoch == authenticator.epoch ? result : nil)
@@ -73,7 +77,7 @@ extension EventLoop {
         loop.debug.credentialRejected(
             requestID: unsafe String(decoding: loop.exchanges[exchange].record.texts.requestID, as: UTF8.self), error,
             provider: provider,
-            credential: failed.form == .basic ? Credential(basic: value) : Credential(bearer: value),
+            credential: failed.form.credential(value),
             in: AuthenticationContext(
                 now: loop.time.unixTime,
                 deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),

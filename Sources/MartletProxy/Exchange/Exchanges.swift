@@ -15,6 +15,8 @@ struct Exchanges: ~Copyable {
     var tunnels = Slab<Tunnel>()
     /// Exchanges that ended in this iteration while the authenticator retained their tokens.
     var endedWithToken: [Handle<Exchange>] = []
+    /// The cookies that responses will set.
+    var cookies = ResponseCookies()
 
     subscript(handle: Handle<Exchange>) -> Exchange {
         @inline(__always)

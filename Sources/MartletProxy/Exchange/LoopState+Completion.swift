@@ -56,6 +56,7 @@ extension LoopState {
         log(exchange, microseconds: microseconds)
         if !exchanges[exchange].tunnel.isNone { exchanges.releaseTunnel(of: exchange, &context) }
         if exchanges[exchange].credential.retainsToken { exchanges.endedWithToken.append(exchange) }
+        if exchanges[exchange].credential.setsCookie { exchanges.cookies.remove(exchange) }
         downstreams.dropPipe(of: downstream, &context)
         exchanges[exchange].end()
         exchanges.all.free(exchange)

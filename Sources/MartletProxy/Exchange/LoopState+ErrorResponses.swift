@@ -9,6 +9,10 @@ internal import MartletResponder
 extension LoopState {
     /// Responds to a request that goes no further.
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
+        var failure = failure
+        if exchanges[exchange].credential.setsCookie {
+            failure.setCookie = exchanges.cookies.take(exchange) ?? failure.setCookie
+        }
         let downstream = exchanges[exchange].downstream
         let isComplete = exchanges[exchange].body.isComplete && !failure.closes
         exchanges[exchange].response.start(

@@ -12,14 +12,17 @@ package struct SignInComponents: Sendable {
     package let assertion: AssertionSigner?
     /// The handlers of the route table's mounts, in order.
     package let handlers: [LocalHandler]
+    /// What concerns browsers; `nil` without `browser:`.
+    package let browser: BrowserRules?
 
     package init(
         sessions: (any SessionVerifying)?, subjects: (any SubjectResolving)?, assertion: AssertionSigner?,
-        handlers: [LocalHandler]
+        handlers: [LocalHandler], browser: BrowserRules? = nil
     ) {
         self.sessions = sessions
         self.subjects = subjects
         self.assertion = assertion
         self.handlers = handlers
+        self.browser = browser
     }
 }

@@ -32,6 +32,10 @@ package final class Snapshot: Sendable {
     let clientFields: FieldNameTable
     /// The handlers of the route table's mounts, in order.
     let handlers: [LocalHandler]
+    /// What concerns browsers; `nil` without `browser:`.
+    let browser: BrowserRules?
+    /// Whether there is `browser:`. A flag, because nothing retains it.
+    let hasBrowser: Bool
 
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
@@ -41,6 +45,8 @@ package final class Snapshot: Sendable {
             routes, providers: providers, upstreams: upstreams.map(\.name), sessions: signIn.sessions,
             subjects: signIn.subjects, assertion: signIn.assertion, names: names)
         handlers = signIn.handlers
+        browser = signIn.browser
+        hasBrowser = signIn.browser != nil
         self.routes = routes
         self.upstreams = upstreams
         providerTexts = providers.map { Array($0.name.utf8) }
@@ -52,6 +58,7 @@ package final class Snapshot: Sendable {
         trustedProxies = server.trustedProxies
         compiledRoutes = routes.routes.map { CompiledRoute($0, upstreams) }
         removals = routes.routes.map(\.removeNames)
-        clientFields = ClientField.table(reserved: routes.reservedNames, stripped: server.strippedHeaders)
+        clientFields = ClientField.table(
+            reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)
     }
 }

@@ -86,6 +86,7 @@ extension ResponseReader {
         case .forward:
             unsafe loop.exchanges.headWriter(exchange, &loop.downstreams).writeInterim(
                 response, bytes, into: &loop.context.scratch.pending[exchange])
+            if loop.context.snapshot.hasBrowser { cutCookies(exchange, &loop) }
             loop.exchanges.sendStreamHead(exchange, ends: false, &loop.downstreams, &loop.context)
         }
     }
@@ -109,6 +110,7 @@ extension ResponseReader {
             response, bytes, framing, date: loop.context.clock.dateText,
             requestID: loop.exchanges[exchange].record.texts.requestID,
             into: &loop.context.scratch.pending[exchange])
+        if loop.context.snapshot.hasBrowser { writeCookies(exchange, &loop) }
         loop.exchanges.sendStreamHead(exchange, ends: isWhole, &loop.downstreams, &loop.context)
         if isWhole {
             loop.finishResponse(upstream)

@@ -11,6 +11,8 @@ enum ClientField: UInt8 {
     /// It concerns the connection or the framing, or the gateway writes it itself; or it looks like such a field.
     case own
     case host, expect, trailer, authorization
+    /// It may contain cookies of the gateway.
+    case cookie
     case forwarded, forwardedFor, forwardedProto, forwardedHost
     /// Only proxies in `trusted_proxies` may send it.
     case proxyOnly
@@ -26,8 +28,10 @@ enum ClientField: UInt8 {
 
     /// Builds the table of a configuration: the later of two meanings counts.
     ///
-    /// - Parameter stripped: the names that only proxies may send (`server.strip_headers`).
-    static func table(reserved: FieldNameSet, stripped: [String]) -> FieldNameTable {
+    /// - Parameters:
+    ///   - stripped: the names that only proxies may send (`server.strip_headers`).
+    ///   - cutsCookies: whether the gateway has cookies of its own.
+    static func table(reserved: FieldNameSet, stripped: [String], cutsCookies: Bool = false) -> FieldNameTable {
         var known = [KnownField: ClientField]()
         var names: [(name: String, value: UInt8)] = []
         // In another spelling, a field that the gateway acts on is removed.
@@ -47,6 +51,7 @@ enum ClientField: UInt8 {
         for field in KnownField.allCases where letters.contains(FieldLetters.of(field.name.description)) {
             if known[field] == nil { known[field] = proxyOnly }
         }
+        if cutsCookies { known[KnownField.cookie] = cookie }
         for name in reserved.names { names.append((name, identity.rawValue)) }
         for field in KnownField.allCases where field != .other && reserved.contains(field.name.description) {
             known[field] = identity

@@ -26,6 +26,8 @@ struct RequestFieldFilter: ~Copyable {
         static let hasRemovals = Rules(rawValue: 32)
         /// `Host` is forwarded unchanged, if it has the usual spacing.
         static let keepsHost = Rules(rawValue: 64)
+        /// The request has cookies of the gateway, which are cut out of its `Cookie` fields.
+        static let cutsCookies = Rules(rawValue: 128)
     }
 
     /// Client fields that were seen.
@@ -103,6 +105,7 @@ struct RequestFieldFilter: ~Copyable {
             guard !rules.contains(.dropsAuthorization),
                 unsafe rules.contains(.keepsOwnTokens) || !OwnToken.appears(in: bytes[field.value])
             else { return false }
+        case .cookie: guard !rules.contains(.cutsCookies) else { return false }
         case .forwarded:
             guard isTrusted else {
                 seen.insert(.forwarded)

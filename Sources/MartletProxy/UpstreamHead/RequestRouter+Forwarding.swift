@@ -30,7 +30,8 @@ extension RequestRouter {
         let tunnel = unsafe lent.pointee.tunnel
         let request = unsafe ForwardedRequest(
             route: Int(authorized.route), consumesCredential: authorized.consumedCredential,
-            expectsContinue: lent.pointee.request.expectsContinue, isStream: lent.pointee.isStream,
+            expectsContinue: lent.pointee.request.expectsContinue, hasCookie: lent.pointee.credential.hasCookie,
+            isStream: lent.pointee.isStream,
             isPathUnchanged: loop.context.scratch.normalizedPath.isEmpty, framing: lent.pointee.body.framing,
             path: lent.pointee.record.texts.path, requestID: lent.pointee.record.texts.requestID,
             upgrade: tunnel.isNone

@@ -1,3 +1,4 @@
+internal import MartletBrowser
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -11,6 +12,8 @@ internal import MartletRouter
     /// The gateway consumed a credential of the request.
     let consumesCredential: Bool
     let expectsContinue: Bool
+    /// The request has cookies of the gateway.
+    let hasCookie: Bool
     /// The client uses an HTTP/2 stream.
     let isStream: Bool
     /// The path was received in its normal form.
@@ -34,6 +37,7 @@ extension RequestFieldFilter.Rules {
         if isTrusted { rules.insert(.isTrusted) }
         if isSecure { rules.insert(.isSecure) }
         if request.expectsContinue { rules.insert(.keepsExpect) }
+        if request.hasCookie { rules.insert(.cutsCookies) }
         return rules
     }
 }
@@ -67,7 +71,8 @@ enum UpstreamHeadWriter {
     ) -> Written {
         let rules = snapshot.compiledRoutes[request.route].rewriting.applied(
             to: request, isTrusted: origin.address.isTrusted, isSecure: origin.rules.isSecure)
-        var written = Written(rules: rules)
+        // Where the gateway has cookies of its own, no trailer may contain any.
+        var written = Written(rules: snapshot.hasBrowser ? rules.union(.cutsCookies) : rules)
         // Taken out of its owner: the offsets of a local stay in registers.
         var out = buffer.take()
         out.removeAll()
@@ -84,6 +89,9 @@ enum UpstreamHeadWriter {
             let field = head.fields[index]
             if unsafe filter.forwards(field, bytes, snapshot, request.route) {
                 unsafe filter.copy(field.line, bytes, into: &out)
+            } else if field.known == .cookie, rules.contains(.cutsCookies) {
+                unsafe filter.endFields(bytes, into: &out)
+                unsafe writeCookies(field, bytes, snapshot, request.route, into: &out)
             }
         }
         unsafe filter.endFields(bytes, into: &out)
@@ -121,6 +129,24 @@ enum UpstreamHeadWriter {
         let isPathKept = request.isPathUnchanged && !snapshot.compiledRoutes[request.route].stripsPrefix
         return isPathKept && head.path.start == head.methodText.end &+ 1 && !head.isHTTP10
             && snapshot.compiledRoutes[request.route].keepsHost
+    }
+
+    /// Writes a `Cookie` field without the cookies of the gateway; no field if there are no others.
+    @inline(never)
+    private static func writeCookies(
+        _ field: HeadField, _ bytes: UnsafeBufferPointer<UInt8>, _ snapshot: Snapshot, _ route: Int,
+        into out: inout ByteBuffer
+    ) {
+        let all = unsafe bytes.span
+        guard let browser = snapshot.browser, !field.isNeverForwarded,
+            !snapshot.removals[route].contains(field, in: all)
+        else { return }
+        var kept = ForwardedCookies(field.value, without: browser.cookies)
+        guard let first = kept.next(all) else { return }
+        unsafe out.append(bytes[ByteRange(from: field.line.start, to: field.value.start)])
+        unsafe out.append(bytes[first])
+        while let next = kept.next(all) { unsafe out.append(bytes[next]) }
+        out.append("\r\n")
     }
 
     /// Writes the method overrides that were held back, if no route for the host and path matches methods.

@@ -114,6 +114,48 @@ struct AuthenticatorBench: ~Copyable {
         return index
     }
 
+    /// Decides about a request with that value of the session cookie.
+    mutating func decide(
+        _ route: String, cookie: String, _ credential: inout CredentialState, result: VerificationResult? = nil
+    ) -> Decided {
+        let name = "Cookie: martlet="
+        let bytes = Array("\(name)\(cookie)\r\n".utf8)
+        let range = ByteRange(start: name.utf8.count, count: cookie.utf8.count)
+        let index = index(route)
+        return unsafe bytes.withUnsafeBufferPointer { bytes in
+            guard let routed = RoutedRequest(exchange: Self.exchange, route: index, mount: -1) else {
+                fatalError("a mount")
+            }
+            let outcome = unsafe authenticator.authorize(
+                routed, bytes, cookie: range, result: result.map(BoxedVerificationResult.init), at: time, &credential)
+            return decided(outcome)
+        }
+    }
+
+    /// The same for a request of its own.
+    mutating func decide(_ route: String, cookie: String, result: VerificationResult? = nil) -> Decided {
+        var credential = CredentialState()
+        return decide(route, cookie: cookie, &credential, result: result)
+    }
+
+    private mutating func decided(_ outcome: consuming AuthorizationOutcome) -> Decided {
+        switch consume outcome {
+        case .authorized(let request):
+            headers = unsafe String(decoding: request.headers, as: UTF8.self)
+            names = unsafe String(decoding: request.names, as: UTF8.self)
+            return .authorized(consumesCredential: request.consumedCredential)
+        case .rejected(let rejection):
+            self.rejection = rejection
+            names = unsafe String(decoding: rejection.names, as: UTF8.self)
+            return .rejected(rejection.failure.status, rejection.failure.reason)
+        case .pending(let request):
+            switch request.target {
+            case .sessions: return .pending(by: "sessions")
+            case .provider(let handle): return .pending(by: handle.name)
+            }
+        }
+    }
+
     /// Decides about a request with that value of `Authorization`.
     mutating func decide(
         _ route: String, _ authorization: String?, _ credential: inout CredentialState,
@@ -127,24 +169,10 @@ struct AuthenticatorBench: ~Copyable {
             guard let routed = RoutedRequest(exchange: Self.exchange, route: index, mount: -1) else {
                 fatalError("a mount")
             }
-            switch unsafe authenticator.authorize(
+            let outcome = unsafe authenticator.authorize(
                 routed, bytes, authorization: range, result: result.map(BoxedVerificationResult.init), at: time,
                 &credential)
-            {
-            case .authorized(let request):
-                headers = unsafe String(decoding: request.headers, as: UTF8.self)
-                names = unsafe String(decoding: request.names, as: UTF8.self)
-                return .authorized(consumesCredential: request.consumedCredential)
-            case .rejected(let rejection):
-                self.rejection = rejection
-                names = unsafe String(decoding: rejection.names, as: UTF8.self)
-                return .rejected(rejection.failure.status, rejection.failure.reason)
-            case .pending(let request):
-                switch request.target {
-                case .sessions: return .pending(by: "sessions")
-                case .provider(let handle): return .pending(by: handle.name)
-                }
-            }
+            return decided(outcome)
         }
     }
 

@@ -159,7 +159,7 @@ import Testing
         let due = bench.authenticator.dueRevalidations(at: bench.time)
         let submitted = bench.authenticator.dueRevalidations(at: bench.time).isEmpty
         #expect(idle && due.count == 1 && due.first?.exchange == Self.exchange && submitted)
-        #expect(due.first?.target != nil && due.first?.token.withBytes { $0 == Array("mat_1".utf8) } == true)
+        #expect(due.first?.target != nil && due.first?.credential.withBytes { $0 == Array("mat_1".utf8) } == true)
         let epoch = bench.authenticator.epoch
         let continues = bench.authenticator.completeRevalidation(
             of: Self.exchange, epoch: epoch, item.result, at: bench.time, &credential)

@@ -82,10 +82,12 @@ import Testing
 
 @Suite struct RetainedTokenTests {
     @Test func `a token is valid, for no other route and due at no time, until a message says otherwise`() {
-        let retained = RetainedToken(token: Secret("mat_1"), isSession: true)
+        let retained = RetainedToken(token: Secret("mat_1"), form: .session)
         #expect(retained.state == .valid && retained.route == -1 && retained.dueAt == 0 && retained.isSession)
         let text = retained.token.withBytes { String(decoding: $0, as: UTF8.self) }
         #expect(text == "mat_1" && "\(retained.token)" == "<redacted>")
+        #expect(RetainedToken(token: Secret("x"), form: .cookie).isSession)
+        #expect(!RetainedToken(token: Secret("x"), form: .direct).isSession)
     }
 
     @Test func `reevaluations are equal for the same route alone`() {

@@ -86,7 +86,7 @@ import Testing
     }
 
     @Test func `an unknown code counts as a field of the gateway`() {
-        for code in UInt8(0)...13 { #expect(ClientField(code: code).rawValue == code) }
-        for code in UInt8(14)...255 { #expect(ClientField(code: code) == .own) }
+        for code in UInt8(0)...14 { #expect(ClientField(code: code).rawValue == code) }
+        for code in UInt8(15)...255 { #expect(ClientField(code: code) == .own) }
     }
 }

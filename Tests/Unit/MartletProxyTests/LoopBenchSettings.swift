@@ -27,6 +27,7 @@ struct LoopBenchSettings {
     var trustedProxies: [AddressRange] = []
     /// The names of providers, which no route uses.
     var providers: [String] = []
+    var browser: BrowserRules?
     /// Responds below `/own/`.
     var handler: LocalHandler = { request in .text(200, "text/plain", request.path) }
 
@@ -52,7 +53,8 @@ struct LoopBenchSettings {
         return Snapshot(
             routes: table, upstreams: [Upstream(upstream())],
             providers: providers.map { ProviderHandle(NamedProvider(), name: $0) }, server: server(),
-            signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handlers: [handler]))
+            signIn: SignInComponents(
+                sessions: nil, subjects: nil, assertion: nil, handlers: [handler], browser: browser))
     }
 
     private func upstream() -> UpstreamConfiguration {

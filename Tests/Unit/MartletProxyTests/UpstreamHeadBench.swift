@@ -34,6 +34,8 @@ struct UpstreamHeadBench {
     var address = "192.0.2.1"
     // The request.
     var consumesCredential = false
+    /// It has cookies of the gateway.
+    var hasCookie = false
     var upgrade = ""
     var identity = ""
 
@@ -44,7 +46,7 @@ struct UpstreamHeadBench {
     ///   - locked: whether a route before it matches by method, below `/locked/`.
     init(
         host: UpstreamConfiguration.HostPolicy = .keep, strip: String? = nil, remove: [String] = [],
-        forwardsCredentials: Bool = false, locked: Bool = false
+        forwardsCredentials: Bool = false, locked: Bool = false, browser: BrowserRules? = nil
     ) {
         var last = Self.route("last")
         last.stripPrefix = strip.map { Located($0, at: Self.somewhere) }
@@ -71,7 +73,7 @@ struct UpstreamHeadBench {
             listeners: [], trustedProxies: [], limits: Limits(), paths: PathOptions(), timeouts: ServerTimeouts())
         snapshot = Snapshot(
             routes: table, upstreams: [Upstream(upstream)], providers: [], server: server,
-            signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handlers: []))
+            signIn: SignInComponents(sessions: nil, subjects: nil, assertion: nil, handlers: [], browser: browser))
     }
 
     private static func route(_ name: String) -> RouteConfiguration {
@@ -121,7 +123,8 @@ struct UpstreamHeadBench {
         guard case .complete = unsafe parser.parse(bytes.span, into: &head) else { fatalError("not a head") }
         let request = unsafe ForwardedRequest(
             route: route, consumesCredential: consumesCredential, expectsContinue: head.expectsContinue,
-            isStream: isStream, isPathUnchanged: bytes[head.path].elementsEqual(part(1)), framing: head.framing,
+            hasCookie: hasCookie, isStream: isStream, isPathUnchanged: bytes[head.path].elementsEqual(part(1)),
+            framing: head.framing,
             path: part(1), requestID: part(2), upgrade: part(3), identity: part(4))
         var origin = DownstreamOrigin()
         origin.address.text = AddressText(address.utf8)

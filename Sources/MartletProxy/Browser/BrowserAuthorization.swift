@@ -1,0 +1,120 @@
+internal import MartletAuthenticator
+internal import MartletBrowser
+internal import MartletHTTP
+internal import MartletResponder
+internal import MartletRouter
+
+/// Authorizes requests that browsers may have sent, where `browser:` is configured: those with cookies, and those without
+/// a credential.
+enum BrowserAuthorization {
+    /// Authorizes a request by its session cookie, or as any other if it has none.
+    @inline(never)
+    static func authorize(
+        _ exchange: Handle<Exchange>, _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ authorization: ByteRange?, _ verification: BoxedVerificationResult?, _ events: inout EventLoop
+    ) -> AuthorizedRequest? {
+        guard let browser = events.loop.context.snapshot.browser else { return nil }
+        let route = routed.route
+        let use: BrowserRules.Use
+        do throws(Failure) {
+            use = unsafe try findCookies(
+                exchange, bytes, on: route, browser, hasAuthorization: authorization != nil, &events)
+        } catch {
+            events.loop.reject(exchange, error)
+            return nil
+        }
+        let lent = unsafe events.loop.exchanges.all.address(of: exchange)
+        guard case .session(let cookie) = use else {
+            let outcome = unsafe events.authenticator.authorize(
+                routed, bytes, authorization: authorization, result: verification, at: events.loop.time,
+                &lent.pointee.credential)
+            return unsafe finish(outcome, exchange, bytes, on: route, browser, isCookie: false, &events)
+        }
+        let outcome = unsafe events.authenticator.authorize(
+            routed, bytes, cookie: cookie, result: verification, at: events.loop.time, &lent.pointee.credential)
+        return unsafe finish(outcome, exchange, bytes, on: route, browser, isCookie: true, &events)
+    }
+
+    /// Finds the gateway's cookies, and how the request uses them.
+    private static func findCookies(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int, _ browser: BrowserRules,
+        hasAuthorization: Bool, _ events: inout EventLoop
+    ) throws(Failure) -> BrowserRules.Use {
+        let found: FoundCookies
+        do throws(BrowserError) {
+            found = unsafe try browser.cookies.find(in: bytes.span, events.router.head.fields)
+        } catch {
+            throw error.failure
+        }
+        events.loop.exchanges[exchange].credential.hasCookie = !found.isEmpty
+        let request = BrowserRules.Request(
+            method: events.router.head.method, opensWebSocket: !events.loop.exchanges[exchange].tunnel.isNone,
+            hasAuthorization: hasAuthorization,
+            takesCredentials: events.loop.context.snapshot.authentication.routes[route].mode != .none)
+        return unsafe try browser.use(of: found, bytes.span, events.router.head.fields, by: request)
+    }
+
+    /// Carries out what the authenticator decided.
+    private static func finish(
+        _ outcome: consuming AuthorizationOutcome, _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>,
+        on route: Int, _ browser: BrowserRules, isCookie: Bool, _ events: inout EventLoop
+    ) -> AuthorizedRequest? {
+        switch consume outcome {
+        case .authorized(let request):
+            unsafe events.loop.exchanges[exchange].record.texts.add(names: request.names)
+            return request
+        case .pending(let request):
+            unsafe events.submitVerification(request, of: exchange, bytes)
+            return nil
+        case .rejected(let rejection):
+            return unsafe respond(exchange, rejection, bytes, on: route, browser, isCookie: isCookie, &events)
+        }
+    }
+
+    /// Responds to a rejected request: a navigation without a session is redirected to the sign-in page, or passes
+    /// without an identity where the route allows that.
+    private static func respond(
+        _ exchange: Handle<Exchange>, _ rejection: Rejection, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int,
+        _ browser: BrowserRules, isCookie: Bool, _ events: inout EventLoop
+    ) -> AuthorizedRequest? {
+        let isUnknown =
+            switch rejection.cause {
+            case .verification: isCookie && rejection.failure.status == 401
+            case .request, .policy: !isCookie && rejection.failure.reason == Failure.credentialMissing.reason
+            }
+        guard isUnknown else {
+            unsafe events.reject(exchange, rejection, bytes)
+            return nil
+        }
+        let isOptional = events.loop.context.snapshot.authentication.routes[route].mode == .optional
+        if isCookie, isOptional,
+            unsafe NavigationRule.isNavigation(bytes.span, events.router.head.fields, method: events.router.head.method)
+        {
+            return unsafe passAnonymously(exchange, bytes, on: route, browser, &events)
+        }
+        let redirect = unsafe browser.redirect(
+            to: Array(bytes[events.router.head.path]) + Array(bytes[events.router.head.query]), bytes.span,
+            events.router.head.fields,
+            method: events.router.head.method, route: route, rejection.failure.reason, clearsCookie: isCookie)
+        if let redirect {
+            events.loop.reject(exchange, redirect)
+        } else {
+            unsafe events.reject(exchange, rejection, bytes)
+        }
+        return nil
+    }
+
+    /// Authorizes a request without its session cookie, which the response deletes.
+    private static func passAnonymously(
+        _ exchange: Handle<Exchange>, _ bytes: UnsafeBufferPointer<UInt8>, on route: Int, _ browser: BrowserRules,
+        _ events: inout EventLoop
+    ) -> AuthorizedRequest? {
+        guard let routed = RoutedRequest(exchange: ExchangeID(exchange), route: route, mount: -1) else { return nil }
+        events.loop.setCookie(browser.cookies.session.deletion, of: exchange)
+        events.loop.exchanges[exchange].credential.isCookie = false
+        let lent = unsafe events.loop.exchanges.all.address(of: exchange)
+        let outcome = unsafe events.authenticator.authorize(
+            routed, bytes, authorization: nil, result: nil, at: events.loop.time, &lent.pointee.credential)
+        return unsafe finish(outcome, exchange, bytes, on: route, browser, isCookie: false, &events)
+    }
+}

@@ -1,0 +1,101 @@
+package import MartletBrowser
+internal import MartletCore
+internal import MartletHTTP
+internal import MartletResponder
+
+/// What the request path does for browsers, as a configuration says it: compiled and immutable.
+package final class BrowserRules: Sendable {
+    /// How a request uses the gateway's cookies.
+    enum Use: Equatable {
+        /// There is no session cookie, or the route takes no credential: the request is authorized as any other.
+        case none
+        /// The session cookie is the credential; where its value is in the head.
+        case session(ByteRange)
+    }
+
+    /// A request as far as the rules depend on it.
+    struct Request {
+        let method: Method
+        let opensWebSocket: Bool
+        let hasAuthorization: Bool
+        /// The route takes credentials.
+        let takesCredentials: Bool
+    }
+
+    let cookies: GatewayCookies
+    private let crossSite: CrossSiteRule
+    private let returns: ReturnRule
+    private let redirects: [Bool]
+
+    /// - Parameter redirects: for each route, whether a navigation without a session is redirected to the sign-in page.
+    package init(_ cookies: GatewayCookies, _ crossSite: CrossSiteRule, _ returns: ReturnRule, redirects: [Bool]) {
+        self.cookies = cookies
+        self.crossSite = crossSite
+        self.returns = returns
+        self.redirects = redirects
+    }
+
+    /// How a request uses the cookies that were found in its head.
+    /// - Throws: 400 for a cookie beside another credential, 403 for a request that another site may have caused.
+    func use(
+        of found: FoundCookies, _ bytes: Span<UInt8>, _ fields: borrowing FieldList, by request: Request
+    ) throws(Failure) -> Use {
+        guard request.takesCredentials, let session = found.session, !session.isEmpty else { return .none }
+        guard !request.hasAuthorization else { throw .malformed("auth.two_credentials") }
+        do throws(BrowserError) {
+            try crossSite.check(
+                bytes, fields, method: request.method, isWebSocket: request.opensWebSocket, origins: [])
+        } catch {
+            throw error.failure
+        }
+        return .session(session)
+    }
+
+    /// The redirect of a navigation to the sign-in page; `nil` for other requests and routes.
+    /// - Parameters:
+    ///   - target: path and query of the request.
+    ///   - reason: why the request is rejected.
+    ///   - clearsCookie: whether the presented session cookie is of no use.
+    func redirect(
+        to target: [UInt8], _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method, route: Int,
+        _ reason: ErrorCode, clearsCookie: Bool
+    ) -> Failure? {
+        guard redirects.indices.contains(route), redirects[route],
+            NavigationRule.isNavigation(bytes, fields, method: method)
+        else { return nil }
+        var failure = Failure.signIn(
+            at: returns.signInLocation(returningTo: returns.target(ofBytes: target)), reason)
+        if clearsCookie { failure.setCookie = cookies.session.deletion }
+        return failure
+    }
+
+    /// A response's head without the `Set-Cookie` fields that name a cookie of the gateway.
+    /// - Parameter head: one that the gateway has written: lines end with CR and LF, a colon follows each name.
+    func withoutOwnCookies(_ head: [UInt8]) -> [UInt8] {
+        let name = Array("set-cookie:".utf8)
+        var kept: [UInt8] = []
+        kept.reserveCapacity(head.count)
+        var start = 0
+        while start < head.count {
+            let end = head[start...].firstIndex(of: 0x0A).map { $0 + 1 } ?? head.count
+            let line = head[start..<end]
+            let isSetCookie = line.count > name.count + 1 && Self.begins(line, with: name)
+            let value = ByteRange(from: start + name.count, to: max(end - 2, start + name.count))
+            if !isSetCookie || !cookies.areSet(by: value, in: head.span) { kept += line }
+            start = end
+        }
+        return kept
+    }
+
+    /// Ignores the case of letters.
+    private static func begins(_ line: ArraySlice<UInt8>, with name: [UInt8]) -> Bool {
+        zip(line, name).allSatisfy { byte, expected in
+            byte == expected || (0x41...0x5A).contains(byte) && byte | 0x20 == expected
+        }
+    }
+}
+
+extension BrowserError {
+    /// The response to a request that is rejected because of it.
+    var failure: Failure { code == .browserCrossSite ? .crossSite("auth.cross_site") : .malformed(code) }
+}

@@ -1,0 +1,32 @@
+internal import MartletAuthenticator
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletProvider
+
+/// The cookies that responses set.
+extension LoopState {
+    /// Sets a cookie with the response of an exchange.
+    mutating func setCookie(_ value: String, of exchange: Handle<Exchange>) {
+        exchanges.cookies.set(value, for: exchange)
+        exchanges[exchange].credential.setsCookie = true
+    }
+
+    /// Sets the session cookie that replaces the presented one.
+    mutating func replaceCookie(of exchange: Handle<Exchange>, by replacement: ReplacementCookie) {
+        guard let browser = context.snapshot.browser else { return }
+        let value = replacement.token.withBytes { String(decoding: $0, as: UTF8.self) }
+        // A token has no other bytes than those of a cookie's value.
+        guard let text = try? browser.cookies.session.text(value) else { return }
+        setCookie(text, of: exchange)
+    }
+
+    /// Adds the cookie of an exchange to its response, whose head is pending.
+    mutating func setCookies(of exchange: Handle<Exchange>) {
+        guard let value = exchanges.cookies.take(exchange) else { return }
+        // Before the empty line that ends the head. No cache may give one browser's cookie to another (RFC 9111 §7.3).
+        context.scratch.pending[exchange].truncate(to: context.scratch.pending[exchange].count &- 2)
+        context.scratch.pending[exchange].append("Cache-Control: private\r\nSet-Cookie: ")
+        context.scratch.pending[exchange].append(text: value)
+        context.scratch.pending[exchange].append("\r\n\r\n")
+    }
+}

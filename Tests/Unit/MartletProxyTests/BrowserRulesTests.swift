@@ -1,0 +1,221 @@
+import MartletBrowser
+import MartletCore
+import MartletHTTP
+import MartletResponder
+import Testing
+
+@testable import MartletProxy
+
+extension BrowserRules {
+    /// The rules of `https://app.example.com`, with the usual names; the first of two routes redirects navigations.
+    static let sample = BrowserRules(
+        GatewayCookies(name: "__Host-martlet", isSecure: true, sameSite: .lax, maximumAge: .seconds(60)),
+        CrossSiteRule(origin: "https://app.example.com"),
+        ReturnRule(origin: "https://app.example.com", otherOrigins: [], signInPath: "/auth"), redirects: [true, false])
+}
+
+/// What the request path does for browsers.
+@Suite struct BrowserRulesTests {
+    private static let deletion = "__Host-martlet=; Path=/; Secure; HttpOnly; SameSite=Lax; Max-Age=0"
+
+    private struct Parsed: ~Copyable {
+        let bytes: [UInt8]
+        let head: RequestHead
+    }
+
+    private func parse(_ method: String, _ fields: [String]) throws -> Parsed {
+        let lines = ["\(method) /a/b?c=1 HTTP/1.1", "Host: app.example.com"] + fields + ["", ""]
+        let bytes = Array(lines.joined(separator: "\r\n").utf8)
+        var parser = RequestParser(maximumHeadBytes: 16_384)
+        var head = RequestHead(maximumFields: 50)
+        guard case .complete = parser.parse(bytes.span, into: &head) else { throw Unparsed() }
+        return Parsed(bytes: bytes, head: head)
+    }
+
+    private struct Unparsed: Error {}
+
+    /// The session cookie that is used, `-` for none, or status and reason of the error.
+    private func use(
+        _ fields: [String], method: String = "GET", opensWebSocket: Bool = false, hasAuthorization: Bool = false,
+        takesCredentials: Bool = true
+    ) throws -> String {
+        let parsed = try parse(method, fields)
+        let found = try BrowserRules.sample.cookies.find(in: parsed.bytes.span, parsed.head.fields)
+        let request = BrowserRules.Request(
+            method: parsed.head.method, opensWebSocket: opensWebSocket, hasAuthorization: hasAuthorization,
+            takesCredentials: takesCredentials)
+        do throws(Failure) {
+            switch try BrowserRules.sample.use(of: found, parsed.bytes.span, parsed.head.fields, by: request) {
+            case .none: return "-"
+            case .session(let range): return String(decoding: parsed.bytes[range.bounds], as: UTF8.self)
+            }
+        } catch {
+            return "\(error.status) \(error.code) \(error.reason)"
+        }
+    }
+
+    private static let cookie = "Cookie: a=1; __Host-martlet=mct_x; b=2"
+
+    @Test func `a session cookie is a credential where the route takes one`() throws {
+        #expect(try use([]) == "-")
+        #expect(try use(["Cookie: a=1"]) == "-")
+        #expect(try use([Self.cookie]) == "mct_x")
+        #expect(try use(["Cookie: __Host-martlet="]) == "-", "a cleared one")
+        #expect(try use([Self.cookie], takesCredentials: false) == "-")
+        #expect(try use([Self.cookie], method: "POST", takesCredentials: false) == "-", "nothing that could be misused")
+    }
+
+    @Test func `a cookie beside another credential is an error`() throws {
+        #expect(try use([Self.cookie], hasAuthorization: true) == "400 request_invalid auth.two_credentials")
+        #expect(try use(["Cookie: a=1"], hasAuthorization: true) == "-")
+        #expect(try use([Self.cookie], hasAuthorization: true, takesCredentials: false) == "-")
+    }
+
+    @Test func `a request that another site may have caused is rejected`() throws {
+        let rejected = "403 cross_site auth.cross_site"
+        #expect(try use([Self.cookie], method: "POST") == rejected)
+        #expect(try use([Self.cookie, "Sec-Fetch-Site: cross-site"], method: "DELETE") == rejected)
+        #expect(try use([Self.cookie, "Origin: https://evil.example"], method: "PUT") == rejected)
+        #expect(try use([Self.cookie, "Sec-Fetch-Site: same-origin"], method: "POST") == "mct_x")
+        #expect(try use([Self.cookie, "Origin: https://app.example.com"], method: "POST") == "mct_x")
+        #expect(try use([Self.cookie, "Sec-Fetch-Site: cross-site"]) == "mct_x")
+        #expect(try use([Self.cookie, "Sec-Fetch-Site: same-origin"], opensWebSocket: true) == rejected)
+        #expect(try use([Self.cookie, "Origin: https://app.example.com"], opensWebSocket: true) == "mct_x")
+        #expect(
+            try use([Self.cookie, "Origin: null", "Origin: null"], method: "POST")
+                == "400 request_invalid browser.origin_repeated")
+        #expect(try use(["Cookie: a=1"], method: "POST") == "-")
+    }
+
+    /// Location and cookie of a redirect, `-` without one.
+    private func redirect(
+        _ target: String, _ fields: [String], method: String = "GET", route: Int = 0, clearsCookie: Bool = false
+    ) throws -> String {
+        let parsed = try parse(method, fields)
+        let failure = BrowserRules.sample.redirect(
+            to: Array(target.utf8), parsed.bytes.span, parsed.head.fields, method: parsed.head.method, route: route,
+            "auth.credential_missing", clearsCookie: clearsCookie)
+        guard let failure else { return "-" }
+        #expect(failure.status == 302 && failure.code.description == "sign_in_required")
+        #expect(failure.reason == "auth.credential_missing")
+        var out = ByteBuffer()
+        var date = ByteBuffer()
+        var requestID = ByteBuffer()
+        date.append("now")
+        requestID.append("r1")
+        unsafe failure.write(
+            into: &out, requestID: requestID.bytes, date: date, isHead: false, close: false, offersBasic: false)
+        let lines = String(decoding: out.array, as: UTF8.self).split(separator: "\r\n" as Character)
+        return lines.filter { $0.hasPrefix("Location") || $0.hasPrefix("Set-Cookie") }.joined(separator: " | ")
+    }
+
+    private static let navigation = ["Sec-Fetch-Mode: navigate"]
+
+    @Test func `a navigation is redirected to the sign-in page, and comes back`() throws {
+        #expect(try redirect("/a/b?c=1", Self.navigation) == "Location: /auth/sign-in?return_to=/a/b%3Fc%3D1")
+        #expect(try redirect("/", Self.navigation) == "Location: /auth/sign-in")
+        #expect(try redirect("//evil.example/", Self.navigation) == "Location: /auth/sign-in")
+        #expect(try redirect("/a", ["Accept: text/html,*/*;q=0.8"]) == "Location: /auth/sign-in?return_to=/a")
+        #expect(
+            try redirect("/a", Self.navigation, clearsCookie: true)
+                == "Set-Cookie: \(Self.deletion) | Location: /auth/sign-in?return_to=/a")
+    }
+
+    @Test func `other requests and routes are not redirected`() throws {
+        #expect(try redirect("/a", Self.navigation, method: "POST") == "-")
+        #expect(try redirect("/a", ["Sec-Fetch-Mode: cors", "Accept: text/html"]) == "-")
+        #expect(try redirect("/a", ["Accept: application/json"]) == "-")
+        #expect(try redirect("/a", []) == "-")
+        #expect(try redirect("/a", Self.navigation, route: 1) == "-")
+        #expect(try redirect("/a", Self.navigation, route: 2) == "-")
+        #expect(try redirect("/a", Self.navigation, route: -1) == "-")
+    }
+
+    @Test(arguments: [
+        ("Set-Cookie: a=1", true), ("SET-COOKIE: __Host-martlet=x", false), ("set-cookie:__Host-martlet=x", false),
+        ("Set-Cookie: __host-martlet=x; Path=/", false), ("Set-Cookie: __Host-martlet-start=x", false),
+        ("Set-Cookie: __Host-martlet2=x", true), ("Set-Cookie:", true), ("Set-Cookies: __Host-martlet=x", true),
+        ("X: __Host-martlet=x", true), ("Set-Cookie: =__Host-martlet=x", false),
+    ])
+    func `an upstream does not set the gateway's cookies`(line: String, isKept: Bool) {
+        let head = { (lines: [String]) in
+            Array((["HTTP/1.1 200 OK"] + lines + ["", ""]).joined(separator: "\r\n").utf8)
+        }
+        let kept = BrowserRules.sample.withoutOwnCookies(head(["A: 1", line, "Set-Cookie: b=2"]))
+        #expect(kept == head(isKept ? ["A: 1", line, "Set-Cookie: b=2"] : ["A: 1", "Set-Cookie: b=2"]))
+    }
+}
+
+/// Cookies in the heads that upstreams and clients get.
+@Suite struct CookieForwardingTests {
+    private func fields(_ lines: String, hasCookie: Bool = true, remove: [String] = []) -> [String] {
+        var bench = UpstreamHeadBench(remove: remove, browser: .sample)
+        bench.hasCookie = hasCookie
+        let text = "GET / HTTP/1.1\r\nHost: a\r\nA: 1\r\n\(lines)\r\nB: 2\r\n\r\n"
+        return bench.write(text).lines.filter { $0.lowercased().hasPrefix("cookie") || $0.count == 4 }
+    }
+
+    @Test(arguments: [
+        ("Cookie: a=1; __Host-martlet=x; b=2", ["A: 1", "Cookie: a=1; b=2", "B: 2"]),
+        ("cookie:__Host-martlet=x; b=2", ["A: 1", "cookie:b=2", "B: 2"]),
+        ("Cookie: __Host-martlet=x", ["A: 1", "B: 2"]),
+        ("Cookie: __Host-martlet=x; __Host-martlet-start=y; __Host-martlet-form=z", ["A: 1", "B: 2"]),
+        ("Cookie: c=3\r\nCookie: __Host-martlet=x;d=4", ["A: 1", "Cookie: c=3", "Cookie: d=4", "B: 2"]),
+    ])
+    func `the gateway's cookies are cut out, the others stay as they are`(lines: String, expected: [String]) {
+        #expect(fields(lines) == expected)
+    }
+
+    @Test func `without the gateway's cookies the fields are forwarded as they are`() {
+        #expect(fields("Cookie:  a=1 ;;b", hasCookie: false) == ["A: 1", "Cookie:  a=1 ;;b", "B: 2"])
+    }
+
+    @Test func `a field that the route removes, or that concerns the connection, stays removed`() {
+        #expect(fields("Cookie: a=1; __Host-martlet=x", remove: ["Cookie"]) == ["A: 1", "B: 2"])
+        #expect(fields("Cookie: a=1; __Host-martlet=x\r\nConnection: cookie") == ["A: 1", "B: 2"])
+    }
+
+    private static let length = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n"
+
+    /// What a client gets for a response with further lines, where the exchange sets a cookie or does not.
+    private func response(_ lines: String, setting cookie: String?) throws -> String {
+        let bench = try LoopBench { $0.browser = .sample }
+        let forwarded = bench.forward()
+        if let cookie { bench.run { $0.setCookie(cookie, of: forwarded.exchange) } }
+        forwarded.server.end.send(Self.length + lines + "\r\nhi")
+        bench.event(forwarded.upstream)
+        #expect(bench.run { $0.exchanges.cookies.count } == 0)
+        return forwarded.client.end.text()
+    }
+
+    @Test func `a response sets the exchange's cookie, and no other of the gateway's`() throws {
+        let plain = try response("Set-Cookie: a=1\r\n", setting: nil)
+        #expect(plain == BenchText.head(Self.length + "Set-Cookie: a=1\r\n") + "hi")
+        let both = try response("Set-Cookie: __Host-martlet=stolen\r\nA: 1\r\n", setting: "__Host-martlet=new")
+        let head = BenchText.head(Self.length + "A: 1\r\n").dropLast(1)
+        #expect(both == head + "Cache-Control: private\r\nSet-Cookie: __Host-martlet=new\r\n\r\nhi")
+    }
+
+    @Test func `an error response sets it, too`() throws {
+        let bench = try LoopBench { $0.browser = .sample }
+        let client = bench.openClient()
+        let exchange = bench.begin(BenchText.get, on: client.downstream)
+        bench.run {
+            $0.setCookie("__Host-martlet=new", of: exchange)
+            $0.reject(exchange, .noRoute)
+        }
+        let text = client.end.text()
+        #expect(text.contains("\r\nSet-Cookie: __Host-martlet=new\r\n"))
+        #expect(bench.run { $0.exchanges.cookies.count } == 0)
+    }
+
+    @Test func `an exchange that ends without a response leaves none`() throws {
+        let bench = try LoopBench { $0.browser = .sample }
+        let forwarded = bench.forward()
+        bench.run {
+            $0.setCookie("__Host-martlet=new", of: forwarded.exchange)
+            $0.abandon(forwarded.downstream)
+        }
+        #expect(bench.run { $0.exchanges.cookies.count } == 0)
+    }
+}
