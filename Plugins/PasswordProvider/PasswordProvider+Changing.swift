@@ -6,6 +6,8 @@ extension PasswordProvider: PasswordChanging {
     /// How often a change is attempted; it starts over if the hash was replaced meanwhile, as by a login that rehashes.
     private static let changeAttempts = 3
 
+    public var minimumPasswordLength: Int { minimumLength }
+
     /// Changes a password; the current one is checked and throttled as at a login.
     public func changePassword(
         of subject: String, from current: Secret, to new: Secret, in context: AuthenticationContext

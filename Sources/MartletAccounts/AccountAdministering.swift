@@ -70,7 +70,7 @@ package struct AccountFilter: Sendable, Equatable {
 }
 
 /// A page of accounts.
-package struct AccountPage: Sendable {
+package struct AccountListPage: Sendable {
     package let accounts: [AccountRecord]
     /// Where the next page starts; `nil` after the last one.
     package let next: String?
@@ -90,7 +90,7 @@ package protocol AccountAdministering: Sendable {
     ///   - start: the `next` of the page before; empty for the first page.
     ///   - filter: every criterion has an index, so that the size of the store does not matter.
     ///   - limit: the maximum number of accounts of the page.
-    func accounts(from start: String, _ filter: AccountFilter, limit: Int) async throws(AccountError) -> AccountPage
+    func accounts(from start: String, _ filter: AccountFilter, limit: Int) async throws(AccountError) -> AccountListPage
     /// Changes the claims of an account, which win over those of its providers.
     ///
     /// Stored only: `ClaimPublisher` makes running gateways apply them.

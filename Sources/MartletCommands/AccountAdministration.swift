@@ -30,7 +30,7 @@ struct AccountAdministration {
         var left = limit ?? .max
         var start: String? = start
         while let position = start, left > 0 {
-            let page: AccountPage
+            let page: AccountListPage
             do throws(AccountError) {
                 page = try await accounts.accounts(
                     from: position, filter, limit: min(left, AccountAdministration.pageSize))

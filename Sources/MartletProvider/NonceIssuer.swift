@@ -1,6 +1,5 @@
 package import MartletCore
 private import MartletCrypto
-private import Synchronization
 
 /// Issues single-use nonces for all instances of a store.
 ///
@@ -9,40 +8,24 @@ private import Synchronization
 /// creates it, and every instance caches it, so that nonces are issued while the store is unavailable. A reader of the
 /// key can create nonces, which any client can also request.
 package final class NonceIssuer: Sendable {
-    private struct State {
-        var key: Secret?
-        /// The previous key, by which nonces that are still valid may have been created.
-        var previousKey: Secret?
-        var checkedAt = MonotonicTime(nanoseconds: .min)
-    }
-
     /// How long a nonce is valid.
     package static let lifetime = Duration.seconds(300)
     /// The prefix of every issued nonce, which distinguishes an expired one from an app's own.
     package static let prefix = "mno_"
     /// How far an instance's clock may be ahead of another's, in seconds.
     private static let skew: Int64 = 60
-    private static let keyBytes = 32
     /// Unix seconds, big-endian.
     private static let timeBytes = 8
     private static let randomBytes = 16
-    /// How long the store keeps the key, from its creation; after that a new key is created.
-    private static let keyLifetime = Duration.seconds(30 * 86_400)
-    /// How often an instance compares its key with that of the store.
-    private static let checkInterval = Duration.seconds(60)
 
-    /// The maximum number of attempts to agree on a key: an attempt fails only if another instance succeeds.
-    private static let rounds = 4
-
-    private let keys: any SharedStoring
+    private let key: SharedKey
     private let uses: any SharedStoring
     private let keyPrefix: String
     private let clock: Clock
-    private let state = Mutex(State())
 
     /// - Parameter keyPrefix: the prefix of every key in the store.
     package init(store: any SharedStoring, keyPrefix: String, clock: Clock) {
-        keys = store.partition(.keys)
+        key = SharedKey("nonce-key", store: store, keyPrefix: keyPrefix, clock: clock)
         uses = store.partition(.nonces)
         self.keyPrefix = keyPrefix
         self.clock = clock
@@ -51,7 +34,7 @@ package final class NonceIssuer: Sendable {
     /// Creates a nonce: `mno_` and 75 characters of base64url.
     /// - Throws: if there is no key yet and the store is unavailable, or the system provides no random bytes.
     package func make() async throws(StoreError) -> String {
-        let key = try await currentKey()
+        let key = try await key.current()
         let time = UInt64(bitPattern: clock.unixTime.seconds)
         let head = (0..<Self.timeBytes).map { UInt8(truncatingIfNeeded: time >> (56 - 8 * UInt64($0))) }
         let text = head + (try Self.random(Self.randomBytes))
@@ -66,7 +49,7 @@ package final class NonceIssuer: Sendable {
             bytes.count == Self.timeBytes + Self.randomBytes + SHA256.length, isFresh(bytes)
         else { return .miss }
         do throws(StoreError) {
-            let key = try await currentKey()
+            let key = try await key.current()
             guard isGenuine(bytes, key) else { return .miss }
             let digest = Base64URL.encode(SHA256.digest(bytes))
             // Longer than any instance accepts the nonce.
@@ -87,8 +70,7 @@ package final class NonceIssuer: Sendable {
     private func isGenuine(_ bytes: [UInt8], _ key: Secret) -> Bool {
         let text = Array(bytes.dropLast(SHA256.length))
         let code = Array(bytes.suffix(SHA256.length))
-        let previous = state.withLock { $0.previousKey }
-        let hasPreviousKey = previous.map { ConstantTime.areEqual(Self.code(of: text, $0), code) } ?? false
+        let hasPreviousKey = self.key.previous.map { ConstantTime.areEqual(Self.code(of: text, $0), code) } ?? false
         return ConstantTime.areEqual(Self.code(of: text, key), code) || hasPreviousKey
     }
 
@@ -97,63 +79,8 @@ package final class NonceIssuer: Sendable {
     }
 
     private static func random(_ count: Int) throws(StoreError) -> [UInt8] {
-        do throws(CryptoError) {
-            return try RandomBytes.make(count)
-        } catch {
-            throw StoreError(code: "nonce.no_randomness", message: error.message)
-        }
-    }
-}
-
-// MARK: - The key
-
-extension NonceIssuer {
-    private var storeKey: String { "\(keyPrefix)nonce-key" }
-
-    /// The cached key, or that of the store. A cached key is compared with the store in the background when due.
-    private func currentKey() async throws(StoreError) -> Secret {
-        let now = clock.monotonicTime
-        let (key, isDue) = state.withLock { state -> (Secret?, Bool) in
-            guard let key = state.key else { return (nil, false) }
-            guard state.checkedAt + Self.checkInterval <= now else { return (key, false) }
-            state.checkedAt = now
-            return (key, true)
-        }
-        guard let key else { return try await agree() }
-        // In the background: an unavailable store changes nothing.
-        if isDue { Task { _ = try? await agree() } }
-        return key
-    }
-
-    /// Adopts the store's key, or stores one: its own if the store has lost it, otherwise a new one.
-    @discardableResult
-    private func agree() async throws(StoreError) -> Secret {
-        for _ in 0..<Self.rounds {
-            switch await keys.value(for: storeKey) {
-            case .found(let bytes) where bytes.count == Self.keyBytes: return adopt(bytes)
-            // Not a valid key: replace it.
-            case .found(let bytes): try await keys.remove(storeKey, ifEqualTo: bytes)
-            case .unavailable(let error): throw error
-            case .miss: break
-            }
-            let own = state.withLock { $0.key }?.withBytes { $0 }
-            let key = if let own { own } else { try Self.random(Self.keyBytes) }
-            if try await keys.setIfAbsent(key, for: storeKey, lifetime: Self.keyLifetime) { return adopt(key) }
-        }
-        throw StoreError(code: "nonce.key_contended", message: "the nonce key changed while it was read")
-    }
-
-    private func adopt(_ bytes: [UInt8]) -> Secret {
-        let now = clock.monotonicTime
-        return state.withLock { state in
-            state.checkedAt = now
-            if let key = state.key {
-                guard !key.withBytes({ ConstantTime.areEqual($0, bytes) }) else { return key }
-                state.previousKey = key
-            }
-            let key = Secret(bytes)
-            state.key = key
-            return key
+        do throws(CryptoError) { return try RandomBytes.make(count) } catch {
+            throw StoreError(code: .storeNoRandomness, message: error.message)
         }
     }
 }

@@ -138,6 +138,8 @@ extension ErrorCode {
 
 /// A provider whose users can change their password: `POST /auth/password`.
 public protocol PasswordChanging: Provider {
+    /// How many characters (code points) a new password has at least; 8 by default.
+    var minimumPasswordLength: Int { get }
     /// Changes the password of a user who knows the current one.
     /// - Parameter subject: the provider's identifier of the user, as in its identities.
     /// - Throws: `rejected` for a wrong current password, `throttled` like a login, `notFound` without a record,
@@ -145,6 +147,10 @@ public protocol PasswordChanging: Provider {
     func changePassword(
         of subject: String, from current: Secret, to new: Secret, in context: AuthenticationContext
     ) async throws(AuthenticationError)
+}
+
+extension PasswordChanging {
+    public var minimumPasswordLength: Int { 8 }
 }
 
 /// A provider that stores data about a user and deletes it when the identity is unlinked.

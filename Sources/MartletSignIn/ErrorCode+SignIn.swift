@@ -26,6 +26,14 @@ extension ErrorCode {
     static let signInBadForm: ErrorCode = "signin.bad_form"
     /// A `device_name` that is too long, or contains control characters.
     static let signInBadDeviceName: ErrorCode = "signin.bad_device_name"
+    /// A session cookie and an `Authorization` in one request.
+    static let signInTwoCredentials: ErrorCode = "auth.two_credentials"
+    /// A code that is unknown, was used, or has expired; or its verifier is another one.
+    static let signInBadCode: ErrorCode = "signin.bad_code"
+    /// A `grant_type` other than `authorization_code`.
+    static let signInBadGrantType: ErrorCode = "signin.bad_grant_type"
+    /// A form that deletes the account came without its confirmation.
+    static let signInNotConfirmed: ErrorCode = "signin.not_confirmed"
     /// An ambiguous query, such as `all=1`.
     static let signInBadQuery: ErrorCode = "signin.bad_query"
     /// A credential that is not a session's, where a session is required.

@@ -9,9 +9,9 @@ internal import MartletCrypto
 /// Numbers come from the store, so that instances need not agree on the time.
 package struct LoginFence: Sendable {
     /// The number of the last change before a login began.
-    package struct Start: Sendable { fileprivate let number: Int }
+    package struct Start: Sendable { let number: Int }
 
-    /// Longer than any login can take.
+    /// Longer than any login can take, with the time in which an app exchanges its code.
     private static let markLifetime = Duration.seconds(300)
     private static let counterLifetime = Duration.seconds(400 * 86_400)
 

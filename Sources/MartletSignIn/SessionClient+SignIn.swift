@@ -21,6 +21,12 @@ extension SessionClient {
             userAgent: request.field("User-Agent").flatMap(Self.agent), address: request.address)
     }
 
+    /// Of a browser, which names no device.
+    init(_ request: LocalRequest) {
+        self.init(
+            deviceName: nil, userAgent: request.field("User-Agent").flatMap(Self.agent), address: request.address)
+    }
+
     private static func check(_ name: String) throws(Failure) {
         guard name.unicodeScalars.count <= maximumNameLength else {
             throw .malformed(

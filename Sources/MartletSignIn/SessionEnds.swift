@@ -50,9 +50,9 @@ struct SessionEnds: Sendable {
     ///
     /// The store ends them itself, but does not know what to report. So where that is reported, they end first.
     /// - Parameter create: creates the session; its parameter is whether the store may end others.
-    func issueTokens(
-        to subject: String, _ create: (_ evicting: Bool) async throws(SessionError) -> IssuedTokens
-    ) async throws(Failure) -> IssuedTokens {
+    func issue<Issued: IssuedSession>(
+        to subject: String, _ create: (_ evicting: Bool) async throws(SessionError) -> Issued
+    ) async throws(Failure) -> Issued {
         let isReported = setup.life?.reportsEnds ?? false
         do throws(SessionError) {
             guard isReported else { return try await create(true) }

@@ -35,6 +35,10 @@ package struct SignInSetup: Sendable {
     package var invalidateDecisions: @Sendable (_ subject: String) async -> Void
     /// Makes gateways apply the claims of an account; `nil` without `accounts:`.
     package var claims: ClaimPublisher?
+    /// What browsers need; `nil` without `browser:`.
+    package var browser: BrowserSetup?
+    /// How long after a request an account is deleted.
+    package var deletionGrace = Duration.zero
     /// Rules that give accounts claims.
     package var claimRules = LoginClaimRules()
 
@@ -68,10 +72,16 @@ package struct SignInMounts: Sendable {
     /// Single paths outside the base path.
     package let paths: [String]
 
-    /// - Parameter hasKeySet: whether an assertion is configured, whose keys are published.
-    package init(_ sessions: SessionsConfiguration, _ wellKnown: WellKnownConfiguration, hasKeySet: Bool) {
+    /// - Parameters:
+    ///   - hasKeySet: whether an assertion is configured, whose keys are published.
+    ///   - hasBrowser: whether browsers, and apps by a browser, can sign in.
+    package init(
+        _ sessions: SessionsConfiguration, _ wellKnown: WellKnownConfiguration, hasKeySet: Bool,
+        hasBrowser: Bool = false
+    ) {
         base = sessions.path
         var paths: [String] = []
+        if hasBrowser { paths.append(Endpoint.metadataPath) }
         if hasKeySet { paths.append(Endpoint.keySetPath) }
         if !wellKnown.webCredentialApps.isEmpty { paths.append(Endpoint.appSiteAssociationPath) }
         if wellKnown.changePasswordURL != nil { paths.append(Endpoint.changePasswordPath) }

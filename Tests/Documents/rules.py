@@ -172,7 +172,6 @@ EXCUSES = [
     Excuse("FromAnAndroidApp.md", "kotlin", "import java.net", "runs in an app; needs Android's JSON"),
     Excuse("FromAWeChatApp.md", "kotlin", "// In the activity", "runs in an app; needs WeChat's SDK"),
     Excuse("FromAWeChatApp.md", "js", "const gateway", "runs in a mini-program"),
-    Excuse("Pages.md", "yaml", "sessions: {}", "`browser` is not supported yet; PageFilesTests checks it"),
     Excuse("Pages.md", "html", "{{! ", "PagesGuideTests renders it"),
     Excuse("WritingAProvider.md", "swift", "public import", "GuideTests compiles it"),
     Excuse("WritingAProvider.md", "swift", "import", "GuideTests compiles it"),

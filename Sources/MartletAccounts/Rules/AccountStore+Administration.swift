@@ -10,16 +10,17 @@ extension AccountStore: AccountAdministering {
             })
     }
 
-    func accounts(from start: String, _ filter: AccountFilter, limit: Int) async throws(AccountError) -> AccountPage {
+    func accounts(from start: String, _ filter: AccountFilter, limit: Int) async throws(AccountError) -> AccountListPage
+    {
         let limit = max(limit, 1)
         guard let query = AccountStore.list(from: start, filter, limit: limit) else {
-            return AccountPage(accounts: [], next: nil)
+            return AccountListPage(accounts: [], next: nil)
         }
         return try await engine.read(
             ReadOperation(queries: [query]) { results throws(AccountError) in
                 var accounts: [AccountRecord] = []
                 for row in results[0] { accounts.append(try AccountStore.account(row)) }
-                return AccountPage(accounts: accounts, next: accounts.count < limit ? nil : accounts.last?.subject)
+                return AccountListPage(accounts: accounts, next: accounts.count < limit ? nil : accounts.last?.subject)
             })
     }
 

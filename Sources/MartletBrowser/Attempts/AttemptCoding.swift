@@ -3,9 +3,10 @@ private import MartletCore
 /// The binary form of sign-ins, before it is sealed.
 enum AttemptCoding {
     /// Of the form below; another version is not read, and the user signs in again.
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
     private static let isApp: UInt8 = 0x80
     private static let hasState: UInt8 = 0x40
+    private static let hasSession: UInt8 = 0x20
 
     /// The length of the encoded form.
     static func size(_ attempts: [SignInAttempt]) -> Int {
@@ -13,7 +14,8 @@ enum AttemptCoding {
     }
 
     private static func size(_ attempt: SignInAttempt) -> Int {
-        let fixed = 1 + 8 + SignInAttempt.seedLength + 1 + attempt.provider.utf8.count
+        let session = attempt.session.map { 4 + $0.subject.utf8.count + $0.id.utf8.count } ?? 0
+        let fixed = 1 + 8 + SignInAttempt.seedLength + 1 + attempt.provider.utf8.count + session
         switch attempt.destination {
         case .page(let target): return fixed + 2 + target.utf8.count
         case .app(let app):
@@ -36,6 +38,7 @@ enum AttemptCoding {
     private static func append(_ attempt: SignInAttempt, to bytes: inout [UInt8]) {
         var flags = attempt.purpose.rawValue
         if case .app(let app) = attempt.destination { flags |= isApp | (app.state == nil ? 0 : hasState) }
+        if attempt.session != nil { flags |= hasSession }
         bytes.append(flags)
         for shift in stride(from: 56, through: 0, by: -8) {
             bytes.append(UInt8(truncatingIfNeeded: attempt.created.seconds >> Int64(shift)))
@@ -43,6 +46,10 @@ enum AttemptCoding {
         attempt.seed.withBytes { bytes += $0 }
         bytes.append(UInt8(truncatingIfNeeded: attempt.provider.utf8.count))
         bytes += attempt.provider.utf8
+        if let session = attempt.session {
+            append(session.subject, to: &bytes)
+            append(session.id, to: &bytes)
+        }
         switch attempt.destination {
         case .page(let target): append(target, to: &bytes)
         case .app(let app):
@@ -72,11 +79,16 @@ enum AttemptCoding {
 
     private static func attempt(_ rest: inout ArraySlice<UInt8>) -> SignInAttempt? {
         guard let flags = take(1, &rest)?.first,
-            let purpose = SignInAttempt.Purpose(rawValue: flags & ~(isApp | hasState)),
+            let purpose = SignInAttempt.Purpose(rawValue: flags & ~(isApp | hasState | hasSession)),
             let created = take(8, &rest), let seed = take(SignInAttempt.seedLength, &rest),
-            let length = take(1, &rest)?.first, let provider = text(Int(length), &rest),
-            let target = text(&rest)
+            let length = take(1, &rest)?.first, let provider = text(Int(length), &rest)
         else { return nil }
+        var session: SignInAttempt.Session?
+        if flags & hasSession != 0 {
+            guard let subject = text(&rest), let id = text(&rest) else { return nil }
+            session = SignInAttempt.Session(subject: subject, id: id)
+        }
+        guard let target = text(&rest) else { return nil }
         var destination = SignInAttempt.Destination.page(target)
         if flags & isApp != 0 {
             guard let hash = take(CodeChallenge.length, &rest), let challenge = CodeChallenge(bytes: Array(hash)),
@@ -86,7 +98,7 @@ enum AttemptCoding {
                 AppRequest(redirect: target, challenge: challenge, state: flags & hasState == 0 ? nil : state))
         }
         return SignInAttempt(
-            provider: provider, purpose: purpose, destination: destination,
+            provider: provider, purpose: purpose, destination: destination, session: session,
             created: UnixTime(seconds: created.reduce(0) { $0 << 8 | Int64($1) }), seed: Secret(Array(seed)))
     }
 

@@ -11,6 +11,19 @@ package struct SignInAttempt: Sendable {
         case link = 1
     }
 
+    /// A session that the browser had when it began.
+    ///
+    /// The provider's way back may be a POST from its site, without the session's cookie.
+    package struct Session: Sendable, Equatable {
+        package let subject: String
+        package let id: String
+
+        package init(subject: String, id: String) {
+            self.subject = subject
+            self.id = id
+        }
+    }
+
     /// Where the flow ends.
     package enum Destination: Sendable, Equatable {
         /// The text of a ``ReturnTarget``; check it again, because the configuration may have changed.
@@ -26,23 +39,29 @@ package struct SignInAttempt: Sendable {
     package let provider: String
     package let purpose: Purpose
     package internal(set) var destination: Destination
+    /// The session that a link is for, or that a sign-in replaces.
+    package let session: Session?
     package let created: UnixTime
     let seed: Secret
 
     /// A new attempt.
     /// - Throws: `crypto.failure` when the system provides no entropy.
     package init(
-        provider: String, purpose: Purpose, destination: Destination, now: UnixTime
+        provider: String, purpose: Purpose, destination: Destination, session: Session? = nil, now: UnixTime
     ) throws(CryptoError) {
         self.init(
-            provider: provider, purpose: purpose, destination: destination, created: now,
+            provider: provider, purpose: purpose, destination: destination, session: session, created: now,
             seed: Secret(try RandomBytes.make(Self.seedLength)))
     }
 
-    init(provider: String, purpose: Purpose, destination: Destination, created: UnixTime, seed: Secret) {
+    init(
+        provider: String, purpose: Purpose, destination: Destination, session: Session?, created: UnixTime,
+        seed: Secret
+    ) {
         self.provider = provider
         self.purpose = purpose
         self.destination = destination
+        self.session = session
         self.created = created
         self.seed = seed
     }

@@ -10,7 +10,8 @@ package struct AccountPage: Page {
     package var sessions: [Session]
     /// `nil` for accounts without a password.
     package var password: PasswordChange?
-    package var deletion: Deletion
+    /// `nil` for users without an account that could be deleted.
+    package var deletion: Deletion?
     /// Of all forms of the page.
     package var csrf: String
     /// The path that signs out; with `all=true` on all devices.
@@ -22,7 +23,7 @@ package struct AccountPage: Page {
 
     package init(
         name: String?, identities: [Identity], linkable: [Linkable], sessions: [Session], password: PasswordChange?,
-        deletion: Deletion, csrf: String, signOut: String, notice: AccountNotice? = nil, requestID: String? = nil,
+        deletion: Deletion?, csrf: String, signOut: String, notice: AccountNotice? = nil, requestID: String? = nil,
         formOrigins: [String] = [], now: UnixTime
     ) {
         self.name = name

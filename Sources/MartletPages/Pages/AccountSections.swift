@@ -142,8 +142,8 @@ struct AccountSections {
         return section("password", .passwordTitle, words(.changePasswordText), form)
     }
 
-    private var deletion: HTML {
-        let deletion = page.deletion
+    private var deletion: HTML? {
+        guard let deletion = page.deletion else { return nil }
         let text =
             deletion.grace > 0
             ? words(.deleteGraceText, ["wait": words.wait(seconds: deletion.grace)]) : words(.deleteText)

@@ -126,9 +126,6 @@ extension AccountPage {
                 "new_error": TemplateValue(isAboutCurrent ? nil : error),
             ]
         }
-        let text =
-            deletion.grace > 0
-            ? words(.deleteGraceText, ["wait": words.wait(seconds: deletion.grace)]) : words(.deleteText)
         return TemplateValues([
             "name": TemplateValue(name), "csrf": TemplateValue(csrf), "sign_out": context.action(signOut),
             "notice": MartletPages.notice(self.notice?.text(words), self.notice?.kind, requestID),
@@ -136,14 +133,20 @@ extension AccountPage {
             "linkable": .list(linkable.map { values(of: $0, context) }),
             "sessions": .list(sessions.map { values(of: $0, context) }),
             "password": TemplateValue(form),
-            "deletion": .list([
-                [
-                    "text": TemplateValue(text), "unconfirmed": TemplateValue(deletion.isUnconfirmed),
-                    "action": context.action(deletion.signIn == nil ? deletion.action : nil),
-                    "sign_in": context.action(deletion.signIn),
-                ]
-            ]),
+            "deletion": .list(deletion.map { [values(of: $0, context)] } ?? []),
         ])
+    }
+
+    private func values(of deletion: Deletion, _ context: PageContext) -> [String: TemplateValue] {
+        let words = context.words
+        let text =
+            deletion.grace > 0
+            ? words(.deleteGraceText, ["wait": words.wait(seconds: deletion.grace)]) : words(.deleteText)
+        return [
+            "text": TemplateValue(text), "unconfirmed": TemplateValue(deletion.isUnconfirmed),
+            "action": context.action(deletion.signIn == nil ? deletion.action : nil),
+            "sign_in": context.action(deletion.signIn),
+        ]
     }
 
     private func values(of identity: Identity, _ context: PageContext) -> [String: TemplateValue] {

@@ -11,7 +11,8 @@ package enum WordKey: String, Sendable, CaseIterable {
     case failedTitle, failedText, crossSiteTitle, crossSiteText, notAllowedTitle, notAllowedText
     case notFoundTitle, notFoundText, invalidTitle, invalidText, throttledTitle, throttledText
     case unavailableTitle, unavailableText, internalTitle, internalText, cookiesTitle, expiredTitle
-    case expiredText, requestID, backToSignIn, signedOutTitle, signedOutText, signedOutEverywhere, signInAgain
+    case expiredText, requestID, backToSignIn, signedOutTitle, signedOutText, signedOutEverywhere, continueTitle,
+        continueText, continueLink, signInAgain
     // The page of the account.
     case accountTitle, signedInAs, signOut, signOutEverywhere, identitiesTitle, identitiesText, link
     case linkNamed, unlink, unlinkNamed, onlyIdentity, linkedOn, lastUsed, identityRevoked, notConnected

@@ -128,7 +128,6 @@ package struct Blueprint: Sendable {
         guard var configuration else { return (nil, diagnostics) }
         if let browser = configuration.browser {
             configuration.source.files += PageFiles.unnamedFiles(browser.pages)
-            diagnostics.error(.configNotSupported, at: browser.location, "browser: is not supported yet")
         }
         let providers = findings.providers
         let routes = RouteTable.compile(
@@ -168,7 +167,8 @@ package struct Blueprint: Sendable {
     private static func mounts(_ configuration: GatewayConfiguration) -> [RouteMount] {
         guard !configuration.providers.isEmpty else { return [] }
         let mounts = SignInMounts(
-            configuration.sessions, configuration.wellKnown, hasKeySet: configuration.assertion != nil)
+            configuration.sessions, configuration.wellKnown, hasKeySet: configuration.assertion != nil,
+            hasBrowser: configuration.browser != nil)
         let location = configuration.routes.first?.name.location ?? SourceLocation(file: "", line: 1, column: 1)
         let names = [(path: "\(mounts.base)/**", name: "martlet.sign_in")]
         return (names + mounts.paths.map { (path: $0, name: "martlet.well_known") }).map { path, name in

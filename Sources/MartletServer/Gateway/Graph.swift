@@ -127,6 +127,12 @@ package struct Graph: Sendable {
         setup.claims = claims
         setup.claimRules = blueprint.claimRules
         setup.links = parts.accounts
+        setup.deletionGrace = configuration.accounts?.deletion.grace ?? .zero
+        setup.browser = configuration.browser.map {
+            BrowserSetup(
+                $0, files: blueprint.pageFiles, base: configuration.sessions.path, sessions: sessions,
+                key: store.browserKey)
+        }
         guard let accounts = parts.accounts else { return (setup, nil) }
         setup.transfers = TransferredIdentities(
             accounts, accounts.transfers, providers: providers, clock: clock, logger: setup.logger)
@@ -160,7 +166,8 @@ package struct Graph: Sendable {
                     accounts: $0, rules: blueprint.claimRules, transfers: setup.transfers, clock: clock)
             },
             assertion: blueprint.assertion,
-            handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle })
+            handlers: blueprint.routes.routes.filter { $0.mount >= 0 }.map { _ in endpoints.handle },
+            browser: configuration.browser.map { BrowserRules($0, configuration, blueprint.routes) })
     }
 
     /// Verifies session tokens; under `on_error: cached` with a cache that all loops share.

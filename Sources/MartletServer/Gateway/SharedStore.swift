@@ -28,6 +28,8 @@ package final class SharedStore: Sendable {
     package let values: any SharedStoring
     package let sessions: any SessionBackend
     let nonces: NonceIssuer
+    /// From which the keys of forms and sign-ins of browsers are derived.
+    let browserKey: SharedKey
     /// `nil` for `memory:`.
     package let redis: RedisClient?
     /// Cached sessions for the time while Redis is unavailable; `nil` for `memory:`.
@@ -41,6 +43,7 @@ package final class SharedStore: Sendable {
         copies: SessionCache?, subscriber: RedisSubscriber?, clock: Clock, invalidator: CacheInvalidator
     ) {
         nonces = NonceIssuer(store: values, keyPrefix: label.prefix, clock: clock)
+        browserKey = SharedKey("browser-key", store: values, keyPrefix: label.prefix, clock: clock)
         self.label = label
         self.values = values
         self.sessions = sessions

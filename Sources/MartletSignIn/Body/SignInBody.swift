@@ -138,12 +138,13 @@ enum BodyMembers {
     static let known: Set<String> = [
         "identity_token", "authorization_code", "user", "nonce", "full_name", "app", "code", "raw_data", "signature",
         "encrypted_data", "iv", "username", "password", "refresh_token", "current_password", "new_password",
-        "device_name", "email", "name", "locale", "provider", "token", "payload",
+        "device_name", "email", "name", "locale", "provider", "token", "payload", "code_verifier", "grant_type",
     ]
 
     /// The members of a body that contains a credential, whether or not it is complete.
     static let ofCredentials = known.subtracting([
         "device_name", "refresh_token", "current_password", "new_password", "email", "name", "locale", "token",
+        "code_verifier", "grant_type",
     ])
 
     /// The path of a member that a response may name, empty for others.

@@ -20,6 +20,8 @@ struct AttemptBudgets: Sendable {
     let profiles = AttemptBudget(profileLimit)
     let nonces = AttemptBudget(nonceLimit)
     let refreshes = AttemptBudget(.standard)
+    /// Exchanges of codes.
+    let codes = AttemptBudget(.standard)
     /// Only unknown tokens count.
     let revocations = AttemptBudget(.standard)
     /// Only what cannot be verified counts.

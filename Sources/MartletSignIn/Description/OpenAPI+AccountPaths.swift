@@ -8,14 +8,14 @@ extension OpenAPI {
               "tags": ["Account"],
               "operationId": "account",
               "summary": "Get the caller's account with the states of its identities",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "responses": ["Account", "Unauthorized", "NotFound", "TooLarge", "Unavailable"]
             },
             "delete": {
               "tags": ["Account"],
               "operationId": "deleteAccount",
               "summary": "Delete the caller's account",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "description": "Needs a proof of the last 10 minutes: the session's, or one in the body.",
               "requestBody": {
                 "required": false,
@@ -35,7 +35,7 @@ extension OpenAPI {
               "tags": ["Account"],
               "operationId": "changeProfile",
               "summary": "Change what the caller says of themselves",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "description": "Requires an account store. `null` removes a member; any other member is rejected.",
               "requestBody": {
                 "required": true,
@@ -58,7 +58,7 @@ extension OpenAPI {
               "tags": ["Account"],
               "operationId": "identities",
               "summary": "List the identities of the caller's account, the oldest first",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "responses": ["Identities", "Unauthorized", "TooLarge", "Unavailable"]
             }
           },
@@ -68,7 +68,7 @@ extension OpenAPI {
               "tags": ["Account"],
               "operationId": "link",
               "summary": "Link an identity to the caller's account",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "description": "Requires an account store. Idempotent.",
               "requestBody": "Login",
               "responses": [
@@ -80,7 +80,7 @@ extension OpenAPI {
               "tags": ["Account"],
               "operationId": "unlink",
               "summary": "Unlink an identity from the caller's account",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "description": "Ends the sessions that the identity created. The last identity cannot be unlinked.",
               "responses": ["Done", "Malformed", "Unauthorized", "NotFound", "Conflict", "TooLarge", "Unavailable"]
             }
@@ -90,7 +90,7 @@ extension OpenAPI {
               "tags": ["Account"],
               "operationId": "reauthenticate",
               "summary": "Authenticate again, for routes that require a recent or a stronger authentication",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "description": "Renews the proof of the session; the credential must belong to the caller's account.",
               "requestBody": "Reauthentication",
               "responses": [
@@ -104,7 +104,7 @@ extension OpenAPI {
               "tags": ["Account"],
               "operationId": "changePassword",
               "summary": "Change the password of the caller's account",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "description": "Ends the subject's other sessions.",
               "requestBody": "PasswordChange",
               "responses": [

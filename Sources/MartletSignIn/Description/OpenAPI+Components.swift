@@ -4,7 +4,13 @@ extension OpenAPI {
     static let requests = #"""
         {
           "securitySchemes": {
-            "session": {"type": "http", "scheme": "bearer", "description": "The access token of a session."}
+            "session": {"type": "http", "scheme": "bearer", "description": "The access token of a session."},
+            "cookie": {
+              "type": "apiKey",
+              "in": "cookie",
+              "name": "__Host-martlet",
+              "description": "The session of a browser, where the gateway has sign-in pages. Requests that change something must be of the same site."
+            }
           },
           "parameters": {
             "Provider": {

@@ -39,6 +39,19 @@ extension OpenAPI {
               ]
             }
           },
+          "/token": {
+            "post": {
+              "tags": ["Login"],
+              "operationId": "exchange",
+              "summary": "Exchange a code, or a refresh token, for tokens (RFC 6749)",
+              "security": [],
+              "description": "For apps that signed in by `GET /start/{provider}?client=native`. A code is used up by its first exchange, whatever the outcome. With `grant_type=refresh_token` the same as `/refresh`. Offered with `browser`.",
+              "requestBody": "Code",
+              "responses": [
+                "Tokens", "Malformed", "Unauthorized", "TooLarge", "UnsupportedMediaType", "Throttled", "Unavailable"
+              ]
+            }
+          },
           "/revoke": {
             "post": {
               "tags": ["Login"],
@@ -61,7 +74,7 @@ extension OpenAPI {
               "tags": ["Sessions"],
               "operationId": "logout",
               "summary": "End the session, or all sessions of the subject",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "parameters": [
                 {
                   "name": "all",
@@ -78,7 +91,7 @@ extension OpenAPI {
               "tags": ["Sessions"],
               "operationId": "session",
               "summary": "Get the caller's session",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "responses": ["Session", "Unauthorized", "TooLarge", "Unavailable"]
             }
           },
@@ -87,7 +100,7 @@ extension OpenAPI {
               "tags": ["Sessions"],
               "operationId": "sessions",
               "summary": "List the caller's sessions, the newest first",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "responses": ["Sessions", "Unauthorized", "TooLarge", "Unavailable"]
             }
           },
@@ -105,7 +118,7 @@ extension OpenAPI {
               "tags": ["Sessions"],
               "operationId": "endSession",
               "summary": "End one of the caller's sessions",
-              "security": [{"session": []}],
+              "security": [{"session": []}, {"cookie": []}],
               "responses": ["Done", "Malformed", "Unauthorized", "NotFound", "TooLarge", "Unavailable"]
             }
           },
@@ -132,6 +145,25 @@ extension OpenAPI {
     /// The paths outside `sessions.path`.
     static let wellKnownPaths = #"""
         {
+          "/.well-known/oauth-authorization-server": {
+            "servers": [{"url": "/"}],
+            "get": {
+              "tags": ["Documents"],
+              "operationId": "metadata",
+              "summary": "The token and revocation endpoints, for OAuth clients (RFC 8414)",
+              "security": [],
+              "responses": {
+                "200": {
+                  "description": "Metadata, where `browser` is configured.",
+                  "content": {
+                    "application/json": {"schema": {"required": ["issuer", "token_endpoint"]}}
+                  }
+                },
+                "404": {"$ref": "#/components/responses/NotFound"},
+                "413": {"$ref": "#/components/responses/TooLarge"}
+              }
+            }
+          },
           "/.well-known/jwks.json": {
             "servers": [{"url": "/"}],
             "get": {

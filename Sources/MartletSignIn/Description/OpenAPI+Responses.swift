@@ -18,7 +18,7 @@ extension OpenAPI {
                     "request_invalid", "credential_missing", "credential_invalid", "not_allowed",
                     "no_route", "not_found", "method_not_allowed", "identity_taken",
                     "provider_already_linked", "last_identity", "request_too_large", "throttled",
-                    "auth_unavailable", "overloaded"
+                    "auth_unavailable", "overloaded", "cross_site"
                   ]
                 },
                 "detail": {"type": "string", "description": "One sentence about the body, for the app's developer."},
@@ -233,8 +233,8 @@ extension OpenAPI {
               }
             },
             "NotAllowed": {
-              "description": "The caller is known but not allowed: `not_allowed`.",
-              "headers": {"WWW-Authenticate": {"required": true, "schema": {"type": "string"}}},
+              "description": "The caller is known but not allowed: `not_allowed`; or another site may have sent the request along with a cookie: `cross_site`.",
+              "headers": {"WWW-Authenticate": { "schema": {"type": "string"}}},
               "content": {
                 "application/problem+json": {
                   "schema": {"$ref": "#/components/schemas/Problem"},

@@ -88,6 +88,22 @@ extension OpenAPI {
               "properties": {"token": {"type": "string", "minLength": 1}},
               "examples": [{"token": "mlt_Yp7mU0m3hJYJ8m6cPZs7C0T3b0Qk8sKQJZk3m0b2dXA"}]
             },
+            "Code": {
+              "type": "object",
+              "properties": {
+                "grant_type": {"type": ["string", "null"], "enum": ["authorization_code", "refresh_token", null]},
+                "refresh_token": {"type": ["string", "null"], "description": "With `grant_type=refresh_token`."},
+                "code": {"type": "string", "pattern": "^moc_"},
+                "code_verifier": {"type": "string", "minLength": 43, "maxLength": 128},
+                "device_name": {"type": ["string", "null"], "maxLength": 64}
+              },
+              "examples": [
+                {
+                  "code": "moc_EXAMPLE",
+                  "code_verifier": "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"
+                }
+              ]
+            },
             "ForgottenPassword": {
               "type": "object",
               "required": ["email"],

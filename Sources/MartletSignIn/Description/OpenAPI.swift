@@ -54,13 +54,22 @@ package enum OpenAPI {
             guard var operations = path.value.object else { continue }
             for member in operations.members {
                 guard var operation = member.value.object else { continue }
-                if let names = operation["responses"]?.array { operation["responses"] = .object(responses(names)) }
+                if let names = operation["responses"]?.array {
+                    let more = cookieRejections(of: operation, method: member.name)
+                    operation["responses"] = .object(responses(names + more))
+                }
                 if let schema = operation["requestBody"]?.string { operation["requestBody"] = .object(body(schema)) }
                 operations[member.name] = .object(operation)
             }
             paths[path.name] = .object(operations)
         }
         return paths
+    }
+
+    /// What callers with a cookie may get as well: 400 for a second credential, 403 for a change by another site.
+    private static func cookieRejections(of operation: JSONObject, method: String) -> [JSONValue] {
+        guard operation["security"]?.array?.contains(["cookie": []]) == true else { return [] }
+        return method == "get" ? ["Malformed"] : ["Malformed", "NotAllowed"]
     }
 
     private static func responses(_ names: [JSONValue]) -> JSONObject {

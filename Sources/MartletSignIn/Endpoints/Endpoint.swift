@@ -5,7 +5,7 @@ internal import MartletProvider
 /// One of the served paths, with what its name refers to.
 enum Endpoint: Sendable {
     case login(ProviderHandle, any SigningIn)
-    case nonce, refresh, revocation, logout, session, sessions, identities
+    case nonce, refresh, revocation, token, logout, session, sessions, identities
     /// The caller's account.
     case account
     case profile
@@ -20,6 +20,8 @@ enum Endpoint: Sendable {
     /// The OpenAPI description.
     case description
     case keySet(JSONObject)
+    /// For OAuth clients (RFC 8414).
+    case metadata(JSONObject)
     /// With the listed apps.
     case appSiteAssociation([String])
     /// With the URL of the page.
@@ -28,12 +30,13 @@ enum Endpoint: Sendable {
     /// The allowed methods; GET implies HEAD.
     var methods: [String] {
         switch self {
-        case .login, .nonce, .refresh, .revocation, .logout, .password, .reauthentication, .register,
+        case .login, .nonce, .refresh, .revocation, .token, .logout, .password, .reauthentication, .register,
             .verifyRegistration, .forgotPassword, .resetPassword, .notifications:
             ["POST"]
         case .account: ["GET", "DELETE"]
         case .profile: ["PATCH"]
-        case .session, .sessions, .identities, .description, .keySet, .appSiteAssociation, .changePassword: ["GET"]
+        case .session, .sessions, .identities, .description, .metadata, .keySet, .appSiteAssociation, .changePassword:
+            ["GET"]
         case .oneSession: ["DELETE"]
         case .link: ["POST", "DELETE"]
         }
@@ -47,13 +50,15 @@ enum Endpoint: Sendable {
     /// Whether pages of configured origins may call it; the others are for platforms and servers.
     var isForPages: Bool {
         switch self {
-        case .keySet, .appSiteAssociation, .changePassword, .notifications: false
+        case .metadata, .keySet, .appSiteAssociation, .changePassword, .notifications: false
         default: true
         }
     }
 }
 
 extension Endpoint {
+    /// RFC 8414 §3; the issuer is the public origin, without a path.
+    static let metadataPath = "/.well-known/oauth-authorization-server"
     static let keySetPath = "/.well-known/jwks.json"
     static let appSiteAssociationPath = "/.well-known/apple-app-site-association"
     static let changePasswordPath = "/.well-known/change-password"
@@ -63,6 +68,7 @@ extension Endpoint {
         // Only for ASCII does string equality imply equal bytes.
         guard path.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         switch path {
+        case metadataPath: return setup.browser.map { .metadata(AuthorizationServer.metadata($0, setup)) }
         case keySetPath: return setup.keySet.map { .keySet($0) }
         case appSiteAssociationPath:
             let apps = setup.wellKnown.webCredentialApps
@@ -85,6 +91,7 @@ extension Endpoint {
         case ("nonce", 1): return .nonce
         case ("refresh", 1): return .refresh
         case ("revoke", 1): return .revocation
+        case ("token", 1): return setup.browser == nil ? nil : .token
         case ("logout", 1): return .logout
         case ("session", 1): return .session
         case ("sessions", 1): return .sessions

@@ -19,17 +19,27 @@ extension SignInEndpoints {
         }
         // Authentication takes time: a session that was ended meanwhile must not link anything.
         let caller = try await caller(of: request)
+        try await link(signIn, of: provider, to: caller.session.subject, accounts, request)
+        try await renewCookie(of: caller, request)
+        return SignInResponse.noContent
+    }
+
+    /// Links an authenticated identity to an account.
+    /// - Throws: 409 if it belongs to another one, or the account has another identity of the provider; 503.
+    func link(
+        _ signIn: SignIn, of provider: ProviderHandle, to subject: String, _ accounts: any AccountStoring,
+        _ request: LocalRequest
+    ) async throws(Failure) {
         do throws(AccountError) {
             try await setup.transfers?.follow(signIn.identity, provider: provider.name)
             try await accounts.link(
-                signIn.accountIdentity(of: provider.name), to: caller.session.subject, keeping: signIn.storedClaims,
+                signIn.accountIdentity(of: provider.name), to: subject, keeping: signIn.storedClaims,
                 at: setup.clock.unixTime)
         } catch {
             throw .account(error)
         }
-        try await confirm(signIn, by: provider)
+        try await creation.confirm(signIn, by: provider)
         setup.logger.info("identity linked", ("provider", provider.name), ("request_id", request.requestID))
-        return SignInResponse.noContent
     }
 
     /// `DELETE /link/{provider}`.
@@ -97,6 +107,7 @@ extension SignInEndpoints {
                 ("request_id", request.requestID))
             throw error
         }
+        try await renewCookie(of: caller, request)
         return SignInResponse.noContent
     }
 
@@ -121,7 +132,7 @@ extension SignInEndpoints {
     }
 
     /// The caller's subjects by provider: those of the account, or the session's without accounts.
-    private func subjects(of caller: Caller) async throws(AuthenticationError) -> [String: String] {
+    func subjects(of caller: Caller) async throws(AuthenticationError) -> [String: String] {
         guard let accounts = setup.accounts else {
             return [caller.principal.provider: caller.principal.identity.providerSubject]
         }

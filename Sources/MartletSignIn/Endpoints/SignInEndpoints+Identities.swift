@@ -24,7 +24,8 @@ extension SignInEndpoints {
         return SignInResponse.json(["identities": .array(entries)])
     }
 
-    private func linkedIdentities(of subject: String) async throws(Failure) -> [LinkedIdentity] {
+    /// The identities of an account; none without accounts.
+    func linkedIdentities(of subject: String) async throws(Failure) -> [LinkedIdentity] {
         guard let accounts = setup.accounts else { return [] }
         do throws(AccountError) { return try await accounts.linkedIdentities(of: subject) } catch {
             throw .account(error)

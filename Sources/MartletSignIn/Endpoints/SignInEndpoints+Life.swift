@@ -71,7 +71,7 @@ extension SignInEndpoints {
     }
 
     /// How old the proof of a caller who deletes an account may be.
-    private static let deletionProofAge = Duration.seconds(600)
+    static let deletionProofAge = Duration.seconds(600)
 
     /// The states of the account's identities; none without accounts.
     func statusOfIdentities(of subject: String) async throws(Failure) -> [IdentityStatus] {

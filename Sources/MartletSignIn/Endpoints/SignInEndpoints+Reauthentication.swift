@@ -18,19 +18,26 @@ extension SignInEndpoints {
         // Authentication takes time: a session that was ended meanwhile must not be renewed.
         let caller = try await caller(of: request)
         guard caller.session == first.session else { throw .credentialInvalid(.signInSessionNeeded) }
-        let token = try Self.bearerToken(of: request)
-        let renewed: SessionProof
-        do throws(SessionError) {
-            renewed = try await setup.sessions.renew(Credential(bearer: token), with: proof)
-        } catch {
-            throw .session(error)
-        }
+        let renewed = try await renew(caller, with: proof, request)
         setup.logger.info("authenticated again", ("request_id", request.requestID))
         var body: JSONObject = [
             "session_id": .string(caller.session.id), "auth_time": .integer(renewed.authTime.seconds),
         ]
         body[SessionProof.levelClaim] = renewed.acr.map { .string($0) }
         return SignInResponse.json(body)
+    }
+
+    /// - Returns: the proof that the session has now.
+    private func renew(
+        _ caller: Caller, with proof: SessionProof, _ request: LocalRequest
+    ) async throws(Failure) -> SessionProof {
+        if caller.cookie != nil { return try await renewCookie(of: caller, with: proof, request) ?? proof }
+        let token = try Self.bearerToken(of: request)
+        do throws(SessionError) {
+            return try await setup.sessions.renew(Credential(bearer: token), with: proof)
+        } catch {
+            throw .session(error)
+        }
     }
 
     /// Requires a proof of the caller that is not older than `age`: that of the session, or a credential in the body.
@@ -73,7 +80,7 @@ extension SignInEndpoints {
             }
             try await checkNotOvertaken(since: start, subject, provider: provider.name)
             // A login's grant replaces the one that is stored; otherwise it could not be revoked.
-            try await confirm(signIn, by: provider)
+            try await creation.confirm(signIn, by: provider)
             return signIn
         }
         let now = setup.clock.unixTime

@@ -63,6 +63,7 @@ extension SignInEndpoints {
         let caller = try await caller(of: request)
         let end = endsAll ? SessionsEnd(SessionsEnd.logoutAll) : SessionsEnd("logout", only: caller.session.id)
         try await ends.end(end, of: caller.session.subject)
+        deleteCookie(of: caller, request)
         return SignInResponse.noContent
     }
 

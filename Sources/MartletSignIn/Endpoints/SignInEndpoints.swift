@@ -16,6 +16,7 @@ package final class SignInEndpoints: Sendable {
     let budgets: AttemptBudgets
     let accountSessions: AccountSessions
     let ends: SessionEnds
+    let creation: SessionCreation
     let selfService: SelfServiceProviders
     private let crossOrigin: CrossOrigin
     /// The response with the description of the endpoints.
@@ -28,19 +29,26 @@ package final class SignInEndpoints: Sendable {
         ends = SessionEnds(setup, accountSessions)
         selfService = SelfServiceProviders(setup.providers)
         fence = LoginFence(store: setup.store, keyPrefix: setup.storeKeyPrefix)
+        creation = SessionCreation(setup: setup, fence: fence, ends: ends)
         crossOrigin = CrossOrigin(origins: setup.configuration.corsOrigins)
         description = SignInResponse.json(OpenAPI.document(path: setup.configuration.path))
     }
 
     /// Handles a request to one of the paths; suspends for stores and providers, never blocks a thread.
     package func handle(_ request: LocalRequest) async -> LocalResponse {
+        let note = CallerNote()
+        var request = request
+        request.callerNote = note
+        if let browser = setup.browser, let endpoint = BrowserEndpoint.find(request, in: setup) {
+            var response = await BrowserEndpoints(self, browser).handle(request, at: endpoint)
+            response.caller = note.caller
+            if let cookie = note.setCookie { response.set(cookie) }
+            return response
+        }
         guard let endpoint = Endpoint.find(request.path, in: setup), isOffered(endpoint) else {
             return crossOrigin.addingFields(
                 to: LocalResponse(refusing: .noRoute(.signInUnknownEndpoint)), for: request)
         }
-        let note = CallerNote()
-        var request = request
-        request.callerNote = note
         var response: LocalResponse
         do throws(Failure) {
             response = try await dispatch(request, to: endpoint)
@@ -48,6 +56,7 @@ package final class SignInEndpoints: Sendable {
             response = LocalResponse(refusing: error.describingBody())
         }
         response.caller = note.caller
+        if let cookie = note.setCookie { response.set(cookie) }
         return endpoint.isForPages ? crossOrigin.addingFields(to: response, for: request) : response
     }
 
@@ -61,6 +70,7 @@ package final class SignInEndpoints: Sendable {
         case .nonce: return try await nonce(request)
         case .refresh: return try await refresh(request)
         case .revocation: return try await revoke(request)
+        case .token: return try await TokenEndpoint(endpoints: self).exchange(request)
         case .logout: return try await logout(request)
         case .session: return try await session(request)
         case .sessions: return try await sessions(request)
@@ -81,6 +91,7 @@ package final class SignInEndpoints: Sendable {
         case .forgotPassword: return try await forgotPassword(request)
         case .resetPassword: return try await resetPassword(request)
         case .description: return description
+        case .metadata(let document): return SignInResponse.json(document)
         case .keySet(let keys): return SignInResponse.json(keys)
         case .appSiteAssociation(let apps): return SignInResponse.appSiteAssociation(apps)
         case .changePassword(let url): return SignInResponse.seeOther(url)
@@ -112,13 +123,18 @@ package final class SignInEndpoints: Sendable {
 struct Caller: Sendable {
     let principal: Principal
     let session: SessionReference
+    /// The token of the session's cookie; `nil` for a bearer token.
+    var cookie: Secret?
 }
 
 extension SignInEndpoints {
     /// Verifies a request's session with the store, never with an event loop's cached copy.
     /// - Throws: 401 without a valid session, 503 when the store is unavailable.
     func caller(of request: LocalRequest) async throws(Failure) -> Caller {
-        try await caller(with: try Self.bearerToken(of: request), request)
+        if let browser = setup.browser, let cookie = try browser.sessionCookie(of: request) {
+            return try await caller(withCookie: cookie, request, browser)
+        }
+        return try await caller(with: try Self.bearerToken(of: request), request)
     }
 
     /// Verifies an access token.
@@ -132,6 +148,11 @@ extension SignInEndpoints {
         } catch {
             throw .authentication(error)
         }
+        return try caller(proven, request)
+    }
+
+    /// The caller of a verified session.
+    func caller(_ proven: VerifiedSession, _ request: LocalRequest) throws(Failure) -> Caller {
         request.callerNote?.note(subject: proven.principal.subject, sessionID: proven.principal.sessionID)
         guard let id = proven.principal.sessionID else { throw .credentialInvalid(.signInSessionNeeded) }
         return Caller(

@@ -54,7 +54,9 @@ package struct APIDescription: Sendable {
 
     private func headFindings(_ response: Response, _ described: JSONObject) -> [String] {
         (described["headers"]?.object?.members ?? []).flatMap { header -> [String] in
-            guard let value = response.field(header.name) else { return ["no \(header.name)"] }
+            guard let value = response.field(header.name) else {
+                return header.value.object?["required"] == true ? ["no \(header.name)"] : []
+            }
             let rule = header.value.object?["schema"]?.object ?? [:]
             let number = Int64(value).map { JSONValue.integer($0) }
             let parsed = rule["type"]?.string == "integer" ? number ?? .null : .string(value)

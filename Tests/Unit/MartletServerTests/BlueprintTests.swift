@@ -112,19 +112,6 @@ private struct PasswordStub: Authenticating {
                     ] : []))
     }
 
-    @Test func `has no pages for browsers yet`() {
-        let (blueprint, diagnostics) = read(
-            """
-            version: 1
-            sessions: {}
-            browser: { origin: https://app.example.com }
-            upstreams: { echo: { endpoints: [builtin:echo] } }
-            routes: [{ name: all, auth: none, upstream: echo }]
-            """)
-        #expect(blueprint == nil)
-        #expect(diagnostics == ["gw.yaml:3:1: error: browser: is not supported yet [config.not_supported]"])
-    }
-
     @Test func `reports the errors of all blocks together`() throws {
         var registry = ProviderRegistry()
         BundledProviders.register(in: &registry)

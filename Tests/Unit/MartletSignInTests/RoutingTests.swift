@@ -14,7 +14,8 @@ import Testing
     static let unknown = [
         "/auth", "/auth/", "/auth/x", "/authx/nonce", "/auth/nonce/", "/auth/nonce/x", "/auth/login", "/auth/sessions/",
         "/auth/sessions/a/b", "/auth/link", "/auth/link/", "/auth/NONCE", "/.well-known/jwks.json",
-        "/.well-known/apple-app-site-association", "/.well-known/change-password", "/.well-known/x", "/",
+        "/.well-known/apple-app-site-association", "/.well-known/change-password",
+        "/.well-known/oauth-authorization-server", "/.well-known/x", "/",
         "/auth/n\u{212A}",
     ]
 
@@ -28,13 +29,15 @@ import Testing
 
     static let methods: [(String, String)] = [
         ("/auth/login/apple", "POST"), ("/auth/nonce", "POST"), ("/auth/refresh", "POST"), ("/auth/revoke", "POST"),
-        ("/auth/logout", "POST"),
+        ("/auth/token", "POST"), ("/auth/logout", "POST"),
         ("/auth/session", "GET, HEAD"), ("/auth/sessions", "GET, HEAD"), ("/auth/sessions/ses_1", "DELETE"),
         ("/auth/identities", "GET, HEAD"), ("/auth/account", "GET, HEAD, DELETE"),
         ("/auth/profile", "PATCH"), ("/auth/apple/notifications", "POST"),
         ("/auth/link/apple", "POST, DELETE"), ("/auth/password", "POST"), ("/auth/reauthenticate", "POST"),
         ("/auth/openapi.json", "GET, HEAD"),
-        ("/.well-known/jwks.json", "GET, HEAD"), ("/.well-known/apple-app-site-association", "GET, HEAD"),
+        ("/.well-known/jwks.json", "GET, HEAD"),
+        ("/.well-known/oauth-authorization-server", "GET, HEAD"),
+        ("/.well-known/apple-app-site-association", "GET, HEAD"),
         ("/.well-known/change-password", "GET, HEAD"), ("/auth/register", "POST"), ("/auth/register/verify", "POST"),
         ("/auth/password/forgot", "POST"), ("/auth/password/reset", "POST"),
     ]
@@ -48,6 +51,7 @@ import Testing
                             registration: .init(verifiesAddress: true, requiresName: false, link: nil),
                             reset: .init(link: nil))),
                     name: "selfserving"))
+            setup.browser = .sample(setup)
             setup.keySet = ["keys": []]
             setup.wellKnown.webCredentialApps = ["ABCDE12345.com.example.app"]
             setup.wellKnown.changePasswordURL = "https://example.com/password?from=app"

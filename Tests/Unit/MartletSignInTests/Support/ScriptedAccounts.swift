@@ -13,6 +13,8 @@ final class ScriptedAccounts: AccountStoring {
     }
 
     fileprivate struct State {
+        /// The canonical names of password users.
+        var users: Set<String> = []
         var entries: [Entry] = []
         var serial = 0
         var callsLeft = Int.max
@@ -140,7 +142,12 @@ final class ScriptedAccounts: AccountStoring {
     private static let outage = AccountError("accounts.unavailable", .unavailable, "")
     private static let noStore = StoreError(code: "accounts.unavailable", message: "")
 
-    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) { throw Self.outage }
+    func addUser(_ user: UserRecord, at now: UnixTime) async throws(AccountError) {
+        try count()
+        guard state.withLock({ $0.users.insert(user.key).inserted }) else {
+            throw AccountError(.accountsDuplicateUser, .duplicateUser, "")
+        }
+    }
     func setHash(of key: String, to hash: String) async throws(AccountError) { throw Self.outage }
     func setDisabled(_ key: String, _ isDisabled: Bool) async throws(AccountError) { throw Self.outage }
     func users(

@@ -47,8 +47,9 @@ struct Stand {
     let invalidations = Box(0)
     let endpoints: SignInEndpoints
 
-    init(hasAccounts: Bool = true, _ change: (inout SignInSetup) -> Void = { _ in }) {
-        let clock = time.clock
+    /// - Parameter clock: of the store, too; `nil` is ``time``.
+    init(hasAccounts: Bool = true, clock: Clock? = nil, _ change: (inout SignInSetup) -> Void = { _ in }) {
+        let clock = clock ?? time.clock
         apple = ScriptedProvider(clock: clock)
         password = ScriptedProvider(clock: clock)
         sessions = ScriptedSessions(clock: clock)
@@ -85,7 +86,9 @@ struct Stand {
             bodyBytes: body.count, client: "127.0.0.1",
             network: network, requestID: "r1")
         let reply = Reply(response: await endpoints.handle(request))
-        for finding in findings(method, parts[0], reply) { Issue.record("\(finding)") }
+        // The description is for programs.
+        let isNavigation = fields.contains { $0.name == "Sec-Fetch-Mode" && $0.value == "navigate" }
+        for finding in isNavigation ? [] : findings(method, parts[0], reply) { Issue.record("\(finding)") }
         return reply
     }
 

@@ -1,0 +1,25 @@
+internal import MartletBrowser
+internal import MartletConfig
+internal import MartletProxy
+internal import MartletRouter
+internal import MartletSignIn
+
+extension BrowserRules {
+    /// The rules of a configuration for its routes.
+    ///
+    /// A navigation is redirected on routes where a session may be used, unless `auth: { browser: never }`.
+    convenience init(
+        _ browser: BrowserConfiguration, _ configuration: GatewayConfiguration, _ routes: RouteTable
+    ) {
+        let redirecting = Set(configuration.routes.filter(\.signsInBrowsers).map(\.name.value))
+        self.init(
+            GatewayCookies(browser.cookie), CrossSiteRule(origin: browser.origin.value),
+            ReturnRule(
+                origin: browser.origin.value, otherOrigins: browser.returnOrigins,
+                signInPath: configuration.sessions.path),
+            redirects: routes.routes.map { route in
+                route.mount < 0 && route.mode != .none && route.credentials.contains(.session)
+                    && redirecting.contains(route.name)
+            })
+    }
+}

@@ -1,0 +1,167 @@
+internal import MartletAccounts
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletIO
+internal import MartletPages
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// What a form of the account's page does.
+enum AccountAction: Sendable {
+    case link(RedirectingProvider?)
+    /// A provider's name.
+    case unlink(String)
+    /// A session's id.
+    case endSession(String)
+    case changePassword, delete
+}
+
+/// The page on which users manage their account, and its forms.
+struct AccountFlow: Sendable {
+    private let endpoints: SignInEndpoints
+    private let call: BrowserCall
+
+    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
+        self.endpoints = endpoints
+        self.call = call
+    }
+
+    private var path: String { call.path("account") }
+
+    /// The forms of a session.
+    private func binding(_ caller: Caller) -> FormBinding {
+        FormBinding(purpose: "account \(caller.session.id)", call: call)
+    }
+
+    /// `GET /account` by a navigation: the page; without a session the way to sign in.
+    func show() async throws(Failure) -> BrowserResponse {
+        let cookies = try call.cookies()
+        let caller: Caller
+        do throws(Failure) {
+            caller = try await self.caller(cookies)
+        } catch {
+            guard error.status == 401 else { throw error }
+            let target = call.setup.returns.target(of: path)
+            return .redirect(
+                302, to: call.setup.returns.signInLocation(returningTo: target),
+                cookies: cookies.session == nil ? [] : [call.setup.cookies.session.deletion])
+        }
+        let result = AccountResult(call.query)
+        let notice = result?.notice { name in endpoints.setup.provider(name).map(ProviderButton.Kind.init) }
+        return try await page(caller, cookies, AccountPageState(notice: notice), status: 200)
+    }
+
+    /// `POST /account/…`: the redirect back to the page, or the page with what is wrong.
+    func perform(_ action: AccountAction) async throws(Failure) -> BrowserResponse {
+        let cookies = try call.cookies()
+        let caller = try await self.caller(cookies)
+        let form = try call.form()
+        if let problem = try await binding(caller).problem(of: form, cookies) {
+            let failure = Failure.notAllowed(.browserFormTokenInvalid)
+            guard call.isNavigation, problem == .expired else { throw failure }
+            return try await page(caller, cookies, AccountPageState(notice: .formExpired), status: 403)
+                .because(of: failure)
+        }
+        if case .delete = action, (try? form.text("confirm")) != "true" {
+            return try await page(caller, cookies, AccountPageState(isUnconfirmed: true), status: 400)
+                .because(of: .malformed(.signInNotConfirmed))
+        }
+        do throws(Failure) {
+            return try await perform(action, caller)
+        } catch {
+            guard call.isNavigation else { throw error }
+            return try await page(
+                caller, cookies, AccountPageState(error, of: action, minimumLength: endpoints.minimumPasswordLength),
+                status: error.status
+            )
+            .because(of: error)
+        }
+    }
+
+    private func perform(_ action: AccountAction, _ caller: Caller) async throws(Failure) -> BrowserResponse {
+        let request = call.request
+        switch action {
+        case .link(let provider):
+            guard let provider else { throw .noRoute(.signInUnknownProvider) }
+            return try await RedirectFlows(endpoints, call, provider).startLink(caller)
+        case .unlink(let name):
+            _ = try await endpoints.unlink(name, endpoints.setup.provider(name), request)
+            return back(.unlinked(name))
+        case .endSession(let id):
+            _ = try await endpoints.endSession(id, request)
+            return back(.sessionEnded)
+        case .changePassword:
+            _ = try await endpoints.changePassword(request)
+            return back(.passwordChanged)
+        case .delete:
+            _ = try await endpoints.deleteAccount(request)
+            request.callerNote?.note(setCookie: call.setup.cookies.session.deletion)
+            return .redirect(303, to: "\(call.path("sign-in"))?result=account_deleted")
+        }
+    }
+
+    private func back(_ result: AccountResult) -> BrowserResponse { .redirect(303, to: result.location(path)) }
+
+    private func caller(_ cookies: BrowserCookies) async throws(Failure) -> Caller {
+        guard let cookie = try call.setup.sessionCookie(of: call.request) else { throw .credentialMissing }
+        return try await endpoints.caller(withCookie: cookie, call.request, call.setup)
+    }
+
+    private func page(
+        _ caller: Caller, _ cookies: BrowserCookies, _ state: AccountPageState, status: Int
+    ) async throws(Failure) -> BrowserResponse {
+        let issued = try await binding(caller).issue(cookies)
+        let contents = AccountContents(endpoints, call, caller)
+        var page = AccountPage(
+            name: contents.name, identities: try await contents.identities(), linkable: try await contents.linkable(),
+            sessions: try await contents.sessions(), password: try await contents.password(state.passwordError),
+            deletion: contents.deletion(isUnconfirmed: state.isUnconfirmed), csrf: issued.token,
+            signOut: call.path("sign-out"), notice: state.notice, requestID: nil,
+            formOrigins: contents.formOrigins, now: call.now)
+        if state.isFailure { page.requestID = call.request.requestID }
+        var response = BrowserResponse.page(page, status: status)
+        response.path = path
+        response.cookies = [issued.setCookie].compactMap(\.self)
+        return response
+    }
+}
+
+/// What the account's page says about the last action.
+struct AccountPageState {
+    var notice: AccountNotice?
+    var passwordError: PasswordChangeError?
+    var isUnconfirmed = false
+    /// Whether the page names the request, for those who are asked for help.
+    var isFailure = false
+
+    init(notice: AccountNotice? = nil, isUnconfirmed: Bool = false) {
+        self.notice = notice
+        self.isUnconfirmed = isUnconfirmed
+    }
+
+    /// After a failed action.
+    init(_ failure: Failure, of action: AccountAction, minimumLength: Int) {
+        let wait = Int64(max(failure.retryAfter, 1))
+        if case .changePassword = action, let error = PasswordChangeError(failure, minimumLength: minimumLength) {
+            passwordError = error
+            return
+        }
+        isFailure = true
+        notice = failure.reason == .accountsLastIdentity ? .lastIdentity : .failed
+        if failure.status == 503 { notice = .unavailable(seconds: wait) }
+    }
+}
+
+extension PasswordChangeError {
+    init?(_ failure: Failure, minimumLength: Int) {
+        switch (failure.status, failure.bodyErrors.first?.code) {
+        case (401, _): self = .wrongCurrentPassword
+        case (429, _): self = .throttled(seconds: Int64(max(failure.retryAfter, 1)))
+        case (400, .tooShort): self = .tooShort(minimum: minimumLength)
+        case (400, .tooLong): self = .tooLong
+        case (400, .breached): self = .tooWeak
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,54 @@
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletPages
+internal import MartletProvider
+internal import MartletResponder
+
+/// A request to one of the endpoints that browsers load.
+struct BrowserCall: Sendable {
+    let request: LocalRequest
+    let setup: BrowserSetup
+    /// The arguments of the query; none if it cannot be decoded.
+    let query: SignInForm
+    let choice: LanguageChoice
+    /// Whether the response is shown to a person.
+    let isNavigation: Bool
+    let now: UnixTime
+
+    init(_ request: LocalRequest, _ setup: BrowserSetup, now: UnixTime) {
+        self.request = request
+        self.now = now
+        self.setup = setup
+        query = (try? SignInBody.form(Array(request.query.utf8))) ?? SignInForm(texts: [:], others: [:], isForm: true)
+        let languages = request.fields.filter { $0.name.lowercased() == "accept-language" }.map(\.value)
+        choice = LanguageChoice(
+            parameter: try? query.text("lang"),
+            acceptLanguage: languages.isEmpty ? nil : languages.joined(separator: ","), standard: setup.site.language)
+        isNavigation = NavigationRule.isNavigation(
+            method: request.method == "HEAD" ? "GET" : request.method, fields: request.fields, isForm: true)
+    }
+
+    /// The kind of browser, as it says itself.
+    var browser: BrowserKind { BrowserKind(userAgent: request.field("User-Agent")) }
+
+    /// The form in the body; without a body an empty one.
+    func form() throws(Failure) -> SignInForm {
+        try SignInBody.optionalForm(of: request) ?? SignInForm(texts: [:], others: [:], isForm: true)
+    }
+
+    /// - Throws: 400 for a cookie that is repeated, malformed or too long.
+    func cookies() throws(Failure) -> BrowserCookies { try BrowserCookies(request, setup.cookies) }
+
+    /// Where the browser goes afterwards.
+    func target(_ form: SignInForm) -> ReturnTarget { setup.returns.target(of: try? form.text("return_to")) }
+
+    /// What a page depends on.
+    /// - Parameter path: where the language switch leads to; `nil` for pages that cannot be loaded again.
+    func context(path: String?, returnTo target: ReturnTarget) -> PageContext {
+        PageContext(
+            site: setup.site, choice: choice, path: path, returnTo: target == .home ? nil : target.text)
+    }
+
+    /// The paths of the endpoints.
+    func path(_ name: String) -> String { "\(setup.base)/\(name)" }
+}

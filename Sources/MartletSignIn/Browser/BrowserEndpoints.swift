@@ -1,0 +1,97 @@
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletPages
+internal import MartletResponder
+
+/// The endpoints that browsers load: pages, forms, and the way to a provider and back.
+///
+/// Errors are pages for navigations, and problem+json for everything else.
+struct BrowserEndpoints: Sendable {
+    let endpoints: SignInEndpoints
+    let setup: BrowserSetup
+
+    init(_ endpoints: SignInEndpoints, _ setup: BrowserSetup) {
+        self.endpoints = endpoints
+        self.setup = setup
+    }
+
+    func handle(_ request: LocalRequest, at endpoint: BrowserEndpoint) async -> LocalResponse {
+        let call = BrowserCall(request, setup, now: endpoints.setup.clock.unixTime)
+        do throws(Failure) {
+            return try await dispatch(call, to: endpoint).rendered(for: call)
+        } catch {
+            let cookies = Self.isAboutCookies(error.reason) ? clearedCookies : []
+            guard call.isNavigation else {
+                var response = LocalResponse(refusing: error)
+                response.failure?.setCookie = cookies.first
+                return response
+            }
+            var response = errorPage(error, call)
+            response.cookies = cookies
+            return response.rendered(for: call)
+        }
+    }
+
+    private func dispatch(_ call: BrowserCall, to endpoint: BrowserEndpoint) async throws(Failure) -> BrowserResponse {
+        let method = call.request.method == "HEAD" ? "GET" : call.request.method
+        guard endpoint.methods.contains(method) else {
+            let names = endpoint.methods.flatMap { $0 == "GET" ? ["GET", "HEAD"] : [$0] }
+            throw .methodNotAllowed(names.joined(separator: ", "))
+        }
+        guard call.request.bodyBytes <= SignInBody.maximumBytes else { throw .tooLarge(.signInBodyTooLarge) }
+        switch endpoint {
+        case .signIn:
+            let flow = SignInFlow(endpoints, call)
+            return try await method == "GET" ? flow.show() : flow.submit()
+        case .signUp:
+            let flow = SignUpFlow(endpoints, call)
+            return try await method == "GET" ? flow.show() : flow.submit()
+        case .account: return try await AccountFlow(endpoints, call).show()
+        case .accountAction(let action): return try await AccountFlow(endpoints, call).perform(action)
+        case .signOut: return try await SignOutFlow(endpoints, call).signOut()
+        case .signedOut: return SignOutFlow(endpoints, call).confirmation()
+        case .logo(let version):
+            guard let logo = setup.logo, logo.version.hasSameBytes(as: version) else {
+                throw .noRoute(.signInUnknownEndpoint)
+            }
+            return BrowserResponse(content: .logo(logo), status: 200)
+        case .start(let provider):
+            guard let provider else { throw .noRoute(.signInUnknownProvider) }
+            return try await RedirectFlows(endpoints, call, provider).start()
+        case .callback(let provider):
+            guard let provider else { throw .noRoute(.signInUnknownProvider) }
+            return try await RedirectFlows(endpoints, call, provider).finish()
+        }
+    }
+
+    /// A page that says what happened.
+    private func errorPage(_ failure: Failure, _ call: BrowserCall) -> BrowserResponse {
+        let page = MessagePage(
+            MessagePage.Message(failure), requestID: call.request.requestID, signIn: call.path("sign-in"))
+        return BrowserResponse.page(page, status: failure.status).because(of: failure)
+    }
+
+    /// A cookie that cannot be read would fail every request until it is deleted.
+    private static func isAboutCookies(_ reason: ErrorCode) -> Bool {
+        [.browserCookieRepeated, .browserCookieMalformed, .browserCookieTooLong].contains(reason)
+    }
+
+    private var clearedCookies: [String] {
+        [setup.cookies.session.deletion, setup.cookies.start.deletion, setup.cookies.form.deletion]
+    }
+}
+
+extension MessagePage.Message {
+    init(_ failure: Failure) {
+        let wait = Int64(max(failure.retryAfter, 1))
+        switch failure.status {
+        case 403 where failure.reason == .browserCrossSite: self = .crossSite
+        case 401, 403: self = .notAllowed
+        case 404: self = .notFound
+        case 429: self = .throttled(seconds: wait)
+        case 503: self = .unavailable(seconds: wait)
+        case 500...: self = .internalError
+        default: self = .invalid
+        }
+    }
+}

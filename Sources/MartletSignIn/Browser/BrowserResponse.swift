@@ -1,0 +1,65 @@
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletPages
+internal import MartletResponder
+
+/// What a browser gets: a page or a redirect, and cookies.
+struct BrowserResponse: Sendable {
+    enum Content: Sendable {
+        case page(any Page)
+        /// 303 after a form, 302 else.
+        case redirect(String)
+        case logo(PageLogo)
+    }
+
+    var content: Content
+    var status: Int
+    /// Where a page leads by itself.
+    var refresh: String?
+    /// Where the language switch of a page leads to.
+    var path: String?
+    var target = ReturnTarget.home
+    /// The values of `Set-Cookie`.
+    var cookies: [String] = []
+    /// For logs and metrics; `nil` is a success.
+    var reason: ErrorCode?
+    /// In seconds; 0 leaves the field out.
+    var retryAfter = 0
+
+    static func page(_ page: any Page, status: Int = 200) -> BrowserResponse {
+        BrowserResponse(content: .page(page), status: status)
+    }
+
+    static func redirect(_ status: Int, to location: String, cookies: [String] = []) -> BrowserResponse {
+        BrowserResponse(content: .redirect(location), status: status, cookies: cookies)
+    }
+
+    /// The same because of a failure.
+    func because(of failure: Failure) -> BrowserResponse {
+        var copy = self
+        copy.reason = failure.reason
+        copy.retryAfter = failure.retryAfter
+        return copy
+    }
+
+    /// The response as it is sent.
+    func rendered(for call: BrowserCall) -> LocalResponse {
+        var response: LocalResponse
+        switch content {
+        case .redirect(let location):
+            response = LocalResponse(
+                status: status, fields: [("Location", location), ("Cache-Control", "no-store")], body: [])
+        case .logo(let logo): response = LocalResponse(status: status, fields: logo.fields, body: logo.bytes)
+        case .page(let page):
+            let rendered = page.render(in: call.context(path: path, returnTo: target))
+            response = LocalResponse(status: status, fields: rendered.fields, body: rendered.bytes)
+            // RFC 9110 §15.5.2: every 401 has a challenge. Browsers show no dialog for this one.
+            if status == 401 { response.fields.append(("WWW-Authenticate", "Bearer realm=\"martlet\"")) }
+        }
+        if let refresh { response.fields.append(("Refresh", "0; url=\(refresh)")) }
+        response.fields += cookies.map { (name: "Set-Cookie", value: $0) }
+        if retryAfter > 0 { response.fields.append(("Retry-After", String(retryAfter))) }
+        response.reason = reason
+        return response
+    }
+}

@@ -1,0 +1,137 @@
+package import MartletBrowser
+package import MartletConfig
+internal import MartletCore
+package import MartletPages
+package import MartletProvider
+internal import MartletResponder
+package import MartletSession
+
+/// What the endpoints need for browsers: the configuration `browser:`, prepared.
+package struct BrowserSetup: Sendable {
+    let configuration: BrowserConfiguration
+    let cookies: GatewayCookies
+    let crossSite: CrossSiteRule
+    let returns: ReturnRule
+    let sessions: any CookieSessionStoring
+    let site: PageSite
+    let logo: PageLogo?
+    /// The path of the endpoints, without a final slash.
+    let base: String
+    private let key: SharedKey
+
+    /// - Parameters:
+    ///   - base: `sessions.path`.
+    ///   - files: the logo, and templates that replace pages.
+    ///   - key: from which those of forms and of sign-ins in progress are derived.
+    package init(
+        _ configuration: BrowserConfiguration, files: PageFiles = PageFiles(), base: String,
+        sessions: any CookieSessionStoring, key: SharedKey
+    ) {
+        self.configuration = configuration
+        self.base = base
+        self.sessions = sessions
+        self.key = key
+        cookies = GatewayCookies(configuration.cookie)
+        crossSite = CrossSiteRule(origin: configuration.origin.value)
+        returns = ReturnRule(
+            origin: configuration.origin.value, otherOrigins: configuration.returnOrigins, signInPath: base)
+        logo = files.logo
+        site = PageSite(
+            configuration, logo: files.logo.map { "\(base)/logo/\($0.version)" }, templates: files.templates)
+    }
+
+    /// Whether apps may sign in.
+    var hasApps: Bool { !configuration.nativeRedirects.isEmpty }
+
+    /// The URL of a provider's callback, as it is registered there.
+    func callback(of provider: String) -> String { "\(configuration.origin.value)\(base)/callback/\(provider)" }
+
+    /// - Throws: 503 if there is no key yet and the store is unavailable.
+    func secrets() async throws(Failure) -> BrowserSecrets {
+        do throws(StoreError) {
+            let key = try await key.current()
+            return BrowserSecrets(attempts: AttemptSeal(key: key), forms: FormTokens(key: key))
+        } catch {
+            throw .store(error)
+        }
+    }
+
+    /// The token of the session cookie, where it is the credential of a request to one of the endpoints; `nil` without
+    /// a session cookie.
+    /// - Throws: 400 for a cookie beside another credential, 403 for a request that another site may have caused.
+    func sessionCookie(of request: LocalRequest) throws(Failure) -> Secret? {
+        let found = try BrowserCookies(request, cookies)
+        guard let session = found.session else { return nil }
+        guard request.field("Authorization") == nil else { throw .malformed(.signInTwoCredentials) }
+        try checkSite(of: request)
+        return session
+    }
+
+    /// - Throws: 403 for a request that another site may have caused, 400 for repeated fields.
+    func checkSite(of request: LocalRequest) throws(Failure) {
+        do throws(BrowserError) {
+            try crossSite.check(method: request.method, fields: request.fields)
+        } catch {
+            throw .browser(error)
+        }
+    }
+
+    /// The `Set-Cookie` of a session's token.
+    func sessionCookie(_ token: Secret) throws(Failure) -> String {
+        try setting(cookies.session, to: token.withBytes { String(decoding: $0, as: UTF8.self) })
+    }
+
+    /// The `Set-Cookie` of a cookie.
+    func setting(_ cookie: SetCookie, to value: String) throws(Failure) -> String {
+        do throws(BrowserError) { return try cookie.text(value) } catch { throw .browser(error) }
+    }
+}
+
+/// The secrets of forms and of sign-ins in progress.
+struct BrowserSecrets: Sendable {
+    let attempts: AttemptSeal
+    let forms: FormTokens
+}
+
+extension GatewayCookies {
+    /// The cookies of a configuration.
+    package init(_ configuration: BrowserCookieConfiguration) {
+        self.init(
+            name: configuration.name, isSecure: configuration.isSecure,
+            sameSite: configuration.sameSite == .strict ? .strict : .lax, maximumAge: configuration.maximumAge)
+    }
+}
+
+extension PageSite {
+    init(_ configuration: BrowserConfiguration, logo: String?, templates: PageTemplates?) {
+        let pages = configuration.pages
+        self.init(
+            title: pages.title ?? configuration.host, logo: logo, accent: pages.accent.flatMap { RGBColor($0) },
+            links: pages.links.map { link in
+                let texts = link.texts.map { (PageLanguage($0.key), $0.value) }
+                return PageLink(texts: Dictionary(texts) { first, _ in first }, url: link.url)
+            },
+            language: PageLanguage(pages.defaultLanguage), templates: templates)
+    }
+}
+
+extension PageLanguage {
+    init(_ language: BrowserPagesConfiguration.Language) {
+        switch language {
+        case .english: self = .english
+        case .simplifiedChinese: self = .simplifiedChinese
+        case .traditionalChinese: self = .traditionalChinese
+        }
+    }
+}
+
+extension Failure {
+    /// A request of a browser that breaks one of the rules for cookies, forms and sites.
+    static func browser(_ error: BrowserError) -> Failure {
+        switch error.code {
+        case .browserCrossSite: crossSite(error.code)
+        case .browserFormTokenInvalid, .browserFormTokenExpired: notAllowed(error.code)
+        default: malformed(error.code)
+        }
+    }
+}

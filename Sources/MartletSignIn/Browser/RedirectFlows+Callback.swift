@@ -1,0 +1,152 @@
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletPages
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// The way back from a provider.
+extension RedirectFlows {
+    /// `GET` or `POST /callback/{provider}`: accepts exactly one response to each attempt.
+    ///
+    /// Every rejection looks the same, so that nothing is learned about attempts; the log has the code.
+    func finish() async throws(Failure) -> BrowserResponse {
+        try checkMethod()
+        let cookies = try call.cookies()
+        let seal = try await setup.secrets().attempts
+        var attempts = cookies.start.map { seal.open($0) } ?? SignInAttempts()
+        let (fields, attempt): (CallbackFields, SignInAttempt)
+        do throws(Failure) {
+            fields = try self.fields()
+            attempt = try take(fields, from: &attempts)
+            try await recordUse(of: attempt)
+        } catch {
+            // The attempt stays in the cookie if the store cannot tell: the same response may be sent again.
+            var response = try await failed(error, ReturnTarget.home, cookies)
+            if cookies.start != nil, error.status != 503 { response.cookies.append(try cookie(attempts, seal)) }
+            return response
+        }
+        var response = try await finish(attempt, fields, cookies)
+        response.cookies.append(try cookie(attempts, seal))
+        return response
+    }
+
+    /// The provider decides how its responses come back.
+    private func checkMethod() throws(Failure) {
+        let modes = BrowserKind.allCases.compactMap { provider.redirecting.redirectFlow(in: $0)?.responseMode }
+        guard !modes.contains(where: { $0.method == call.request.method }) else { return }
+        throw .methodNotAllowed(Array(Set(modes.map(\.method))).sorted().joined(separator: ", "))
+    }
+
+    private func fields() throws(Failure) -> CallbackFields {
+        do throws(AuthenticationError) {
+            guard call.request.method == "POST" else {
+                return try CallbackFields(encoded: Array(call.request.query.utf8), sentBy: .query)
+            }
+            return try CallbackFields(encoded: call.request.body, sentBy: .formPost)
+        } catch {
+            throw .authentication(error)
+        }
+    }
+
+    private func take(
+        _ fields: CallbackFields, from attempts: inout SignInAttempts
+    ) throws(Failure) -> SignInAttempt {
+        guard let state = fields.state else { throw .malformed(.redirectStateMismatch) }
+        do throws(BrowserError) {
+            return try attempts.take(state: state, provider: provider.name, now: call.now)
+        } catch {
+            throw .browser(error)
+        }
+    }
+
+    /// Records that an attempt is used up: a browser may send an old cookie again.
+    private func recordUse(of attempt: SignInAttempt) async throws(Failure) {
+        let (store, prefix) = (endpoints.setup.store.partition(.codes), endpoints.setup.storeKeyPrefix)
+        let isFirst: Bool
+        do throws(StoreError) {
+            isFirst = try await store.setIfAbsent(
+                [1], for: "\(prefix)browser:attempt:\(attempt.usedKey)",
+                lifetime: SignInAttempts.lifetime + .seconds(120))
+        } catch {
+            throw .store(error)
+        }
+        guard isFirst else { throw .malformed(.browserAttemptUnknown) }
+    }
+
+    /// Completes an attempt that was taken out of the cookie.
+    private func finish(
+        _ attempt: SignInAttempt, _ fields: CallbackFields, _ cookies: BrowserCookies
+    ) async throws(Failure) -> BrowserResponse {
+        do throws(Failure) {
+            let (start, outcome) = try await outcome(of: attempt, fields)
+            switch (attempt.destination, outcome) {
+            case (.app(let app), .cancelled): return .redirect(302, to: app.location(error: "access_denied"))
+            case (.app(let app), .signedIn(let signIn)):
+                let new = try await endpoints.creation.prepare(
+                    signIn, by: provider.handle, startedAt: start, call.request)
+                let code = try await AppCodes(endpoints.setup).issue(for: new, app)
+                return .redirect(302, to: app.location(code: code))
+            case (.page(let text), .cancelled):
+                return try await cancelled(attempt, setup.returns.target(of: text), cookies)
+            case (.page(let text), .signedIn(let signIn)):
+                let target = setup.returns.target(of: text)
+                if attempt.purpose == .link { return try await link(signIn, attempt, cookies) }
+                let new = try await endpoints.creation.prepare(
+                    signIn, by: provider.handle, startedAt: start, call.request)
+                let cookie = try await BrowserSessions(endpoints, call).begin(
+                    new, replacing: cookies.session, attempt.session)
+                return arrive(at: target.text, cookies: [cookie])
+            }
+        } catch {
+            return try await failed(error, target(of: attempt), cookies)
+        }
+    }
+
+    private func target(of attempt: SignInAttempt) -> ReturnTarget {
+        guard case .page(let text) = attempt.destination else { return .home }
+        return setup.returns.target(of: text)
+    }
+
+    /// Has the provider verify what the browser brought.
+    private func outcome(
+        of attempt: SignInAttempt, _ fields: CallbackFields
+    ) async throws(Failure) -> (LoginFence.Start, RedirectOutcome) {
+        let purpose: AuthenticationContext.Purpose =
+            attempt.purpose == .link ? .link(sessionID: attempt.session?.id ?? "") : .login
+        return try await endpoints.reportingFailure(of: provider.handle, call.request) { () async throws(Failure) in
+            let start: LoginFence.Start
+            do throws(StoreError) { start = try await endpoints.fence.start() } catch { throw .store(error) }
+            do throws(AuthenticationError) {
+                guard let flow = provider.redirecting.redirectFlow(in: call.browser) else { throw .noRedirect }
+                let callback = try RedirectCallback(fields, of: try redirectAttempt(attempt), in: flow)
+                let context = endpoints.context(of: call.request, for: purpose)
+                return (start, try await provider.redirecting.complete(callback, in: context))
+            } catch {
+                throw .authentication(error)
+            }
+        }
+    }
+
+    private func cancelled(
+        _ attempt: SignInAttempt, _ target: ReturnTarget, _ cookies: BrowserCookies
+    ) async throws(Failure) -> BrowserResponse {
+        if attempt.purpose == .link {
+            return arrive(at: AccountResult.linkCancelled(provider.name).location(call.path("account")))
+        }
+        let kind = ProviderButton.Kind(provider.handle)
+        return try await SignInFlow(endpoints, call).page(.cancelled(kind), status: 200, cookies, target)
+    }
+
+    /// The page with one message: unavailable, throttled, or that it failed.
+    private func failed(
+        _ failure: Failure, _ target: ReturnTarget, _ cookies: BrowserCookies
+    ) async throws(Failure) -> BrowserResponse {
+        let isTemporary = failure.status == 503 || failure.status == 429
+        let shown = isTemporary ? failure : Failure.malformed(failure.reason)
+        guard call.isNavigation else { throw shown }
+        return try await SignInFlow(endpoints, call).page(
+            isTemporary ? SignInNotice(failure) : .failed, status: shown.status, cookies, target
+        ).because(of: shown)
+    }
+}

@@ -1,0 +1,63 @@
+internal import MartletAccounts
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// Linking an identity of a provider to the account of a browser's session.
+extension RedirectFlows {
+    /// `POST /account/link/{provider}`: sends the browser to the provider, for the session that asks for it.
+    func startLink(_ caller: Caller) async throws(Failure) -> BrowserResponse {
+        guard endpoints.setup.accounts != nil else { throw .noRoute(.signInNoAccounts) }
+        let session = SignInAttempt.Session(subject: caller.session.subject, id: caller.session.id)
+        return try await begin(
+            .link, .page(call.path("account")), session, status: 303, try call.cookies())
+    }
+
+    /// Links what the provider has proved, if the session that asked for it is still live.
+    func link(
+        _ signIn: SignIn, _ attempt: SignInAttempt, _ cookies: BrowserCookies
+    ) async throws(Failure) -> BrowserResponse {
+        guard let accounts = endpoints.setup.accounts, let bound = attempt.session else {
+            throw .noRoute(.signInNoAccounts)
+        }
+        let session = SessionReference(subject: bound.subject, id: bound.id)
+        do throws(SessionError) {
+            guard try await setup.sessions.isLive(session) else { throw SessionError(.signInSessionNeeded, .invalid) }
+        } catch {
+            throw .session(error)
+        }
+        let result: AccountResult
+        do throws(Failure) {
+            try await endpoints.link(signIn, of: provider.handle, to: bound.subject, accounts, call.request)
+            result = .linked(provider.name)
+        } catch {
+            switch error.reason {
+            case .accountsBoundElsewhere: result = .identityTaken(provider.name)
+            case .accountsProviderTaken: result = .alreadyLinked(provider.name)
+            default: throw error
+            }
+        }
+        var response = arrive(at: result.location(call.path("account")))
+        if case .linked = result, let cookie = try await renewed(cookies.session, of: bound) {
+            response.cookies.append(cookie)
+        }
+        return response
+    }
+
+    /// The `Set-Cookie` of the session whose rights have changed; `nil` if the request came without its cookie.
+    private func renewed(
+        _ cookie: Secret?, of session: SignInAttempt.Session
+    ) async throws(Failure) -> String? {
+        guard let cookie, try await BrowserSessions(endpoints, call).current(cookie)?.bound == session else {
+            return nil
+        }
+        do throws(SessionError) {
+            let issued = try await setup.sessions.reissue(cookie, renewedBy: nil, from: call.request.address)
+            return try? setup.sessionCookie(issued.token)
+        } catch {
+            return nil
+        }
+    }
+}

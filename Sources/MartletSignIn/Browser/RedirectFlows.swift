@@ -1,0 +1,133 @@
+internal import MartletBrowser
+internal import MartletConfig
+internal import MartletCore
+internal import MartletCrypto
+internal import MartletPages
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// The way of a browser to a provider.
+struct RedirectFlows: Sendable {
+    let endpoints: SignInEndpoints
+    let call: BrowserCall
+    let provider: RedirectingProvider
+
+    init(_ endpoints: SignInEndpoints, _ call: BrowserCall, _ provider: RedirectingProvider) {
+        self.endpoints = endpoints
+        self.call = call
+        self.provider = provider
+    }
+
+    var setup: BrowserSetup { call.setup }
+
+    /// `GET /start/{provider}`: sends the browser to the provider.
+    func start() async throws(Failure) -> BrowserResponse {
+        let cookies = try call.cookies()
+        let destination = try destination()
+        // The provider's way back may come without the session's cookie.
+        let session: SignInAttempt.Session? =
+            if case .page = destination {
+                try await BrowserSessions(endpoints, call).current(cookies.session)?.bound
+            } else {
+                nil
+            }
+        return try await begin(.signIn, destination, session, status: 302, cookies)
+    }
+
+    /// Begins an attempt: a redirect to the provider, and the cookie that binds the attempt to this browser.
+    /// - Parameter status: 302, or 303 after a form.
+    func begin(
+        _ purpose: SignInAttempt.Purpose, _ destination: SignInAttempt.Destination, _ session: SignInAttempt.Session?,
+        status: Int, _ cookies: BrowserCookies
+    ) async throws(Failure) -> BrowserResponse {
+        guard provider.redirecting.redirectFlow(in: call.browser) != nil else {
+            throw .authentication(.noRedirect)
+        }
+        let seal = try await setup.secrets().attempts
+        let attempt = try attempt(purpose, destination, session)
+        let url: String
+        do throws(AuthenticationError) {
+            url = try await provider.redirecting.authorizationURL(
+                for: try redirectAttempt(attempt), language: LanguageTag(call.choice.language.rawValue),
+                until: endpoints.context(of: call.request).deadline)
+        } catch {
+            throw .authentication(error)
+        }
+        var attempts = cookies.start.map { seal.open($0) } ?? SignInAttempts()
+        do throws(BrowserError) { try attempts.add(attempt, now: call.now) } catch { throw .browser(error) }
+        return .redirect(status, to: url, cookies: [try cookie(attempts, seal)])
+    }
+
+    private func attempt(
+        _ purpose: SignInAttempt.Purpose, _ destination: SignInAttempt.Destination, _ session: SignInAttempt.Session?
+    ) throws(Failure) -> SignInAttempt {
+        do throws(CryptoError) {
+            return try SignInAttempt(
+                provider: provider.name, purpose: purpose, destination: destination, session: session, now: call.now)
+        } catch {
+            throw .authUnavailable(.signInNoEntropy)
+        }
+    }
+
+    /// Where the flow ends: at a page, or in an app that asks for it with `client=native`.
+    private func destination() throws(Failure) -> SignInAttempt.Destination {
+        let query: SignInForm
+        // An app gets errors for what a page would ignore.
+        query = call.request.query.utf8.isEmpty ? call.query : try SignInBody.form(Array(call.request.query.utf8))
+        do throws(AuthenticationError) {
+            guard let client = try query.text("client") else { return .page(call.target(query).text) }
+            guard client == "native" else { throw .malformed(.signInBadQuery) }
+            let (redirect, challenge) = (try query.text("redirect"), try query.text("code_challenge"))
+            let (method, state) = (try query.text("code_challenge_method"), try query.text("state"))
+            do throws(BrowserError) {
+                return .app(
+                    try AppRequest(
+                        redirect: redirect, challenge: challenge, method: method, state: state,
+                        redirects: setup.configuration.nativeRedirects))
+            } catch {
+                throw .malformed(error.code)
+            }
+        } catch {
+            throw .authentication(error)
+        }
+    }
+
+    /// The response to a callback that leads back to a page of this site.
+    ///
+    /// Browsers do not send a `SameSite=Strict` cookie with a redirect of a request that another site caused.
+    func arrive(at location: String, cookies: [String] = []) -> BrowserResponse {
+        guard setup.configuration.cookie.sameSite == .strict else {
+            return .redirect(303, to: location, cookies: cookies)
+        }
+        var response = BrowserResponse.page(ContinuePage(to: location))
+        response.refresh = location
+        response.cookies = cookies
+        return response
+    }
+
+    /// An attempt as providers get it.
+    func redirectAttempt(_ attempt: SignInAttempt) throws(AuthenticationError) -> RedirectAttempt {
+        guard
+            let made = RedirectAttempt(
+                state: attempt.state, nonce: attempt.nonce, codeVerifier: Secret(attempt.verifier),
+                redirectURI: setup.callback(of: provider.name), browser: call.browser)
+        else { throw .rejected(.browserAttemptUnknown) }
+        return made
+    }
+
+    /// The `Set-Cookie` with the attempts of a browser.
+    func cookie(_ attempts: SignInAttempts, _ seal: AttemptSeal) throws(Failure) -> String {
+        let value: String?
+        do throws(CryptoError) { value = try seal.seal(attempts) } catch { throw .authUnavailable(.signInNoEntropy) }
+        guard let value else { return setup.cookies.start.deletion }
+        return try setup.setting(setup.cookies.start, to: value)
+    }
+}
+
+extension VerifiedSession {
+    /// The session as a sign-in is bound to it; `nil` for one without an id.
+    var bound: SignInAttempt.Session? {
+        principal.sessionID.map { SignInAttempt.Session(subject: principal.subject, id: $0) }
+    }
+}

@@ -1,0 +1,161 @@
+internal import MartletAccounts
+internal import MartletBrowser
+internal import MartletConfig
+internal import MartletCore
+internal import MartletPages
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// The page for signing in, and its form for a name and a password.
+struct SignInFlow: Sendable {
+    private let endpoints: SignInEndpoints
+    private let call: BrowserCall
+    private let sessions: BrowserSessions
+
+    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
+        self.endpoints = endpoints
+        self.call = call
+        sessions = BrowserSessions(endpoints, call)
+    }
+
+    private var binding: FormBinding { FormBinding(purpose: "sign-in", call: call) }
+
+    /// `GET /sign-in`: the page, or a redirect for a browser that has a session.
+    ///
+    /// With `confirm=true` there is a page in either case: for a change that needs a recent sign-in.
+    func show() async throws(Failure) -> BrowserResponse {
+        let (cookies, target) = (try call.cookies(), call.target(call.query))
+        let confirms = (try? call.query.text("confirm")) == "true"
+        let session = try await sessions.current(cookies.session)
+        if session != nil, !confirms { return .redirect(303, to: target.text) }
+        var notice: SignInNotice? = session != nil ? .confirmIdentity : nil
+        if (try? call.query.text("result")) == "account_deleted" { notice = .accountDeleted }
+        var response = try await page(notice, status: 200, cookies, target)
+        if session == nil, cookies.session != nil { response.cookies.append(call.setup.cookies.session.deletion) }
+        return response
+    }
+
+    /// `POST /sign-in`: signs in with the name and the password of the form.
+    func submit() async throws(Failure) -> BrowserResponse {
+        guard let (provider, signingIn) = passwordProvider else { throw .noRoute(.signInUnknownProvider) }
+        let (cookies, form) = (try call.cookies(), try call.form())
+        let target = call.target(form)
+        let username = try? form.text("username")
+        switch try await binding.problem(of: form, cookies) {
+        case nil: break
+        case .cookiesNeeded: return try await rejected(.cookiesNeeded, .browserFormTokenInvalid, cookies, target)
+        case .expired: return try await rejected(.formExpired, .browserFormTokenInvalid, cookies, target)
+        }
+        do throws(Failure) {
+            let new = try await authenticate(form, with: provider, signingIn)
+            let cookie = try await sessions.begin(new, replacing: cookies.session)
+            return .redirect(303, to: target.text, cookies: [cookie])
+        } catch {
+            guard call.isNavigation else { throw error }
+            return try await page(
+                SignInNotice(error), status: error.status, cookies, target, username: username
+            ).because(of: error)
+        }
+    }
+
+    /// Authenticates the name and the password of a form.
+    func authenticate(
+        _ form: SignInForm, with provider: ProviderHandle, _ signingIn: any SigningIn
+    ) async throws(Failure) -> NewSession {
+        let request = call.request
+        let (start, signIn) = try await endpoints.reportingFailure(of: provider, request) {
+            () async throws(Failure) in
+            let start: LoginFence.Start
+            do throws(StoreError) { start = try await endpoints.fence.start() } catch { throw .store(error) }
+            return (start, try await endpoints.authenticate(form, with: signingIn, request, for: .login))
+        }
+        return try await endpoints.creation.prepare(signIn, by: provider, startedAt: start, request)
+    }
+
+    /// The provider of the password form: the first one whose users have passwords.
+    private var passwordProvider: (ProviderHandle, any SigningIn)? {
+        for provider in endpoints.setup.providers where provider.passwordChanging != nil {
+            if let signingIn = provider.signingIn { return (provider, signingIn) }
+        }
+        return nil
+    }
+
+    private func rejected(
+        _ notice: SignInNotice, _ reason: ErrorCode, _ cookies: BrowserCookies, _ target: ReturnTarget
+    ) async throws(Failure) -> BrowserResponse {
+        let failure = Failure.notAllowed(reason)
+        guard call.isNavigation else { throw failure }
+        return try await page(notice, status: failure.status, cookies, target).because(of: failure)
+    }
+
+    /// The page.
+    /// - Parameter username: what the user typed before.
+    func page(
+        _ notice: SignInNotice?, status: Int, _ cookies: BrowserCookies, _ target: ReturnTarget,
+        username: String? = nil
+    ) async throws(Failure) -> BrowserResponse {
+        let redirecting = endpoints.setup.providers.compactMap(RedirectingProvider.init)
+        let flows = redirecting.compactMap { provider in
+            provider.redirecting.redirectFlow(in: call.browser).map { (provider, $0) }
+        }
+        var form: SignInPage.PasswordForm?
+        var cookie: String?
+        if passwordProvider != nil {
+            let issued = try await binding.issue(cookies)
+            form = SignInPage.PasswordForm(action: call.path("sign-in"), csrf: issued.token, username: username)
+            cookie = issued.setCookie
+        }
+        let page = SignInPage(
+            providers: flows.map { button($0.0, target) }, password: form, notice: notice,
+            requestID: notice?.hasReference == true ? call.request.requestID : nil,
+            registration: SignUpFlow(endpoints, call).isOffered ? call.path("sign-up") : nil,
+            // Browsers apply `form-action` to the redirect after the form as well.
+            formOrigins: call.setup.configuration.returnOrigins)
+        var response = BrowserResponse.page(page, status: status)
+        response.path = call.path("sign-in")
+        response.target = target
+        response.cookies = [cookie].compactMap(\.self)
+        return response
+    }
+
+    private func button(_ provider: RedirectingProvider, _ target: ReturnTarget) -> ProviderButton {
+        let path = call.path("start/\(provider.name)")
+        let url = target == .home ? path : "\(path)?return_to=\(target.argument)"
+        return ProviderButton(name: provider.name, kind: ProviderButton.Kind(provider.handle), url: url)
+    }
+}
+
+extension ProviderButton.Kind {
+    init(_ provider: ProviderHandle) {
+        switch provider.kind.rawValue {
+        case "apple": self = .apple
+        case "wechat": self = .weChat
+        default: self = .other(label: provider.name)
+        }
+    }
+}
+
+extension SignInNotice {
+    init(_ failure: Failure) {
+        let wait = Int64(max(failure.retryAfter, 1))
+        switch failure.status {
+        case 400: self = .wrongPassword
+        case 401:
+            // A person can do nothing about what overtook the sign-in, but try again.
+            self = [.signInOvertaken, .identityRevoked].contains(failure.reason) ? .failed : .wrongPassword
+        case 403: self = .notAllowed
+        case 429: self = .throttled(seconds: wait)
+        case 503: self = .unavailable(seconds: wait)
+        default: self = .failed
+        }
+    }
+
+    /// Whether the page names the request, for those who are asked for help.
+    var hasReference: Bool {
+        switch self {
+        case .failed, .unavailable, .notAllowed: true
+        default: false
+        }
+    }
+}

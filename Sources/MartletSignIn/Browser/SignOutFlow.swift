@@ -1,0 +1,60 @@
+internal import MartletAccounts
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletPages
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// Signing out.
+struct SignOutFlow: Sendable {
+    private let endpoints: SignInEndpoints
+    private let call: BrowserCall
+
+    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
+        self.endpoints = endpoints
+        self.call = call
+    }
+
+    /// `POST /sign-out`: ends the session of the cookie, with `all=true` all of the subject's, and deletes the cookie.
+    ///
+    /// Requests from other sites are rejected without a cookie as well: the response deletes one that the browser did
+    /// not send.
+    func signOut() async throws(Failure) -> BrowserResponse {
+        try call.setup.checkSite(of: call.request)
+        let form = try SignInBody.optionalForm(of: call.request) ?? call.query
+        let everywhere = try endsAll(form)
+        if let cookie = try call.cookies().session {
+            let session = try await BrowserSessions(endpoints, call).current(cookie)
+            if let session { try await end(session, everywhere: everywhere) }
+        }
+        return .redirect(303, to: call.target(form).text, cookies: [call.setup.cookies.session.deletion])
+    }
+
+    private func end(_ session: VerifiedSession, everywhere: Bool) async throws(Failure) {
+        let caller = try endpoints.caller(session, call.request)
+        let end =
+            everywhere ? SessionsEnd(SessionsEnd.logoutAll) : SessionsEnd("logout", only: caller.session.id)
+        try await endpoints.ends.end(end, of: caller.session.subject)
+    }
+
+    /// Accepts only `true` and `false`, so that a typing error does not leave sessions alive.
+    private func endsAll(_ form: SignInForm) throws(Failure) -> Bool {
+        let text: String?
+        do throws(AuthenticationError) { text = try form.text("all") } catch { throw .authentication(error) }
+        switch text {
+        case nil, "false": return false
+        case "true": return true
+        default: throw .malformed(.signInBadQuery)
+        }
+    }
+
+    /// `GET /signed-out`: the page that says so.
+    func confirmation() -> BrowserResponse {
+        let page = SignedOutPage(
+            isEverywhere: (try? call.query.text("all")) == "true", signIn: call.path("sign-in"))
+        var response = BrowserResponse.page(page)
+        response.path = call.path("signed-out")
+        return response
+    }
+}

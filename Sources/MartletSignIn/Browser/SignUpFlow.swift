@@ -1,0 +1,134 @@
+internal import MartletAccounts
+internal import MartletBrowser
+internal import MartletConfig
+internal import MartletCore
+internal import MartletJSON
+internal import MartletPages
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// The page on which users create an account with a name and a password, where `browser.register` allows it.
+struct SignUpFlow: Sendable {
+    private let endpoints: SignInEndpoints
+    private let call: BrowserCall
+
+    init(_ endpoints: SignInEndpoints, _ call: BrowserCall) {
+        self.endpoints = endpoints
+        self.call = call
+    }
+
+    private var binding: FormBinding { FormBinding(purpose: "sign-up", call: call) }
+
+    /// A provider whose users the gateway stores.
+    private struct Registrar {
+        let handle: ProviderHandle
+        let signingIn: any SigningIn
+        let serving: any PasswordSelfServing
+        let accounts: any AccountStoring
+    }
+
+    private var registrar: Registrar? {
+        guard call.setup.configuration.registers, let accounts = endpoints.setup.accounts else { return nil }
+        for handle in endpoints.setup.providers {
+            if let serving = handle.selfServing, serving.storesRecords, let signingIn = handle.signingIn {
+                return Registrar(handle: handle, signingIn: signingIn, serving: serving, accounts: accounts)
+            }
+        }
+        return nil
+    }
+
+    /// Whether there is such a page.
+    var isOffered: Bool { registrar != nil }
+
+    /// `GET /sign-up`.
+    func show() async throws(Failure) -> BrowserResponse {
+        guard isOffered else { throw .noRoute(.signInUnknownEndpoint) }
+        return try await page(nil, status: 200, try call.cookies(), call.target(call.query))
+    }
+
+    /// `POST /sign-up`: creates the account and signs in.
+    func submit() async throws(Failure) -> BrowserResponse {
+        guard let registrar else { throw .noRoute(.signInUnknownEndpoint) }
+        let (cookies, form) = (try call.cookies(), try call.form())
+        let target = call.target(form)
+        let username = try? form.text("username")
+        if let problem = try await binding.problem(of: form, cookies) {
+            let failure = Failure.notAllowed(.browserFormTokenInvalid)
+            guard call.isNavigation else { throw failure }
+            let error = problem == .cookiesNeeded ? RegistrationError.cookiesNeeded : .formExpired
+            return try await page(error, status: failure.status, cookies, target).because(of: failure)
+        }
+        do throws(Failure) {
+            let new = try await register(form, with: registrar)
+            let cookie = try await BrowserSessions(endpoints, call).begin(new, replacing: cookies.session)
+            return .redirect(303, to: target.text, cookies: [cookie])
+        } catch {
+            guard call.isNavigation else { throw error }
+            let shown = RegistrationError(error, minimumLength: endpoints.minimumPasswordLength)
+            return try await page(shown, status: error.status, cookies, target, username: username).because(of: error)
+        }
+    }
+
+    private func register(_ form: SignInForm, with registrar: Registrar) async throws(Failure) -> NewSession {
+        let (request, endpoints) = (call.request, endpoints)
+        return try await endpoints.withBudget(endpoints.budgets.registrations, request, countsSuccess: true) {
+            () async throws(Failure) in
+            do throws(AuthenticationError) {
+                let name = try form.requiredText("username")
+                guard let key = registrar.serving.canonicalName(name) else {
+                    throw .malformed(.signInBadName, BodyError("username", .invalid))
+                }
+                let hash = try await registrar.serving.hashNewPassword(
+                    try form.requiredSecret("password"), member: "password", in: endpoints.context(of: request))
+                let user = UserRecord(name: name, key: key, hash: hash, isDisabled: false, claims: [:])
+                do throws(AccountError) {
+                    try await registrar.accounts.addUser(user, at: endpoints.setup.clock.unixTime)
+                } catch {
+                    throw error.kind == .duplicateUser
+                        ? .malformed(error.code) : .unavailable(error.code, cause: error)
+                }
+            } catch {
+                throw error.code == .accountsDuplicateUser
+                    ? Failure.usernameTaken(error.code) : .authentication(error)
+            }
+            endpoints.setup.logger.info("user registered", ("request_id", request.requestID))
+            return try await SignInFlow(endpoints, call).authenticate(
+                form, with: registrar.handle, registrar.signingIn)
+        }
+    }
+
+    private func page(
+        _ error: RegistrationError?, status: Int, _ cookies: BrowserCookies, _ target: ReturnTarget,
+        username: String? = nil
+    ) async throws(Failure) -> BrowserResponse {
+        let issued = try await binding.issue(cookies)
+        let page = RegisterPage(
+            action: call.path("sign-up"), csrf: issued.token, minimumLength: endpoints.minimumPasswordLength,
+            signIn: call.path("sign-in"), username: username, error: error,
+            requestID: error == .failed ? call.request.requestID : nil,
+            formOrigins: call.setup.configuration.returnOrigins)
+        var response = BrowserResponse.page(page, status: status)
+        response.path = call.path("sign-up")
+        response.target = target
+        response.cookies = [issued.setCookie].compactMap(\.self)
+        return response
+    }
+}
+
+extension RegistrationError {
+    init(_ failure: Failure, minimumLength: Int) {
+        let wait = Int64(max(failure.retryAfter, 1))
+        let body = failure.bodyErrors.first
+        switch (failure.status, body?.code) {
+        case (409, _): self = .usernameTaken
+        case (400, .tooShort): self = .passwordTooShort(minimum: minimumLength)
+        case (400, .tooLong) where body?.pointer == "/password": self = .passwordTooLong
+        case (400, .breached): self = .passwordTooWeak
+        case (400, _): self = body?.pointer == "/password" ? .passwordTooWeak : .usernameInvalid
+        case (429, _): self = .throttled(seconds: wait)
+        case (503, _): self = .unavailable(seconds: wait)
+        default: self = .failed
+        }
+    }
+}

@@ -1,0 +1,54 @@
+internal import MartletBrowser
+internal import MartletCore
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// The token endpoint of OAuth 2.0 (RFC 6749 §3.2), for apps that sign in by a browser.
+struct TokenEndpoint: Sendable {
+    private static let grantType = "grant_type"
+
+    let endpoints: SignInEndpoints
+
+    /// `POST /token`: exchanges a code, or with `grant_type=refresh_token` a refresh token.
+    func exchange(_ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        let form = try SignInBody.form(of: request)
+        let grantType: String?
+        do throws(AuthenticationError) { grantType = try form.text(Self.grantType) } catch {
+            throw .authentication(error)
+        }
+        switch grantType {
+        case nil, "authorization_code": return try await exchangeCode(form, request)
+        case "refresh_token": return try await endpoints.refresh(request)
+        default:
+            throw .malformed(
+                .signInBadGrantType,
+                [
+                    BodyError(
+                        Self.grantType, .invalid,
+                        detail: "`grant_type` must be `authorization_code` or `refresh_token`.")
+                ])
+        }
+    }
+
+    /// Exchanges a code, which is used up, whatever the outcome.
+    private func exchangeCode(_ form: SignInForm, _ request: LocalRequest) async throws(Failure) -> LocalResponse {
+        let client = try SessionClient(form, request)
+        let (code, verifier): (String, String)
+        do throws(AuthenticationError) {
+            code = try form.requiredText("code")
+            verifier = try form.requiredText("code_verifier")
+        } catch {
+            throw .authentication(error)
+        }
+        return try await endpoints.withBudget(endpoints.budgets.codes, request) { () async throws(Failure) in
+            let new = try await AppCodes(endpoints.setup).redeem(code, verifier: verifier)
+            let tokens = try await endpoints.creation.create(new, request) { evicting throws(SessionError) in
+                try await endpoints.setup.sessions.create(
+                    subject: new.subject, provider: new.provider, identity: new.identity, client: client,
+                    evicting: evicting)
+            }
+            return SignInResponse.tokens(tokens, isNew: new.isNewAccount)
+        }
+    }
+}

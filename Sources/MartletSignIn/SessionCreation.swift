@@ -1,0 +1,178 @@
+internal import MartletAccounts
+internal import MartletCore
+internal import MartletEvents
+internal import MartletIdentities
+internal import MartletJSON
+internal import MartletProvider
+internal import MartletResponder
+internal import MartletSession
+
+/// An authenticated identity for which a session can be created: its account exists, and may sign in.
+struct NewSession: Sendable {
+    let subject: String
+    let provider: String
+    /// With the claims that the account stores for its sessions.
+    let identity: Identity
+    /// `nil` without accounts.
+    let isNewAccount: Bool?
+    /// Whether the session needs claims of the account that may not have been published yet.
+    let needsClaims: Bool
+    let start: LoginFence.Start
+}
+
+/// What sessions have in common, whatever tokens they are used with.
+protocol IssuedSession: Sendable {
+    var session: SessionReference { get }
+    var provider: String { get }
+}
+
+extension IssuedTokens: IssuedSession {}
+extension IssuedCookie: IssuedSession {}
+
+/// Turns the identities that providers have authenticated into sessions.
+///
+/// The account is created before the session, so that an outage in between leaves no session without an account.
+struct SessionCreation: Sendable {
+    /// The claim that an account stores for its sessions.
+    private static let keptClaim = "name"
+
+    let setup: SignInSetup
+    let fence: LoginFence
+    let ends: SessionEnds
+
+    /// Finds or creates the account of an identity, and records what its issuer granted.
+    /// - Parameter start: from before the authentication.
+    /// - Throws: 403 for a disabled account, 401 for a revoked identity, 503.
+    func prepare(
+        _ signIn: SignIn, by provider: ProviderHandle, startedAt start: LoginFence.Start, _ request: LocalRequest
+    ) async throws(Failure) -> NewSession {
+        guard let accounts = setup.accounts else {
+            let subject = Principal(identity: signIn.identity, provider: provider.name, sessionID: nil).subject
+            return NewSession(
+                subject: subject, provider: provider.name,
+                identity: Self.identity(signIn.identity, keeping: signIn.storedClaims), isNewAccount: nil,
+                needsClaims: false, start: start)
+        }
+        let account = try await self.account(of: signIn, provider.name, accounts, request)
+        let confirmation = try await confirm(signIn, by: provider)
+        var kept: JSONObject = [:]
+        kept[Self.keptClaim] = account.storedClaims[Self.keptClaim]
+        return NewSession(
+            subject: account.subject, provider: provider.name,
+            identity: Self.identity(signIn.identity, keeping: kept), isNewAccount: account.isNew,
+            needsClaims: account.hasClaims || confirmation == .stateChanged, start: start)
+    }
+
+    private func account(
+        of signIn: SignIn, _ provider: String, _ accounts: any AccountStoring, _ request: LocalRequest
+    ) async throws(Failure) -> Account {
+        let account: Account
+        do throws(AccountError) {
+            try await setup.transfers?.follow(signIn.identity, provider: provider)
+            let identity = signIn.accountIdentity(of: provider)
+            account = try await accounts.signIn(
+                identity, keeping: signIn.storedClaims,
+                setting: setup.claimRules.claims(for: identity, loggingInWith: signIn.identity.claims),
+                at: setup.clock.unixTime)
+        } catch {
+            throw .account(error)
+        }
+        request.callerNote?.note(subject: account.subject, sessionID: nil)
+        guard !account.isDisabled else { throw .notAllowed(.accountDisabled) }
+        guard !account.isRevoked(issuedAt: signIn.identity.issuedAt) else {
+            throw .credentialInvalid(.identityRevoked)
+        }
+        if account.isBeingDeleted {
+            // Whoever signs in takes the requested deletion back.
+            do throws(AccountError) { try await setup.life?.restore(account.subject) } catch { throw .account(error) }
+        }
+        return account
+    }
+
+    /// Creates a session.
+    /// - Parameter issue: creates it in the store; its parameter is whether the store may end others.
+    /// - Throws: 401 if the identity was unlinked, or its password changed, since the authentication began; 503.
+    func create<Issued: IssuedSession>(
+        _ new: NewSession, _ request: LocalRequest,
+        _ issue: (_ evicting: Bool) async throws(SessionError) -> Issued
+    ) async throws(Failure) -> Issued {
+        let issued = try await ends.issue(to: new.subject, issue)
+        // The session exists: a later change finds it, an earlier one is read here.
+        if new.needsClaims { try await publishClaims(of: new.subject) }
+        request.callerNote?.note(subject: new.subject, sessionID: issued.session.id)
+        try await endIfOvertaken(issued, startedAt: new.start)
+        let email = new.identity.claims["email"]?.string.flatMap(EmailAddress.init)
+        await recordLogin(of: new.subject, with: new.provider, email: email)
+        return issued
+    }
+
+    /// Records what the issuer granted with a login, and that it has confirmed the identity.
+    /// - Throws: 401 if the identity was revoked while the login was in progress.
+    @discardableResult
+    func confirm(_ signIn: SignIn, by provider: ProviderHandle) async throws(Failure) -> LoginConfirmation {
+        guard let life = setup.life else { return .unchanged }
+        do throws(AccountError) {
+            let identity = signIn.accountIdentity(of: provider.name)
+            guard let confirmation = try await life.confirm(signIn, identity, by: provider) else {
+                throw AccountError(.identityRevoked, .notFound, "revoked during the login")
+            }
+            return confirmation
+        } catch {
+            throw error.code == .identityRevoked ? .credentialInvalid(error.code) : .account(error)
+        }
+    }
+
+    /// Publishes the claims of an account, unless that was done.
+    private func publishClaims(of subject: String) async throws(Failure) {
+        do throws(ClaimPublisher.PublicationError) {
+            try await setup.claims?.publishIfNewer(subject)
+        } catch {
+            throw .publication(error)
+        }
+    }
+
+    /// Adds stored claims where the identity has none of its own.
+    private static func identity(_ identity: Identity, keeping kept: JSONObject) -> Identity {
+        var claims = identity.claims
+        for member in kept.members where claims[member.name] == nil || claims[member.name] == .null {
+            claims[member.name] = member.value
+        }
+        return Identity(
+            providerSubject: identity.providerSubject, issuer: identity.issuer, claims: claims,
+            authTime: identity.authTime, issuedAt: identity.issuedAt, expiresAt: identity.expiresAt)
+    }
+
+    /// Ends a new session whose identity was unlinked, or whose password was changed, during the login.
+    private func endIfOvertaken(
+        _ issued: some IssuedSession, startedAt start: LoginFence.Start
+    ) async throws(Failure) {
+        let failure: Failure
+        do throws(StoreError) {
+            guard try await fence.wasOvertaken(start, issued.session.subject, provider: issued.provider) else { return }
+            failure = .credentialInvalid(.signInOvertaken)
+        } catch {
+            failure = .store(error)
+        }
+        // The tokens were not sent, so a failure here leaves a session that cannot be used.
+        _ = try? await setup.sessions.end(issued.session)
+        throw failure
+    }
+
+    /// Records the login for the list of the account's identities, and for webhooks; a failure is only logged.
+    private func recordLogin(of subject: String, with provider: String, email: EmailAddress?) async {
+        guard let accounts = setup.accounts else { return }
+        do throws(AccountError) {
+            try await accounts.noteLogin(of: subject, with: provider, email: email, at: setup.clock.unixTime)
+            try await setup.life?.report(.loginSucceeded, of: subject, data: ["provider": .string(provider)])
+        } catch {
+            setup.logger.warning("recording a login failed", ("provider", provider), ("reason", "\(error.code)"))
+        }
+    }
+}
+
+extension SignIn {
+    /// The identity in the form of the account store.
+    func accountIdentity(of provider: String) -> AccountIdentity {
+        AccountIdentity(provider: provider, subjects: [identity.providerSubject] + aliases)
+    }
+}

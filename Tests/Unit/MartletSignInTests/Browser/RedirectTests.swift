@@ -1,0 +1,227 @@
+import MartletBrowser
+import MartletConfig
+import MartletCrypto
+import MartletJSON
+import MartletProvider
+import MartletTesting
+import Testing
+
+@testable import MartletCore
+@testable import MartletResponder
+@testable import MartletSignIn
+
+/// The arguments of a URL.
+func arguments(_ url: String?) -> [String: String] {
+    let query = (url ?? "").split(separator: "?", maxSplits: 1).last ?? ""
+    var arguments: [String: String] = [:]
+    for pair in query.split(separator: "&") {
+        let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        arguments[String(parts[0])] = parts.count > 1 ? String(parts[1]) : ""
+    }
+    return arguments
+}
+
+@Suite struct `Signing in at another site` {
+    /// Begins a sign-in and returns its state.
+    private func start(_ browser: Browser, _ provider: String = "site", to target: String = "/home") async -> String {
+        let reply = await browser.get("/auth/start/\(provider)?return_to=\(Browser.encode(target))")
+        #expect(reply.status == 302)
+        return arguments(reply.location)["state"] ?? ""
+    }
+
+    @Test func `goes there and back`() async throws {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        let start = await browser.get("/auth/start/site?return_to=/home")
+        let url = arguments(start.location)
+        #expect(start.status == 302 && start.location?.hasPrefix("https://site.example/authorize?") == true)
+        #expect(url["redirect_uri"] == "https%3A%2F%2Fapp.example%2Fauth%2Fcallback%2Fsite")
+        let cookie = try #require(start.setCookies.first)
+        #expect(cookie.hasPrefix("__Host-martlet-start="))
+        #expect(cookie.hasSuffix("; Path=/; Secure; HttpOnly; SameSite=None; Max-Age=600"))
+        browser.site = "cross-site"
+        let back = await browser.get("/auth/callback/site?user=ann&state=\(url["state"] ?? "")")
+        #expect(back.outcome == "303 /home" && browser.cookies["__Host-martlet-start"] == nil)
+        #expect(await browser.get("/auth/session")["provider"] == "site")
+        let verifier = try #require(stand.site.script.value.verifiers.first)
+        #expect(Base64URL.encode(SHA256.digest(Array(verifier.utf8))) == url["code_challenge"])
+    }
+
+    @Test func `comes back with a form of the other site`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        let state = await start(browser, "frame")
+        browser.site = "cross-site"
+        #expect(await browser.post("/auth/callback/frame", [("state", state), ("user", "ann")]).outcome == "303 /home")
+        #expect(browser.session != nil)
+    }
+
+    @Test func `accepts each state once, of this browser, this provider and this time`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        let state = await start(browser)
+        let thief = Browser(browser)
+        let callback = "/auth/callback/site?user=ann&state="
+        func outcome(_ browser: Browser, _ target: String) async -> String {
+            let reply = await browser.get(target)
+            #expect(reply.status == 200 || !reply.page.contains("cookie_"))
+            return reply.outcome
+        }
+        #expect(await outcome(stand.browser(), callback + state) == "400 browser.attempt_unknown")
+        #expect(await outcome(browser, callback + String(repeating: "a", count: 64)) == "400 browser.attempt_unknown")
+        #expect(await outcome(browser, "/auth/callback/site?user=ann") == "400 redirect.state_mismatch")
+        #expect(await outcome(browser, "\(callback)\(state)&state=\(state)") == "400 redirect.repeated_field")
+        #expect(
+            await browser.post("/auth/callback/frame", [("state", state)]).outcome == "400 browser.attempt_provider")
+        // The attempt was presented at the wrong provider, and is used up.
+        #expect(await outcome(browser, callback + state) == "400 browser.attempt_unknown")
+        let second = await start(browser)
+        let copy = Browser(browser)
+        #expect(await outcome(browser, callback + second) == "303 /home")
+        #expect(await outcome(browser, callback + second) == "400 browser.attempt_unknown")
+        #expect(await outcome(copy, callback + second) == "400 browser.attempt_unknown")
+        #expect(thief.session == nil && copy.session == nil && stand.site.script.value.completed == 1)
+        let late = await start(browser)
+        stand.advance(.seconds(600))
+        #expect(await outcome(browser, callback + late) == "400 browser.attempt_expired")
+    }
+
+    @Test func `says that it was cancelled, that it failed, or that it is unavailable`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        let cancelled = await browser.get("/auth/callback/site?error=denied&state=\(await start(browser))")
+        #expect(cancelled.outcome == "200" && cancelled.page.contains("/auth/start/site?return_to=/home"))
+        let failed = await browser.get("/auth/callback/site?state=\(await start(browser))")
+        #expect(failed.outcome == "400 site.no_user" && failed.page.contains("r1"))
+        let state = await start(browser)
+        stand.site.script.withLock { $0.error = .unavailable("site.unavailable", retryAfter: .seconds(7)) }
+        let unavailable = await browser.get("/auth/callback/site?user=ann&state=\(state)")
+        #expect(unavailable.outcome == "503 site.unavailable" && unavailable.field("Retry-After") == "7")
+        #expect(await browser.get("/auth/start/site").outcome == "503 site.unavailable")
+        #expect(browser.session == nil)
+        stand.site.script.withLock { $0.error = AuthenticationError("site.denied", .denied) }
+        stand.site.script.withLock { $0.error = nil }
+        let kept = await start(browser)
+        stand.stand.store.isUnavailable = true
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(kept)").status == 503)
+        stand.stand.store.isUnavailable = false
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(kept)").outcome == "303 /home")
+    }
+
+    @Test func `keeps five attempts of two tabs`() async {
+        let browser = BrowserStand().browser()
+        var states: [String] = []
+        for index in 0..<6 { states.append(await start(browser, to: "/tab\(index)")) }
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(states[0])").status == 400)
+        for index in [5, 1] {
+            let reply = await browser.get("/auth/callback/site?user=ann&state=\(states[index])")
+            #expect(reply.outcome == "303 /tab\(index)")
+        }
+    }
+
+    @Test func `ends the session of another person`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        await browser.signIn()
+        let ann = Browser(browser)
+        let state = await start(browser, "frame")
+        // A form of another site comes without the session's cookie.
+        browser.forget("__Host-martlet")
+        #expect(await browser.post("/auth/callback/frame", [("state", state), ("user", "bob")]).status == 303)
+        #expect(await ann.get("/auth/session").status == 401)
+        #expect(await browser.get("/auth/session")["subject"] == "usr_2")
+    }
+
+    @Test func `continues by a page where a redirect would lose the cookie`() async {
+        let browser = BrowserStand { $0.cookie.sameSite = .strict }.browser()
+        let reply = await browser.get("/auth/callback/site?user=ann&state=\(await start(browser))")
+        #expect(reply.status == 200 && reply.field("Refresh") == "0; url=/home")
+        #expect(reply.page.contains("href=\"/home\"") && browser.session != nil)
+    }
+
+    @Test func `returns only to where it may`() async {
+        let browser = BrowserStand().browser()
+        for (target, location) in [
+            ("/home?a=1", "/home?a=1"), ("//evil.example", "/"), ("https://evil.example/", "/"),
+            ("https://other.example/x", "https://other.example/x"), ("/auth/sign-out", "/"), ("/\\evil.example", "/"),
+        ] {
+            let state = await start(browser, to: target)
+            let reply = await browser.get("/auth/callback/site?user=ann&state=\(state)")
+            #expect(reply.location == location, "\(target)")
+        }
+    }
+}
+
+@Suite struct `An app that signs in by a browser` {
+    private let verifier = String(repeating: "v", count: 43)
+    private var challenge: String { Base64URL.encode(SHA256.digest(Array(verifier.utf8))) }
+
+    private func start(_ browser: Browser, _ more: String = "&state=a%20b") async -> Stand.Reply {
+        await browser.get(
+            "/auth/start/site?client=native&redirect=com.example.app%3A%2Fcb&code_challenge=\(challenge)\(more)")
+    }
+
+    private func code(_ stand: BrowserStand) async throws -> String {
+        let browser = stand.browser()
+        let state = arguments(await start(browser).location)["state"] ?? ""
+        let back = await browser.get("/auth/callback/site?user=ann&state=\(state)")
+        #expect(back.status == 302 && back.location?.hasPrefix("com.example.app:/cb?code=moc_") == true)
+        #expect(back.location?.hasSuffix("&state=a%20b") == true && browser.session == nil)
+        return try #require(arguments(back.location)["code"])
+    }
+
+    private func exchange(_ stand: BrowserStand, _ code: String, _ verifier: String) async -> Stand.Reply {
+        await stand.stand.send(
+            "POST", "/auth/token", type: Stand.form,
+            Array("grant_type=authorization_code&code=\(code)&code_verifier=\(verifier)".utf8))
+    }
+
+    @Test func `gets tokens for its code and verifier, once`() async throws {
+        let stand = BrowserStand()
+        let code = try await code(stand)
+        let tokens = await exchange(stand, code, verifier)
+        #expect(tokens.status == 200 && tokens["provider"] == "site" && tokens.object["new_account"] == true)
+        let access = try #require(tokens["access_token"])
+        #expect(await stand.stand.send("GET", "/auth/session", bearer: access).status == 200)
+        #expect(await exchange(stand, code, verifier).summary == "401 credential_invalid signin.bad_code")
+    }
+
+    @Test func `gets none with another verifier, too late, or with a code of its own`() async throws {
+        let stand = BrowserStand()
+        let first = try await code(stand)
+        let other = String(repeating: "w", count: 43)
+        #expect(await exchange(stand, first, other).summary == "401 credential_invalid signin.bad_code")
+        #expect(await exchange(stand, first, verifier).status == 401)
+        let second = try await code(stand)
+        stand.advance(.seconds(60))
+        #expect(await exchange(stand, second, verifier).status == 401)
+        let made = "moc_" + Base64URL.encode([UInt8](repeating: 1, count: 32))
+        #expect(await exchange(stand, made, verifier).status == 401)
+        #expect(await exchange(stand, "", verifier).status == 401)
+        let missing = await stand.stand.send("POST", "/auth/token", type: Stand.form, Array("code=a".utf8))
+        #expect(missing.summary == "400 request_invalid signin.missing_member")
+        let grant = await stand.stand.send("POST", "/auth/token", type: Stand.form, Array("grant_type=password".utf8))
+        #expect(grant.summary == "400 request_invalid signin.bad_grant_type")
+    }
+
+    @Test func `gets an error if the user cancels`() async {
+        let browser = BrowserStand().browser()
+        let state = arguments(await start(browser).location)["state"] ?? ""
+        let back = await browser.get("/auth/callback/site?error=denied&state=\(state)")
+        #expect(back.outcome == "302 com.example.app:/cb?error=access_denied&state=a%20b")
+    }
+
+    @Test func `is rejected for wrong arguments`() async {
+        let browser = BrowserStand().browser()
+        #expect(await start(browser, "&code_challenge_method=plain").outcome == "400 browser.code_challenge_invalid")
+        #expect(
+            await start(browser, "&state=\(String(repeating: "s", count: 513))").outcome == "400 browser.state_too_long"
+        )
+        let long = await browser.get(
+            "/auth/start/site?client=native&redirect=com.example.app:/cbx&code_challenge=\(challenge)")
+        #expect(long.outcome == "400 browser.redirect_unknown" && long.location == nil)
+        let bare = await browser.get("/auth/start/site?client=native&redirect=com.example.app:/cb")
+        #expect(bare.outcome == "400 browser.code_challenge_invalid")
+        #expect(await browser.get("/auth/start/site?client=other").status == 400)
+    }
+}
