@@ -40,7 +40,8 @@ enum CommandHelp {
             """
             [--listen ADDRESS] [--tls]
 
-            A gateway in front of an echo upstream, with a simulated Apple and a simulated WeChat; prints curl commands.
+            A gateway in front of an echo upstream, with a simulated Apple and a simulated WeChat; prints an address to open
+            in a browser, and curl commands.
 
               --listen ADDRESS   the listener's address; default: 127.0.0.1:8080, or a free port if that is in use
               --tls              listen with TLS and a generated certificate

@@ -1,7 +1,5 @@
-private import CLinux
 internal import MartletConfig
 internal import MartletCore
-internal import MartletIO
 internal import MartletProvider
 internal import MartletServer
 
@@ -29,8 +27,8 @@ struct DemoCommand {
         do {
             let sink = try LogSink(.auto, descriptor: 2)
             let signals = try Signals.stream()
-            let (address, note) = listenAddress()
-            let demo = try await Demo(listen: address, isSecure: isSecure, note: note, registry: registry, sink: sink)
+            let address = DemoAddress(listen, isSecure: isSecure)
+            let demo = try await Demo(at: address, isSecure: isSecure, registry: registry, sink: sink)
             Output.line(try demo.page().text)
             if Output.writeError == nil { await serve(demo, signals) } else { await demo.stop() }
             return .ok
@@ -41,17 +39,6 @@ struct DemoCommand {
             Output.error("martlet demo: \(error)\n")
             return .internalFault
         }
-    }
-
-    /// The requested address, otherwise the default port, or a free port if that is in use.
-    private func listenAddress() -> (address: String, note: String?) {
-        if let listen { return (listen, nil) }
-        let port: UInt16 = isSecure ? 8443 : 8080
-        guard let endpoint = SocketEndpoint(literal: "127.0.0.1", port: port),
-            let probe = try? Socket.listen(on: endpoint, sharesPort: false, backlog: 1)
-        else { return ("127.0.0.1:0", "port \(port) is in use") }
-        close(probe)
-        return ("127.0.0.1:\(port)", nil)
     }
 
     /// Waits for a signal and stops the demo; a second signal exits immediately.

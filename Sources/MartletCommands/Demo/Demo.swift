@@ -16,25 +16,22 @@ struct Demo {
     private let simulatorLoops: [LoopGroup]
     private let folder: DemoFolder
     private let certificate: DemoCertificate?
-    private let note: String?
+    private let address: DemoAddress
 
     /// Builds and starts everything.
-    /// - Parameters:
-    ///   - listen: the listener's address.
-    ///   - isSecure: whether to use TLS, with a generated certificate.
-    ///   - note: printed beside the address.
+    /// - Parameter isSecure: whether to use TLS, with a generated certificate.
     init(
-        listen: String, isSecure: Bool, note: String?, registry: ProviderRegistry, sink: LogSink
+        at address: DemoAddress, isSecure: Bool, registry: ProviderRegistry, sink: LogSink
     ) async throws(DemoError) {
         guard let folder = DemoFolder() else {
             throw DemoError(message: "cannot create a folder in /tmp", exit: .unavailable)
         }
         self.folder = folder
-        self.note = note
+        self.address = address
         do throws(StartError) {
             certificate = isSecure ? try DemoCertificate(in: folder) : nil
             simulators = try DemoSimulators(authority: certificate?.authorityFile)
-            let blueprint = try Self.blueprint(listen, simulators, folder, certificate, registry)
+            let blueprint = try Self.blueprint(address, simulators, folder, certificate, registry)
             gateway = try Gateway(blueprint, sink: sink)
             simulatorLoops = try simulators.start(gateway)
             try await gateway.start()
@@ -46,12 +43,13 @@ struct Demo {
     }
 
     private static func blueprint(
-        _ listen: String, _ simulators: DemoSimulators, _ folder: DemoFolder, _ certificate: DemoCertificate?,
+        _ address: DemoAddress, _ simulators: DemoSimulators, _ folder: DemoFolder, _ certificate: DemoCertificate?,
         _ registry: ProviderRegistry
     ) throws(StartError) -> Blueprint {
         let keys = try Self.keys(of: simulators.apple)
         let text = DemoConfiguration(
-            listen: listen, apple: simulators.appleURL, weChat: simulators.weChatURL, webhook: simulators.webhookURL,
+            listen: address.listen, origin: address.origin, apple: simulators.appleURL, weChat: simulators.weChatURL,
+            webhook: simulators.webhookURL,
             webhookSecret: keys.webhook, folder: folder.path,
             appleKeyFile: try folder.write(keys.apple, to: "AuthKey.p8"),
             accountKeyFile: try folder.write(Array(keys.accounts.utf8), to: "account.key"), certificate: certificate
@@ -99,10 +97,11 @@ struct Demo {
     /// The text to print.
     func page() throws(DemoError) -> DemoPage {
         DemoPage(
-            gateway: gateway.addresses.first ?? "", admin: gateway.adminAddress ?? "", apple: simulators.appleURL,
+            gateway: gateway.addresses.first ?? "", origin: address.origin, admin: gateway.adminAddress ?? "",
+            apple: simulators.appleURL,
             weChat: simulators.weChatURL, webhook: simulators.webhookURL, folder: folder.path,
             authority: certificate?.authorityFile,
-            tokens: try tokens(), note: note)
+            tokens: try tokens(), note: address.note)
     }
 
     private func tokens() throws(DemoError) -> DemoPage.Tokens {

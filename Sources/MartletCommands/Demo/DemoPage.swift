@@ -16,6 +16,8 @@ struct DemoPage {
 
     /// The listener's address, as the gateway reports it.
     let gateway: String
+    /// Under which browsers reach the gateway; `nil`: its pages are off.
+    let origin: String?
     let admin: String
     /// The base URL of the simulated Apple.
     let apple: String
@@ -33,7 +35,7 @@ struct DemoPage {
 
     var text: String {
         """
-        Martlet: a gateway, an echo upstream, a receiver of webhooks, and simulated Apple and WeChat servers, all in this
+        \(origin.map(invitation) ?? "")Martlet: a gateway, an echo upstream, a receiver of webhooks, and simulated Apple and WeChat servers, all in this
         process.
         Press Ctrl-C to stop it.
 
@@ -47,6 +49,16 @@ struct DemoPage {
 
 
         """ + chapters.map(\.text).joined(separator: "\n")
+    }
+
+    /// What to try first.
+    private func invitation(_ origin: String) -> String {
+        """
+        Open \(origin)/me in a browser, and sign in with the simulated Apple, the simulated WeChat, or as
+        "\(DemoConfiguration.user)" with the password "\(DemoConfiguration.password)". Your account: \(origin)/auth/account
+        \(authority == nil ? "" : "The browser warns of the certificate, which was generated for this demo.\n")
+
+        """
     }
 
     // MARK: Steps
@@ -68,6 +80,7 @@ struct DemoPage {
     private var chapters: [Chapter] {
         // The simulated Apple sends notifications over TCP.
         [requests, signingIn, ending] + (gateway.hasPrefix("unix:") ? [] : [identities])
+            + (origin == nil ? [] : [browsers])
     }
 
     private var requests: Chapter {
@@ -227,7 +240,32 @@ struct DemoPage {
             ])
     }
 
+    private var browsers: Chapter {
+        Chapter(
+            title: "Browsers",
+            steps: [
+                Step(
+                    expectation: "302: a page without a session: the browser is sent to the sign-in page",
+                    command: curl("/me", "-H 'Accept: text/html'")),
+                Step(
+                    expectation: "200: the sign-in page, in Chinese",
+                    command: curl("/auth/sign-in?return_to=/me", "-H 'Accept-Language: zh-CN'")),
+                Step(
+                    expectation: "302: a browser goes to Apple; the cookie binds the sign-in to it",
+                    command: curl("/auth/start/apple?return_to=/me")),
+                Step(
+                    expectation:
+                        "302: an app opens a browser for that; \(DemoConfiguration.nativeRedirect) gets a code",
+                    command: curl(
+                        "/auth/start/apple?client=native&redirect=\(DemoConfiguration.nativeRedirect)&code_challenge="
+                            + Self.challenge)),
+            ])
+    }
+
     // MARK: Parts of commands
+
+    /// Of the verifier `dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk` (RFC 7636 appendix B).
+    private static let challenge = "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"
 
     private var app: String { DemoConfiguration.apps[0].id }
     private var json: String { "-H 'Content-Type: application/json'" }

@@ -2,7 +2,7 @@ internal import MartletCore
 
 /// The rules for a redirect URI: https, a domain name, no fragment.
 ///
-/// Beyond them, plain http is accepted on loopback, so that a gateway on this machine can be tried.
+/// Beyond them, loopback is accepted, over plain http too, so that a gateway on this machine can be tried.
 enum RedirectURI {
     private static let maximumBytes = 2048
     private static let loopback = ["localhost", "127.0.0.1", "[::1]"]
@@ -11,7 +11,9 @@ enum RedirectURI {
         guard text.utf8.count <= maximumBytes, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             !text.utf8.contains(where: { [UInt8(ascii: "#"), UInt8(ascii: "\\"), UInt8(ascii: "\"")].contains($0) })
         else { return false }
-        if let rest = tail(of: text, after: "https://") { return isDomain(host(of: rest)) }
+        if let rest = tail(of: text, after: "https://") {
+            return isDomain(host(of: rest)) || loopback.contains(host(of: rest) ?? "")
+        }
         if let rest = tail(of: text, after: "http://") { return loopback.contains(host(of: rest) ?? "") }
         return false
     }

@@ -106,7 +106,7 @@ import Testing
     static let refused: [(String, String, String?)] = [
         (qr, "appid", nil), (qr, "appid", "wx0000000000000009"), (qr, "appid", "wx0000000000000003"),
         (qr, "appid", "wx0000000000000001"), (qr, "redirect_uri", nil), (qr, "redirect_uri", "http://example.com/"),
-        (qr, "redirect_uri", "https://127.0.0.1/"), (qr, "redirect_uri", "https://example.com/#x"),
+        (qr, "redirect_uri", "https://192.0.2.1/"), (qr, "redirect_uri", "https://example.com/#x"),
         (qr, "redirect_uri", "https://user@example.com/"), (qr, "redirect_uri", "javascript:alert(1)"),
         (qr, "response_type", "token"), (qr, "response_type", nil), (qr, "scope", "snsapi_userinfo"),
         (qr, "scope", "snsapi_base"), (qr, "scope", nil), (qr, "scope", "snsapi_login,snsapi_base"),
@@ -164,8 +164,10 @@ import Testing
             let parameters = Self.with("redirect_uri", uri, Self.qr)
             #expect(await Self.send(stage, "GET", Self.qr, parameters).status == status, "\(uri)")
         }
-        let local = Self.with("redirect_uri", "http://127.0.0.1:8080/auth/callback/wechat", Self.inside)
-        #expect(await Self.send(stage, "GET", Self.inside, local).status == 200)
+        for origin in ["http://127.0.0.1:8080", "https://127.0.0.1:8443", "https://localhost", "https://[::1]:8443"] {
+            let local = Self.with("redirect_uri", "\(origin)/auth/callback/wechat", Self.inside)
+            #expect(await Self.send(stage, "GET", Self.inside, local).status == 200, "\(origin)")
+        }
     }
 
     @Test func `a choice that the page cannot make is an error`() async {
