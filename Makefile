@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts floods pages bench load ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts floods pages browser bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -45,6 +45,11 @@ floods: ## Flood the gateway, and check that other clients are served (after mak
 pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for some of them)
 	@.tools/deps pages
 	@Tests/Pages/screenshots $(ARGS)
+
+browser: ## Play the flows of browsers in Chromium, against the demo (ARGS='--only account --show')
+	@.tools/deps build browser
+	swift build --product martlet
+	@Tests/Browser/flows $(ARGS)
 
 bench: ## Measure beside nginx, HAProxy and gateways that verify tokens (ARGS=--quick for a trial run)
 	@Tests/Bench/run $(ARGS)
