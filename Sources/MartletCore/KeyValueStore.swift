@@ -70,6 +70,8 @@ public enum StorePurpose: Sendable, CaseIterable {
     case nonces
     /// Used codes and client data.
     case codes
+    /// Used sign-ins of browsers, and the codes of apps that signed in by one.
+    case browsers
     /// Results of posts, for repeated posts.
     case outcomes
     /// Changes that concern logins in progress.

@@ -2,10 +2,16 @@
 
 import contextlib
 import dataclasses
+import html
+import http.cookiejar
 import itertools
 import pathlib
+import re
 import subprocess
 import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
 
 import conversation
 import counting
@@ -18,13 +24,17 @@ admin: { address: "127.0.0.1:{admin}" }
 log: { level: info, format: json }
 store: { url: "{store}" }
 sessions: { cache_ttl: 1m }
-providers:
+{browser}providers:
   apple: { kind: apple, audiences: [com.example.app], jwks_url: "{issuer}/auth/keys" }
-upstreams: { origin: { endpoints: ["http://127.0.0.1:{upstream}"] } }
+{users}upstreams: { origin: { endpoints: ["http://127.0.0.1:{upstream}"] } }
 routes:
   - { name: public, match: { path: "/public/**" }, auth: none, upstream: origin }
-  - { name: api, match: { path: "/v1/**" }, auth: { providers: [apple] }, upstream: origin }
+  - { name: api, match: { path: "/v1/**" }, auth: { providers: [{providers}] }, upstream: origin }
 """
+# Of one user, whose password is hashed at the lowest cost that bcrypt has.
+USERS = "ada:$2b$04$HIu6OgWM5eky67M1xCtAx.7pBcaG0VfyJ7UFxaIPY0F1tAYvgsJpm\n"
+USER, PASSWORD = "ada", "correct horse"
+BROWSER = 'browser: { origin: "http://127.0.0.1:{port}" }\n'
 # What curl sends.
 FIELDS = [(b"user-agent", b"curl/7.88.1"), (b"accept", b"*/*")]
 CONNECTIONS = 8
@@ -58,6 +68,7 @@ class Scenario:
     is_secure: bool = False
     is_framed: bool = False
     has_changing_heads: bool = False
+    has_cookie: bool = False
     tokens: int = 1
 
     def run(self, binary):
@@ -71,7 +82,12 @@ class Scenario:
 
             issuer, upstream = keep(Issuer(binary, folder)), keep(conversation.Upstream(self.has_changing_heads))
             store = f"redis://127.0.0.1:{keep(Redis(folder)).port}" if self.uses_store else "memory:"
-            settings = {"issuer": issuer.url, "upstream": str(upstream.port), "store": store, "tls": ""}
+            settings = {"issuer": issuer.url, "upstream": str(upstream.port), "store": store, "tls": "", "browser": "", "users": ""}
+            settings["providers"] = "apple"
+            if self.has_cookie:
+                (folder / "users").write_text(USERS, encoding="utf-8")
+                settings["users"] = "  staff: { kind: password, users: \"htpasswd:users\" }\n"
+                settings |= {"browser": BROWSER, "providers": "staff"}
             if self.is_secure:
                 settings["tls"] = make_certificate(folder)
             text = CONFIGURATION
@@ -88,6 +104,8 @@ class Scenario:
             return counts([counting.read(path) for path in gateway.finish()])
 
     def requests(self, issuer, gateway):
+        if self.has_cookie:
+            return [self.request([(b"cookie", b"theme=dark; " + sign_in(gateway.url).encode())])]
         if self.uses_store:
             login = post(gateway.url + "/auth/login/apple", {"identity_token": issuer.token(0)})
             tokens = [login["access_token"]]
@@ -114,8 +132,29 @@ class Scenario:
     def check(self, head):
         """Checks that the complete work is counted: the identity is in the head, and the token is not."""
         is_named = b"\r\nx-auth-subject: " in head.lower()
-        if is_named != (self.tokens > 0) or b"\r\nauthorization:" in head.lower():
+        is_kept = b"\r\nauthorization:" in head.lower() or b"martlet=" in head
+        if is_named != (self.tokens > 0) or is_kept:
             raise NotThere(f"{self.name}: the upstream got\n{head.decode(errors='replace')}")
+
+
+def sign_in(url):
+    """The session cookie of a browser that has sent the form for a name and a password."""
+    jar = http.cookiejar.CookieJar()
+    browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(jar), Stay())
+    page = browser.open(f"{url}/auth/sign-in", timeout=30).read().decode()
+    token = re.search(r'name="csrf" value="([^"]+)"', page)
+    if not token:
+        raise NotThere(f"no form at {url}/auth/sign-in:\n{page}")
+    form = {"username": USER, "password": PASSWORD, "csrf": html.unescape(token[1])}
+    browser.open(f"{url}/auth/sign-in", urllib.parse.urlencode(form).encode(), timeout=30)
+    return next(f"{one.name}={one.value}" for one in jar if one.name == "martlet")
+
+
+class Stay(urllib.request.HTTPRedirectHandler):
+    """Follows no redirect."""
+
+    def http_error_303(self, request, response, code, message, headers):
+        return response
 
 
 def make_certificate(folder):
@@ -143,6 +182,7 @@ def counts(profiles):
 SCENARIOS = [
     Scenario("apple", "one known Apple token"),
     Scenario("session", "one session of the gateway's own, stored in Redis", uses_store=True),
+    Scenario("cookie", "one session of a browser by its cookie, beside another cookie, stored in Redis", is_known_hit=False, uses_store=True, has_cookie=True),
     Scenario("rotation", f"{DISTINCT:,} known Apple tokens in turn", tokens=DISTINCT),
     Scenario("heads", "one known Apple token, each response head different from the previous one", has_changing_heads=True),
     Scenario("open", "a public route", path=b"/public/orders", tokens=0),

@@ -4,14 +4,14 @@ package import MartletHTTP
 ///
 /// Other cookies stay byte by byte and in order. If there is no range, the whole field is dropped.
 package struct ForwardedCookies {
-    private let cookies: GatewayCookies
+    private let names: GatewayCookieNames
     private var pairs: CookiePairs
     private var pending: CookiePair?
     private var isFirst = true
 
     /// - Parameter value: of a `Cookie` field in a head in which ``GatewayCookies/find(in:_:)`` found cookies.
     package init(_ value: ByteRange, without cookies: GatewayCookies) {
-        self.cookies = cookies
+        names = cookies.names
         pairs = CookiePairs(value)
     }
 
@@ -35,7 +35,7 @@ package struct ForwardedCookies {
 
     private mutating func nextKept(_ bytes: Span<UInt8>) -> CookiePair? {
         while let pair = pairs.next(bytes) {
-            if !pair.isBlank, cookies.kind(of: pair, in: bytes) == nil { return pair }
+            if !pair.isBlank, names.kind(of: pair, in: bytes) == nil { return pair }
         }
         return nil
     }

@@ -1,7 +1,9 @@
 package import MartletHTTP
 
 /// The cookies that the gateway sets: their names, how they are set, and how they are found in heads.
-package struct GatewayCookies: Sendable {
+///
+/// A class, so that the request path passes one reference instead of copying its texts.
+package final class GatewayCookies: Sendable {
     /// What a cookie is for.
     package enum Kind: Sendable, CaseIterable {
         /// The session.
@@ -31,7 +33,7 @@ package struct GatewayCookies: Sendable {
     package let start: SetCookie
     /// Sets the cookie that forms are bound to.
     package let form: SetCookie
-    private let name: [UInt8]
+    let names: GatewayCookieNames
 
     /// - Parameters:
     ///   - name: of the session's cookie; the others begin with it.
@@ -39,7 +41,7 @@ package struct GatewayCookies: Sendable {
     ///   - sameSite: of the session's cookie.
     ///   - maximumAge: of the session's cookie; 0 for one that ends with the browser.
     package init(name: String, isSecure: Bool, sameSite: SetCookie.SameSite, maximumAge: Duration) {
-        self.name = Array(name.utf8)
+        names = GatewayCookieNames(name)
         session = SetCookie(name: name, isSecure: isSecure, sameSite: sameSite, maximumAge: maximumAge)
         start = SetCookie(
             name: name + Kind.start.suffix, isSecure: isSecure, sameSite: isSecure ? .none : .lax,
@@ -72,7 +74,7 @@ package struct GatewayCookies: Sendable {
     ) throws(BrowserError) {
         var pairs = CookiePairs(value)
         while let pair = pairs.next(bytes) {
-            guard let kind = kind(of: pair, in: bytes) else { continue }
+            guard let kind = names.kind(of: pair, in: bytes) else { continue }
             guard pair.isTight else { throw .cookieMalformed }
             guard pair.value.count <= CookieValue.maximumBytes else { throw .cookieTooLong }
             var index = pair.value.start
@@ -84,9 +86,17 @@ package struct GatewayCookies: Sendable {
             found[kind] = pair.value
         }
     }
+}
+
+/// The names of the gateway's cookies, as far as requests are searched for them.
+struct GatewayCookieNames: Sendable {
+    private let name: [UInt8]
+
+    /// - Parameter name: of the session's cookie.
+    init(_ name: String) { self.name = Array(name.utf8) }
 
     /// Which of the gateway's cookies an element of a `Cookie` field is. A text without `=` is none of them.
-    func kind(of pair: CookiePair, in bytes: Span<UInt8>) -> Kind? {
+    func kind(of pair: CookiePair, in bytes: Span<UInt8>) -> GatewayCookies.Kind? {
         guard pair.hasValue, pair.name.count >= name.count else { return nil }
         var offset = 0
         while offset < name.count {
@@ -95,8 +105,8 @@ package struct GatewayCookies: Sendable {
         }
         let rest = bytes.extracting((pair.name.start &+ offset)..<pair.name.end)
         if rest.isEmpty { return .session }
-        if rest.spells(Kind.start.suffix) { return .start }
-        if rest.spells(Kind.form.suffix) { return .form }
+        if rest.spells(GatewayCookies.Kind.start.suffix) { return .start }
+        if rest.spells(GatewayCookies.Kind.form.suffix) { return .form }
         return nil
     }
 }

@@ -78,6 +78,8 @@ struct AccountSections {
     private func mark(_ kind: ProviderButton.Kind) -> HTML {
         switch kind {
         case .apple, .weChat: "<span class=\"token \(kind.style)\">\(kind.icon)</span>"
+        case .password:
+            "<span class=\"token\" aria-hidden=\"true\">\(String(kind.displayName(words).prefix(1)).uppercased())</span>"
         case .other(let label):
             "<span class=\"token\" aria-hidden=\"true\">\(String(label.prefix(1)).uppercased())</span>"
         }

@@ -107,6 +107,8 @@ package struct ProviderButton: Sendable, Equatable {
     package enum Kind: Sendable, Equatable {
         case apple
         case weChat
+        /// A name and a password, in lists of the account's identities.
+        case password
         /// - Parameter label: the name of the provider.
         case other(label: String)
     }
@@ -130,6 +132,7 @@ extension ProviderButton.Kind {
         switch self {
         case .apple: words(.nameApple)
         case .weChat: words(.nameWeChat)
+        case .password: words(.password)
         case .other(let label): label
         }
     }
@@ -138,6 +141,7 @@ extension ProviderButton.Kind {
         switch self {
         case .apple: words(.signInWithApple)
         case .weChat: words(.signInWithWeChat)
+        case .password: words(.signInWith, ["provider": words(.password)])
         case .other(let label): words(.signInWith, ["provider": label])
         }
     }
@@ -146,7 +150,7 @@ extension ProviderButton.Kind {
         switch self {
         case .apple: "apple"
         case .weChat: "wechat"
-        case .other: "plain"
+        case .password, .other: "plain"
         }
     }
 
@@ -154,7 +158,7 @@ extension ProviderButton.Kind {
         switch self {
         case .apple: PageIcons.apple
         case .weChat: PageIcons.weChat
-        case .other: .empty
+        case .password, .other: .empty
         }
     }
 }

@@ -193,6 +193,7 @@ extension ProviderButton.Kind {
         switch self {
         case .apple: "apple"
         case .weChat: "wechat"
+        case .password: "password"
         case .other: "other"
         }
     }

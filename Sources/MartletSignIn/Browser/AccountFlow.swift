@@ -117,7 +117,8 @@ struct AccountFlow: Sendable {
             name: contents.name, identities: try await contents.identities(), linkable: try await contents.linkable(),
             sessions: try await contents.sessions(), password: try await contents.password(state.passwordError),
             deletion: contents.deletion(isUnconfirmed: state.isUnconfirmed), csrf: issued.token,
-            signOut: call.path("sign-out"), notice: state.notice, requestID: nil,
+            signOut: PageURL.local(call.path("sign-out"), [("return_to", call.path("signed-out"))]),
+            notice: state.notice, requestID: nil,
             formOrigins: contents.formOrigins, now: call.now)
         if state.isFailure { page.requestID = call.request.requestID }
         var response = BrowserResponse.page(page, status: status)

@@ -17,7 +17,7 @@ struct AppCodes: Sendable {
     private let keyPrefix: String
 
     init(_ setup: SignInSetup) {
-        store = setup.store.partition(.codes)
+        store = setup.store.partition(.browsers)
         keyPrefix = setup.storeKeyPrefix
     }
 

@@ -95,7 +95,7 @@ struct BrowserSecrets: Sendable {
 
 extension GatewayCookies {
     /// The cookies of a configuration.
-    package init(_ configuration: BrowserCookieConfiguration) {
+    package convenience init(_ configuration: BrowserCookieConfiguration) {
         self.init(
             name: configuration.name, isSecure: configuration.isSecure,
             sameSite: configuration.sameSite == .strict ? .strict : .lax, maximumAge: configuration.maximumAge)

@@ -19,15 +19,15 @@ extension RedirectFlows {
         do throws(Failure) {
             fields = try self.fields()
             attempt = try take(fields, from: &attempts)
-            try await recordUse(of: attempt)
         } catch {
-            // The attempt stays in the cookie if the store cannot tell: the same response may be sent again.
             var response = try await failed(error, ReturnTarget.home, cookies)
-            if cookies.start != nil, error.status != 503 { response.cookies.append(try cookie(attempts, seal)) }
+            if cookies.start != nil { response.cookies.append(try cookie(attempts, seal)) }
             return response
         }
-        var response = try await finish(attempt, fields, cookies)
-        response.cookies.append(try cookie(attempts, seal))
+        var isUsed = false
+        var response = try await finish(attempt, fields, cookies, &isUsed)
+        // Otherwise the attempt stays in the cookie: the same response may be sent again.
+        if isUsed { response.cookies.append(try cookie(attempts, seal)) }
         return response
     }
 
@@ -62,7 +62,7 @@ extension RedirectFlows {
 
     /// Records that an attempt is used up: a browser may send an old cookie again.
     private func recordUse(of attempt: SignInAttempt) async throws(Failure) {
-        let (store, prefix) = (endpoints.setup.store.partition(.codes), endpoints.setup.storeKeyPrefix)
+        let (store, prefix) = (endpoints.setup.store.partition(.browsers), endpoints.setup.storeKeyPrefix)
         let isFirst: Bool
         do throws(StoreError) {
             isFirst = try await store.setIfAbsent(
@@ -75,11 +75,12 @@ extension RedirectFlows {
     }
 
     /// Completes an attempt that was taken out of the cookie.
+    /// - Parameter isUsed: whether the attempt is used up, whatever the outcome.
     private func finish(
-        _ attempt: SignInAttempt, _ fields: CallbackFields, _ cookies: BrowserCookies
+        _ attempt: SignInAttempt, _ fields: CallbackFields, _ cookies: BrowserCookies, _ isUsed: inout Bool
     ) async throws(Failure) -> BrowserResponse {
         do throws(Failure) {
-            let (start, outcome) = try await outcome(of: attempt, fields)
+            let (start, outcome) = try await outcome(of: attempt, fields, &isUsed)
             switch (attempt.destination, outcome) {
             case (.app(let app), .cancelled): return .redirect(302, to: app.location(error: "access_denied"))
             case (.app(let app), .signedIn(let signIn)):
@@ -110,11 +111,14 @@ extension RedirectFlows {
 
     /// Has the provider verify what the browser brought.
     private func outcome(
-        of attempt: SignInAttempt, _ fields: CallbackFields
+        of attempt: SignInAttempt, _ fields: CallbackFields, _ isUsed: inout Bool
     ) async throws(Failure) -> (LoginFence.Start, RedirectOutcome) {
         let purpose: AuthenticationContext.Purpose =
             attempt.purpose == .link ? .link(sessionID: attempt.session?.id ?? "") : .login
+        // Within the budget of the client's network: a browser can begin and end any number of attempts.
         return try await endpoints.reportingFailure(of: provider.handle, call.request) { () async throws(Failure) in
+            try await recordUse(of: attempt)
+            isUsed = true
             let start: LoginFence.Start
             do throws(StoreError) { start = try await endpoints.fence.start() } catch { throw .store(error) }
             do throws(AuthenticationError) {

@@ -131,6 +131,7 @@ extension ProviderButton.Kind {
         switch provider.kind.rawValue {
         case "apple": self = .apple
         case "wechat": self = .weChat
+        case "password": self = .password
         default: self = .other(label: provider.name)
         }
     }

@@ -28,7 +28,9 @@ struct SignOutFlow: Sendable {
             let session = try await BrowserSessions(endpoints, call).current(cookie)
             if let session { try await end(session, everywhere: everywhere) }
         }
-        return .redirect(303, to: call.target(form).text, cookies: [call.setup.cookies.session.deletion])
+        // The form of the account's page has it in its action.
+        let target = call.target((try? form.text("return_to")) == nil ? call.query : form)
+        return .redirect(303, to: target.text, cookies: [call.setup.cookies.session.deletion])
     }
 
     private func end(_ session: VerifiedSession, everywhere: Bool) async throws(Failure) {

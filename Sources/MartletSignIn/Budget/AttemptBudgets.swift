@@ -33,8 +33,9 @@ struct AttemptBudgets: Sendable {
     init(_ providers: [ProviderHandle]) {
         var logins: [String: AttemptBudget] = [:]
         for provider in providers {
-            guard let signingIn = provider.signingIn else { continue }
-            logins[provider.name] = AttemptBudget(signingIn.failureLimit)
+            let limiting: (any FailureLimiting)? = provider.signingIn ?? provider.redirecting
+            guard let limiting else { continue }
+            logins[provider.name] = AttemptBudget(limiting.failureLimit)
         }
         self.logins = logins
     }

@@ -195,6 +195,7 @@ struct ScriptedSite: Redirecting {
     }
 
     static let kind: ProviderKind = "site"
+    let failureLimit = FailureLimit(attempts: 20, window: .seconds(60))
     let script = Box(Script())
     private let mode: RedirectFlow.ResponseMode
     private let clock: Clock

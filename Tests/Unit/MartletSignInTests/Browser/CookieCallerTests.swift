@@ -75,6 +75,8 @@ import Testing
         #expect(await again.post("/auth/sign-out", [("all", "true")]).status == 303)
         #expect(await phone.get("/auth/session", program).status == 401)
         #expect(await phone.get("/auth/signed-out").status == 200)
+        let left = await phone.post("/auth/sign-out?return_to=/auth/signed-out", [("csrf", "x")])
+        #expect(left.outcome == "303 /auth/signed-out")
     }
 }
 

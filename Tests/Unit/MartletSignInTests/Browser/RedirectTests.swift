@@ -99,12 +99,29 @@ func arguments(_ url: String?) -> [String: String] {
         #expect(unavailable.outcome == "503 site.unavailable" && unavailable.field("Retry-After") == "7")
         #expect(await browser.get("/auth/start/site").outcome == "503 site.unavailable")
         #expect(browser.session == nil)
-        stand.site.script.withLock { $0.error = AuthenticationError("site.denied", .denied) }
         stand.site.script.withLock { $0.error = nil }
         let kept = await start(browser)
         stand.stand.store.isUnavailable = true
         #expect(await browser.get("/auth/callback/site?user=ann&state=\(kept)").status == 503)
         stand.stand.store.isUnavailable = false
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(kept)").outcome == "303 /home")
+    }
+
+    @Test func `costs the store nothing once its network has failed too often`() async {
+        let stand = BrowserStand()
+        let browser = stand.browser()
+        var statuses: [Int] = []
+        for _ in 0..<200 {
+            let reply = await browser.get("/auth/callback/site?state=\(await start(browser))")
+            statuses.append(reply.status)
+            if reply.status == 429 { break }
+        }
+        #expect(statuses.last == 429 && statuses.dropLast().allSatisfy { $0 == 400 })
+        let completed = stand.site.script.value.completed
+        let kept = await start(browser)
+        #expect(await browser.get("/auth/callback/site?user=ann&state=\(kept)").status == 429)
+        #expect(stand.site.script.value.completed == completed)
+        stand.advance(.seconds(599))
         #expect(await browser.get("/auth/callback/site?user=ann&state=\(kept)").outcome == "303 /home")
     }
 
