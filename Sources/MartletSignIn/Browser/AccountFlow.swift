@@ -48,6 +48,8 @@ struct AccountFlow: Sendable {
                 cookies: cookies.session == nil ? [] : [call.setup.cookies.session.deletion])
         }
         let result = AccountResult(call.query)
+        // Whoever made the link to this page up has a cookie renewed, and nothing else.
+        if case .linked = result { _ = try? await endpoints.renewCookie(of: caller, call.request) }
         let notice = result?.notice { name in endpoints.setup.provider(name).map(ProviderButton.Kind.init) }
         return try await page(caller, cookies, AccountPageState(notice: notice), status: 200)
     }

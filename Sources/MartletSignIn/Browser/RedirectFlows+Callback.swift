@@ -92,7 +92,7 @@ extension RedirectFlows {
                 return try await cancelled(attempt, setup.returns.target(of: text), cookies)
             case (.page(let text), .signedIn(let signIn)):
                 let target = setup.returns.target(of: text)
-                if attempt.purpose == .link { return try await link(signIn, attempt, cookies) }
+                if attempt.purpose == .link { return try await link(signIn, attempt) }
                 let new = try await endpoints.creation.prepare(
                     signIn, by: provider.handle, startedAt: start, call.request)
                 let cookie = try await BrowserSessions(endpoints, call).begin(

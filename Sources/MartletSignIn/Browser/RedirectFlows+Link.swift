@@ -16,9 +16,9 @@ extension RedirectFlows {
     }
 
     /// Links what the provider has proved, if the session that asked for it is still live.
-    func link(
-        _ signIn: SignIn, _ attempt: SignInAttempt, _ cookies: BrowserCookies
-    ) async throws(Failure) -> BrowserResponse {
+    ///
+    /// The session's cookie is renewed by the page that follows: a form of the provider's comes without it.
+    func link(_ signIn: SignIn, _ attempt: SignInAttempt) async throws(Failure) -> BrowserResponse {
         guard let accounts = endpoints.setup.accounts, let bound = attempt.session else {
             throw .noRoute(.signInNoAccounts)
         }
@@ -39,25 +39,6 @@ extension RedirectFlows {
             default: throw error
             }
         }
-        var response = arrive(at: result.location(call.path("account")))
-        if case .linked = result, let cookie = try await renewed(cookies.session, of: bound) {
-            response.cookies.append(cookie)
-        }
-        return response
-    }
-
-    /// The `Set-Cookie` of the session whose rights have changed; `nil` if the request came without its cookie.
-    private func renewed(
-        _ cookie: Secret?, of session: SignInAttempt.Session
-    ) async throws(Failure) -> String? {
-        guard let cookie, try await BrowserSessions(endpoints, call).current(cookie)?.bound == session else {
-            return nil
-        }
-        do throws(SessionError) {
-            let issued = try await setup.sessions.reissue(cookie, renewedBy: nil, from: call.request.address)
-            return try? setup.sessionCookie(issued.token)
-        } catch {
-            return nil
-        }
+        return arrive(at: result.location(call.path("account")))
     }
 }

@@ -111,6 +111,8 @@ import Testing
         #expect(back.outcome == "303 /auth/account?result=linked&provider=frame")
         browser.site = "same-origin"
         browser.set("__Host-martlet", session ?? "")
+        let renewed = await browser.get("/auth/account?result=linked&provider=frame")
+        #expect(renewed.status == 200 && browser.session != session)
         let (linked, next) = await page(browser)
         #expect(linked.page.contains("action=\"/auth/account/unlink/frame\""))
         #expect(stand.frame.script.value.purposes.contains { if case .link = $0 { true } else { false } })
