@@ -1,7 +1,7 @@
+internal import MartletCore
 package import MartletHTTP
-internal import MartletRouter
 
-/// Requests whose credential is the session cookie.
+/// The session cookie as a credential.
 extension Authenticator {
     /// Decides about a request whose credential is the session cookie, on a route that requires or uses one.
     ///
@@ -14,5 +14,14 @@ extension Authenticator {
         credential.isCookie = true
         let presented = unsafe PresentedCredential(form: .cookie, range: cookie, value: value, key: value)
         return authorize(request, presented, result?.result, time, &credential)
+    }
+
+    /// Retains the cookie of an exchange whose decision is not cached, as none is while the cookie is replaced.
+    mutating func retainCookie(
+        _ cookie: UnsafeBufferPointer<UInt8>, of exchange: ExchangeID, _ credential: inout CredentialState
+    ) {
+        guard credential.revocationID != 0 else { return }
+        retainedTokens[exchange] = RetainedToken(token: Secret(unsafe Array(cookie)), form: .cookie)
+        credential.retainsToken = true
     }
 }

@@ -226,6 +226,9 @@ package struct Authenticator: ~Copyable {
         credential.bind(
             to: verified.revocationID, until: end, decision: form == .basic ? -1 : entry,
             grace: rules.routes[route].expiryGrace)
+        if form == .cookie, entry < 0 {
+            unsafe retainCookie(presented.value, of: request.exchange, &credential)
+        }
         return unsafe .authorized(
             AuthorizedRequest(request, consumedCredential: true, identityBlock.bytes, headerCount: headerCount))
     }

@@ -8,7 +8,7 @@ package final class AuthenticationRules: Sendable {
     /// What a route accepts, as plain values.
     package struct Route: Sendable {
         package let mode: MartletRouter.Route.Mode
-        package let acceptsSessions: Bool
+        let acceptsSessions: Bool
         let acceptsDirect: Bool
         /// Whether one of its providers verifies names and passwords.
         package let acceptsBasic: Bool

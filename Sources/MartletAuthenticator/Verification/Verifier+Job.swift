@@ -6,6 +6,8 @@ extension Verifier {
     package final class Job: Sendable {
         let credential: Credential
         let target: Target
+        /// Whether the credential is that of an exchange in progress.
+        let isRevalidation: Bool
         /// Finds the account of a verified identity; `nil` without accounts.
         let subjects: (any SubjectResolving)?
         let context: AuthenticationContext
@@ -16,8 +18,9 @@ extension Verifier {
 
         package init(
             credential: Credential, target: Target, subjects: (any SubjectResolving)?, context: AuthenticationContext,
-            sink: any VerificationResultSink, exchange: ExchangeID, epoch: Int
+            sink: any VerificationResultSink, exchange: ExchangeID, epoch: Int, isRevalidation: Bool = false
         ) {
+            self.isRevalidation = isRevalidation
             self.credential = credential
             self.target = target
             self.subjects = subjects
@@ -37,7 +40,13 @@ extension Verifier.Job {
     func principal(_ verified: Identity?) async throws(AuthenticationError) -> VerifiedPrincipal {
         switch target {
         case .sessions(let sessions):
-            return VerifiedPrincipal(try await sessions.verify(credential, in: context), in: context)
+            // The browser may have a newer cookie by now, so that of an exchange in progress is neither replaced nor
+            // taken for a stolen one.
+            let session =
+                isRevalidation && credential.scheme == .cookie
+                ? try await sessions.inspect(credential, in: context)
+                : try await sessions.verify(credential, in: context)
+            return VerifiedPrincipal(session, in: context)
         case .provider(let handle):
             guard let authenticating = handle.authenticating else {
                 throw .rejected("auth.provider_takes_no_credential")

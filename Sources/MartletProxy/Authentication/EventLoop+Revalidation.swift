@@ -66,7 +66,7 @@ extension EventLoop {
                     credential: due.credential, target: target,
                     subjects: loop.context.snapshot.authentication.subjects, context: authentication,
                     sink: loop.mailbox,
-                    exchange: due.exchange, epoch: authenticator.epoch))
+                    exchange: due.exchange, epoch: authenticator.epoch, isRevalidation: true))
         }
     }
 

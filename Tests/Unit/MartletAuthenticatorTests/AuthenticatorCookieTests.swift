@@ -74,6 +74,21 @@ import Testing
         #expect(bench.rejection?.failure.status == 403 && hits == 1)
     }
 
+    @Test func `is retained immediately where its decision is not cached`() {
+        // As while the cookie is replaced: the result must not be cached.
+        var bench = AuthenticatorBench()
+        var credential = CredentialState()
+        let now = bench.time.unix
+        guard case .success(let verified) = AuthenticatorBench.verified() else { return }
+        let once = VerifiedPrincipal(
+            principal: verified.principal, revocationID: 7, expires: now, end: (now + 100) * 1_000)
+        let decided = bench.decide("required", cookie: "mct_1", &credential, result: .success(once))
+        let retained = bench.authenticator.retainsSession(of: AuthenticatorBench.exchange)
+        #expect(decided == .authorized(consumesCredential: true) && credential.decision < 0)
+        #expect(credential.retainsToken && retained)
+        #expect(bench.decide("required", cookie: "mct_1") == .pending(by: "sessions"))
+    }
+
     @Test func `is retained for a long exchange, and verified again as a cookie`() throws {
         var bench = AuthenticatorBench()
         var credential = CredentialState()

@@ -54,7 +54,26 @@ import Testing
 
         func inspect(
             _ token: Credential, in context: AuthenticationContext
-        ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("session.not_called") }
+        ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("session.inspected") }
+    }
+
+    @Test(arguments: [
+        (true, true, "session.inspected"), (true, false, "session.unknown"), (false, true, "session.unknown"),
+    ])
+    func `the cookie of an exchange in progress is verified without being replaced`(
+        isCookie: Bool, isRevalidation: Bool, expected: ErrorCode
+    ) async {
+        let value = Array("mct_1".utf8)
+        let job = Verifier.Job(
+            credential: isCookie ? Credential(cookie: value) : Credential(bearer: value), target: .sessions(Sessions()),
+            subjects: nil, context: AuthenticationContext(now: UnixTime(seconds: 1_000), deadline: .never),
+            sink: RecordedResults(), exchange: ExchangeID(raw: 5), epoch: 3, isRevalidation: isRevalidation)
+        do throws(AuthenticationError) {
+            _ = try await job.principal(nil)
+            Issue.record("accepted")
+        } catch {
+            #expect(error.code == expected)
+        }
     }
 
     private static let issuing = Verifier.Target.provider(ProviderHandle(Issuing(), name: "issuing"))
