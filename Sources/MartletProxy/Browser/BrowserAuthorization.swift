@@ -82,25 +82,20 @@ enum BrowserAuthorization {
             case .verification: isCookie && rejection.failure.status == 401
             case .request, .policy: !isCookie && rejection.failure.reason == Failure.credentialMissing.reason
             }
-        guard isUnknown else {
+        guard isUnknown,
+            unsafe NavigationRule.isNavigation(
+                bytes.span, events.router.head.fields, method: events.router.head.method)
+        else {
             unsafe events.reject(exchange, rejection, bytes)
             return nil
         }
-        let isOptional = events.loop.context.snapshot.authentication.routes[route].mode == .optional
-        if isCookie, isOptional,
-            unsafe NavigationRule.isNavigation(bytes.span, events.router.head.fields, method: events.router.head.method)
-        {
+        if isCookie, events.loop.context.snapshot.authentication.routes[route].mode == .optional {
             return unsafe passAnonymously(exchange, bytes, on: route, browser, &events)
         }
-        let redirect = unsafe browser.redirect(
-            to: Array(bytes[events.router.head.path]) + Array(bytes[events.router.head.query]), bytes.span,
-            events.router.head.fields,
-            method: events.router.head.method, route: route, rejection.failure.reason, clearsCookie: isCookie)
-        if let redirect {
-            events.loop.reject(exchange, redirect)
-        } else {
-            unsafe events.reject(exchange, rejection, bytes)
-        }
+        let response = unsafe browser.response(
+            toNavigation: Array(bytes[events.router.head.path]) + Array(bytes[events.router.head.query]), on: route,
+            rejection.failure, clearsCookie: isCookie)
+        unsafe events.reject(exchange, Rejection(response, rejection.cause), bytes)
         return nil
     }
 

@@ -51,22 +51,21 @@ package final class BrowserRules: Sendable {
         return .session(session)
     }
 
-    /// The redirect of a navigation to the sign-in page; `nil` for other requests and routes.
+    /// The response to a navigation without a session: a redirect to the sign-in page where the route has that.
     /// - Parameters:
     ///   - target: path and query of the request.
-    ///   - reason: why the request is rejected.
+    ///   - failure: why the request is rejected.
     ///   - clearsCookie: whether the presented session cookie is of no use.
-    func redirect(
-        to target: [UInt8], _ bytes: Span<UInt8>, _ fields: borrowing FieldList, method: Method, route: Int,
-        _ reason: ErrorCode, clearsCookie: Bool
-    ) -> Failure? {
-        guard redirects.indices.contains(route), redirects[route],
-            NavigationRule.isNavigation(bytes, fields, method: method)
-        else { return nil }
-        var failure = Failure.signIn(
-            at: returns.signInLocation(returningTo: returns.target(ofBytes: target)), reason)
-        if clearsCookie { failure.setCookie = cookies.session.deletion }
-        return failure
+    func response(
+        toNavigation target: [UInt8], on route: Int, _ failure: Failure, clearsCookie: Bool
+    ) -> Failure {
+        var response = failure
+        if redirects.indices.contains(route), redirects[route] {
+            response = .signIn(
+                at: returns.signInLocation(returningTo: returns.target(ofBytes: target)), failure.reason)
+        }
+        if clearsCookie { response.setCookie = cookies.session.deletion }
+        return response
     }
 
     /// A response's head without the `Set-Cookie` fields that name a cookie of the gateway.

@@ -9,9 +9,10 @@ internal import MartletResponder
 extension LoopState {
     /// Responds to a request that goes no further.
     mutating func reject(_ exchange: Handle<Exchange>, _ failure: Failure) {
-        var failure = failure
-        if exchanges[exchange].credential.setsCookie {
-            failure.setCookie = exchanges.cookies.take(exchange) ?? failure.setCookie
+        if exchanges[exchange].credential.setsCookie, let cookie = exchanges.cookies.take(exchange) {
+            var changed = failure
+            changed.setCookie = cookie
+            return reject(exchange, changed)
         }
         let downstream = exchanges[exchange].downstream
         let isComplete = exchanges[exchange].body.isComplete && !failure.closes

@@ -51,7 +51,8 @@ enum ClientField: UInt8 {
         for field in KnownField.allCases where letters.contains(FieldLetters.of(field.name.description)) {
             if known[field] == nil { known[field] = proxyOnly }
         }
-        if cutsCookies { known[KnownField.cookie] = cookie }
+        // A list of fields that only proxies may send does not let the gateway's cookies pass.
+        if cutsCookies { known[KnownField.cookie] = known[.cookie] == nil ? cookie : own }
         for name in reserved.names { names.append((name, identity.rawValue)) }
         for field in KnownField.allCases where field != .other && reserved.contains(field.name.description) {
             known[field] = identity

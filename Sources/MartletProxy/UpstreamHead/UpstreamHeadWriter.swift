@@ -71,8 +71,7 @@ enum UpstreamHeadWriter {
     ) -> Written {
         let rules = snapshot.compiledRoutes[request.route].rewriting.applied(
             to: request, isTrusted: origin.address.isTrusted, isSecure: origin.rules.isSecure)
-        // Where the gateway has cookies of its own, no trailer may contain any.
-        var written = Written(rules: snapshot.hasBrowser ? rules.union(.cutsCookies) : rules)
+        var written = Written(rules: rules)
         // Taken out of its owner: the offsets of a local stay in registers.
         var out = buffer.take()
         out.removeAll()
@@ -159,6 +158,7 @@ enum UpstreamHeadWriter {
     ) {
         let all = unsafe bytes.span
         guard let browser = snapshot.browser, !field.isNeverForwarded,
+            snapshot.clientFields.value(of: field, in: all) == ClientField.cookie.rawValue,
             !snapshot.removals[route].contains(field, in: all)
         else { return }
         var kept = ForwardedCookies(field.value, without: browser.cookies)

@@ -87,16 +87,10 @@ extension BrowserRules {
         #expect(try use(["Cookie: a=1"], method: "POST") == "-")
     }
 
-    /// Location and cookie of a redirect, `-` without one.
-    private func redirect(
-        _ target: String, _ fields: [String], method: String = "GET", route: Int = 0, clearsCookie: Bool = false
-    ) throws -> String {
-        let parsed = try parse(method, fields)
-        let failure = BrowserRules.sample.redirect(
-            to: Array(target.utf8), parsed.bytes.span, parsed.head.fields, method: parsed.head.method, route: route,
-            "auth.credential_missing", clearsCookie: clearsCookie)
-        guard let failure else { return "-" }
-        #expect(failure.status == 302 && failure.code.description == "sign_in_required")
+    /// Status, location and cookie of the response to a navigation without a session.
+    private func response(_ target: String, route: Int = 0, clearsCookie: Bool = false) -> String {
+        let failure = BrowserRules.sample.response(
+            toNavigation: Array(target.utf8), on: route, .credentialMissing, clearsCookie: clearsCookie)
         #expect(failure.reason == "auth.credential_missing")
         var out = ByteBuffer()
         var date = ByteBuffer()
@@ -106,29 +100,26 @@ extension BrowserRules {
         unsafe failure.write(
             into: &out, requestID: requestID.bytes, date: date, isHead: false, close: false, offersBasic: false)
         let lines = String(decoding: out.array, as: UTF8.self).split(separator: "\r\n" as Character)
-        return lines.filter { $0.hasPrefix("Location") || $0.hasPrefix("Set-Cookie") }.joined(separator: " | ")
+        #expect(lines.contains("Cache-Control: no-store"))
+        let shown = lines.filter { $0.hasPrefix("Location") || $0.hasPrefix("Set-Cookie") }
+        return (["\(failure.status) \(failure.code)"] + shown).joined(separator: " | ")
     }
 
-    private static let navigation = ["Sec-Fetch-Mode: navigate"]
-
-    @Test func `a navigation is redirected to the sign-in page, and comes back`() throws {
-        #expect(try redirect("/a/b?c=1", Self.navigation) == "Location: /auth/sign-in?return_to=/a/b%3Fc%3D1")
-        #expect(try redirect("/", Self.navigation) == "Location: /auth/sign-in")
-        #expect(try redirect("//evil.example/", Self.navigation) == "Location: /auth/sign-in")
-        #expect(try redirect("/a", ["Accept: text/html,*/*;q=0.8"]) == "Location: /auth/sign-in?return_to=/a")
+    @Test func `a navigation is redirected to the sign-in page, and comes back`() {
+        let found = "302 sign_in_required"
+        #expect(response("/a/b?c=1") == "\(found) | Location: /auth/sign-in?return_to=/a/b%3Fc%3D1")
+        #expect(response("/") == "\(found) | Location: /auth/sign-in")
+        #expect(response("//evil.example/") == "\(found) | Location: /auth/sign-in")
         #expect(
-            try redirect("/a", Self.navigation, clearsCookie: true)
-                == "Set-Cookie: \(Self.deletion) | Location: /auth/sign-in?return_to=/a")
+            response("/a", clearsCookie: true)
+                == "\(found) | Set-Cookie: \(Self.deletion) | Location: /auth/sign-in?return_to=/a")
     }
 
-    @Test func `other requests and routes are not redirected`() throws {
-        #expect(try redirect("/a", Self.navigation, method: "POST") == "-")
-        #expect(try redirect("/a", ["Sec-Fetch-Mode: cors", "Accept: text/html"]) == "-")
-        #expect(try redirect("/a", ["Accept: application/json"]) == "-")
-        #expect(try redirect("/a", []) == "-")
-        #expect(try redirect("/a", Self.navigation, route: 1) == "-")
-        #expect(try redirect("/a", Self.navigation, route: 2) == "-")
-        #expect(try redirect("/a", Self.navigation, route: -1) == "-")
+    @Test func `on other routes it is rejected, and an ended cookie is deleted all the same`() {
+        #expect(response("/a", route: 1) == "401 credential_missing")
+        #expect(response("/a", route: 2) == "401 credential_missing")
+        #expect(response("/a", route: -1) == "401 credential_missing")
+        #expect(response("/a", route: 1, clearsCookie: true) == "401 credential_missing | Set-Cookie: \(Self.deletion)")
     }
 
     @Test(arguments: [

@@ -7,10 +7,11 @@ import Testing
 @Suite struct ClientFieldTableTests {
     /// The kind of a field with this name, in a head or a trailer section.
     private func kind(
-        _ name: String, reserved: [String] = [], stripped: [String] = ServerConfiguration.defaultStrippedHeaders
+        _ name: String, reserved: [String] = [], stripped: [String] = ServerConfiguration.defaultStrippedHeaders,
+        cutsCookies: Bool = false
     ) -> ClientField? {
         let table = ClientField.table(
-            reserved: FieldNameSet(reserved, reservesAuthPrefix: true), stripped: stripped)
+            reserved: FieldNameSet(reserved, reservesAuthPrefix: true), stripped: stripped, cutsCookies: cutsCookies)
         let bytes = Array("\(name): x\r\nPadding-So-That-More-Follows: y\r\n".utf8)
         var offset = 0
         guard let field = TrailerLines.next(bytes.span, from: &offset) else { return nil }
@@ -33,6 +34,13 @@ import Testing
         #expect(kind(name.uppercased()) == expected && kind(name.lowercased()) == expected)
         #expect(kind(name, stripped: []) == expected)
         #expect(kind(name, stripped: [name]) == expected)
+    }
+
+    @Test func `a cookie has a kind of its own where the gateway has cookies, and never passes by a list`() {
+        #expect(kind("Cookie") == .plain && kind("COOKIE", cutsCookies: true) == .cookie)
+        #expect(kind("Cookie", stripped: ["Cookie"]) == .proxyOnly)
+        #expect(kind("Cookie", stripped: ["cookie"], cutsCookies: true) == .own)
+        #expect(kind("Cookie", reserved: ["Cookie"], cutsCookies: true) == .identity)
     }
 
     @Test(
