@@ -147,7 +147,7 @@ let rooms: [Room] = [
             "MartletPages", "MartletProxy", "MartletSignIn",
             "MartletAdmin", "CLinux",
         ],
-        testImports: ["MartletHTTP", "BundledProviders", "AppleProvider"]),
+        testImports: ["MartletHTTP", "MartletHTTP2", "BundledProviders", "AppleProvider"]),
     Room(
         name: "MartletCommands",
         imports: [
