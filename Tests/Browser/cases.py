@@ -200,6 +200,7 @@ def no_script(stage):
     assert stage.subject()
     stage.go("/auth/account")
     stage.browser.click(".masthead form button")
+    stage.arrive("/auth/signed-out")
     stage.browser.devtools("Storage.clearCookies")
     stage.open_sign_in()
     stage.by_apple(stage.new_name("plain"))
