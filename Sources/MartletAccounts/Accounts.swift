@@ -6,11 +6,22 @@ package import MartletIO
 package typealias AccountDatabase = AccountAdministering & AccountStoring & IdentityLifeHolding
     & IdentityTransferHolding & LeaseStoring & OutboxStoring & PasswordLinkStoring
 
+/// The settings of `accounts:` for PostgreSQL.
+package struct AccountPool: Sendable, Equatable {
+    /// The number of connections of the process.
+    package var connections = 8
+    /// The timeout of a statement and of a call, including the wait for a connection.
+    package var statementTimeout = Duration.seconds(2)
+
+    package init() {}
+}
+
 /// Creates account stores.
 package enum Accounts {
     /// Creates the store of a URL; `start()` opens it.
     /// - Parameters:
     ///   - url: the database.
+    ///   - pool: the connections to PostgreSQL.
     ///   - clock: for deadlines, and for the times of changes that callers do not pass.
     ///   - logger: logs outages, and identities that match two accounts.
     ///   - loop: the service loop that runs the connections to PostgreSQL.
@@ -19,7 +30,8 @@ package enum Accounts {
     ///     with `accounts.schema_missing` or `accounts.schema_outdated` if the tables are missing or outdated.
     /// - Throws: `accounts.bad_url`.
     package static func open(
-        _ url: AccountURL, clock: Clock, logger: Logger, loop: ServiceLoop, resolver: Resolver, readOnly: Bool = false
+        _ url: AccountURL, pool: AccountPool = AccountPool(), clock: Clock, logger: Logger, loop: ServiceLoop,
+        resolver: Resolver, readOnly: Bool = false
     ) throws(AccountError) -> any AccountDatabase {
         let engine: any AccountEngine
         switch url {
@@ -31,7 +43,9 @@ package enum Accounts {
         case .postgresql(let text):
             var options = PostgreSQLOptions()
             options.isReadOnly = readOnly
-            if readOnly { options.connections = 1 }
+            options.connections = readOnly ? 1 : pool.connections
+            options.callTimeout = pool.statementTimeout
+            options.lockTimeout = min(options.lockTimeout, pool.statementTimeout * 3 / 4)
             engine = PostgreSQLEngine(
                 try PostgreSQLTarget(text), options: options, schema: Schema(.postgresql), loop: loop,
                 resolver: resolver, clock: clock, logger: logger)

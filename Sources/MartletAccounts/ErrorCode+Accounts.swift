@@ -35,7 +35,7 @@ extension ErrorCode {
     /// The store has been shut down.
     package static let accountsStopped: ErrorCode = "accounts.stopped"
     /// Too many calls are waiting.
-    package static let accountsOverloaded: ErrorCode = "accounts.overloaded"
+    package static let accountsSaturated: ErrorCode = "accounts.saturated"
     /// The call timed out.
     package static let accountsTimeout: ErrorCode = "accounts.timeout"
     /// The database has the schema of a newer version.
@@ -44,6 +44,8 @@ extension ErrorCode {
     package static let accountsSchemaMissing: ErrorCode = "accounts.schema_missing"
     /// The tables have an older schema, and the store was opened read-only.
     package static let accountsSchemaOutdated: ErrorCode = "accounts.schema_outdated"
+    /// The schema is being migrated, or the migration waits for locks.
+    package static let accountsMigrating: ErrorCode = "accounts.migrating"
     /// The schema migration failed.
     package static let accountsSchemaFailed: ErrorCode = "accounts.schema_failed"
     /// The database contains invalid data.
@@ -57,6 +59,8 @@ extension ErrorCode {
     package static let accountsCannotOpen: ErrorCode = "accounts.cannot_open"
     /// The SQLite file, its folder or the PostgreSQL server is read-only.
     package static let accountsReadOnly: ErrorCode = "accounts.read_only"
+    /// The PostgreSQL server has a lower timeline than one seen before: it was replaced.
+    package static let accountsOldPrimary: ErrorCode = "accounts.old_primary"
     /// No disk space is left.
     package static let accountsFull: ErrorCode = "accounts.full"
     /// Reading or writing the SQLite file failed.
@@ -84,7 +88,7 @@ extension AccountError {
 
     static let notStarted = unavailable(.accountsNotStarted, "account store not started")
     static let stopped = unavailable(.accountsStopped, "account store stopped")
-    static let overloaded = unavailable(.accountsOverloaded, "too many calls waiting for the account store")
+    static let saturated = unavailable(.accountsSaturated, "too many calls waiting for the account store")
     static let timeout = unavailable(.accountsTimeout, "account store timed out")
     static let corrupt = unavailable(.accountsCorrupt, "account store contains invalid data")
     static let textInvalid = unavailable(

@@ -15,12 +15,18 @@ enum PostgreSQLBatchError: Error {
         case reconnect
         /// Fail the call.
         case fail(AccountError)
-        /// Fail the call and close the connection.
-        case failAndReconnect(AccountError)
+        /// The server takes no writes: close its connections and retry on another server, or fail with this error.
+        case leave(AccountError)
     }
 
     var isConnectionLost: Bool {
         if case .connectionLost = self { true } else { false }
+    }
+
+    /// Whether a commit that was sent may have succeeded.
+    var leavesCommitUnknown: Bool {
+        guard case .statementFailed(let state) = self else { return true }
+        return state == "40003" || state.hasPrefix("08") || state.hasPrefix("57P")
     }
 
     var recovery: Recovery {
@@ -28,10 +34,8 @@ enum PostgreSQLBatchError: Error {
         switch state {
         // serialization_failure, deadlock_detected, unique_violation, foreign_key_violation
         case "40001", "40P01", "23505", "23503": return .retry
-        // Prepared statements of this session are missing or outdated.
-        case "26000", "0A000", "42P05": return .reconnect
-        // The server has become a standby; the next connection may reach the primary.
-        case "25006": return .failAndReconnect(.unavailable(.accountsReadOnly, "PostgreSQL is read-only"))
+        // The server has become a standby, possibly behind a pooler; nothing was written.
+        case "25006": return .leave(.readOnlyServer)
         case "57014": return .fail(.timeout)
         case "55P03": return .fail(.postgreSQLBusy)
         case "53100": return .fail(.unavailable(.accountsFull, "PostgreSQL has no disk space left"))
@@ -48,13 +52,21 @@ extension AccountError {
     static let postgreSQLBusy = unavailable(.accountsBusy, "timed out waiting for locks")
     static let connectionLost = unavailable(
         .accountsConnectionLost, "PostgreSQL connection lost; the outcome of the change is unknown")
-    static let settingsRejected = unavailable(
-        .accountsConnectFailed, "PostgreSQL rejected the session settings")
+    static let roleUnknown = unavailable(
+        .accountsConnectFailed, "PostgreSQL does not say whether it is the primary")
+    static let standby = unavailable(.accountsReadOnly, "PostgreSQL is a standby")
+    static let readOnlyServer = unavailable(.accountsReadOnly, "PostgreSQL is read-only")
+    static let oldPrimary = unavailable(
+        .accountsOldPrimary, "PostgreSQL has an older timeline than a server seen before")
+    static let migrating = unavailable(
+        .accountsMigrating, "account store schema is being migrated, or the migration waits for locks")
     static let connectTimeout = unavailable(
         .accountsConnectFailed, "PostgreSQL connection timed out")
 
     static func notConnected(_ reason: AccountError?) -> AccountError {
         guard let reason else { return unavailable(.accountsNotConnected, "not connected to PostgreSQL") }
+        let isTelling: [ErrorCode] = [.accountsReadOnly, .accountsOldPrimary, .accountsMigrating]
+        if isTelling.contains(reason.code) { return reason }
         return unavailable(.accountsNotConnected, "not connected to PostgreSQL: \(reason.message)")
     }
 }

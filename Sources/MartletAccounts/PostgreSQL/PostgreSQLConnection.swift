@@ -5,13 +5,13 @@ internal import MartletIO
 /// One connection on its event loop: libpq implements the protocol and TLS, and the loop polls its socket.
 ///
 /// It always uses pipeline mode. A batch is a sequence of statements up to a synchronization point. Results arrive in
-/// order, and after a failed statement the rest of its batch is skipped.
+/// order, and after a failed statement the rest of its batch is skipped. Statements are unnamed, so that a pooler may
+/// give each transaction another session.
 @safe final class PostgreSQLConnection {
     typealias Completion = (Result<QueryResults, PostgreSQLBatchError>) -> Void
 
     /// Results expected from libpq, in order.
     private enum Expected {
-        case preparation(Statement)
         case rows
         case synchronization
     }
@@ -31,7 +31,6 @@ internal import MartletIO
     private var expected: [Expected] = []
     private var hasResult = false
     private var batches: [Batch] = []
-    private var prepared: Set<Statement> = []
     private var onReady: () -> Void
     private var onLost: (AccountError) -> Void
 
@@ -186,18 +185,8 @@ extension PostgreSQLConnection {
             })
         let count = Int32(clamping: values.count)
         let text = query.statement.text(.postgresql)
-        guard let name = query.statement.name else {
-            expected.append(.rows)
-            return unsafe values.withPointers {
-                unsafe PQsendQueryParams(handle, text, count, nil, $0, nil, nil, 0)
-            } == 1
-        }
-        if prepared.insert(query.statement).inserted {
-            expected.append(.preparation(query.statement))
-            guard unsafe PQsendPrepare(handle, name, text, 0, nil) == 1 else { return false }
-        }
         expected.append(.rows)
-        return unsafe values.withPointers { unsafe PQsendQueryPrepared(handle, name, count, $0, nil, nil, 0) } == 1
+        return unsafe values.withPointers { unsafe PQsendQueryParams(handle, text, count, nil, $0, nil, nil, 0) } == 1
     }
 
     private func flush() {
@@ -245,7 +234,6 @@ extension PostgreSQLConnection {
             expected.removeFirst()
             finishBatch()
             return true
-        case (.preparation, PGRES_COMMAND_OK): break
         case (.rows, PGRES_COMMAND_OK): batches[0].rows.append([])
         case (.rows, PGRES_TUPLES_OK):
             guard let rows = unsafe PostgreSQLConnection.rows(result) else {
@@ -253,9 +241,6 @@ extension PostgreSQLConnection {
                 return false
             }
             batches[0].rows.append(rows)
-        case (.preparation(let statement), PGRES_FATAL_ERROR), (.preparation(let statement), PGRES_PIPELINE_ABORTED):
-            prepared.remove(statement)
-            unsafe recordFailure(result)
         case (.rows, PGRES_FATAL_ERROR), (.rows, PGRES_PIPELINE_ABORTED): unsafe recordFailure(result)
         default:
             fail(.unavailable(.accountsFailed, "unexpected result from PostgreSQL"))

@@ -3,7 +3,7 @@ internal import MartletIO
 
 /// Timeouts and limits of the PostgreSQL store.
 struct PostgreSQLOptions: Sendable {
-    var connections = 4
+    var connections = 8
     /// The timeout of a connection attempt, from name resolution to the end of the handshake.
     var connectTimeout = Duration.seconds(2)
     /// The timeout of a call, including the wait for a connection; when it expires the connection is closed.
@@ -12,15 +12,33 @@ struct PostgreSQLOptions: Sendable {
     var lockTimeout = Duration.milliseconds(1500)
     /// After how long the server aborts an idle transaction.
     var idleTimeout = Duration.seconds(5)
-    /// The timeout of the schema migration, including the wait for other instances.
-    var upgradeTimeout = Duration.seconds(60)
+    /// The timeout of the schema migration; each wait for locks in it is shorter, and is retried.
+    var upgradeTimeout = Duration.seconds(610)
+    /// After how long calls fail with `accounts.migrating` instead of waiting for a migration.
+    var upgradeGrace = Duration.seconds(1)
     var heartbeatInterval = Duration.seconds(5)
-    /// The maximum number of calls waiting for a connection; further ones fail with `accounts.overloaded`.
+    /// The maximum number of calls waiting for a connection; further ones fail with `accounts.saturated`.
     var maximumWaiting = 1024
     /// The maximum number of read calls pipelined on a connection.
     var maximumPipelined = 32
-    /// The session is read-only, and the schema is not migrated.
+    /// Transactions are read-only, and the schema is not migrated.
     var isReadOnly = false
+
+    /// The settings of a transaction as one statement; they end with it, so that a pooler may share sessions.
+    ///
+    /// They also apply to statements up to a synchronization point without BEGIN: those are one transaction as well.
+    func settings(isReading: Bool) -> Query {
+        var settings = [
+            ("statement_timeout", String(callTimeout.wholeMilliseconds)),
+            ("lock_timeout", String(lockTimeout.wholeMilliseconds)),
+        ]
+        if !isReading {
+            settings.append(("idle_in_transaction_session_timeout", String(idleTimeout.wholeMilliseconds)))
+        }
+        if isReadOnly { settings.append(("transaction_read_only", "on")) }
+        let calls = settings.map { "set_config('\($0.0)', '\($0.1)', true)" }
+        return Query(.plain("SELECT " + calls.joined(separator: ", ")))
+    }
 }
 
 /// PostgreSQL through nonblocking libpq on the service loop.

@@ -19,18 +19,31 @@ struct PostgreSQLConfiguration: Sendable {
 /// Calls start in order of arrival. A transaction has exclusive use of a connection; reads are pipelined on the
 /// connection with the fewest in flight.
 final class PostgreSQLPool {
-    private enum SchemaState { case unknown, inProgress, current }
+    private enum SchemaState {
+        case unknown, inProgress, current
+        /// Migrated for longer than calls wait.
+        case migrating
+    }
 
     private let configuration: PostgreSQLConfiguration
     private var slots: [PostgreSQLSlot] = []
     private var queue: [PostgreSQLOperation] = []
     private var schema = SchemaState.unknown
+    private var primary: PrimaryRule
+    private let readSettings: Query
+    private let writeSettings: Query
     private var connectWaiters: [@Sendable (AccountError?) -> Void] = []
     /// The last connection error; `nil` while a connection exists or the first attempts are in progress.
     private var outage: AccountError?
     private var isStopped = false
 
-    init(_ configuration: PostgreSQLConfiguration) { self.configuration = configuration }
+    init(_ configuration: PostgreSQLConfiguration) {
+        self.configuration = configuration
+        let options = configuration.options
+        primary = PrimaryRule(acceptsReadOnly: options.isReadOnly)
+        readSettings = options.settings(isReading: true)
+        writeSettings = options.settings(isReading: false)
+    }
 
     private var loop: ServiceLoop { configuration.handle.loop }
     private var clock: Clock { configuration.clock }
@@ -73,7 +86,8 @@ final class PostgreSQLPool {
         loop.preconditionInLoop()
         guard !isStopped else { return operation.fail(.stopped) }
         if let outage { return operation.fail(.notConnected(outage)) }
-        guard queue.count < configuration.options.maximumWaiting else { return operation.fail(.overloaded) }
+        if schema == .migrating { return operation.fail(.migrating) }
+        guard queue.count < configuration.options.maximumWaiting else { return operation.fail(.saturated) }
         startTimer(operation)
         queue.append(operation)
         dispatch()
@@ -106,25 +120,45 @@ final class PostgreSQLPool {
 // MARK: - Connections come and go
 
 extension PostgreSQLPool {
-    /// Applies the session settings to a new connection; the first one migrates the schema.
+    /// Asks a new server what it is; the first one that may be used migrates the schema.
     func opened(_ slot: PostgreSQLSlot) {
-        let options = configuration.options
-        let settings = [
-            ("statement_timeout", options.callTimeout), ("lock_timeout", options.lockTimeout),
-            ("idle_in_transaction_session_timeout", options.idleTimeout),
-        ]
-        var queries = settings.map { Query(.plain("SET \($0.0) = \($0.1.wholeMilliseconds)")) }
-        if options.isReadOnly { queries.append(Query(.plain("SET default_transaction_read_only = on"))) }
-        let timer = startReconnectTimer(slot, after: options.callTimeout)
-        slot.connection?.send(queries) { [weak self, weak slot] result in
+        let timer = startReconnectTimer(slot, after: configuration.options.callTimeout)
+        askRole(slot) { [weak self, weak slot] role in
             timer.cancel()
             guard let self, let slot else { return }
+            guard let role else { return slot.reconnect(.roleUnknown) }
+            if accept(role, of: slot) { prepared(slot) }
+        }
+    }
+
+    /// - Parameter then: not called if the connection is lost; called with `nil` if the server does not tell.
+    private func askRole(_ slot: PostgreSQLSlot, _ then: @escaping (ServerRole?) -> Void) {
+        let isFirst = !slot.hidesTimeline
+        slot.connection?.send([isFirst ? ServerRole.query : ServerRole.queryWithoutTimeline]) {
+            [weak self, weak slot] result in
             switch result {
-            case .success: prepared(slot)
+            case .success(let results): then(try? ServerRole.read(results[0]))
             case .failure(.connectionLost): break
-            case .failure: slot.reconnect(.settingsRejected)
+            case .failure(_):
+                guard isFirst, let self, let slot else { return then(nil) }
+                slot.hidesTimeline = true
+                configuration.logger.warning("PostgreSQL does not tell its timeline; an old primary is not recognized")
+                askRole(slot, then)
             }
         }
+    }
+
+    /// Leaves the server unless it may be used, and other servers if it shows that they were replaced.
+    private func accept(_ role: ServerRole, of slot: PostgreSQLSlot) -> Bool {
+        if let reason = primary.reason(against: role) {
+            slot.leave(reason)
+            return false
+        }
+        slot.timeline = role.timeline
+        for other in slots where other !== slot {
+            if let timeline = other.timeline, timeline < primary.timeline { other.leave(.oldPrimary) }
+        }
+        return true
     }
 
     private func startReconnectTimer(_ slot: PostgreSQLSlot, after limit: Duration) -> LoopTimer {
@@ -135,7 +169,7 @@ extension PostgreSQLPool {
         slot.isPrepared = true
         switch schema {
         case .current: activate(slot)
-        case .inProgress: break
+        case .inProgress, .migrating: break
         case .unknown:
             schema = .inProgress
             checkSchema(slot)
@@ -169,21 +203,20 @@ extension PostgreSQLPool {
         resumeConnectWaiters(error)
     }
 
-    /// Sends queries periodically to detect a dead connection while it is idle.
+    /// Asks an idle server periodically what it is: the connection may be dead, and a pooler may have changed servers.
     private func scheduleHeartbeat(_ slot: PostgreSQLSlot) {
         slot.heartbeat?.cancel()
         slot.heartbeat = loop.schedule(after: configuration.options.heartbeatInterval) { [weak self, weak slot] in
             guard let self, let slot, let connection = slot.ready else { return }
             if connection.inFlight == 0, slot.owner == nil {
-                let probe = ReadOperation(queries: [Query(.plain("SELECT 1"))]) { _ in () }
-                let operation = PostgreSQLReadOperation(
-                    probe, deadline: clock.monotonicTime + configuration.options.callTimeout
-                ) {
-                    _ in
+                let timer = loop.schedule(after: configuration.options.callTimeout) { [weak slot] in
+                    slot?.reconnect(.timeout)
                 }
-                operation.attempts = PostgreSQLOperation.maximumAttempts
-                startTimer(operation)
-                start(operation, on: slot, connection)
+                askRole(slot) { [weak self, weak slot] role in
+                    timer.cancel()
+                    guard let self, let slot, let role, slot.connection === connection else { return }
+                    _ = accept(role, of: slot)
+                }
             }
             scheduleHeartbeat(slot)
         }
@@ -198,7 +231,7 @@ extension PostgreSQLPool {
         query(schema.exists, slot) { [weak self] exists in
             guard exists else { return self?.upgrade(slot, from: .schemaMissing) ?? () }
             self?.query(schema.version, slot) { version in
-                if version > schema.latest { return self?.schemaFailed(slot, .schemaNewer) ?? () }
+                if version > schema.latestAccepted { return self?.schemaFailed(slot, .schemaNewer) ?? () }
                 if version < schema.latest { return self?.upgrade(slot, from: .schemaOutdated) ?? () }
                 self?.schemaIsCurrent()
             }
@@ -210,16 +243,35 @@ extension PostgreSQLPool {
         guard !configuration.options.isReadOnly else { return schemaFailed(slot, found) }
         guard let connection = slot.ready else { return schemaFailed(slot, .connectionLost) }
         let deadline = clock.monotonicTime + configuration.options.upgradeTimeout
+        let grace = loop.schedule(after: configuration.options.upgradeGrace) { [weak self] in
+            self?.migrationTakesLong()
+        }
         let operation = PostgreSQLTransactionOperation(configuration.schema.upgrade, deadline: deadline) {
             [weak self] result in
+            grace.cancel()
             switch result {
             case .success: self?.schemaIsCurrent()
+            // Another instance is migrating, or a transaction uses the tables.
+            case .failure(let error) where error.code == .accountsBusy: self?.schemaFailed(slot, .migrating)
             case .failure(let error): self?.schemaFailed(slot, error)
             }
         }
         operation.attempts = PostgreSQLOperation.maximumAttempts
         startTimer(operation)
         start(operation, on: slot, connection)
+    }
+
+    /// Stops making calls wait for the migration, so that the process can listen.
+    private func migrationTakesLong() {
+        guard schema == .inProgress, !isStopped else { return }
+        schema = .migrating
+        if recorder.unavailable(.migrating) {
+            configuration.logger.warning("account store schema migration takes long")
+        }
+        let waiting = queue
+        queue = []
+        for operation in waiting { operation.fail(.migrating) }
+        resumeConnectWaiters(.migrating)
     }
 
     private func query<Value>(
@@ -286,9 +338,10 @@ extension PostgreSQLPool {
         _ action: PostgreSQLOperation.Action, of operation: PostgreSQLOperation, on slot: PostgreSQLSlot,
         _ connection: PostgreSQLConnection, isFirst: Bool
     ) {
-        let opening = isFirst ? [Query(.plain("BEGIN ISOLATION LEVEL READ COMMITTED"))] : []
+        let opening = isFirst ? [Query(.plain("BEGIN ISOLATION LEVEL READ COMMITTED")), writeSettings] : []
         switch action {
-        case .read(let queries): send(queries, before: 0, after: 0, of: operation, on: slot, connection)
+        case .read(let queries):
+            send([readSettings] + queries, before: 1, after: 0, of: operation, on: slot, connection)
         case .query(let queries):
             send(opening + queries, before: opening.count, after: 0, of: operation, on: slot, connection)
         case .commit(let queries):
@@ -300,7 +353,7 @@ extension PostgreSQLPool {
     }
 
     /// - Parameters:
-    ///   - before: the number of leading results that belong to BEGIN.
+    ///   - before: the number of leading results that belong to BEGIN and the settings.
     ///   - after: the number of trailing results that belong to COMMIT.
     private func send(
         _ queries: [Query], before: Int, after: Int, of operation: PostgreSQLOperation, on slot: PostgreSQLSlot,
@@ -322,10 +375,15 @@ extension PostgreSQLPool {
     ) {
         let recovery = failure.recovery
         if case .fail(let error) = recovery { operation.fail(error) }
-        if case .failAndReconnect(let error) = recovery { operation.fail(error) }
         switch recovery {
-        case .reconnect, .failAndReconnect:
-            if operation.isCommitting, failure.isConnectionLost { operation.fail(.connectionLost) }
+        case .leave(let error):
+            retry(operation, orFail: error)
+            // The other idle connections lead to the same server; their next check finds out.
+            for other in slots where other.owner == nil && other.ready?.inFlight == 0 { other.reconnect(error) }
+            if slot.connection === connection { slot.reconnect(error) }
+        case .reconnect:
+            // A change that may have been made is never repeated.
+            if operation.isCommitting, failure.leavesCommitUnknown { operation.fail(.connectionLost) }
             retry(operation, orFail: .connectionLost)
             // A lost connection is already being closed.
             if !failure.isConnectionLost, slot.connection === connection { slot.reconnect(.connectionLost) }

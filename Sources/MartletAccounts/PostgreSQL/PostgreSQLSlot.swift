@@ -7,8 +7,12 @@ final class PostgreSQLSlot {
     private(set) var connection: PostgreSQLConnection?
     /// Whether it accepts calls.
     private(set) var isOpen = false
-    /// Whether the session settings have been applied.
+    /// Whether the server was found to be one that may be used.
     var isPrepared = false
+    /// The timeline of the server.
+    var timeline: UInt32?
+    /// Whether a server did not tell its timeline; it is not asked again.
+    var hidesTimeline = false
     /// The transaction that has exclusive use of the connection.
     var owner: PostgreSQLOperation?
     /// Whether all attempts since the last connection have failed.
@@ -19,6 +23,12 @@ final class PostgreSQLSlot {
     /// Counts attempts, so that late events of earlier attempts are ignored.
     private var attempt = 0
     private var backoff = Backoff()
+    /// The servers that were left; the next attempt starts behind them.
+    private var skipped = 0
+    /// How many of the addresses were left since the last connection or pause.
+    private var tried = 0
+    /// The number of addresses of the current attempt.
+    private var candidates = 1
     private var hasBeenOpen = false
     private var deadline: LoopTimer?
     private var retryTimer: LoopTimer?
@@ -48,7 +58,8 @@ final class PostgreSQLSlot {
             self?.deadline = nil
             self?.ended(.connectTimeout)
         }
-        let lookup = HostLookup(configuration.target.hosts, startingAt: backoff.failures, configuration.resolver)
+        let lookup = HostLookup(
+            configuration.target.hosts, startingAt: backoff.failures &+ skipped, configuration.resolver)
         let (handle, index) = (configuration.handle, index)
         lookup.run { result in
             _ = handle.loop.execute { handle.value?.slot(index)?.resolved(result, attempt: attempt) }
@@ -64,6 +75,7 @@ final class PostgreSQLSlot {
         heartbeat = nil
         isOpen = false
         isPrepared = false
+        timeline = nil
         owner = nil
         let closing = connection
         connection = nil
@@ -76,11 +88,27 @@ final class PostgreSQLSlot {
         ended(reason)
     }
 
+    /// Leaves a server that must not be used: tries the next address immediately, and pauses after all of them.
+    func leave(_ reason: AccountError) {
+        guard connection != nil else { return }
+        skipped = (skipped + 1) % max(candidates, 1)
+        tried += 1
+        guard tried < candidates else {
+            tried = 0
+            isOpen = false
+            return ended(reason)
+        }
+        stop()
+        connect()
+        pool.closed(self, nil)
+    }
+
     private func resolved(_ result: Result<[PostgreSQLTarget.Host], AccountError>, attempt: Int) {
         guard attempt == self.attempt, connection == nil, deadline != nil else { return }
         switch result {
         case .failure(let error): ended(error)
         case .success(let servers):
+            candidates = servers.count
             let connection = PostgreSQLConnection(
                 configuration.target, servers: servers, on: loop,
                 onReady: { [weak self] in self?.becameReady() },
@@ -101,6 +129,7 @@ final class PostgreSQLSlot {
     func open() -> Bool {
         isOpen = true
         isFailing = false
+        tried = 0
         backoff.reset()
         defer { hasBeenOpen = true }
         return hasBeenOpen
@@ -133,12 +162,13 @@ final class PostgreSQLSlot {
 /// Resolves the names of all servers, in the order in which they are tried.
 final class HostLookup: Sendable {
     private let hosts: [PostgreSQLTarget.Host]
+    private let first: Int
     private let resolver: Resolver
 
-    /// - Parameter first: the server to try first, so that one that drops packets does not use up every attempt.
+    /// - Parameter first: the address to try first, so that one that drops packets does not use up every attempt.
     init(_ hosts: [PostgreSQLTarget.Host], startingAt first: Int, _ resolver: Resolver) {
-        let start = hosts.isEmpty ? 0 : first % hosts.count
-        self.hosts = Array(hosts[start...] + hosts[..<start])
+        self.hosts = hosts
+        self.first = first
         self.resolver = resolver
     }
 
@@ -153,7 +183,9 @@ final class HostLookup: Sendable {
     ) {
         guard index < hosts.count else {
             let error = failure ?? .unavailable(.accountsNameUnknown, "the URL has no host")
-            return completion(found.isEmpty ? .failure(error) : .success(found))
+            guard !found.isEmpty else { return completion(.failure(error)) }
+            let start = first % found.count
+            return completion(.success(Array(found[start...] + found[..<start])))
         }
         let host = hosts[index]
         guard host.address.isEmpty, !host.isSocket else {

@@ -6,8 +6,9 @@ struct Migration: Sendable {
 
 /// The database schema and its migrations.
 ///
-/// `martlet_schema` lists the applied versions. A database with a newer version than this program knows is rejected,
-/// because an older program could write data that a newer one does not expect.
+/// `martlet_schema` lists the applied versions. The version after the latest one that this program knows is accepted:
+/// during a rolling upgrade older programs run on the schema of the next release, so each migration keeps the statements
+/// of the release before working. A still newer version is rejected.
 struct Schema: Sendable {
     let migrations: [Migration]
     let dialect: Dialect
@@ -20,6 +21,8 @@ struct Schema: Sendable {
     }
 
     var latest: Int64 { migrations.last?.version ?? 0 }
+    /// The newest version that this program runs on.
+    var latestAccepted: Int64 { latest + 1 }
 
     /// Whether the table of versions exists.
     var exists: ReadOperation<Bool> {
@@ -40,15 +43,18 @@ struct Schema: Sendable {
     var upgrade: TransactionStep<Void> {
         var queries = [Query(.plain(Schema.table(dialect)))]
         if dialect == .postgresql {
-            // Another instance may be migrating, and large tables take long.
-            let timeouts = ["statement_timeout", "lock_timeout"].map { Query(.plain("SET LOCAL \($0) = 0")) }
+            // Large tables take long. The wait for another instance and for tables in use is short, because calls of
+            // others wait behind it, and is retried.
+            let timeouts = ["statement_timeout = '600s'", "lock_timeout = '3s'"].map {
+                Query(.plain("SET LOCAL \($0)"))
+            }
             queries = timeouts + [Query(.lock, .text("martlet schema"))] + queries
         }
         queries.append(Schema.readVersion)
-        let (migrations, latest) = (migrations, latest)
+        let (migrations, latestAccepted) = (migrations, latestAccepted)
         return .run(queries) { results throws(AccountError) in
             let version = try Schema.version(results.rows.last ?? [])
-            guard version <= latest else { throw .schemaNewer }
+            guard version <= latestAccepted else { throw .schemaNewer }
             var pending: [Query] = []
             for migration in migrations where migration.version > version {
                 pending += migration.statements.map { Query(.plain($0)) }

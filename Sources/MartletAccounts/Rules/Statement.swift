@@ -57,19 +57,12 @@ enum Statement: Sendable, Hashable {
     case link(LinkStatement)
     case transfer(TransferStatement)
 
-    /// Literal SQL, for the schema; never prepared.
+    /// Literal SQL, for the schema and transactions; never kept.
     case plain(String)
 
-    /// The name of the prepared statement; `nil` if it is not prepared.
-    var name: String? {
-        switch self {
-        case .plain: nil
-        case .outbox(let statement): "martlet_outbox_\(statement)"
-        case .life(let statement): "martlet_life_\(statement)"
-        case .link(let statement): "martlet_link_\(statement)"
-        case .transfer(let statement): "martlet_transfer_\(statement)"
-        default: "martlet_\(self)"
-        }
+    /// Whether SQLite keeps the prepared statement.
+    var isKept: Bool {
+        if case .plain = self { false } else { true }
     }
 
     /// The SQL text.

@@ -97,7 +97,7 @@ internal import MartletCore
         // SQLite's numbered parameters are `?1`; it would treat `$1` as a named parameter.
         let text = String(statement.text(.sqlite).map { $0 == "$" ? "?" : $0 })
         let prepared = try unsafe SQLiteStatement(text, in: database)
-        if statement.name != nil { statements[statement] = prepared }
+        if statement.isKept { statements[statement] = prepared }
         return prepared
     }
 

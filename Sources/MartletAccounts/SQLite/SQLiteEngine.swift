@@ -9,7 +9,7 @@ struct SQLiteOptions: Sendable {
     /// How long a call may wait for a thread.
     var queueTimeout = Duration.seconds(2)
     var readers = 2
-    /// The maximum number of waiting calls, for reads and writes each; further ones fail with `accounts.overloaded`.
+    /// The maximum number of waiting calls, for reads and writes each; further ones fail with `accounts.saturated`.
     var maximumWaiting = 1024
     /// Creates and changes nothing: neither the file nor its tables.
     var isReadOnly = false
@@ -123,7 +123,7 @@ extension SQLiteEngine {
             try SQLiteEngine.withConnection(readers[0]) { connection throws(AccountError) in
                 guard try connection.read(schema.exists) else { throw .schemaMissing }
                 let version = try connection.read(schema.version)
-                guard version <= schema.latest else { throw .schemaNewer }
+                guard version <= schema.latestAccepted else { throw .schemaNewer }
                 guard version == schema.latest else { throw .schemaOutdated }
             }
         } catch {
@@ -141,7 +141,7 @@ extension SQLiteEngine {
     private func migrate(_ connection: SQLiteConnection) throws(AccountError) {
         if try connection.read(schema.exists) {
             let version = try connection.read(schema.version)
-            guard version <= schema.latest else { throw .schemaNewer }
+            guard version <= schema.latestAccepted else { throw .schemaNewer }
             if version == schema.latest { return }
         }
         try connection.transact(schema.upgrade)
@@ -200,7 +200,7 @@ extension SQLiteEngine {
             }
         } catch {
             switch error {
-            case .overloaded: throw .overloaded
+            case .overloaded: throw .saturated
             case .stopped: throw .stopped
             case .expired: throw .timeout
             }

@@ -7,6 +7,10 @@ package struct AccountsConfiguration: Sendable {
     package var url: Located<String>
     /// The keys that encrypt grants, in base64, as text; the last one seals. MartletIdentities decodes them.
     package var keys: [Located<Secret>] = []
+    /// Connections to PostgreSQL per process.
+    package var pool = 8
+    /// The timeout of statements and calls to PostgreSQL.
+    package var statementTimeout = Duration.seconds(2)
     package var deletion = DeletionConfiguration()
     /// Claims of logins that become claims of the account.
     package var claimsFrom: [AccountClaimSource] = []

@@ -282,7 +282,7 @@ package final class Gateway: Sendable {
             issuerKeys.retain(only: old.issuerKeys)
             throw error
         }
-        let isSameStore = next.accounts?.url == old.accounts?.url
+        let isSameStore = next.accounts?.isSame(as: old.accounts) ?? (old.accounts == nil)
         if !isSameStore || next.blueprint.grantKeys?.ids != old.blueprint.grantKeys?.ids {
             do throws(StartError) {
                 try await open(next.accounts, next.blueprint.grantKeys, isOpen: isSameStore)
@@ -296,7 +296,7 @@ package final class Gateway: Sendable {
         // reload.
         if next.store !== old.store { try? await next.store.redis?.waitUntilConnected() }
         // Before the first request; a store that still serves the old configuration changes after the swap.
-        if next.accounts?.url != old.accounts?.url { next.events?.subscribe() }
+        if !isSameStore { next.events?.subscribe() }
         let resolved = await NameResolution.resolve(next.snapshot, services)
         do {
             try swap(to: next, resolved)
@@ -352,7 +352,7 @@ package final class Gateway: Sendable {
     private func retire(_ graph: Graph, keeping serving: Graph) async {
         await Gateway.shutdown(graph.providers)
         issuerKeys.retain(only: serving.issuerKeys)
-        let hasOwnStores = graph.store !== serving.store || graph.accounts?.url != serving.accounts?.url
+        let hasOwnStores = graph.store !== serving.store || graph.accounts?.isSame(as: serving.accounts) == false
         guard hasOwnStores || graph.events != nil || graph.jobs != nil else { return }
         let task = Task {
             await graph.events?.stop(within: Gateway.deliveryTimeout)
@@ -366,7 +366,7 @@ package final class Gateway: Sendable {
 
     private static func close(_ graph: Graph, keeping serving: Graph) async {
         if graph.store !== serving.store { graph.store.shutdown() }
-        if graph.accounts?.url != serving.accounts?.url { await graph.accounts?.store.shutdown() }
+        if graph.accounts?.isSame(as: serving.accounts) == false { await graph.accounts?.store.shutdown() }
     }
 
     /// Accepts reload requests; `nil` if the configuration does not come from a file.

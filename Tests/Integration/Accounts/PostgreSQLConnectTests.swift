@@ -120,6 +120,23 @@ import Testing
         #expect(try server.query("SELECT max(version) FROM martlet_schema", database: database) == "13")
     }
 
+    @Test func `runs on the schema of the next version`() async throws {
+        let server = try SharedPostgreSQL.get()
+        let database = try server.makeDatabase()
+        try await withStores(at: server.url(database: database)) { _ in }
+        _ = try server.query(
+            "INSERT INTO martlet_schema SELECT max(version) + 1 FROM martlet_schema", database: database)
+        try await withStores(at: server.url(database: database)) { stores in
+            let account = try await stores[0].signIn(identity("apple", "001"))
+            #expect(account.isNew)
+        }
+        _ = try server.query(
+            "INSERT INTO martlet_schema SELECT max(version) + 1 FROM martlet_schema", database: database)
+        try await withStores(at: server.url(database: database), starts: false) { stores in
+            #expect(await code { try await stores[0].start() } == .accountsSchemaNewer)
+        }
+    }
+
     @Test func `refuses a database of a newer version`() async throws {
         let server = try SharedPostgreSQL.get()
         let database = try server.makeDatabase()

@@ -28,7 +28,33 @@ package final class PostgreSQLServer: Sendable {
         try start()
     }
 
+    /// Copies a server that runs, and starts the copy as its standby.
+    package init(standbyOf primary: PostgreSQLServer) throws {
+        folder = try TemporaryFolder()
+        authority = primary.authority
+        port = try refusedPort()
+        socketFolder = folder.path
+        data = folder.file("data")
+        process = Box(nil)
+        try FileManager.default.createDirectory(atPath: data, withIntermediateDirectories: true)
+        for path in [folder.path, data] { try giveAway(path) }
+        let arguments = ["-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync", "-d", primary.url()]
+        let copy = try child([try Self.program("pg_basebackup")] + arguments, "basebackup")
+        let ending = try copy.wait(within: .seconds(60))
+        guard ending == .exited(0) else { throw TestFailure("pg_basebackup: \(ending) \(copy.errorOutput)") }
+        try start()
+    }
+
     deinit { try? stop() }
+
+    /// The URL of several servers, in this order.
+    package static func url(_ servers: [PostgreSQLServer], database: String = "postgres") -> String {
+        let hosts = servers.map { "127.0.0.1:\($0.port)" }.joined(separator: ",")
+        return "postgresql://\(user):\(encodedPassword)@\(hosts)/\(database)"
+    }
+
+    /// Makes a standby a primary with the next timeline.
+    package func promote() throws { _ = try query("SELECT pg_promote(true, 30)") }
 
     /// As `accounts.url` is written, over TCP.
     package func url(database: String = "postgres", host: String = "127.0.0.1", options: String = "") -> String {

@@ -3,6 +3,10 @@ private import MartletCore
 extension AccountsConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         ConfigurationGrammar([
+            .optional("pool", .integer(1...256), default: "8", "Connections to PostgreSQL, for each process."),
+            .optional(
+                "statement_timeout", .duration, default: "2s",
+                "How long a statement of PostgreSQL and a call with its wait for a connection may take: 100ms to 60s."),
             .optional(
                 "key_files", .list(.path, nonEmpty: true),
                 "Several keys, for a change of keys: the last one encrypts, all decrypt."),
@@ -23,6 +27,9 @@ extension AccountsConfiguration: ConfigurationDecodable {
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         keys = Self.keys(&reader)
+        pool = reader.optional("pool", default: pool, in: 1...256)
+        statementTimeout = reader.optional(
+            "statement_timeout", default: statementTimeout, in: .milliseconds(100)...Duration.seconds(60))
         deletion = reader.block("deletion") ?? DeletionConfiguration()
         claimsFrom = reader.blocks("claims_from").map(\.value)
         bootstrap = reader.blocks("bootstrap").map(\.value)
