@@ -172,6 +172,12 @@ struct MetricsPage {
             "martlet_redis_reconnects_total", .counter, "Reconnections to Redis.", status.reconnects)
         out.single(
             "martlet_redis_commands_total", .counter, "Commands sent to Redis.", status.commands)
+        out.single(
+            "martlet_redis_nodes", .gauge, "Redis servers with a connection that accepts commands.",
+            status.nodes.count)
+        out.single(
+            "martlet_store_unreplicated_total", .counter,
+            "Writes acknowledged although no replica had them in time.", status.unreplicated)
         out.family("martlet_redis_failures_total", .counter, "Failed commands to Redis, by error code.")
         for (code, count) in status.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             out.sample(["code": code.rawValue], count)

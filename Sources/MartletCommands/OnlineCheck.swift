@@ -65,7 +65,7 @@ struct OnlineCheck {
     }
 
     private func checkStore(_ graph: Graph, _ services: Services) async -> [OnlineFinding] {
-        guard let redis = graph.store.redis, case .redis(let url) = blueprint.store else {
+        guard let redis = graph.store.redis else {
             return [OnlineFinding(subject: "store", failure: nil, detail: "in memory")]
         }
         do throws(StoreError) {
@@ -73,7 +73,7 @@ struct OnlineCheck {
         } catch {
             return [OnlineFinding(subject: "store", failure: error.code, detail: error.message)]
         }
-        return await RedisPermissions(redis, url, keyPrefix: graph.store.label.prefix, services).check()
+        return await RedisPermissions(redis, keyPrefix: graph.store.label.prefix, services).check()
     }
 
     private func checkAccounts(_ graph: Graph) async -> OnlineFinding? {

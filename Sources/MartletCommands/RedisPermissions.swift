@@ -10,14 +10,12 @@ struct RedisPermissions {
     private static let lifetime = "10000"
 
     private let client: RedisClient
-    private let url: RedisURL
     private let prefix: String
     private let services: Services
 
     /// - Parameter client: connected.
-    init(_ client: RedisClient, _ url: RedisURL, keyPrefix: String, _ services: Services) {
+    init(_ client: RedisClient, keyPrefix: String, _ services: Services) {
         self.client = client
-        self.url = url
         prefix = keyPrefix
         self.services = services
     }
@@ -34,7 +32,7 @@ struct RedisPermissions {
         var findings: [OnlineFinding] = []
         let expiry = services.clock.unixTime.advanced(bySeconds: 10).seconds
         for words in Self.commands(key: key, channel: channel, expiry: "\(expiry)000") {
-            guard let finding = await attempt(words) else { continue }
+            guard let finding = await attempt(words, key) else { continue }
             // Some commands are tested on several keys.
             if !findings.contains(where: { $0.detail == finding.detail }) { findings.append(finding) }
             if finding.failure != .redisNotPermitted { return findings }
@@ -61,10 +59,10 @@ struct RedisPermissions {
         ]
     }
 
-    private func attempt(_ words: [String]) async -> OnlineFinding? {
+    private func attempt(_ words: [String], _ key: String) async -> OnlineFinding? {
         let name = words[0]
         do throws(StoreError) {
-            let reply = try await client.command(words.map { Array($0.utf8) })
+            let reply = try await client.command(words.map { Array($0.utf8) }, on: Array(key.utf8))
             guard case .error(let kind) = reply, !(name == "EVALSHA" && kind == "NOSCRIPT") else { return nil }
             return OnlineFinding(
                 subject: "store", failure: .redisRefused,
@@ -78,9 +76,7 @@ struct RedisPermissions {
 
     private func attemptToSubscribe() async -> OnlineFinding? {
         do throws(StoreError) {
-            let subscriber = try RedisSubscriber(
-                url, channel: channel, loop: services.loop, resolver: services.resolver, clock: services.clock,
-                logger: .silent, onMessage: { _ in }, onGap: {})
+            let subscriber = RedisSubscriber(client, channel: channel, onMessage: { _ in }, onGap: {})
             defer { subscriber.shutdown() }
             subscriber.start()
             try await subscriber.waitUntilConnected()

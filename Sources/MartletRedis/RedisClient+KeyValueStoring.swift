@@ -4,7 +4,10 @@ extension RedisClient: SharedStoring {
     /// `GET`.
     package func value(for key: String) async -> StoreReply<[UInt8]> {
         do {
-            switch try await command([bytes("GET"), bytes(key)], expecting: .value) {
+            switch try await execute(
+                RedisCommand(
+                    [bytes("GET"), bytes(key)], expecting: .value, key: bytes(key), traits: .isRepeatable))
+            {
             case .bytes(let value): return .found(value)
             case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
             default: return .miss
@@ -16,8 +19,10 @@ extension RedisClient: SharedStoring {
 
     /// `SET … PX`.
     package func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
-        let reply = try await command(
-            [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime)], expecting: .acknowledgement)
+        let reply = try await execute(
+            RedisCommand(
+                [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime)], expecting: .acknowledgement,
+                key: bytes(key), traits: .isRepeatable))
         if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
     }
 
@@ -25,7 +30,7 @@ extension RedisClient: SharedStoring {
     package func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool {
         let reply = try await command(
             [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime), bytes("NX")],
-            expecting: .acknowledgementOrNothing)
+            on: bytes(key), expecting: .acknowledgementOrNothing)
         if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
         return reply != .nothing
     }
@@ -37,14 +42,15 @@ extension RedisClient: SharedStoring {
 
     /// `DEL`.
     package func remove(_ key: String) async throws(StoreError) {
-        let reply = try await command([bytes("DEL"), bytes(key)], expecting: .integer)
+        let reply = try await execute(
+            RedisCommand([bytes("DEL"), bytes(key)], expecting: .integer, key: bytes(key), traits: .isRepeatable))
         if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
     }
 
     /// `GETDEL`.
     package func take(_ key: String) async -> StoreReply<[UInt8]> {
         do {
-            switch try await command([bytes("GETDEL"), bytes(key)], expecting: .value) {
+            switch try await command([bytes("GETDEL"), bytes(key)], on: bytes(key), expecting: .value) {
             case .bytes(let value): return .found(value)
             case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
             default: return .miss
@@ -106,5 +112,5 @@ extension RedisScript {
         """)
 
     fileprivate static let readCounter = RedisScript(
-        "return {tonumber(redis.call('GET', KEYS[1]) or '0'), redis.call('PTTL', KEYS[1])}")
+        "return {tonumber(redis.call('GET', KEYS[1]) or '0'), redis.call('PTTL', KEYS[1])}", traits: .isRepeatable)
 }

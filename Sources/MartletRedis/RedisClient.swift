@@ -11,60 +11,96 @@ package struct RedisOptions: Sendable {
     package var heartbeatInterval = Duration.seconds(5)
     /// The maximum number of commands in flight; further ones fail with `redis.overloaded`.
     package var maximumInFlight = 1024
+    /// The number of connections to each node, at least 2: one of them is for writes that wait for replicas.
+    package var connections = 2
+    /// How many replicas a rotation or a revocation waits for, where there are any; 0 for none.
+    package var waitReplicas = 1
+    /// How long it waits for them.
+    package var waitTimeout = Duration.milliseconds(100)
     /// The name shown by `CLIENT LIST`.
     package var clientName = "martlet"
 
     package init() {}
 }
 
-/// A Redis client with one pipelined connection and automatic reconnection.
+/// A Redis client: pipelined connections to one server, to the master that Sentinel names, or to the nodes of a cluster,
+/// with automatic reconnection.
 ///
-/// While disconnected, every command fails immediately. A command is sent at most once: if the connection ends before
-/// the reply, the outcome is unknown and the command fails with `redis.connection_lost` or `redis.timeout`.
+/// While disconnected, every command fails immediately. If a connection ends before the reply, the outcome is unknown: a
+/// command is sent again only if its traits allow that, and fails with `redis.connection_lost` or `redis.timeout`
+/// otherwise.
 package final class RedisClient: Sendable {
-    private let owner: RedisConnectionOwner
+    let recorder: RedisStatusRecorder
+    let handle: LoopBound<RedisRouter>
+    let clock: Clock
+    private let options: RedisOptions
+    private let make: @Sendable (LoopBound<RedisRouter>) -> RedisRouter
 
     /// Creates a client, which connects after `start()`.
-    /// - Throws: a `tls.` code if the CA file of the URL is unusable.
+    /// - Throws: a `tls.` code if a TLS file of the URL is unusable.
     package init(
         _ url: RedisURL, options: RedisOptions, loop: ServiceLoop, resolver: Resolver, clock: Clock, logger: Logger
     ) throws(StoreError) {
-        owner = try RedisConnectionOwner(
-            url, options: options, listener: nil, loop: loop, resolver: resolver, clock: clock, logger: logger)
+        let configuration = RedisRouterConfiguration(
+            url: url, options: options, security: try url.security?.makeContext(), resolver: resolver, clock: clock,
+            logger: logger)
+        let recorder = RedisStatusRecorder(maximumInFlight: options.maximumInFlight, now: clock.monotonicTime)
+        self.recorder = recorder
+        self.options = options
+        self.clock = clock
+        handle = LoopBound(loop)
+        make = { RedisRouter($0, configuration, recorder) }
     }
 
-    /// The status of the connection.
-    package var status: RedisStatus { owner.recorder.status }
+    /// The status of the connections.
+    package var status: RedisStatus { recorder.status }
 
     /// Starts connecting, and reconnects until `shutdown()`.
-    package func start() { owner.start() }
+    package func start() {
+        let (handle, recorder, make) = (handle, recorder, make)
+        _ = handle.loop.execute {
+            guard handle.value == nil, recorder.status.state != .stopped else { return }
+            let router = make(handle)
+            handle.value = router
+            router.start()
+        }
+    }
 
-    /// Closes the connection without waiting; pending commands fail with `redis.stopped` or `redis.connection_lost`.
-    package func shutdown() { owner.shutdown() }
+    /// Closes the connections without waiting; pending commands fail with `redis.stopped` or `redis.connection_lost`.
+    package func shutdown() {
+        recorder.stopped(at: clock.monotonicTime)
+        let handle = handle
+        _ = handle.loop.execute {
+            handle.value?.stop()
+            handle.value = nil
+        }
+    }
 
     /// Waits until the client is connected.
     /// - Throws: the error of the current connection attempt if it fails.
-    package func waitUntilConnected() async throws(StoreError) { try await owner.waitUntilConnected() }
+    package func waitUntilConnected() async throws(StoreError) {
+        let handle = handle
+        let failure: StoreError? = await withCheckedContinuation { continuation in
+            let accepted = handle.loop.execute {
+                guard let router = handle.value else { return continuation.resume(returning: .stopped) }
+                router.whenConnected { continuation.resume(returning: $0) }
+            }
+            if !accepted { continuation.resume(returning: .stopped) }
+        }
+        if let failure { throw failure }
+    }
 
-    /// Sends one command at most once.
-    /// - Parameters:
-    ///   - arguments: the command's name and its arguments.
-    ///   - expectation: the valid types of reply; any other closes the connection.
+    /// Executes one command.
     /// - Returns: the reply; `.error` only for errors of this command, not of the server.
     /// - Throws: a `redis.`, `io.` or `tls.` code for every kind of outage.
-    package func command(
-        _ arguments: [[UInt8]], expecting expectation: RedisExpectation = .anything
-    ) async throws(StoreError) -> RedisReply {
-        let recorder = owner.recorder
+    package func execute(_ command: RedisCommand) async throws(StoreError) -> RedisReply {
         try recorder.beginCommand()
-        let deadline = owner.configuration.clock.monotonicTime + owner.configuration.commandTimeout
-        let handle = owner.handle
+        let deadline = clock.monotonicTime + options.commandTimeout
+        let handle = handle
         let result: RedisConnection.CommandResult = await withCheckedContinuation { continuation in
             let accepted = handle.loop.execute {
-                guard let connection = handle.value else { return continuation.resume(returning: .failure(.stopped)) }
-                connection.submit(arguments, expecting: expectation, deadline: deadline) {
-                    continuation.resume(returning: $0)
-                }
+                guard let router = handle.value else { return continuation.resume(returning: .failure(.stopped)) }
+                router.submit(command, deadline: deadline) { continuation.resume(returning: $0) }
             }
             if !accepted { continuation.resume(returning: .failure(.stopped)) }
         }
@@ -76,5 +112,13 @@ package final class RedisClient: Sendable {
             recorder.finishCommand(error, latency: nil)
             throw error
         }
+    }
+
+    /// Executes one command, at most once.
+    /// - Parameter key: one of its keys, which determines the node; `nil` if any node can execute it.
+    package func command(
+        _ arguments: [[UInt8]], on key: [UInt8]? = nil, expecting expectation: RedisExpectation = .anything
+    ) async throws(StoreError) -> RedisReply {
+        try await execute(RedisCommand(arguments, expecting: expectation, key: key))
     }
 }

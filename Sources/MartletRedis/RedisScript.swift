@@ -6,9 +6,11 @@ package struct RedisScript: Sendable {
     let source: [UInt8]
     /// The SHA-1 in lowercase hexadecimal.
     let digest: [UInt8]
+    let traits: RedisCommandTraits
 
     /// Creates a script from its text and hashes it; reuse the value.
-    package init(_ source: String) {
+    package init(_ source: String, traits: RedisCommandTraits = []) {
+        self.traits = traits
         self.source = Array(source.utf8)
         digest = SHA1.digest(self.source).flatMap { [RedisScript.digit($0 >> 4), RedisScript.digit($0 & 15)] }
     }
@@ -21,7 +23,9 @@ extension RedisClient {
     ///
     /// The script is sent by digest with EVALSHA. If the server does not have it cached, it is sent once with EVAL, as
     /// a command with its own deadline.
-    /// - Parameter expectation: the valid types of reply; any other closes the connection.
+    /// - Parameters:
+    ///   - keys: at least one; all of one slot.
+    ///   - expectation: the valid types of reply; any other closes the connection.
     /// - Returns: the reply, never `.error`: an error in a script is thrown.
     /// - Throws: a `redis.`, `io.` or `tls.` code; after `redis.timeout` and `redis.connection_lost` the script may
     ///   have run.
@@ -29,10 +33,13 @@ extension RedisClient {
         _ script: RedisScript, keys: [[UInt8]], arguments: [[UInt8]], expecting expectation: RedisExpectation
     ) async throws(StoreError) -> RedisReply {
         let rest = [Array(String(keys.count).utf8)] + keys + arguments
-        var reply = try await command([Array("EVALSHA".utf8), script.digest] + rest, expecting: expectation)
-        if case .error("NOSCRIPT") = reply {
-            reply = try await command([Array("EVAL".utf8), script.source] + rest, expecting: expectation)
+        func send(_ name: String, _ body: [UInt8]) async throws(StoreError) -> RedisReply {
+            try await execute(
+                RedisCommand(
+                    [Array(name.utf8), body] + rest, expecting: expectation, key: keys.first, traits: script.traits))
         }
+        var reply = try await send("EVALSHA", script.digest)
+        if case .error("NOSCRIPT") = reply { reply = try await send("EVAL", script.source) }
         if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
         return reply
     }

@@ -26,6 +26,10 @@ package struct RedisStatus: Sendable {
     package var lastLatency: Duration?
     /// The error of the current or last outage.
     package var lastError: StoreError?
+    /// The nodes that accept commands.
+    package var nodes: Set<RedisURL.Address> = []
+    /// The number of writes that were acknowledged although no replica had them in time.
+    package var unreplicated = 0
 
     /// The status of a new connection.
     package init(since: MonotonicTime) { self.since = since }
@@ -58,7 +62,7 @@ final class RedisStatusRecorder: Sendable {
                 switch content.status.state {
                 case .connected: content.inFlight < maximumInFlight ? nil : .overloaded
                 case .stopped: .stopped
-                case .connecting, .down: content.status.lastError.map(RedisStatusRecorder.down) ?? .notConnected
+                case .connecting, .down: content.status.lastError.map { .notConnected($0) } ?? .notConnected
                 }
             if let rejection {
                 content.status.failures[rejection.code, default: 0] += 1
@@ -78,9 +82,15 @@ final class RedisStatusRecorder: Sendable {
         }
     }
 
+    func opened(_ node: RedisURL.Address) { content.withLock { _ = $0.status.nodes.insert(node) } }
+
+    func closed(_ node: RedisURL.Address) { content.withLock { _ = $0.status.nodes.remove(node) } }
+
+    func unreplicated(_ count: Int) { content.withLock { $0.status.unreplicated += count } }
+
     func connected(at now: MonotonicTime) {
         content.withLock { content in
-            guard content.status.state != .stopped else { return }
+            guard content.status.state != .stopped, content.status.state != .connected else { return }
             if content.hasBeenConnected { content.status.reconnects += 1 }
             content.hasBeenConnected = true
             content.status.state = .connected
@@ -106,10 +116,5 @@ final class RedisStatusRecorder: Sendable {
             content.status.state = .stopped
             content.status.since = now
         }
-    }
-
-    /// The error of a command includes the reason of the outage.
-    private static func down(_ reason: StoreError) -> StoreError {
-        StoreError(code: .redisNotConnected, message: "not connected to Redis: \(reason.message)")
     }
 }

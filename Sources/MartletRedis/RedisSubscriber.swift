@@ -1,44 +1,168 @@
 package import MartletCore
-package import MartletIO
+internal import MartletIO
 
 /// A subscription to one channel on its own connection, with automatic reconnection.
 ///
 /// Redis does not buffer messages for disconnected subscribers: messages published in the meantime are lost. `onGap` is
 /// called whenever that may have happened.
 package final class RedisSubscriber: Sendable {
-    private let owner: RedisConnectionOwner
+    private let client: RedisClient
+    private let recorder: RedisStatusRecorder
+    private let handle: LoopBound<RedisSubscription>
+    private let make: @Sendable (RedisRouterConfiguration) -> RedisSubscription
 
     /// Creates a subscriber, which connects after `start()`.
     ///
     /// Both callbacks run on the event loop and must not block. `onGap` is called after every subscription, including
     /// the first, and before its messages.
     /// - Parameters:
+    ///   - client: knows the servers; the subscription has a connection of its own.
     ///   - channel: the full name of the channel; a message larger than 16 KiB closes the connection.
     ///   - onMessage: receives the payload of each message.
     ///   - onGap: called when messages may have been missed.
-    /// - Throws: a `tls.` code if the CA file of the URL is unusable.
     package init(
-        _ url: RedisURL, options: RedisOptions = .listening, channel: String, loop: ServiceLoop, resolver: Resolver,
-        clock: Clock, logger: Logger, onMessage: @escaping @Sendable ([UInt8]) -> Void,
-        onGap: @escaping @Sendable () -> Void
-    ) throws(StoreError) {
-        let listener = RedisConnectionConfiguration.Listener(channel: channel, onMessage: onMessage, onGap: onGap)
-        owner = try RedisConnectionOwner(
-            url, options: options, listener: listener, loop: loop, resolver: resolver, clock: clock, logger: logger)
+        _ client: RedisClient, options: RedisOptions = .listening, channel: String,
+        onMessage: @escaping @Sendable ([UInt8]) -> Void, onGap: @escaping @Sendable () -> Void
+    ) {
+        self.client = client
+        let recorder = RedisStatusRecorder(maximumInFlight: 0, now: client.clock.monotonicTime)
+        self.recorder = recorder
+        let loop = client.handle.loop
+        handle = LoopBound(loop)
+        make = { configuration in
+            RedisSubscription(
+                configuration, options, channel: channel, on: loop, recorder, onMessage: onMessage, onGap: onGap)
+        }
     }
 
     /// The status of the connection; `connected` means subscribed.
-    package var status: RedisStatus { owner.recorder.status }
+    package var status: RedisStatus { recorder.status }
 
     /// Starts connecting, and reconnects until `shutdown()`.
-    package func start() { owner.start() }
+    package func start() {
+        let (client, handle, recorder, make) = (client.handle, handle, recorder, make)
+        _ = handle.loop.execute {
+            guard handle.value == nil, recorder.status.state != .stopped, let router = client.value else { return }
+            let subscription = make(router.configuration)
+            handle.value = subscription
+            router.add(subscription)
+        }
+    }
 
     /// Closes the connection without waiting; a message being delivered may still arrive.
-    package func shutdown() { owner.shutdown() }
+    package func shutdown() {
+        recorder.stopped(at: client.clock.monotonicTime)
+        let (client, handle) = (client.handle, handle)
+        _ = handle.loop.execute {
+            guard let subscription = handle.value else { return }
+            handle.value = nil
+            guard let router = client.value else { return subscription.stop() }
+            router.remove(subscription)
+        }
+    }
 
     /// Waits until subscribed.
     /// - Throws: the error of the current connection attempt if it fails.
-    package func waitUntilConnected() async throws(StoreError) { try await owner.waitUntilConnected() }
+    package func waitUntilConnected() async throws(StoreError) {
+        let handle = handle
+        let failure: StoreError? = await withCheckedContinuation { continuation in
+            let accepted = handle.loop.execute {
+                guard let subscription = handle.value else { return continuation.resume(returning: .stopped) }
+                subscription.whenConnected { continuation.resume(returning: $0) }
+            }
+            if !accepted { continuation.resume(returning: .stopped) }
+        }
+        if let failure { throw failure }
+    }
+}
+
+/// A subscription on the event loop: one connection to a node, and another one when that is lost.
+final class RedisSubscription {
+    private let configuration: RedisRouterConfiguration
+    private let connectionConfiguration: RedisConnectionConfiguration
+    private let loop: ServiceLoop
+    private let recorder: RedisStatusRecorder
+    private let onMessage: @Sendable ([UInt8]) -> Void
+    private let onGap: @Sendable () -> Void
+    private var connection: RedisConnection?
+    private var node: RedisURL.Address?
+    private var isSubscribed = false
+    private var isStopped = false
+    private var connectWaiters: [@Sendable (StoreError?) -> Void] = []
+
+    init(
+        _ configuration: RedisRouterConfiguration, _ options: RedisOptions, channel: String, on loop: ServiceLoop,
+        _ recorder: RedisStatusRecorder, onMessage: @escaping @Sendable ([UInt8]) -> Void,
+        onGap: @escaping @Sendable () -> Void
+    ) {
+        self.configuration = configuration
+        connectionConfiguration = configuration.connection(options, channel: channel)
+        self.loop = loop
+        self.recorder = recorder
+        self.onMessage = onMessage
+        self.onGap = onGap
+    }
+
+    /// Subscribes on a node, unless there is a working subscription that may stay.
+    func move(to wanted: RedisURL.Address?) {
+        guard !isStopped, let wanted, wanted != node else { return }
+        // In a cluster every node gets the messages.
+        if case .cluster = configuration.url.layout, isSubscribed { return }
+        connection?.stop()
+        isSubscribed = false
+        node = wanted
+        let next = RedisConnection(to: wanted, on: loop, connectionConfiguration) { [weak self] event in
+            guard let self, node == wanted else { return }
+            serve(event)
+        }
+        connection = next
+        next.start()
+    }
+
+    func whenConnected(_ completion: @escaping @Sendable (StoreError?) -> Void) {
+        if isStopped { return completion(.stopped) }
+        if isSubscribed { return completion(nil) }
+        connectWaiters.append(completion)
+    }
+
+    func stop() {
+        guard !isStopped else { return }
+        isStopped = true
+        connection?.stop()
+        connection = nil
+        recorder.stopped(at: configuration.clock.monotonicTime)
+        resumeConnectWaiters(.stopped)
+    }
+
+    private func serve(_ event: RedisConnection.Event) {
+        guard !isStopped else { return }
+        let now = configuration.clock.monotonicTime
+        switch event {
+        case .ready:
+            isSubscribed = true
+            recorder.connected(at: now)
+            configuration.logger.info(
+                "redis connected", ("address", node?.description ?? ""), ("purpose", "revocations"))
+            onGap()
+            resumeConnectWaiters(nil)
+        case .down(let error):
+            isSubscribed = false
+            if recorder.down(error, at: now) {
+                configuration.logger.warning(
+                    "redis unavailable", ("code", "\(error.code)"), ("reason", error.message),
+                    ("purpose", "revocations"))
+            }
+            resumeConnectWaiters(error)
+        case .message(let payload): onMessage(payload)
+        case .stopped: stop()
+        }
+    }
+
+    private func resumeConnectWaiters(_ error: StoreError?) {
+        let waiting = connectWaiters
+        connectWaiters = []
+        for completion in waiting { completion(error) }
+    }
 }
 
 extension RedisOptions {

@@ -15,6 +15,11 @@ internal import MartletRedis
 /// The first three arguments of every script are now, idle timeout and slack. All times, including key expiry, come
 /// from the gateway in milliseconds; scripts read no clock. Scripts publish before they write: without the permission
 /// to publish, nothing changes.
+///
+/// A script whose connection was lost before its reply may have run. Those that only read, or touch, run again: they
+/// change nothing that the first run did not. The others do not, since the second reply would be wrong: a session that
+/// the first run has ended or rotated is gone, or belongs to another caller; the caller gets an error and may repeat.
+/// What ends or rotates a session waits for a replica.
 enum RedisSessionScripts {
     static let insert = script(
         """
@@ -36,7 +41,7 @@ enum RedisSessionScripts {
         redis.call('ZADD', KEYS[2], text(score), keyhash)
         if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
         return ended
-        """)
+        """, traits: .hasManyKeys)
 
     static let lookUpAndTouch = script(
         """
@@ -49,7 +54,7 @@ enum RedisSessionScripts {
         touch(KEYS[1], ends, seen)
         setaddress(KEYS[1], f[5], ARGV[5])
         return {3, f[3], f[4], KEYS[2] and redis.call('GET', KEYS[2]) or ''}
-        """)
+        """, traits: [.isRepeatable, .hasManyKeys])
 
     static let storeClaims = script(
         """
@@ -66,7 +71,7 @@ enum RedisSessionScripts {
         redis.call('SET', KEYS[1], ARGV[7])
         redis.call('PEXPIREAT', KEYS[1], text(math.max(tonumber(ARGV[8]), now + left)))
         return known < version and changed or 0
-        """)
+        """, traits: .hasManyKeys)
 
     static let read = script(
         """
@@ -74,7 +79,7 @@ enum RedisSessionScripts {
         if not islive(tonumber(f[1]), tonumber(f[2])) then return {} end
         return {f[1], f[2], f[3], f[4], f[5], f[6], f[7] or '', f[8] or '',
             KEYS[3] and redis.call('GET', KEYS[3]) or '', redis.call('GET', KEYS[2])}
-        """)
+        """, traits: [.isRepeatable, .hasManyKeys])
 
     static let rotate = script(
         """
@@ -119,7 +124,7 @@ enum RedisSessionScripts {
             redis.call('PEXPIREAT', KEYS[2], ARGV[12])
         end
         return 3
-        """)
+        """, traits: [.hasManyKeys, .waitsForReplicas])
 
     static let replace = script(
         """
@@ -129,7 +134,7 @@ enum RedisSessionScripts {
         redis.call('PUBLISH', ARGV[6], ARGV[7])
         redis.call('HSET', KEYS[1], 'd', ARGV[5])
         return 2
-        """)
+        """, traits: .waitsForReplicas)
 
     static let touch = script(
         """
@@ -140,14 +145,14 @@ enum RedisSessionScripts {
             setaddress(KEYS[1], f[3], ARGV[4])
         end
         return 0
-        """)
+        """, traits: .isRepeatable)
 
     static let end = script(
         """
         if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
         publish(ARGV[4], {ARGV[5]})
         return redis.call('DEL', KEYS[1])
-        """)
+        """, traits: .waitsForReplicas)
 
     static let list = script(
         """
@@ -165,7 +170,7 @@ enum RedisSessionScripts {
             found[#found + 1] = text(tonumber(live[i][5]))
         end
         return found
-        """)
+        """, traits: [.isRepeatable, .hasManyKeys])
 
     static let endSome = script(
         """
@@ -180,9 +185,11 @@ enum RedisSessionScripts {
         publish(ARGV[5], ended)
         drop(KEYS[1], base, ended)
         return ended
-        """)
+        """, traits: [.hasManyKeys, .waitsForReplicas])
 
-    private static func script(_ body: String) -> RedisScript { RedisScript(prelude + body) }
+    private static func script(_ body: String, traits: RedisCommandTraits = []) -> RedisScript {
+        RedisScript(prelude + body, traits: traits)
+    }
 
     /// Functions shared by the scripts.
     ///

@@ -84,13 +84,28 @@ extension StoreConfiguration.OnError: ConfigurationValue {}
 extension StoreConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
         ConfigurationGrammar()
-            .withSecret("url", required: false, "`memory:` (the default), `redis://`, `rediss://` or `redis+unix://`.")
+            .withSecret(
+                "url", required: false,
+                "`memory:` (the default), `redis://`, `rediss://`, `redis+unix://`, `redis+sentinel://` or `redis+cluster://`."
+            )
             .adding([
                 .optional("key_prefix", .text, default: "martlet:", "The prefix of every key in the store."),
                 .optional(
                     "on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached",
                     "While the store is unavailable: `cached` keeps using cached data, `deny` rejects."),
+                .optional("username", .text, "The Redis user, with `password_file`; instead of one in the URL."),
+                .optional(
+                    "sentinel", .block(of: Sentinel.self), "The user of the sentinels, which have users of their own."),
+                .optional("tls", .block(of: StoreTLS.self), "TLS to every Redis server and sentinel."),
+                .optional(
+                    "pool", .integer(2...64), default: "4",
+                    "Connections to each Redis node; one is for writes that wait for replicas."),
+                .optional("timeouts", .block(of: StoreTimeouts.self), "Timeouts of connections and commands."),
+                .optional(
+                    "wait_replicas", .integer(0...8), default: "1",
+                    "Replicas that a refresh or a revocation waits for, up to 100 ms; `0` for none."),
             ])
+            .withSecret("password", required: false, "The password of the Redis user.")
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
@@ -101,6 +116,16 @@ extension StoreConfiguration: ConfigurationDecodable {
             reader.error(.configBadValue, at: location, "key_prefix: must be at most 64 printable ASCII characters")
         }
         onError = reader.optional("on_error", default: .cached)
+        username = reader.optional("username", as: Located<String>.self)
+        password = reader.optionalSecret("password")
+        if let username, password == nil, !reader.has("password_file"), !reader.has("password") {
+            reader.error(.configMissingKey, at: username.location, "username: requires 'password_file' or 'password'")
+        }
+        sentinel = reader.block("sentinel") ?? sentinel
+        if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
+        pool = reader.optional("pool", default: pool, in: 2...64)
+        timeouts = reader.block("timeouts") ?? timeouts
+        waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
     }
 
     /// The configuration without a `store:` block.
@@ -115,18 +140,68 @@ extension StoreConfiguration: ConfigurationDecodable {
         let scheme = String(text.prefix { $0 != ":" })
         switch scheme {
         case "memory" where text == "memory:": break
-        case "redis", "rediss", "redis+unix":
+        case "redis", "rediss", "redis+unix", "redis+sentinel", "redis+cluster", "rediss+cluster":
             let isUsable = text.hasPrefix("\(scheme)://") && text.utf8.allSatisfy { (0x21...0x7E).contains($0) }
             if !isUsable || text.utf8.count <= scheme.utf8.count + 3 {
                 reader.error(.configBadURL, at: secret.location, "url: must be \(scheme)://… without spaces")
             }
-        case "redis+sentinel", "redis+cluster":
-            reader.error(.configNotSupported, at: secret.location, "url: \(scheme) is not supported yet")
         default:
             reader.error(
-                .configBadURL, at: secret.location, "url: must be memory:, redis://…, rediss://… or redis+unix://…")
+                .configBadURL, at: secret.location,
+                "url: must be memory:, redis://…, rediss://…, redis+unix://…, redis+sentinel://…, redis+cluster://… or rediss+cluster://…"
+            )
         }
         return Located(text, at: secret.location)
+    }
+}
+
+extension StoreConfiguration.Sentinel: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([.optional("username", .text, "The user, with `password_file`.")])
+            .withSecret("password", required: false, "Its password.")
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let name = reader.optional("username", as: Located<String>.self)
+        username = name?.value
+        password = reader.optionalSecret("password")
+        if let name, password == nil, !reader.has("password_file"), !reader.has("password") {
+            reader.error(.configMissingKey, at: name.location, "username: requires 'password_file' or 'password'")
+        }
+    }
+}
+
+extension StoreTLS: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("ca_file", .path, "The certificate authorities of the servers, as PEM; the system's if absent."),
+            .optional("certificate_file", .path, "The client certificate, as PEM."),
+            .optional("key_file", .path, "Its private key as PEM."),
+            .optional(
+                "server_name", .text,
+                "The name in the certificate of every server; the host that each is reached by if absent."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        authorityFile = reader.file("ca_file")
+        certificate = reader.certificatePair()
+        serverName = reader.optional("server_name", as: ServerName.self)?.text
+    }
+}
+
+extension StoreTimeouts: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("connect", .duration, default: "1s", "The timeout of a connection attempt, 50ms to 30s."),
+            .optional("command", .duration, default: "500ms", "The timeout of a command, 10ms to 10s."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        self.init()
+        connect = reader.optional("connect", default: connect, in: .milliseconds(50) ... .seconds(30))
+        command = reader.optional("command", default: command, in: .milliseconds(10) ... .seconds(10))
     }
 }
 

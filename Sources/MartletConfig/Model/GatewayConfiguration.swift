@@ -146,10 +146,41 @@ package struct StoreConfiguration: Sendable {
     /// The behavior while the store is unavailable.
     package enum OnError: String, Sendable, CaseIterable { case cached, deny }
 
-    /// `memory:`, `redis://…`, `rediss://…` or `redis+unix://…`, as text; MartletRedis parses it.
+    /// `store.sentinel:` — the credentials of the sentinels.
+    package struct Sentinel: Sendable {
+        package var username: String?
+        package var password: Located<Secret>?
+    }
+
+    /// `memory:`, `redis://…`, `rediss+cluster://…` and the like, as text; MartletRedis parses it.
     package var url: Located<String>
+    /// Instead of the credentials of the URL.
+    package var username: Located<String>?
+    package var password: Located<Secret>?
+    package var sentinel = Sentinel()
+    package var tls: Located<StoreTLS>?
+    /// Connections to each node.
+    package var pool = 4
+    package var timeouts = StoreTimeouts()
+    /// How many replicas a rotation or a revocation waits for.
+    package var waitReplicas = 1
     package var keyPrefix = "martlet:"
     package var onError = OnError.cached
+}
+
+/// `store.tls:`.
+package struct StoreTLS: Sendable {
+    /// Instead of the system's authorities.
+    package var authorityFile: Located<String>?
+    package var certificate: CertificateFiles?
+    /// Instead of the host of each server.
+    package var serverName: String?
+}
+
+/// `store.timeouts:`.
+package struct StoreTimeouts: Sendable {
+    package var connect = Duration.seconds(1)
+    package var command = Duration.milliseconds(500)
 }
 
 /// `jwks:` — how issuers' keys are fetched and cached.

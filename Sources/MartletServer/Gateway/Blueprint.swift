@@ -249,6 +249,7 @@ package struct Blueprint: Sendable {
             return nil
         }
         url.security?.resolveFiles { FilePath($0, relativeTo: location.file).text }
+        guard apply(store, to: &url, &diagnostics) else { return nil }
         if let key = url.security?.keyFile { diagnostics.warnOfExposure(key, at: location) }
         // Every connection reads the files again; this only validates them.
         do { _ = try url.security?.makeContext() } catch {
@@ -256,6 +257,44 @@ package struct Blueprint: Sendable {
             return nil
         }
         return .redis(url)
+    }
+
+    /// Adds the credentials and TLS files that stand beside the URL.
+    private static func apply(
+        _ store: StoreConfiguration, to url: inout RedisURL, _ diagnostics: inout Diagnostics
+    ) -> Bool {
+        if let password = store.password {
+            guard url.credentials == nil else {
+                diagnostics.error(
+                    .configConflictingKeys, at: password.location, "password: the store URL has a password, too")
+                return false
+            }
+            url.credentials = RedisURL.Credentials(user: store.username?.value, password: password.value)
+        }
+        if let password = store.sentinel.password {
+            guard case .sentinel = url.layout else {
+                diagnostics.error(
+                    .configConflictingKeys, at: password.location, "sentinel: the store URL is not redis+sentinel://")
+                return false
+            }
+            url.sentinelCredentials = RedisURL.Credentials(user: store.sentinel.username, password: password.value)
+        }
+        guard let tls = store.tls else { return true }
+        guard let security = url.security else {
+            diagnostics.error(
+                .configConflictingKeys, at: tls.location,
+                "tls: the store URL is without TLS; it needs rediss://, rediss+cluster:// or ?tls=true")
+            return false
+        }
+        guard security == RedisURL.Security() else {
+            diagnostics.error(.configConflictingKeys, at: tls.location, "tls: the store URL has TLS options, too")
+            return false
+        }
+        url.security?.caFile = tls.value.authorityFile?.value
+        url.security?.certificateFile = tls.value.certificate?.certificate.value
+        url.security?.keyFile = tls.value.certificate?.key.value
+        url.security?.serverName = tls.value.serverName
+        return true
     }
 }
 

@@ -1,6 +1,7 @@
 internal import MartletAuthenticator
 internal import MartletConfig
 package import MartletCore
+internal import MartletCrypto
 internal import MartletProvider
 package import MartletRedis
 package import MartletSession
@@ -14,10 +15,27 @@ package final class SharedStore: Sendable {
     package struct Label: Hashable, Sendable {
         let url: String
         package let prefix: String
+        /// The digest of everything else that connections depend on.
+        private let connection: [UInt8]
 
         init(_ configuration: StoreConfiguration) {
             url = configuration.url.value
             prefix = configuration.keyPrefix
+            connection = Self.digest(configuration)
+        }
+
+        private static func digest(_ store: StoreConfiguration) -> [UInt8] {
+            let tls = store.tls?.value
+            let texts: [String?] = [
+                store.username?.value, store.sentinel.username, tls?.authorityFile?.value,
+                tls?.certificate?.certificate.value, tls?.certificate?.key.value, tls?.serverName,
+                "\(store.pool) \(store.timeouts) \(store.waitReplicas)",
+            ]
+            let secrets = [store.password?.value, store.sentinel.password?.value].map { secret in
+                secret?.withBytes { SHA256.digest($0) } ?? []
+            }
+            return SHA256.digest(
+                texts.flatMap { SHA256.digest(Array(($0.map { "=" + $0 } ?? "").utf8)) } + secrets.flatMap { $0 })
         }
     }
 
@@ -71,15 +89,15 @@ package final class SharedStore: Sendable {
         case .redis(let url):
             do throws(StoreError) {
                 let client = try RedisClient(
-                    url, options: RedisOptions(), loop: services.loop, resolver: services.resolver,
+                    url, options: RedisOptions(blueprint.configuration.store), loop: services.loop,
+                    resolver: services.resolver,
                     clock: services.clock, logger: services.logger.with(("room", "redis")))
                 let copies = SessionCache()
                 let recovery = GapRecovery(client, probe: label.prefix + "probe") {
                     copies.dropAll()
                     invalidator.invalidateAll()
                 }
-                let subscriber =
-                    access == .full ? try subscribe(url, label, services, invalidator, copies, recovery) : nil
+                let subscriber = access == .full ? subscribe(client, label, invalidator, copies, recovery) : nil
                 client.start()
                 subscriber?.start()
                 return SharedStore(
@@ -94,12 +112,11 @@ package final class SharedStore: Sendable {
     }
 
     private static func subscribe(
-        _ url: RedisURL, _ label: Label, _ services: Services, _ invalidator: CacheInvalidator, _ copies: SessionCache,
+        _ client: RedisClient, _ label: Label, _ invalidator: CacheInvalidator, _ copies: SessionCache,
         _ recovery: GapRecovery
-    ) throws(StoreError) -> RedisSubscriber {
-        try RedisSubscriber(
-            url, channel: RevocationMessage.channel(prefix: label.prefix), loop: services.loop,
-            resolver: services.resolver, clock: services.clock, logger: services.logger.with(("room", "redis")),
+    ) -> RedisSubscriber {
+        RedisSubscriber(
+            client, channel: RevocationMessage.channel(prefix: label.prefix),
             onMessage: { message in
                 if message == invalidateAllMessage {
                     invalidator.invalidateAll()
@@ -157,6 +174,16 @@ package final class SharedStore: Sendable {
     package func shutdown() {
         subscriber?.shutdown()
         redis?.shutdown()
+    }
+}
+
+extension RedisOptions {
+    fileprivate init(_ store: StoreConfiguration) {
+        self.init()
+        connections = store.pool
+        connectTimeout = store.timeouts.connect
+        commandTimeout = store.timeouts.command
+        waitReplicas = store.waitReplicas
     }
 }
 

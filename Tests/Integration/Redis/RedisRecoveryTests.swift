@@ -101,8 +101,13 @@ private func ask(_ client: RedisClient, into tally: Box<Tally>, until isOver: Bo
             resolver.shutdown()
             loop.shutdown()
         }
-        let subscriber = try RedisSubscriber(
-            try RedisURL(server.url), channel: "news", loop: loop, resolver: resolver, clock: .system, logger: .silent,
+        let client = try RedisClient(
+            try RedisURL(server.url), options: RedisOptions(), loop: loop, resolver: resolver, clock: .system,
+            logger: .silent)
+        client.start()
+        defer { client.shutdown() }
+        let subscriber = RedisSubscriber(
+            client, channel: "news",
             onMessage: { _ in }, onGap: { gaps.withLock { $0 += 1 } })
         subscriber.start()
         defer { subscriber.shutdown() }

@@ -25,8 +25,12 @@ private func withSubscriber<Result>(
         loop.shutdown()
     }
     let ear = Ear()
-    let subscriber = try RedisSubscriber(
-        try RedisURL(url), channel: channel, loop: loop, resolver: resolver, clock: .system, logger: .silent,
+    let client = try RedisClient(
+        try RedisURL(url), options: RedisOptions(), loop: loop, resolver: resolver, clock: .system, logger: .silent)
+    client.start()
+    defer { client.shutdown() }
+    let subscriber = RedisSubscriber(
+        client, channel: channel,
         onMessage: { ear.hear($0) }, onGap: { ear.miss() })
     subscriber.start()
     defer { subscriber.shutdown() }

@@ -88,8 +88,13 @@ func withSubscriber(
         resolver.shutdown()
         loop.shutdown()
     }
-    let subscriber = try RedisSubscriber(
-        try RedisURL(server.url), channel: channel, loop: loop, resolver: resolver, clock: .system, logger: .silent,
+    let client = try RedisClient(
+        try RedisURL(server.url), options: RedisOptions(), loop: loop, resolver: resolver, clock: .system,
+        logger: .silent)
+    client.start()
+    defer { client.shutdown() }
+    let subscriber = RedisSubscriber(
+        client, channel: channel,
         onMessage: onMessage, onGap: {})
     subscriber.start()
     defer { subscriber.shutdown() }

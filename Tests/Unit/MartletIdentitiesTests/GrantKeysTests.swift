@@ -36,7 +36,9 @@ import Testing
         #expect(keys.open(sealed, of: "001", provider: "apple2") == nil)
         let moved = SealedGrant(client: "com.other", keyID: sealed.keyID, token: sealed.token)
         #expect(keys.open(moved, of: "001", provider: "apple") == nil)
-        let damaged = SealedGrant(client: sealed.client, keyID: sealed.keyID, token: "A" + sealed.token.dropFirst())
+        let damaged = SealedGrant(
+            client: sealed.client, keyID: sealed.keyID,
+            token: (sealed.token.first == "A" ? "B" : "A") + sealed.token.dropFirst())
         #expect(keys.open(damaged, of: "001", provider: "apple") == nil)
         #expect(try keys.seal(Self.grant, of: "001", provider: "apple") != sealed, "sealed with a fresh nonce")
     }

@@ -6,8 +6,7 @@ import Testing
 @Suite struct RedisConnectionStateTests {
     @Test func `pipelines the handshake that the settings require`() throws {
         var settings = RedisConnectionState.Settings()
-        settings.user = "ann"
-        settings.password = Secret("pw")
+        settings.credentials = RedisURL.Credentials(user: "ann", password: Secret("pw"))
         settings.database = 3
         var connection = try TestConnection(settings, ready: false)
         #expect(
@@ -26,7 +25,7 @@ import Testing
         var connection = try TestConnection(ready: false)
         #expect(connection.sent().hasPrefix("*3\r\n$6\r\nCLIENT\r\n"))
         var settings = RedisConnectionState.Settings()
-        settings.password = Secret("pw")
+        settings.credentials = RedisURL.Credentials(user: nil, password: Secret("pw"))
         var second = try TestConnection(settings, ready: false)
         #expect(second.sent().hasPrefix("*2\r\n$4\r\nAUTH\r\n$2\r\npw\r\n*3\r\n"))
     }
@@ -55,7 +54,7 @@ import Testing
     ])
     func `the first failed handshake step is the reason`(replies: String, reason: String) throws {
         var settings = RedisConnectionState.Settings()
-        settings.password = Secret("pw")
+        settings.credentials = RedisURL.Credentials(user: nil, password: Secret("pw"))
         settings.database = 3
         var connection = try TestConnection(settings, ready: false)
         connection.receive(replies, chunkSize: 1)

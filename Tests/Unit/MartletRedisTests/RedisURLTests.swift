@@ -39,9 +39,9 @@ import Testing
     @Test(arguments: good)
     func `reads what is where`(sample: Good) throws {
         let url = try RedisURL(sample.text)
-        #expect(url.address == sample.address)
-        #expect(url.user == sample.user)
-        #expect(url.password?.withBytes { String(decoding: $0, as: UTF8.self) } == sample.password)
+        #expect(url.layout == .single(sample.address))
+        #expect(url.credentials?.user == sample.user)
+        #expect(url.credentials?.password.withBytes { String(decoding: $0, as: UTF8.self) } == sample.password)
         #expect(url.database == sample.database)
         #expect((url.security != nil) == sample.isSecure)
         #expect(url.security?.caFile == sample.caFile)
@@ -51,7 +51,19 @@ import Testing
     static let bad: [(String, ErrorCode)] = [
         ("localhost", "redis.url_scheme_unknown"), ("", "redis.url_scheme_unknown"),
         ("http://h", "redis.url_scheme_unknown"), ("memory:", "redis.url_scheme_unknown"),
-        ("redis+sentinel://h", "redis.url_scheme_unsupported"), ("redis+cluster://h", "redis.url_scheme_unsupported"),
+        ("redis+sentinel://h", "redis.url_master_missing"), ("redis+sentinel://h/", "redis.url_master_missing"),
+        ("redis+sentinel://h/a b", "redis.url_malformed"), ("redis+sentinel://h/a%20b", "redis.url_master_missing"),
+        ("redis+sentinel://h/m/x", "redis.url_database_invalid"),
+        ("redis+sentinel://h/m/0/1", "redis.url_master_missing"),
+        ("redis+sentinel:///m", "redis.url_host_missing"), ("redis+sentinel://h,/m", "redis.url_host_missing"),
+        ("redis+sentinel://h,h:26379/m", "redis.url_host_invalid"),
+        ("redis+sentinel://h:0/m", "redis.url_port_invalid"),
+        ("redis+sentinel://h/m?tls=yes", "redis.url_option_unknown"),
+        ("redis+sentinel://h/m?ca_file=/a", "redis.url_option_unknown"),
+        ("redis+cluster://h/1", "redis.url_database_invalid"), ("redis+cluster://", "redis.url_host_missing"),
+        ("redis+cluster://h?ca_file=/a", "redis.url_option_unknown"),
+        ("rediss+cluster://h?cert_file=/a", "redis.url_certificate_incomplete"),
+        ("rediss+sentinel://h/m", "redis.url_scheme_unknown"),
         ("redis:h", "redis.url_malformed"), ("redis:/h", "redis.url_malformed"), ("redis://h#a", "redis.url_malformed"),
         ("redis://h h", "redis.url_malformed"), ("redis://h\r\nX", "redis.url_malformed"),
         ("redis://", "redis.url_host_missing"), ("redis://:6379", "redis.url_host_missing"),
@@ -84,5 +96,23 @@ import Testing
         let error = #expect(throws: RedisURLError.self) { try RedisURL(text) }
         #expect(error?.code == code)
         #expect(error?.message.contains("ann") == false)
+    }
+
+    @Test
+    func `reads sentinels and clusters`() throws {
+        let sentinel = try RedisURL("redis+sentinel://ann:pw@s1,s2:1,[::1]:2/my-master.1/3?tls=true&ca_file=/ca.pem")
+        #expect(
+            sentinel.layout
+                == .sentinel(
+                    [.tcp(host: "s1", port: 26379), .tcp(host: "s2", port: 1), .tcp(host: "::1", port: 2)],
+                    master: "my-master.1"))
+        #expect(sentinel.database == 3 && sentinel.credentials?.user == "ann" && sentinel.security?.caFile == "/ca.pem")
+        #expect("\(sentinel)" == "redis+sentinel://s1:26379,s2:1,[::1]:2/my-master.1/3?tls=true")
+        let plain = try RedisURL("redis+sentinel://s1/m?tls=false")
+        #expect(plain.security == nil && plain.database == 0)
+        let cluster = try RedisURL("rediss+cluster://n1:7000,n2/")
+        #expect(cluster.layout == .cluster([.tcp(host: "n1", port: 7000), .tcp(host: "n2", port: 6379)]))
+        #expect(cluster.security != nil && "\(cluster)" == "rediss+cluster://n1:7000,n2:6379")
+        #expect(try RedisURL("redis+cluster://n").security == nil)
     }
 }

@@ -106,7 +106,7 @@ extension UpstreamTLS: ConfigurationDecodable {
 }
 
 /// A host name or an address literal without a port.
-private struct ServerName: ConfigurationValue {
+struct ServerName: ConfigurationValue {
     let text: String
 
     init(decoding node: ConfigurationNode) throws(ConfigurationError) {

@@ -2,6 +2,20 @@ internal import MartletCore
 internal import MartletIO
 internal import MartletTLS
 
+/// What a connection needs besides its address; the same for all connections of a client.
+struct RedisConnectionConfiguration: Sendable {
+    var settings: RedisConnectionState.Settings
+    /// `nil` for plaintext.
+    var security: TLSClientContext?
+    /// The name in the server's certificate; `nil` for the host of the address.
+    var serverName: String?
+    var commandTimeout: Duration
+    var connectTimeout: Duration
+    var heartbeatInterval: Duration
+    var resolver: Resolver
+    var clock: Clock
+}
+
 /// A Redis connection on its event loop: connects, enforces timeouts and reconnects.
 ///
 /// It performs the actions of `RedisConnectionState`. A command is written to one connection only and never resent.
@@ -14,17 +28,31 @@ final class RedisConnection {
         var latency: Duration
     }
 
+    /// A change that concerns the owner of the connection.
+    enum Event {
+        /// Commands are accepted, or the subscription exists.
+        case ready
+        /// An attempt or a connection has ended; another attempt follows.
+        case down(StoreError)
+        case message([UInt8])
+        /// The loop has stopped.
+        case stopped
+    }
+
     /// The minimum lifetime of a connection that resets the backoff, so that a server that accepts connections and then
     /// rejects commands is not retried without delay.
     private static let stableAfter = Duration.seconds(2)
 
     private let loop: ServiceLoop
+    private let address: RedisURL.Address
     private let configuration: RedisConnectionConfiguration
-    private let recorder: RedisStatusRecorder
+    private let onEvent: (Event) -> Void
+    /// This connection, for callbacks from other threads.
+    private let handle: LoopBound<RedisConnection>
 
     private var stream: ClientStream?
     private var state: RedisConnectionState?
-    private var completions: [RedisConnectionState.Ticket: @Sendable (CommandResult) -> Void] = [:]
+    private var completions: [RedisConnectionState.Ticket: (CommandResult) -> Void] = [:]
     private var lastTicket: RedisConnectionState.Ticket = 0
     /// Counts attempts, so that late events of earlier attempts are ignored.
     private var attempt = 0
@@ -37,14 +65,24 @@ final class RedisConnection {
     private var retryTimer: LoopTimer?
     private var deadlineTimer: LoopTimer?
     private var heartbeatTimer: LoopTimer?
-    private var connectWaiters: [@Sendable (StoreError?) -> Void] = []
     private var isStopped = false
 
-    init(loop: ServiceLoop, configuration: RedisConnectionConfiguration, recorder: RedisStatusRecorder) {
+    /// - Parameter onEvent: called on the loop, not from within `init`, `start` or `stop`.
+    init(
+        to address: RedisURL.Address, on loop: ServiceLoop, _ configuration: RedisConnectionConfiguration,
+        _ onEvent: @escaping (Event) -> Void
+    ) {
+        self.address = address
         self.loop = loop
         self.configuration = configuration
-        self.recorder = recorder
+        self.onEvent = onEvent
+        handle = LoopBound(loop)
     }
+
+    /// Whether commands are accepted.
+    var isReady: Bool { state?.isReady == true }
+    /// The number of commands without a reply.
+    var inFlight: Int { completions.count }
 
     private var clock: Clock { configuration.clock }
 
@@ -52,10 +90,11 @@ final class RedisConnection {
     func start() {
         loop.preconditionInLoop()
         guard attempt == 0, !isStopped else { return }
+        handle.value = self
         connect()
     }
 
-    /// Closes the connection for good; pending commands and waiters fail.
+    /// Closes the connection for good; pending commands fail.
     func stop() {
         loop.preconditionInLoop()
         guard !isStopped else { return }
@@ -63,15 +102,15 @@ final class RedisConnection {
         attempt += 1
         retryTimer?.cancel()
         retryTimer = nil
+        handle.value = nil
         dropConnection(.stopped)
-        recorder.stopped(at: clock.monotonicTime)
-        resumeConnectWaiters(.stopped)
     }
 
     /// Writes a command; `completion` is called exactly once.
     func submit(
         _ arguments: [[UInt8]], expecting expectation: RedisExpectation, deadline: MonotonicTime,
-        _ completion: @escaping @Sendable (CommandResult) -> Void
+        isAsking: Bool = false,
+        _ completion: @escaping (CommandResult) -> Void
     ) {
         loop.preconditionInLoop()
         guard let stream, state?.isReady == true else {
@@ -83,21 +122,14 @@ final class RedisConnection {
         lastTicket &+= 1
         let now = clock.monotonicTime
         do {
-            try state?.submit(lastTicket, arguments, expecting: expectation, at: now, deadline: deadline)
+            try state?.submit(
+                lastTicket, arguments, expecting: expectation, at: now, deadline: deadline, isAsking: isAsking)
         } catch {
             return completion(.failure(error))
         }
         completions[lastTicket] = completion
         transmit()
         scheduleDeadline()
-    }
-
-    /// Calls back when connected, or with the error of the current attempt.
-    func whenConnected(_ completion: @escaping @Sendable (StoreError?) -> Void) {
-        loop.preconditionInLoop()
-        if isStopped { return completion(.stopped) }
-        if state?.isReady == true { return completion(nil) }
-        connectWaiters.append(completion)
     }
 }
 
@@ -111,7 +143,7 @@ extension RedisConnection {
             self?.deadlineTimer = nil
             self?.failAttempt(.connectTimeout)
         }
-        switch configuration.address {
+        switch address {
         case .unix(let path):
             guard let endpoint = SocketEndpoint(path: path) else {
                 return failAttempt(StoreError(code: .redisNameUnknown, message: "socket path too long"))
@@ -123,8 +155,7 @@ extension RedisConnection {
     }
 
     private func resolve(_ host: String, _ port: UInt16) {
-        let handle = configuration.handle
-        let attempt = self.attempt
+        let (handle, attempt) = (handle, attempt)
         configuration.resolver.resolve(host: host, port: port) { result in
             _ = handle.loop.execute { handle.value?.resolved(result, attempt: attempt) }
         }
@@ -150,8 +181,8 @@ extension RedisConnection {
         let attempt = self.attempt
         do {
             let stream: ClientStream
-            if let security = configuration.security {
-                let engine = try security.context.makeEngine(serverName: security.serverName)
+            if let security = configuration.security, case .tcp(let host, _) = address {
+                let engine = try security.makeEngine(serverName: configuration.serverName ?? host)
                 stream = try ClientStream(to: endpoint, on: loop, engine: engine) { [weak self] event in
                     self?.serve(event, attempt: attempt)
                 }
@@ -191,10 +222,6 @@ extension RedisConnection {
         guard !isStopped else { return }
         dropConnection(error)
         let now = clock.monotonicTime
-        if recorder.down(error, at: now) {
-            configuration.logger.warning("redis unavailable", ("code", "\(error.code)"), ("reason", error.message))
-        }
-        resumeConnectWaiters(error)
         if let readySince, now.since(readySince) >= RedisConnection.stableAfter { backoff.reset() }
         readySince = nil
         // The time that the attempt took counts towards the delay.
@@ -205,12 +232,7 @@ extension RedisConnection {
             self?.retryTimer = nil
             self?.connect()
         }
-    }
-
-    private func resumeConnectWaiters(_ error: StoreError?) {
-        let waiting = connectWaiters
-        connectWaiters = []
-        for completion in waiting { completion(error) }
+        onEvent(.down(error))
     }
 
     /// Releases the stream, the state and the timers; pending commands fail.
@@ -240,7 +262,10 @@ extension RedisConnection {
         case .received: receive()
         case .closed(let error):
             stream = nil
-            if error.code == .streamLoopStopped { return stop() }
+            if error.code == .streamLoopStopped {
+                stop()
+                return onEvent(.stopped)
+            }
             let reason = StoreError(code: error.code, message: error.message)
             guard state == nil else { return perform(state?.lost(reason) ?? []) }
             tryNext(after: reason)
@@ -262,7 +287,7 @@ extension RedisConnection {
             case .reply(let ticket, let reply, let latency):
                 complete(ticket, .success(TimedReply(reply: reply, latency: latency)))
             case .failed(let ticket, let error): complete(ticket, .failure(error))
-            case .message(let payload): configuration.listener?.onMessage(payload)
+            case .message(let payload): onEvent(.message(payload))
             case .close(let error): return failAttempt(error)
             }
         }
@@ -273,13 +298,9 @@ extension RedisConnection {
         deadlineTimer?.cancel()
         deadlineTimer = nil
         endpoints = []
-        let now = clock.monotonicTime
-        readySince = now
-        recorder.connected(at: now)
-        configuration.logger.info("redis connected", ("address", configuration.description))
-        configuration.listener?.onGap()
-        resumeConnectWaiters(nil)
+        readySince = clock.monotonicTime
         scheduleHeartbeat()
+        onEvent(.ready)
     }
 
     /// Sends PINGs periodically to detect a dead connection while it is idle.

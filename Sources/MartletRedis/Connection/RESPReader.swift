@@ -68,7 +68,9 @@ package import MartletCore
         switch unsafe reply.type {
         case REDIS_REPLY_STRING: return .bytes(unsafe text(reply))
         case REDIS_REPLY_STATUS: return .status(String(decoding: unsafe text(reply), as: UTF8.self))
-        case REDIS_REPLY_ERROR: return .error(kind: RedisErrorReply.kind(of: unsafe text(reply)))
+        case REDIS_REPLY_ERROR:
+            let text = unsafe text(reply)
+            return RedisRedirect(text).map { .redirect($0) } ?? .error(kind: RedisErrorReply.kind(of: text))
         case REDIS_REPLY_INTEGER: return .integer(unsafe reply.integer)
         case REDIS_REPLY_ARRAY:
             var elements: [RedisReply] = []

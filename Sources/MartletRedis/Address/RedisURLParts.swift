@@ -27,7 +27,21 @@ struct RedisURLParts {
         }
     }
 
-    func hostAndPort(defaultPort: UInt16) throws(RedisURLError) -> (String, UInt16) {
+    /// The hosts of a list.
+    func hosts(defaultPort: UInt16) throws(RedisURLError) -> [RedisURL.Address] {
+        var hosts: [RedisURL.Address] = []
+        for word in host.split(separator: ",", omittingEmptySubsequences: false) {
+            let (name, port) = try RedisURLParts.hostAndPort(word, defaultPort: defaultPort)
+            let address = RedisURL.Address.tcp(host: name, port: port)
+            guard hosts.count < RedisURL.maximumSeeds, !hosts.contains(address) else { throw .tooManyHosts }
+            hosts.append(address)
+        }
+        return hosts
+    }
+
+    static func hostAndPort(
+        _ host: Substring, defaultPort: UInt16
+    ) throws(RedisURLError) -> (String, UInt16) {
         var name = host
         var port: Substring?
         if host.utf8.first == 0x5B {
@@ -48,13 +62,13 @@ struct RedisURLParts {
         return (String(name), UInt16(number))
     }
 
-    func credentials() throws(RedisURLError) -> (String?, Secret?) {
-        guard let userInfo else { return (nil, nil) }
+    func credentials() throws(RedisURLError) -> RedisURL.Credentials? {
+        guard let userInfo else { return nil }
         guard let colon = userInfo.utf8.firstIndex(of: 0x3A) else { throw .missingPassword }
         let user = try RedisURLParts.decode(userInfo[..<colon])
         let password = try RedisURLParts.decode(userInfo[userInfo.utf8.index(after: colon)...])
         guard !password.isEmpty else { throw .missingPassword }
-        return (user.isEmpty ? nil : user, Secret(password))
+        return RedisURL.Credentials(user: user.isEmpty ? nil : user, password: Secret(password))
     }
 
     /// The options, decoded; each at most once.
@@ -109,7 +123,15 @@ struct RedisURLParts {
         }
     }
 
-    private static func isHostByte(_ byte: UInt8) -> Bool {
+    /// A character that Redis allows in the name of a master.
+    static func isMasterByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F: true
+        default: false
+        }
+    }
+
+    static func isHostByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x3A, 0x5F: true
         default: false

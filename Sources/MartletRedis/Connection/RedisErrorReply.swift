@@ -29,6 +29,9 @@ extension ErrorCode {
     package static let redisMisconfigured: ErrorCode = "redis.misconfigured"
     package static let redisNoReplicas: ErrorCode = "redis.no_replicas"
     package static let redisProtectedMode: ErrorCode = "redis.protected_mode"
+    package static let redisTooManyRedirects: ErrorCode = "redis.too_many_redirects"
+    package static let redisNotCluster: ErrorCode = "redis.not_a_cluster"
+    package static let redisMasterUnknown: ErrorCode = "redis.master_unknown"
     package static let redisTooManyClients: ErrorCode = "redis.too_many_clients"
 }
 
@@ -38,8 +41,8 @@ enum RedisErrorReply {
         "READONLY": (.redisReadOnly, "Redis is a read-only replica"),
         "LOADING": (.redisLoading, "Redis is loading its data"),
         "OOM": (.redisOutOfMemory, "Redis has reached its memory limit"),
-        "MOVED": (.redisMoved, "Redis runs in cluster mode, which is not supported"),
-        "ASK": (.redisMoved, "Redis runs in cluster mode, which is not supported"),
+        "MOVED": (.redisMoved, "Redis runs in cluster mode: the store URL must start with redis+cluster://"),
+        "ASK": (.redisMoved, "Redis runs in cluster mode: the store URL must start with redis+cluster://"),
         "CLUSTERDOWN": (.redisClusterDown, "Redis cluster down"),
         "MASTERDOWN": (.redisMasterDown, "Redis replica has lost its master"),
         "NOAUTH": (.redisAuthRequired, "Redis requires a password"),
@@ -67,12 +70,17 @@ enum RedisErrorReply {
     private static let sentences = [
         ("ERR max number of clients", "MAXCLIENTS"), ("ERR invalid password", "WRONGPASS"),
         ("ERR The user executing the script can't", "NOPERM"),
+        // A key of the script is being moved to another node.
+        ("ERR Script attempted to access a non local key", "TRYAGAIN"),
     ]
 
     /// Before Redis 7, the error of a command in a script follows the script's own error: `ERR Error running script
     /// (call to f_…): @user_script:1: @user_script: 1: -OOM command not allowed …`.
     private static func outageInScript(_ text: [UInt8]) -> String? {
         guard text.starts(with: "ERR Error running script".utf8) else { return nil }
+        if String(decoding: text.suffix(200), as: UTF8.self).contains("attempted to access a non local key") {
+            return "TRYAGAIN"
+        }
         let separator = Array(": -".utf8)
         for start in text.indices.dropLast(separator.count) where text[start...].starts(with: separator) {
             if let kind = word(text[(start + separator.count)...]), outages[kind] != nil { return kind }

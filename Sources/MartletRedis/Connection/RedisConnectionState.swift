@@ -7,8 +7,7 @@ package import MartletCore
 package struct RedisConnectionState: ~Copyable {
     /// Credentials and limits of a connection.
     package struct Settings: Sendable {
-        package var user: String?
-        package var password: Secret?
+        package var credentials: RedisURL.Credentials?
         package var database = 0
         package var clientName = "martlet"
         package var limits = RESPReader.Limits()
@@ -16,6 +15,8 @@ package struct RedisConnectionState: ~Copyable {
         package var maximumInFlight = 1024
         /// The maximum number of unsent bytes.
         package var maximumUnsent = 4 * 1024 * 1024
+        /// Whether the server is asked for its role, and rejected if it is a replica.
+        package var requiresMaster = false
         /// The channel to subscribe to; a subscribed connection accepts no commands.
         package var channel: String?
         /// The maximum size of a message on the channel in bytes.
@@ -40,7 +41,7 @@ package struct RedisConnectionState: ~Copyable {
     }
 
     private enum Purpose {
-        case authenticate, select, setName, ping, subscribe, heartbeat
+        case authenticate, select, setName, role, ping, subscribe, heartbeat, asking
         case command(Ticket, RedisExpectation)
     }
 
@@ -78,15 +79,16 @@ package struct RedisConnectionState: ~Copyable {
 
     /// Writes the handshake, which is pipelined into one round trip.
     package mutating func begin(at now: MonotonicTime, deadline: MonotonicTime) throws(StoreError) {
-        if let password = settings.password {
-            let user = settings.user.map { [Array($0.utf8)] } ?? []
-            let command = password.withBytes { [Array("AUTH".utf8)] + user + [$0] }
+        if let credentials = settings.credentials {
+            let user = credentials.user.map { [Array($0.utf8)] } ?? []
+            let command = credentials.password.withBytes { [Array("AUTH".utf8)] + user + [$0] }
             try write(command, .authenticate, at: now, deadline: deadline)
         }
         if settings.database != 0 {
             try write(["SELECT", String(settings.database)], .select, at: now, deadline: deadline)
         }
         try write(["CLIENT", "SETNAME", settings.clientName], .setName, at: now, deadline: deadline)
+        if settings.requiresMaster { try write(["ROLE"], .role, at: now, deadline: deadline) }
         try write(["PING"], .ping, at: now, deadline: deadline)
         if let channel = settings.channel {
             try write(["SUBSCRIBE", channel], .subscribe, at: now, deadline: deadline)
@@ -94,13 +96,15 @@ package struct RedisConnectionState: ~Copyable {
     }
 
     /// Writes a command.
+    /// - Parameter isAsking: whether it was redirected here for this once (Redis Cluster Specification, "ASK redirection").
     /// - Throws: if it was not written: `redis.not_connected`, `redis.overloaded`, `redis.command_invalid`.
     package mutating func submit(
         _ ticket: Ticket, _ arguments: [[UInt8]], expecting expectation: RedisExpectation, at now: MonotonicTime,
-        deadline: MonotonicTime
+        deadline: MonotonicTime, isAsking: Bool = false
     ) throws(StoreError) {
         guard phase == .ready, settings.channel == nil else { throw .notConnected }
         guard waiting.count < settings.maximumInFlight, output.count < settings.maximumUnsent else { throw .overloaded }
+        if isAsking { try write(["ASKING"], .asking, at: now, deadline: deadline) }
         try write(arguments, .command(ticket, expectation), at: now, deadline: deadline)
     }
 
@@ -178,6 +182,8 @@ package struct RedisConnectionState: ~Copyable {
         case .command(let ticket, let expectation):
             complete(ticket, reply, expectation, latency: now.since(next.sent), into: &actions)
         case .heartbeat: completeHeartbeat(reply, into: &actions)
+        // If it is rejected, so is the command that follows.
+        case .asking: break
         default: completeHandshakeStep(next.purpose, reply, into: &actions)
         }
         if phase == .draining, waiting.count == 0 { close(.notConnected, into: &actions) }
@@ -231,6 +237,10 @@ package struct RedisConnectionState: ~Copyable {
             guard case .error(let kind) = reply else { return }
             return close(RedisErrorReply.storeError(kind), into: &actions)
         case (.setName, _): break
+        // Without permission for ROLE, the first rejected write tells.
+        case (.role, .error("NOPERM")): break
+        case (.role, .array(let parts)):
+            if parts.first != .bytes(Array("master".utf8)) { fail(RedisErrorReply.storeError("READONLY")) }
         case (.subscribe, .array(let parts)) where parts.first == .bytes(Array("subscribe".utf8)): break
         case (.authenticate, .status("OK")), (.select, .status("OK")), (.ping, .status("PONG")): break
         // A user without permission for PING is still authenticated.
@@ -240,6 +250,7 @@ package struct RedisConnectionState: ~Copyable {
             fail(isWrong ? RedisErrorReply.storeError("WRONGPASS") : .authenticationRefused)
         case (.select, .error("ERR")): fail(.databaseRefused)
         case (_, .error(let kind)): fail(RedisErrorReply.storeError(kind))
+        case (_, .redirect): fail(RedisErrorReply.storeError("MOVED"))
         default: return close(.unexpectedReply, into: &actions)
         }
         switch purpose {

@@ -1,7 +1,7 @@
 package import MartletCore
 package import MartletTLS
 
-/// The TLS files of a `rediss://` URL.
+/// The TLS files of a URL.
 extension RedisURL.Security {
     /// Replaces every file name by its resolved path.
     package mutating func resolveFiles(_ resolve: (String) -> String) {

@@ -1,0 +1,33 @@
+/// A command with what its execution depends on.
+package struct RedisCommand: Sendable {
+    let arguments: [[UInt8]]
+    let expectation: RedisExpectation
+    /// The slot of its keys; `nil` without any.
+    let slot: HashSlot?
+    let traits: RedisCommandTraits
+
+    /// - Parameter key: one of its keys, which determines the node; `nil` if any node can execute it.
+    package init(
+        _ arguments: [[UInt8]], expecting expectation: RedisExpectation = .anything, key: [UInt8]?,
+        traits: RedisCommandTraits = []
+    ) {
+        self.arguments = arguments
+        self.expectation = expectation
+        self.traits = traits
+        slot = key.map { HashSlot(of: $0) }
+    }
+}
+
+/// How a command may be treated.
+package struct RedisCommandTraits: OptionSet, Sendable {
+    package let rawValue: UInt8
+
+    package init(rawValue: UInt8) { self.rawValue = rawValue }
+
+    /// Executing it twice is the same as once, also for who gets the second reply.
+    package static let isRepeatable = RedisCommandTraits(rawValue: 1)
+    /// A script that uses several keys of one slot.
+    package static let hasManyKeys = RedisCommandTraits(rawValue: 2)
+    /// The reply is held back until a replica has the write, or has had its time.
+    package static let waitsForReplicas = RedisCommandTraits(rawValue: 4)
+}

@@ -1,0 +1,420 @@
+internal import MartletCore
+internal import MartletIO
+internal import MartletTLS
+
+/// The configuration of a client.
+struct RedisRouterConfiguration: Sendable {
+    var url: RedisURL
+    var options: RedisOptions
+    /// `nil` for plaintext.
+    var security: TLSClientContext?
+    var resolver: Resolver
+    var clock: Clock
+    var logger: Logger
+
+    /// Whether servers that are replicas are rejected, and others found instead.
+    var isDistributed: Bool { if case .single = url.layout { false } else { true } }
+
+    var topology: any RedisTopology {
+        switch url.layout {
+        case .single(let address): SingleTopology(address)
+        case .sentinel(let sentinels, _): SentinelTopology(sentinels: sentinels)
+        case .cluster(let nodes): ClusterTopology(seeds: nodes)
+        }
+    }
+
+    /// The configuration of connections to nodes, or of a subscription.
+    func connection(_ options: RedisOptions, channel: String? = nil) -> RedisConnectionConfiguration {
+        var settings = RedisConnectionState.Settings()
+        settings.credentials = url.credentials
+        settings.database = url.database
+        settings.clientName = options.clientName
+        settings.maximumInFlight = options.maximumInFlight
+        settings.channel = channel
+        if case .sentinel = url.layout { settings.requiresMaster = true }
+        return connection(options, settings)
+    }
+
+    /// The configuration of connections to sentinels.
+    func sentinel(channel: String? = nil) -> RedisConnectionConfiguration {
+        var options = RedisOptions.listening
+        options.connectTimeout = self.options.connectTimeout
+        var settings = RedisConnectionState.Settings()
+        settings.credentials = url.sentinelCredentials
+        settings.clientName = options.clientName
+        settings.channel = channel
+        return connection(options, settings)
+    }
+
+    private func connection(
+        _ options: RedisOptions, _ settings: RedisConnectionState.Settings
+    ) -> RedisConnectionConfiguration {
+        RedisConnectionConfiguration(
+            settings: settings, security: security, serverName: url.security?.serverName,
+            commandTimeout: options.commandTimeout, connectTimeout: options.connectTimeout,
+            heartbeatInterval: options.heartbeatInterval, resolver: resolver, clock: clock)
+    }
+
+    var node: RedisNodeConfiguration {
+        RedisNodeConfiguration(
+            connection: connection(options), connections: max(options.connections, 2),
+            waitReplicas: options.waitReplicas, waitTimeout: options.waitTimeout, expectsReplicas: isDistributed,
+            maximumWrites: options.maximumInFlight)
+    }
+}
+
+/// Performs the actions of `RedisRouting` on the event loop: connections, commands, timers.
+final class RedisRouter {
+    typealias Address = RedisURL.Address
+
+    private struct Pending {
+        let command: RedisCommand
+        let deadline: MonotonicTime
+        let completion: (RedisConnection.CommandResult) -> Void
+        var result: RedisConnection.CommandResult?
+    }
+
+    private let handle: LoopBound<RedisRouter>
+    let configuration: RedisRouterConfiguration
+    private let recorder: RedisStatusRecorder
+    private var routing: RedisRouting
+    private var nodes: [Address: RedisNode] = [:]
+    private var sentinels: [Address: SentinelConnections] = [:]
+    private var failedSentinels: Set<Address> = []
+    private var subscriptions: [RedisSubscription] = []
+    private var pending: [RedisRouting.Ticket: Pending] = [:]
+    private var lastTicket: RedisRouting.Ticket = 0
+    private var connectWaiters: [@Sendable (StoreError?) -> Void] = []
+    private var timer: LoopTimer?
+    private var isStopped = false
+    private var replicationWarnings = LogInterval(.seconds(10))
+
+    init(
+        _ handle: LoopBound<RedisRouter>, _ configuration: RedisRouterConfiguration, _ recorder: RedisStatusRecorder
+    ) {
+        self.handle = handle
+        self.configuration = configuration
+        self.recorder = recorder
+        routing = RedisRouting(configuration.topology)
+    }
+
+    private var loop: ServiceLoop { handle.loop }
+    private var now: MonotonicTime { configuration.clock.monotonicTime }
+
+    func start() {
+        loop.preconditionInLoop()
+        perform(routing.start(at: now))
+    }
+
+    /// Closes all connections for good; pending commands and waiters fail.
+    func stop() {
+        loop.preconditionInLoop()
+        guard !isStopped else { return }
+        isStopped = true
+        timer?.cancel()
+        recorder.stopped(at: now)
+        for node in nodes.values { node.close() }
+        for sentinel in sentinels.values { sentinel.close() }
+        for subscription in subscriptions { subscription.stop() }
+        nodes = [:]
+        sentinels = [:]
+        subscriptions = []
+        let rest = pending.values
+        pending = [:]
+        for command in rest { command.completion(.failure(.stopped)) }
+        resumeConnectWaiters(.stopped)
+    }
+
+    /// Executes a command; `completion` is called once.
+    func submit(
+        _ command: RedisCommand, deadline: MonotonicTime,
+        _ completion: @escaping (RedisConnection.CommandResult) -> Void
+    ) {
+        loop.preconditionInLoop()
+        guard !isStopped else { return completion(.failure(.stopped)) }
+        lastTicket &+= 1
+        pending[lastTicket] = Pending(command: command, deadline: deadline, completion: completion)
+        let request = RedisRouting.Request(slot: command.slot, deadline: deadline, traits: command.traits)
+        perform(routing.submit(lastTicket, request, at: now))
+    }
+
+    /// Calls back when connected, or with the error of the current attempt.
+    func whenConnected(_ completion: @escaping @Sendable (StoreError?) -> Void) {
+        loop.preconditionInLoop()
+        if isStopped { return completion(.stopped) }
+        if routing.isAvailable { return completion(nil) }
+        connectWaiters.append(completion)
+    }
+
+    /// Adds a subscription, which is moved to another node when its own is lost.
+    func add(_ subscription: RedisSubscription) {
+        loop.preconditionInLoop()
+        guard !isStopped else { return subscription.stop() }
+        subscriptions.append(subscription)
+        subscription.move(to: subscriptionNode)
+    }
+
+    func remove(_ subscription: RedisSubscription) {
+        subscription.stop()
+        subscriptions.removeAll { $0 === subscription }
+    }
+
+    private var subscriptionNode: Address? { routing.anyNode }
+
+    private func perform(_ actions: [RedisRouting.Action]) {
+        for action in actions {
+            guard !isStopped else { return }
+            switch action {
+            case .send(let ticket, let node, let isAsking): send(ticket, node, isAsking)
+            case .finish(let ticket, let error): finish(ticket, error)
+            case .topology(let action): perform(action)
+            }
+        }
+        schedule()
+    }
+
+    private func send(_ ticket: RedisRouting.Ticket, _ address: Address, _ isAsking: Bool) {
+        guard let command = pending[ticket] else { return }
+        guard let node = nodes[address] else { return ended(ticket, .failure(.notConnected)) }
+        node.submit(command.command, deadline: command.deadline, isAsking: isAsking) { [weak self] result in
+            self?.ended(ticket, result)
+        }
+    }
+
+    private func ended(_ ticket: RedisRouting.Ticket, _ result: RedisConnection.CommandResult) {
+        guard !isStopped else { return }
+        pending[ticket]?.result = result
+        let outcome: RedisRouting.Outcome
+        switch result {
+        case .success(let timed):
+            if case .redirect(let redirect) = timed.reply { outcome = .redirected(redirect) } else { outcome = .reply }
+        case .failure(let error): outcome = .failed(error)
+        }
+        perform(routing.ended(ticket, outcome, at: now))
+    }
+
+    private func finish(_ ticket: RedisRouting.Ticket, _ error: StoreError?) {
+        guard let command = pending.removeValue(forKey: ticket) else { return }
+        command.completion(error.map { .failure($0) } ?? command.result ?? .failure(.notConnected))
+    }
+
+    private func schedule() {
+        guard !isStopped, let next = routing.nextTick else { return }
+        if let timer, timer.deadline <= next { return }
+        timer?.cancel()
+        timer = loop.schedule(after: max(next.since(now), .milliseconds(1))) { [weak self] in
+            guard let self, !isStopped else { return }
+            timer = nil
+            perform(routing.tick(at: now))
+        }
+    }
+
+    private func resumeConnectWaiters(_ error: StoreError?) {
+        let waiting = connectWaiters
+        connectWaiters = []
+        for completion in waiting { completion(error) }
+    }
+}
+
+// MARK: - Nodes, sentinels and subscriptions
+
+extension RedisRouter {
+    private func perform(_ action: TopologyAction) {
+        switch action {
+        case .open(let address):
+            guard nodes[address] == nil else { return }
+            let node = RedisNode(address, on: loop, configuration.node) { [weak self] in self?.serve($0, address) }
+            nodes[address] = node
+            node.start()
+        case .close(let address):
+            nodes.removeValue(forKey: address)?.close()
+            recorder.closed(address)
+        case .openSentinel(let address):
+            let connections = SentinelConnections(address, on: loop, configuration) { [weak self] in
+                self?.serve($0, ofSentinel: address)
+            }
+            sentinels[address] = connections
+            connections.start()
+        case .closeSentinel(let address):
+            failedSentinels.remove(address)
+            sentinels.removeValue(forKey: address)?.close()
+        case .ask(let question, let address): ask(question, address)
+        case .moved: masterChanged()
+        }
+    }
+
+    private func serve(_ event: RedisNode.Event, _ address: Address) {
+        guard !isStopped else { return }
+        switch event {
+        case .ready:
+            recorder.opened(address)
+            configuration.logger.info("redis connected", ("address", "\(address)"), ("purpose", "store"))
+            perform(routing.nodeReady(address, at: now))
+            availabilityChanged(nil)
+        case .down(let error):
+            recorder.closed(address)
+            perform(routing.nodeDown(address, error, at: now))
+            availabilityChanged(error)
+        case .demoted: perform(routing.suspect(at: now))
+        case .unreplicated(let count):
+            recorder.unreplicated(count)
+            if replicationWarnings.isDue(at: now) {
+                configuration.logger.warning(
+                    "redis write acknowledged without a replica", ("code", "store.unreplicated"),
+                    ("address", "\(address)"))
+            }
+        case .stopped: stop()
+        }
+    }
+
+    private func availabilityChanged(_ error: StoreError?) {
+        guard !isStopped else { return }
+        if routing.isAvailable {
+            recorder.connected(at: now)
+            resumeConnectWaiters(nil)
+        } else if let error, routing.isCutOff {
+            outage(error)
+        }
+        moveSubscriptions()
+    }
+
+    private func outage(_ error: StoreError) {
+        if recorder.down(error, at: now) {
+            configuration.logger.warning(
+                "redis unavailable", ("code", "\(error.code)"), ("reason", error.message), ("purpose", "store"))
+        }
+        resumeConnectWaiters(error)
+    }
+
+    private func masterChanged() {
+        configuration.logger.info(
+            "redis master changed",
+            ("masters", routing.masters.map(\.description).sorted().joined(separator: ",")))
+        if routing.isAvailable { recorder.connected(at: now) }
+        moveSubscriptions()
+    }
+
+    private func moveSubscriptions() {
+        for subscription in subscriptions { subscription.move(to: subscriptionNode) }
+    }
+
+    private func ask(_ question: TopologyQuestion, _ address: Address) {
+        var words: [String]
+        switch (question, configuration.url.layout) {
+        case (.slots, _): words = ["CLUSTER", "SLOTS"]
+        case (.master, .sentinel(_, let name)): words = ["SENTINEL", "MASTER", name]
+        case (.sentinels, .sentinel(_, let name)): words = ["SENTINEL", "SENTINELS", name]
+        default: return
+        }
+        let arguments = words.map { Array($0.utf8) }
+        let completion: (RedisConnection.CommandResult) -> Void = { [weak self] result in
+            guard let self, !isStopped else { return }
+            var reply: RedisReply?
+            if case .success(let timed) = result { reply = timed.reply }
+            if case .error(let kind)? = reply, !routing.isAvailable {
+                outage(kind == "ERR" ? .questionRejected(question) : RedisErrorReply.storeError(kind))
+            }
+            perform(routing.answered(question, by: address, reply, at: now))
+        }
+        if let sentinel = sentinels[address] {
+            sentinel.ask(arguments, deadline: now + configuration.options.commandTimeout, completion)
+        } else if let node = nodes[address] {
+            let command = RedisCommand(arguments, key: nil)
+            node.submit(command, deadline: now + configuration.options.commandTimeout, isAsking: false, completion)
+        } else {
+            completion(.failure(.notConnected))
+        }
+    }
+
+    private func serve(_ event: SentinelConnections.Event, ofSentinel address: Address) {
+        guard !isStopped else { return }
+        switch event {
+        case .ready:
+            failedSentinels.remove(address)
+            perform(routing.sentinelReady(address, at: now))
+        case .down(let error):
+            routing.sentinelDown(address)
+            failedSentinels.insert(address)
+            if routing.masters.isEmpty, failedSentinels.count >= sentinels.count { outage(error) }
+        case .masterAnnounced: perform(routing.suspect(at: now))
+        case .stopped: stop()
+        }
+    }
+}
+
+/// A connection for questions to a sentinel, and one for its announcements.
+final class SentinelConnections {
+    enum Event {
+        case ready
+        case down(StoreError)
+        /// The sentinel has announced another master of some name.
+        case masterAnnounced
+        case stopped
+    }
+
+    private let questions: RedisConnection
+    private let announcements: RedisConnection
+
+    init(
+        _ address: RedisURL.Address, on loop: ServiceLoop, _ configuration: RedisRouterConfiguration,
+        _ onEvent: @escaping (Event) -> Void
+    ) {
+        questions = RedisConnection(to: address, on: loop, configuration.sentinel()) { event in
+            switch event {
+            case .ready: onEvent(.ready)
+            case .down(let error): onEvent(.down(error))
+            case .message: break
+            case .stopped: onEvent(.stopped)
+            }
+        }
+        announcements = RedisConnection(to: address, on: loop, configuration.sentinel(channel: "+switch-master")) {
+            // After a subscription announcements may have been missed.
+            switch $0 {
+            case .ready, .message: onEvent(.masterAnnounced)
+            case .down, .stopped: break
+            }
+        }
+    }
+
+    func start() {
+        questions.start()
+        announcements.start()
+    }
+
+    func close() {
+        questions.stop()
+        announcements.stop()
+    }
+
+    func ask(
+        _ arguments: [[UInt8]], deadline: MonotonicTime,
+        _ completion: @escaping (RedisConnection.CommandResult) -> Void
+    ) {
+        questions.submit(arguments, expecting: .anything, deadline: deadline, completion)
+    }
+}
+
+/// Limits how often something is logged.
+struct LogInterval {
+    private let length: Duration
+    private var last: MonotonicTime?
+
+    init(_ length: Duration) { self.length = length }
+
+    mutating func isDue(at now: MonotonicTime) -> Bool {
+        if let last, now.since(last) < length { return false }
+        last = now
+        return true
+    }
+}
+
+extension StoreError {
+    /// A server does not know what it is asked for.
+    fileprivate static func questionRejected(_ question: TopologyQuestion) -> StoreError {
+        switch question {
+        case .slots: StoreError(code: .redisNotCluster, message: "Redis does not run in cluster mode")
+        case .master, .sentinels:
+            StoreError(code: .redisMasterUnknown, message: "the sentinels do not know a master of that name")
+        }
+    }
+}

@@ -1,0 +1,56 @@
+import Foundation
+import MartletTesting
+
+/// A Redis Cluster of the test's own: masters without replicas, which share the slots.
+final class RedisClusterServers: Sendable {
+    let servers: [RedisServer]
+
+    init(masters: Int = 3, extra: [String] = []) throws {
+        // The default is outside of the range of ports that tests choose from, and may be in use.
+        let busPorts = try (0..<masters).map { _ in try refusedPort() }
+        servers = try busPorts.map { port in
+            try RedisServer(
+                extra: ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", "\(port)"]
+                    + extra)
+        }
+        let share = 16_384 / masters
+        for (index, server) in servers.enumerated() {
+            let last = index == masters - 1 ? 16_383 : (index + 1) * share - 1
+            _ = try server.command("CLUSTER ADDSLOTSRANGE \(index * share) \(last)")
+            _ = try server.command("CLUSTER SET-CONFIG-EPOCH \(index + 1)")
+            if index > 0 { _ = try server.command("CLUSTER MEET 127.0.0.1 \(servers[0].port) \(busPorts[0])") }
+        }
+        for server in servers {
+            try waitUntil("the cluster is complete") {
+                let info = try server.command("CLUSTER INFO")
+                return info.contains("cluster_state:ok") && info.contains("cluster_known_nodes:\(masters)")
+            }
+        }
+    }
+
+    /// As `store.url` is written.
+    var url: String { "redis+cluster://" + servers.map { "127.0.0.1:\($0.port)" }.joined(separator: ",") }
+
+    func id(of server: RedisServer) throws -> String {
+        let reply = try server.command("CLUSTER MYID")
+        return String(reply.split(separator: "\r\n")[1])
+    }
+
+    /// Moves a slot with its keys, like `redis-cli --cluster reshard`.
+    func move(
+        _ slot: Int, from source: RedisServer, to target: RedisServer, pausing pause: () throws -> Void = {}
+    ) throws {
+        let (sourceID, targetID) = (try id(of: source), try id(of: target))
+        _ = try target.command("CLUSTER SETSLOT \(slot) IMPORTING \(sourceID)")
+        _ = try source.command("CLUSTER SETSLOT \(slot) MIGRATING \(targetID)")
+        while true {
+            let words = try source.command("CLUSTER GETKEYSINSLOT \(slot) 1").split(separator: "\r\n").map(String.init)
+            guard words.count >= 3 else { break }
+            _ = try source.command("MIGRATE 127.0.0.1 \(target.port) \(words[2]) 0 5000")
+            try pause()
+        }
+        for server in [target, source] + servers.filter({ $0 !== source && $0 !== target }) {
+            _ = try server.command("CLUSTER SETSLOT \(slot) NODE \(targetID)")
+        }
+    }
+}
