@@ -178,6 +178,9 @@ struct MetricsPage {
         out.single(
             "martlet_store_unreplicated_total", .counter,
             "Writes acknowledged although no replica had them in time.", status.unreplicated)
+        out.single(
+            "martlet_store_repeated_total", .counter, "Recent writes that were repeated at a new master.",
+            status.repeated)
         out.family("martlet_redis_failures_total", .counter, "Failed commands to Redis, by error code.")
         for (code, count) in status.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             out.sample(["code": code.rawValue], count)

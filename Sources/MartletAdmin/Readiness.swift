@@ -45,7 +45,8 @@ package struct Readiness: Sendable {
         var worst = State.ready
         if case .redis(let status) = store {
             let isConnected = status.state == .connected
-            let detail = isConnected ? "" : status.lastError?.message ?? ""
+            let reason = status.lastError?.message ?? "not connected yet"
+            let detail = isConnected ? "" : "\(reason); requests with sessions get 503\(Self.exception(onError))"
             checks.append(Check(name: "store", state: status.state.rawValue, detail: detail))
             if !isConnected { worst = onError == .deny ? .unavailable : .degraded }
         }
@@ -74,6 +75,13 @@ package struct Readiness: Sendable {
 
     /// Whether a load balancer should send requests.
     var isServing: Bool { state.isServing }
+
+    private static func exception(_ onError: StoreConfiguration.OnError) -> String {
+        switch onError {
+        case .cached: " once their copy is older than sessions.cache_ttl"
+        case .deny: ""
+        }
+    }
 
     /// The response of `/readyz`: the state, and every dependency by name.
     var response: LocalResponse {

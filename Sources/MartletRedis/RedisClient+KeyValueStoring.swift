@@ -32,7 +32,10 @@ extension RedisClient: SharedStoring {
             [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime), bytes("NX")],
             on: bytes(key), expecting: .acknowledgementOrNothing)
         if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
-        return reply != .nothing
+        guard reply != .nothing else { return false }
+        let words = [bytes("SET"), bytes(key), value, bytes("PX"), milliseconds(lifetime), bytes("NX")]
+        record([RedisReplay(.write, RedisCommand(words, key: bytes(key), traits: .isRepeatable))])
+        return true
     }
 
     /// Compares and deletes atomically in one script.
@@ -51,7 +54,11 @@ extension RedisClient: SharedStoring {
     package func take(_ key: String) async -> StoreReply<[UInt8]> {
         do {
             switch try await command([bytes("GETDEL"), bytes(key)], on: bytes(key), expecting: .value) {
-            case .bytes(let value): return .found(value)
+            case .bytes(let value):
+                // Whoever comes second must not get it from a master that has it still.
+                let removal = RedisCommand([bytes("DEL"), bytes(key)], key: bytes(key), traits: .isRepeatable)
+                record([RedisReplay(.end, removal)])
+                return .found(value)
             case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))
             default: return .miss
             }

@@ -114,6 +114,21 @@ package final class RedisClient: Sendable {
         }
     }
 
+    /// Records an acknowledged write, which is repeated at a master that may not have it.
+    package func record(_ replays: [RedisReplay]) {
+        guard !replays.isEmpty else { return }
+        let handle = handle
+        _ = handle.loop.execute {
+            for replay in replays { handle.value?.record(replay) }
+        }
+    }
+
+    /// Sessions have ended, also at other instances: writes to them are no longer repeated.
+    package func forget(_ numbers: [UInt64]) {
+        let handle = handle
+        _ = handle.loop.execute { handle.value?.forget(numbers) }
+    }
+
     /// Executes one command, at most once.
     /// - Parameter key: one of its keys, which determines the node; `nil` if any node can execute it.
     package func command(

@@ -30,6 +30,8 @@ package struct RedisStatus: Sendable {
     package var nodes: Set<RedisURL.Address> = []
     /// The number of writes that were acknowledged although no replica had them in time.
     package var unreplicated = 0
+    /// The number of writes that were repeated at a new master.
+    package var repeated = 0
 
     /// The status of a new connection.
     package init(since: MonotonicTime) { self.since = since }
@@ -85,6 +87,8 @@ final class RedisStatusRecorder: Sendable {
     func opened(_ node: RedisURL.Address) { content.withLock { _ = $0.status.nodes.insert(node) } }
 
     func closed(_ node: RedisURL.Address) { content.withLock { _ = $0.status.nodes.remove(node) } }
+
+    func repeated(_ count: Int) { content.withLock { $0.status.repeated += count } }
 
     func unreplicated(_ count: Int) { content.withLock { $0.status.unreplicated += count } }
 

@@ -43,6 +43,28 @@ enum RedisSessionScripts {
         return ended
         """, traits: .hasManyKeys)
 
+    /// Writes a session that a new master does not have, unless it has ended meanwhile.
+    static let insertAgain = RedisScript(
+        """
+        if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+        redis.call('HSET', KEYS[1], unpack(ARGV, 5))
+        redis.call('PEXPIREAT', KEYS[1], ARGV[3])
+        local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+        local score = math.max(tonumber(ARGV[1]), (tonumber(newest[2]) or 0) + 1)
+        redis.call('ZADD', KEYS[2], string.format('%.0f', score), ARGV[4])
+        local left = redis.call('PTTL', KEYS[2])
+        if left < 0 or ARGV[1] + left < tonumber(ARGV[2]) then redis.call('PEXPIREAT', KEYS[2], ARGV[2]) end
+        return 1
+        """)
+
+    /// Ends a session that a new master still has; what stays for 10 s keeps other instances from writing it again.
+    static let endAgain = RedisScript(
+        """
+        redis.call('PUBLISH', ARGV[1], ARGV[2])
+        redis.call('SET', KEYS[2], '', 'PX', 10000)
+        return redis.call('DEL', KEYS[1])
+        """)
+
     static let lookUpAndTouch = script(
         """
         local f = redis.call('HMGET', KEYS[1], 'x', 's', 'd', ARGV[4], 'l')

@@ -29,7 +29,8 @@ package final class RedisSessions: SessionBackend {
                 session.owner, digits(session.evicts ? 1 : 0),
             ])
         if case .integer(0) = reply { return nil }
-        return try revocationIDs(reply)
+        record(session, at: time)
+        return try ended(reply, tagDigits: session.sessionKey.tagDigits)
     }
 
     /// Looks up the session of an access token and updates its last use.
@@ -95,20 +96,24 @@ package final class RedisSessions: SessionBackend {
         _ sessionKey: SessionKey, _ rotation: SessionRotation, at time: SessionTime
     ) async throws(StoreError) -> SessionRotation.Outcome {
         let grace = rotation.grace
-        let reply = try await run(
-            RedisSessionScripts.rotate, [key(of: sessionKey), graceKey(sessionKey, grace?.tokenHash ?? [])], at: time,
+        let keys = [key(of: sessionKey), graceKey(sessionKey, grace?.tokenHash ?? [])]
+        let arguments =
             [
                 digits(rotation.generation), digits(rotation.generation.later(by: 1)), rotation.refreshWrap,
                 rotation.access.map { field("a:", $0.tokenHash) } ?? [], rotation.access.map(value) ?? [],
                 digits(SessionRotation.maximumAccessTokens), digits(SessionRotation.maximumGraces),
                 grace.map { field("q:", $0.tokenHash) } ?? [], digits(grace?.end ?? 0), grace?.sealed ?? [],
                 rotation.lastAddress,
-            ] + (rotation.cookie.map { arguments(of: $0, sessionKey) } ?? []))
+            ] + (rotation.cookie.map { self.arguments(of: $0, sessionKey) } ?? [])
+        let reply = try await run(RedisSessionScripts.rotate, keys, at: time, arguments)
         switch reply {
         case .integer(0): return .gone
         case .integer(1): return .lost
         case .integer(2): return .throttled
-        case .integer(3): return .done
+        case .integer(3):
+            // Rotates again only what is of the same generation still.
+            record(RedisSessionScripts.rotate, keys, at: time, arguments, of: sessionKey)
+            return .done
         default: throw .unexpectedReply
         }
     }
@@ -125,15 +130,15 @@ package final class RedisSessions: SessionBackend {
     package func replace(
         _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
     ) async throws(StoreError) -> RecordReplacement.Outcome {
-        let reply = try await run(
-            RedisSessionScripts.replace, [key(of: sessionKey)], at: time,
-            [
-                replacement.expected, replacement.record, channel, changeMessage(sessionKey),
-            ])
+        let arguments = [replacement.expected, replacement.record, channel, changeMessage(sessionKey)]
+        let reply = try await run(RedisSessionScripts.replace, [key(of: sessionKey)], at: time, arguments)
         switch reply {
         case .integer(0): return .gone
         case .integer(1): return .lost
-        case .integer(2): return .done
+        case .integer(2):
+            // Replaces only the same record again.
+            record(RedisSessionScripts.replace, [key(of: sessionKey)], at: time, arguments, of: sessionKey)
+            return .done
         default: throw .unexpectedReply
         }
     }
@@ -149,6 +154,7 @@ package final class RedisSessions: SessionBackend {
         let reply = try await run(
             RedisSessionScripts.end, [key(of: sessionKey)], at: time, [channel, sessionKey.keyHash])
         guard case .integer(let count) = reply else { throw .unexpectedReply }
+        client.record([endAgain(sessionKey)])
         return count > 0
     }
 
@@ -183,7 +189,7 @@ package final class RedisSessions: SessionBackend {
                 base(subject.tagDigits), channel, selection.id ?? [], selection.providerHash ?? [],
                 selection.excluded ?? [],
             ])
-        return try revocationIDs(reply)
+        return try ended(reply, tagDigits: subject.tagDigits)
     }
 
     private func run(
@@ -191,6 +197,61 @@ package final class RedisSessions: SessionBackend {
     ) async throws(StoreError) -> RedisReply {
         let times = [digits(time.now), digits(time.idle), digits(time.slack)]
         return try await client.run(script, keys: keys, arguments: times + arguments, expecting: .anything)
+    }
+
+    /// The sessions that a script has ended.
+    private func ended(_ reply: RedisReply, tagDigits: [UInt8]) throws(StoreError) -> [UInt64] {
+        let numbers = try revocationIDs(reply)
+        guard case .array(let keyHashes) = reply, !keyHashes.isEmpty else { return numbers }
+        client.record(
+            keyHashes.compactMap { keyHash in
+                guard case .bytes(let keyHash) = keyHash else { return nil }
+                return endAgain(SessionKey(tagDigits: tagDigits, keyHash: keyHash))
+            })
+        return numbers
+    }
+
+    private func endAgain(_ sessionKey: SessionKey) -> RedisReplay {
+        RedisReplay(
+            .end, RedisSessionScripts.endAgain, keys: [key(of: sessionKey), endKey(sessionKey)],
+            arguments: [channel, Array(sessionKey.keyHash.prefix(16))], number: sessionKey.revocationID)
+    }
+
+    private func record(_ session: NewSession, at time: SessionTime) {
+        var fields: [[UInt8]] = []
+        func add(_ name: String, _ value: [UInt8]) { fields += [Array(name.utf8), value] }
+        add("s", digits(time.now))
+        add("g", digits(0))
+        add("x", digits(session.ends))
+        add("d", session.record)
+        add("m", session.listing)
+        add("p", session.providerHash)
+        add("v", session.verifier)
+        add("r", session.refreshWrap)
+        fields += [field("a:", session.access.tokenHash), value(session.access)]
+        if !session.lastAddress.isEmpty { add("l", session.lastAddress) }
+        if !session.owner.isEmpty { add("o", session.owner) }
+        let key = session.sessionKey
+        let expiry = min(session.ends, time.now.later(by: time.idle))
+        client.record([
+            RedisReplay(
+                .write, RedisSessionScripts.insertAgain,
+                keys: [self.key(of: key), index(of: session.subject), endKey(key)],
+                arguments: [digits(time.now), digits(session.ends), digits(expiry), key.keyHash] + fields,
+                number: key.revocationID)
+        ])
+    }
+
+    /// - Parameter script: changes nothing a second time.
+    private func record(
+        _ script: RedisScript, _ keys: [[UInt8]], at time: SessionTime, _ arguments: [[UInt8]],
+        of sessionKey: SessionKey
+    ) {
+        let times = [digits(time.now), digits(time.idle), digits(time.slack)]
+        client.record([
+            RedisReplay(
+                .write, script, keys: keys, arguments: times + arguments, number: sessionKey.revocationID)
+        ])
     }
 
     private func revocationIDs(_ reply: RedisReply) throws(StoreError) -> [UInt64] {
@@ -208,6 +269,9 @@ package final class RedisSessions: SessionBackend {
     private func key(of sessionKey: SessionKey) -> [UInt8] { prefix + sessionKey.name }
     private func index(of subject: SubjectKey) -> [UInt8] {
         prefix + "{".utf8 + subject.tagDigits + "}:i:".utf8 + subject.name
+    }
+    private func endKey(_ sessionKey: SessionKey) -> [UInt8] {
+        prefix + "{".utf8 + sessionKey.tagDigits + "}:e:".utf8 + sessionKey.keyHash
     }
     private func claimsKey(_ tagDigits: [UInt8]) -> [UInt8] { prefix + "{".utf8 + tagDigits + "}:c".utf8 }
     private func graceKey(_ sessionKey: SessionKey, _ tokenHash: [UInt8]) -> [UInt8] {

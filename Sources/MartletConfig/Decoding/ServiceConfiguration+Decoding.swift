@@ -92,7 +92,8 @@ extension StoreConfiguration: ConfigurationDecodable {
                 .optional("key_prefix", .text, default: "martlet:", "The prefix of every key in the store."),
                 .optional(
                     "on_error", .choice(OnError.allCases.map(\.rawValue)), default: "cached",
-                    "While the store is unavailable: `cached` keeps using cached data, `deny` rejects."),
+                    "While the store is unavailable: `cached` keeps using cached data (sessions: for `sessions.cache_ttl`), `deny` rejects."
+                ),
                 .optional("username", .text, "The Redis user, with `password_file`; instead of one in the URL."),
                 .optional(
                     "sentinel", .block(of: Sentinel.self), "The user of the sentinels, which have users of their own."),

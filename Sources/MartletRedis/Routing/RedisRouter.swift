@@ -87,6 +87,8 @@ final class RedisRouter {
     private var connectWaiters: [@Sendable (StoreError?) -> Void] = []
     private var timer: LoopTimer?
     private var isStopped = false
+    private var recent = RecentWrites()
+    private var replays = ReplayQueue()
     private var replicationWarnings = LogInterval(.seconds(10))
 
     init(
@@ -239,7 +241,13 @@ extension RedisRouter {
             failedSentinels.remove(address)
             sentinels.removeValue(forKey: address)?.close()
         case .ask(let question, let address): ask(question, address)
-        case .moved: masterChanged()
+        case .moved(let slots):
+            if routing.masters.contains(where: { routing.isReady($0) }) {
+                writeAgain { [routing] slot in
+                    (slots?.contains(slot) ?? true) && routing.node(of: slot).map { routing.isReady($0) } ?? false
+                }
+            }
+            masterChanged()
         }
     }
 
@@ -248,6 +256,7 @@ extension RedisRouter {
         switch event {
         case .ready:
             recorder.opened(address)
+            writeAgain { [routing] in routing.node(of: $0) == address }
             configuration.logger.info("redis connected", ("address", "\(address)"), ("purpose", "store"))
             perform(routing.nodeReady(address, at: now))
             availabilityChanged(nil)
@@ -338,6 +347,44 @@ extension RedisRouter {
             if routing.masters.isEmpty, failedSentinels.count >= sentinels.count { outage(error) }
         case .masterAnnounced: perform(routing.suspect(at: now))
         case .stopped: stop()
+        }
+    }
+}
+
+// MARK: - What a new master may not have
+
+extension RedisRouter {
+    /// Records an acknowledged write.
+    func record(_ replay: RedisReplay) {
+        loop.preconditionInLoop()
+        recent.add(replay, at: now)
+    }
+
+    /// Sessions have ended, here or at another instance.
+    func forget(_ numbers: [UInt64]) {
+        loop.preconditionInLoop()
+        recent.forget(numbers)
+    }
+
+    private func writeAgain(where isMoved: (HashSlot) -> Bool) {
+        let commands = recent.commands(at: now, where: isMoved)
+        guard !commands.writes.isEmpty || !commands.ends.isEmpty else { return }
+        configuration.logger.info(
+            "redis writes repeated", ("writes", String(commands.writes.count)), ("ends", String(commands.ends.count)))
+        replays.add(writes: commands.writes, ends: commands.ends)
+        sendReplays()
+    }
+
+    private func sendReplays() {
+        let due = replays.next()
+        recorder.repeated(due.count)
+        for command in due {
+            submit(command, deadline: now + configuration.options.commandTimeout) { [weak self] _ in
+                // Not from within the submission of others.
+                guard let self, !isStopped else { return }
+                replays.finished()
+                sendReplays()
+            }
         }
     }
 }

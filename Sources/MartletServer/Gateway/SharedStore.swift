@@ -121,6 +121,7 @@ package final class SharedStore: Sendable {
                 if message == invalidateAllMessage {
                     invalidator.invalidateAll()
                 } else if let numbers = RevocationMessage.numbers(in: message) {
+                    client.forget(numbers)
                     copies.drop(numbers)
                     invalidator.revoke(numbers)
                 } else if let numbers = RevocationMessage.changedNumbers(in: message) {

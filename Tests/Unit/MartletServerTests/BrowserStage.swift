@@ -110,7 +110,7 @@ final class BrowserStage: Sendable {
     /// Sends a request on a connection of its own.
     func ask(_ method: String, _ target: String, _ fields: [(String, String)] = []) async throws -> HTTPMessage {
         let endpoint = endpoint
-        return try await Self.onThread {
+        return try await onOwnThread {
             let client = try HTTPClient(to: endpoint)
             defer { client.close() }
             return try client.exchange(method, target, fields)
@@ -124,7 +124,7 @@ final class BrowserStage: Sendable {
     /// The head of the response to a request over HTTP/2, as lines.
     func getByHTTP2(_ target: String, _ fields: (String, String)...) async throws -> [String] {
         let endpoint = endpoint
-        return try await Self.onThread { try Self.exchange(target, fields, endpoint) }
+        return try await onOwnThread { try Self.exchange(target, fields, endpoint) }
     }
 
     private static func exchange(
@@ -154,14 +154,6 @@ final class BrowserStage: Sendable {
                 session.takeHead(stream, into: &text)
                 return String(decoding: text.array, as: UTF8.self).components(separatedBy: "\r\n")
             }
-        }
-    }
-
-    /// Blocks a thread of its own, not one of those that run tasks.
-    private static func onThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value
-    {
-        try await withCheckedThrowingContinuation { continuation in
-            Thread.detachNewThread { continuation.resume(with: Result { try body() }) }
         }
     }
 }

@@ -1,0 +1,85 @@
+internal import MartletCore
+
+/// What this instance has acknowledged recently, to be written again to a new master: writes of the last 2 s, and what it
+/// ended in the last 60 s.
+///
+/// Both are bounded; the oldest are dropped first.
+struct RecentWrites {
+    private struct Entry {
+        let replay: RedisReplay
+        let time: MonotonicTime
+    }
+
+    static let writeLifetime = Duration.seconds(2)
+    static let endLifetime = Duration.seconds(60)
+    private static let maximumWrites = 4096
+    private static let maximumWriteBytes = 8 * 1024 * 1024
+    private static let maximumEnds = 16_384
+
+    private var writes = FIFO<Entry>()
+    private var ends = FIFO<Entry>()
+    private var writeBytes = 0
+    /// Sessions that have ended since their write.
+    private var ended: Set<UInt64> = []
+
+    var count: Int { writes.count + ends.count }
+
+    /// Records an acknowledged write.
+    mutating func add(_ replay: RedisReplay, at now: MonotonicTime) {
+        drop(at: now)
+        switch replay.kind {
+        case .write:
+            let size = replay.command.size
+            while writes.count >= RecentWrites.maximumWrites || writeBytes + size > RecentWrites.maximumWriteBytes {
+                guard dropWrite() else { return }
+            }
+            writeBytes += size
+            writes.append(Entry(replay: replay, time: now))
+        case .end:
+            if ends.count >= RecentWrites.maximumEnds { _ = ends.popFirst() }
+            ends.append(Entry(replay: replay, time: now))
+            if let number = replay.number { forget([number]) }
+        }
+    }
+
+    /// Sessions have ended, here or at another instance: their writes must not bring them back.
+    mutating func forget(_ numbers: [UInt64]) {
+        guard writes.count > 0, ended.count + numbers.count <= RecentWrites.maximumWrites else { return }
+        ended.formUnion(numbers)
+    }
+
+    /// The commands for a new master of some slots: writes first, ends last.
+    mutating func commands(
+        at now: MonotonicTime, where isMoved: (HashSlot) -> Bool
+    ) -> (writes: [RedisCommand], ends: [RedisCommand]) {
+        drop(at: now)
+        var due: (writes: [RedisCommand], ends: [RedisCommand]) = ([], [])
+        for entry in writes.popAll() {
+            writes.append(entry)
+            let hasEnded = entry.replay.number.map { ended.contains($0) } ?? false
+            if !hasEnded, entry.replay.command.slot.map(isMoved) ?? true { due.writes.append(entry.replay.command) }
+        }
+        for entry in ends.popAll() {
+            ends.append(entry)
+            if entry.replay.command.slot.map(isMoved) ?? true { due.ends.append(entry.replay.command) }
+        }
+        return due
+    }
+
+    private mutating func drop(at now: MonotonicTime) {
+        while let first = writes.first, now.since(first.time) > RecentWrites.writeLifetime { dropWrite() }
+        while let first = ends.first, now.since(first.time) > RecentWrites.endLifetime { _ = ends.popFirst() }
+        if writes.count == 0 { ended = [] }
+    }
+
+    @discardableResult
+    private mutating func dropWrite() -> Bool {
+        guard let entry = writes.popFirst() else { return false }
+        writeBytes -= entry.replay.command.size
+        return true
+    }
+}
+
+extension RedisCommand {
+    fileprivate var size: Int { arguments.reduce(0) { $0 + $1.count } }
+}

@@ -1,0 +1,86 @@
+import MartletCore
+import Testing
+
+@testable import MartletRedis
+
+@Suite struct RecentWritesTests {
+    private func replay(_ kind: RedisReplay.Kind, _ name: String, number: UInt64? = nil) -> RedisReplay {
+        RedisReplay(kind, RedisCommand([Array(name.utf8)], key: Array(name.utf8)), number: number)
+    }
+
+    private func names(_ commands: [RedisCommand]) -> [String] {
+        commands.map { String(decoding: $0.arguments[0], as: UTF8.self) }
+    }
+
+    @Test func `keeps writes for 2 s and ends for 60 s`() {
+        var recent = RecentWrites()
+        recent.add(replay(.write, "a"), at: time(0))
+        recent.add(replay(.end, "b"), at: time(0))
+        recent.add(replay(.write, "c"), at: time(1500))
+        let early = recent.commands(at: time(2000)) { _ in true }
+        #expect(names(early.writes) == ["a", "c"] && names(early.ends) == ["b"])
+        let later = recent.commands(at: time(2001)) { _ in true }
+        #expect(names(later.writes) == ["c"] && names(later.ends) == ["b"])
+        let last = recent.commands(at: time(60_001)) { _ in true }
+        #expect(last.writes.isEmpty && last.ends.isEmpty && recent.count == 0)
+    }
+
+    @Test func `selects what belongs to the slots of the new master`() {
+        var recent = RecentWrites()
+        for name in ["a", "b", "c"] { recent.add(replay(.write, name), at: time(0)) }
+        let slot = HashSlot(of: Array("b".utf8))
+        #expect(names(recent.commands(at: time(1)) { $0 == slot }.writes) == ["b"])
+    }
+
+    @Test func `brings nothing back that has ended here or elsewhere`() {
+        var recent = RecentWrites()
+        recent.add(replay(.write, "here", number: 1), at: time(0))
+        recent.add(replay(.write, "elsewhere", number: 2), at: time(0))
+        recent.add(replay(.write, "alive", number: 3), at: time(0))
+        recent.add(replay(.end, "end", number: 1), at: time(10))
+        recent.forget([2])
+        let due = recent.commands(at: time(20)) { _ in true }
+        #expect(names(due.writes) == ["alive"] && names(due.ends) == ["end"])
+    }
+
+    @Test func `is bounded`() {
+        var recent = RecentWrites()
+        for number in 0..<40_000 {
+            recent.add(replay(.write, "w\(number)"), at: time(0))
+            recent.add(replay(.end, "e\(number)"), at: time(0))
+        }
+        let due = recent.commands(at: time(1)) { _ in true }
+        #expect(due.writes.count == 4096 && due.ends.count == 16_384)
+        #expect(names(due.writes).last == "w39999" && names(due.ends).last == "e39999")
+        let large = RedisReplay(
+            .write, RedisCommand([[UInt8](repeating: 0, count: 9 * 1024 * 1024)], key: [0x61]), number: nil)
+        recent.add(large, at: time(2))
+        #expect(recent.commands(at: time(2)) { _ in true }.writes.isEmpty)
+    }
+}
+
+@Suite struct ReplayQueueTests {
+    private func commands(_ names: [String]) -> [RedisCommand] {
+        names.map { RedisCommand([Array($0.utf8)], key: nil) }
+    }
+
+    @Test func `sends a few at a time, in order, and ends after all writes have been executed`() {
+        var queue = ReplayQueue()
+        queue.add(
+            writes: commands((0..<40).map { "w\($0)" }), ends: commands((0..<40).map { "e\($0)" }))
+        var sent: [String] = []
+        var inFlight = 0
+        var most = 0
+        while !queue.isEmpty {
+            let due = queue.next()
+            sent += due.map { String(decoding: $0.arguments[0], as: UTF8.self) }
+            inFlight += due.count
+            most = max(most, inFlight)
+            if sent.last?.first == "e" { #expect(sent.count > 40 && inFlight <= sent.count - 40) }
+            queue.finished()
+            inFlight -= 1
+        }
+        #expect(sent == (0..<40).map { "w\($0)" } + (0..<40).map { "e\($0)" })
+        #expect(most == 32)
+    }
+}
