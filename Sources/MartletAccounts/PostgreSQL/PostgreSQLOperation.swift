@@ -17,12 +17,14 @@ class PostgreSQLOperation {
         case rollBack
     }
 
-    /// The maximum number of attempts, after conflicts and lost connections.
+    /// The maximum number of attempts after conflicts; each connection of the pool may be lost in addition.
     static let maximumAttempts = 6
 
     let deadline: MonotonicTime
     var timer: LoopTimer?
     var attempts = 0
+    /// Whether it fails at the first error.
+    var isUnrepeatable = false
     /// The connection it is running on.
     weak var connection: PostgreSQLConnection?
     /// Whether the commit has been sent; after that, a lost connection leaves the outcome unknown.

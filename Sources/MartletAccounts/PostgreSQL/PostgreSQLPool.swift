@@ -256,7 +256,7 @@ extension PostgreSQLPool {
             case .failure(let error): self?.schemaFailed(slot, error)
             }
         }
-        operation.attempts = PostgreSQLOperation.maximumAttempts
+        operation.isUnrepeatable = true
         startTimer(operation)
         start(operation, on: slot, connection)
     }
@@ -285,7 +285,7 @@ extension PostgreSQLPool {
             case .failure(let error): self?.schemaFailed(slot, error)
             }
         }
-        operation.attempts = PostgreSQLOperation.maximumAttempts
+        operation.isUnrepeatable = true
         startTimer(operation)
         start(operation, on: slot, connection)
     }
@@ -394,12 +394,14 @@ extension PostgreSQLPool {
     }
 
     /// Puts a call back at the front of the queue, unless it has used up its attempts.
-    private func retry(_ operation: PostgreSQLOperation, orFail error: AccountError) {
+    private func retry(_ operation: PostgreSQLOperation, isLost: Bool = true, orFail error: AccountError) {
         operation.connection = nil
         guard !operation.isCompleted else { return }
         if isStopped { return operation.fail(.stopped) }
         if let outage { return operation.fail(.notConnected(outage)) }
-        guard operation.attempts < PostgreSQLOperation.maximumAttempts else { return operation.fail(error) }
+        // All connections may have ended together, as in a failover; the deadline bounds the attempts too.
+        let limit = PostgreSQLOperation.maximumAttempts + (isLost ? slots.count : 0)
+        guard !operation.isUnrepeatable, operation.attempts < limit else { return operation.fail(error) }
         queue.insert(operation, at: 0)
     }
 
@@ -420,7 +422,7 @@ extension PostgreSQLPool {
     ) {
         operation.connection = nil
         if slot.owner === operation { slot.owner = nil }
-        if isRetried { retry(operation, orFail: .postgreSQLBusy) }
+        if isRetried { retry(operation, isLost: false, orFail: .postgreSQLBusy) }
         dispatch()
     }
 }

@@ -33,7 +33,7 @@ import Testing
         try await withStores(at: PostgreSQLServer.url([second, first])) { stores in
             let store = stores[0]
             let account = try await store.signIn(identity("apple", "001"))
-            try await waitForConnections(first, 8)
+            try await waitForConnections(first, 4)
             try await waitForConnections(second, 0)
             // Without a primary nothing hangs.
             try first.stop()
@@ -52,7 +52,7 @@ import Testing
             #expect(await code { _ = try await store.signIn(identity("apple", "003")) } == .accountsOldPrimary)
             try second.start()
             #expect(try await waitFor(nil, store) < .seconds(5))
-            try await waitForConnections(second, 8)
+            try await waitForConnections(second, 4)
             try await waitForConnections(first, 0)
         }
     }

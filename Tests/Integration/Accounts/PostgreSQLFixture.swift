@@ -40,9 +40,13 @@ func withStores<Result>(
 ) async throws -> Result {
     let loop = try ServiceLoop(name: "test-service")
     let resolver = try Resolver()
+    // Many tests share a server.
+    var pool = AccountPool()
+    pool.connections = 4
+    let settings = pool
     let stores = try (0..<count).map { _ in
         try Accounts.open(
-            try AccountURL(url), clock: .system, logger: logger, loop: loop, resolver: resolver)
+            try AccountURL(url), pool: settings, clock: .system, logger: logger, loop: loop, resolver: resolver)
     }
     let result: Swift.Result<Result, any Error>
     do {

@@ -78,14 +78,14 @@ import Testing
         }
     }
 
-    /// Waits until each of the pool's eight connections has taken calls.
+    /// Waits until each of the pool's four connections has taken calls.
     private func whole(_ server: PostgreSQLServer, _ store: any AccountStoring) async throws {
         let asked = """
             SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%identity_subjects%' AND pid <> pg_backend_pid()
             """
         for _ in 0..<500 {
             _ = try await together(64) { _ in await code { _ = try await store.find(identity("apple", "001")) } }
-            if try server.query(asked) == "8" { return }
+            if try server.query(asked) == "4" { return }
             try await Task.sleep(for: .milliseconds(20))
         }
         throw TestFailure("not every connection takes calls")
@@ -101,8 +101,8 @@ import Testing
                 await code { _ = try await store.find(identity("apple", "001")) }
             }
             server.freeze(false)
-            // 1,024 wait, and 256 are under way.
-            #expect(codes.count { $0 == .accountsSaturated } == 1400 - 1024 - 256)
+            // 1,024 wait, and 128 are under way.
+            #expect(codes.count { $0 == .accountsSaturated } == 1400 - 1024 - 128)
             #expect(codes.allSatisfy { $0 != nil })
             _ = try await recovery(store)
         }
@@ -116,7 +116,7 @@ import Testing
             _ = try await store.signIn(identity("apple", "001"))
             for round in 0..<3 {
                 let end = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = '\(database)'"
-                #expect(try server.query(end + " AND pid <> pg_backend_pid()") == "8")
+                #expect(try server.query(end + " AND pid <> pg_backend_pid()") == "4")
                 let codes = try await together(20) { index in
                     await code { _ = try await store.signIn(identity("apple", "\(round).\(index)")) }
                 }
@@ -131,7 +131,7 @@ import Testing
     private func waitUntilRefilled(_ server: PostgreSQLServer, _ database: String) async throws {
         for _ in 0..<500 {
             let count = try server.query("SELECT count(*) FROM pg_stat_activity WHERE datname = '\(database)'")
-            if count == "8" { return }
+            if count == "4" { return }
             try await Task.sleep(for: .milliseconds(20))
         }
         throw TestFailure("the pool is not whole again")

@@ -137,7 +137,7 @@ package final class PostgreSQLServer: Sendable {
             ssl_cert_file = '\(copies[0])'
             ssl_key_file = '\(copies[1])'
             ssl_ca_file = '\(copies[2])'
-            max_connections = 400
+            max_connections = 1000
 
             """
         let file = data + "/postgresql.auto.conf"
