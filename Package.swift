@@ -192,7 +192,9 @@ let package = Package(
                 path: "Tests/Support", swiftSettings: strict),
             .target(
                 name: "MartletSessionTesting",
-                dependencies: ["MartletTesting", "MartletCore", "MartletJSON", "MartletProvider", "MartletSession"],
+                dependencies: [
+                    "MartletTesting", "MartletCore", "MartletJSON", "MartletProvider", "MartletRedis", "MartletSession",
+                ],
                 path: "Tests/SessionSupport", swiftSettings: strict),
             .testTarget(
                 name: "IntegrationTests",

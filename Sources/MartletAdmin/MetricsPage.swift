@@ -181,6 +181,11 @@ struct MetricsPage {
         out.single(
             "martlet_store_repeated_total", .counter, "Recent writes that were repeated at a new master.",
             status.repeated)
+        if let counts = status.badSeals {
+            out.family(
+                "martlet_store_bad_seal_total", .counter, "Stored values that did not verify, by what they are.")
+            for kind in SealedKind.allCases { out.sample(["kind": kind.rawValue], counts[kind] ?? 0) }
+        }
         out.family("martlet_redis_failures_total", .counter, "Failed commands to Redis, by error code.")
         for (code, count) in status.failures.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             out.sample(["code": code.rawValue], count)

@@ -26,7 +26,7 @@ struct ClaimPublication: Sendable {
     ) {
         let sessions = SessionStore(
             policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock,
-            readsClaims: true, onRevoked: { _ in }, onChanged: { _ in })
+            readsClaims: true, seal: store.seal, onRevoked: { _ in }, onChanged: { _ in })
         let publisher = ClaimPublisher(accounts: accounts, sessions: sessions) { await store.claimsChanged(of: $0) }
         self.init(
             outage: { store.redis?.status.state == .connected ? nil : .sessionStoreUnavailable },

@@ -74,12 +74,15 @@ enum CommandHelp {
         (
             "keygen",
             """
-            accounts
+            accounts|store [--out FILE]
 
-            Prints a new key for accounts.key_file, which encrypts what issuers grant, such as Apple's refresh tokens:
-            32 random bytes in base64.
+            Prints a new key: 32 random bytes in base64.
 
-            Exit codes: 0 printed, 64 usage, 70 no random bytes are available.
+              accounts           for accounts.key_file, which encrypts what issuers grant, such as Apple's refresh tokens
+              store              for store.seal.key_file, which authenticates what instances read from the store
+              --out FILE         write the key to FILE, which must not exist yet and only its owner may read
+
+            Exit codes: 0 done, 64 usage, 70 no random bytes are available, 78 the file exists or cannot be written.
             """
         ),
         (

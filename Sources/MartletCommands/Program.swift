@@ -40,7 +40,7 @@ package struct Program: Sendable {
                                                         what webhooks have not received yet; send an event again
           apple    migrate export --to TEAMID [--output FILE] | import [FILE] [--dry-run] [--json] [--config FILE]
                                                         move the users of Sign in with Apple to another team
-          keygen   accounts                             a new key for accounts.key_file
+          keygen   accounts|store [--out FILE]          a new key for accounts.key_file or store.seal.key_file
           schema                                        the JSON Schema of the configuration
           reload   [--config FILE] [--address ADDRESS]  have the running gateway reload its configuration
           health   [--config FILE] [--address ADDRESS]  check whether the running gateway is ready
@@ -133,7 +133,7 @@ package struct Program: Sendable {
             let options = try Options(
                 rest, allowing: ["config", "provider", "to", "output"], flags: ["dry-run", "json"], words: 3)
             return try await MigrateCommand(options, registry).run()
-        case "keygen": return try KeygenCommand(Options(rest, allowing: [], words: 1)).run()
+        case "keygen": return try KeygenCommand(Options(rest, allowing: ["out"], words: 1)).run()
         case "version", "--version", "-V":
             _ = try Options(rest, allowing: [])
             Output.line("martlet \(Gateway.version)")

@@ -38,7 +38,7 @@ struct SessionEnding: Sendable {
     ) {
         let backend = SessionStore(
             policy: SessionPolicy(blueprint.configuration.sessions), backend: store.sessions, clock: services.clock,
-            onRevoked: { _ in }, onChanged: { _ in })
+            seal: store.seal, onRevoked: { _ in }, onChanged: { _ in })
         self.init(
             sessions: backend, fence: LoginFence(store: store.values, keyPrefix: store.label.prefix),
             invalidateDecisions: { await store.notifyOthers($0) })

@@ -19,6 +19,19 @@ package struct CalendarDate: Sendable, Equatable {
         month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
         year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
     }
+
+    /// The day since 1970-01-01 of a date that exists, between the years 1970 and 9999.
+    static func daysSince1970(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64? {
+        guard (1970...9999).contains(year), (1...12).contains(month), (1...31).contains(day) else { return nil }
+        let shifted = year - (month <= 2 ? 1 : 0)
+        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
+        let yearOfEra = shifted % 400
+        let days =
+            shifted / 400 * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+        // Another date: the day is not one of that month.
+        let date = CalendarDate(daysSince1970: days)
+        return date.year == year && date.month == month && date.day == day ? days : nil
+    }
 }
 
 /// An instant as RFC 3339 writes it, in UTC with milliseconds: `2026-11-23T09:30:00.250Z`.
@@ -32,6 +45,50 @@ package enum InternetTime {
         let day = "\(digits(date.year, 4))-\(digits(date.month, 2))-\(digits(date.day, 2))"
         let clock = "\(digits(time / 3600, 2)):\(digits(time / 60 % 60, 2)):\(digits(time % 60, 2))"
         return "\(day)T\(clock).\(digits(instant % 1000, 3))Z"
+    }
+
+    /// The seconds since 1970 of an instant between the years 1970 and 9999, with any offset; a fraction is dropped.
+    /// - Returns: `nil` for any other text.
+    package static func seconds(of text: String) -> Int64? {
+        let bytes = Array(text.utf8)
+        guard bytes.count >= 20, bytes.count <= 40, bytes[10] == UInt8(ascii: "T") || bytes[10] == UInt8(ascii: "t"),
+            let year = number(bytes[..<4]), bytes[4] == UInt8(ascii: "-"), let month = number(bytes[5..<7]),
+            bytes[7] == UInt8(ascii: "-"), let day = number(bytes[8..<10]),
+            let days = CalendarDate.daysSince1970(year, month, day),
+            let time = secondsOfDay(bytes[11..<19])
+        else { return nil }
+        var rest = bytes[19...]
+        if rest.first == UInt8(ascii: ".") {
+            let fraction = rest.dropFirst().prefix { (0x30...0x39).contains($0) }
+            guard !fraction.isEmpty else { return nil }
+            rest = rest.dropFirst(1 + fraction.count)
+        }
+        guard let offset = offset(rest) else { return nil }
+        let seconds = days * 86_400 + time - offset
+        return seconds >= 0 ? seconds : nil
+    }
+
+    /// `09:30:00`
+    private static func secondsOfDay(_ text: ArraySlice<UInt8>) -> Int64? {
+        let parts = text.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        guard parts.count == 3, parts.allSatisfy({ $0.count == 2 }), let hours = number(parts[0]), hours < 24,
+            let minutes = number(parts[1]), minutes < 60, let seconds = number(parts[2]), seconds < 60
+        else { return nil }
+        return hours * 3600 + minutes * 60 + seconds
+    }
+
+    /// `Z`, `+08:00`
+    private static func offset(_ text: ArraySlice<UInt8>) -> Int64? {
+        if text.count == 1 { return text.first == UInt8(ascii: "Z") || text.first == UInt8(ascii: "z") ? 0 : nil }
+        guard text.count == 6, let sign = text.first, sign == UInt8(ascii: "+") || sign == UInt8(ascii: "-"),
+            let seconds = secondsOfDay(text.dropFirst() + Array(":00".utf8))
+        else { return nil }
+        return sign == UInt8(ascii: "+") ? seconds : -seconds
+    }
+
+    private static func number(_ digits: ArraySlice<UInt8>) -> Int64? {
+        guard !digits.isEmpty, digits.count <= 4, digits.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+        return digits.reduce(0) { $0 * 10 + Int64($1 - 0x30) }
     }
 
     private static func digits(_ number: Int64, _ width: Int) -> String {

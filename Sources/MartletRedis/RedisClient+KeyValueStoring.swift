@@ -67,6 +67,13 @@ extension RedisClient: SharedStoring {
         }
     }
 
+    /// `PUBLISH`; a message that arrives twice does no more than once.
+    package func publish(_ message: [UInt8], on channel: [UInt8]) async throws(StoreError) {
+        let reply = try await execute(
+            RedisCommand([bytes("PUBLISH"), channel, message], expecting: .integer, key: nil, traits: .isRepeatable))
+        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
+    }
+
     /// `INCR`; the first increment sets the lifetime.
     package func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
         try reading(

@@ -30,6 +30,8 @@ package struct RedisStatus: Sendable {
     package var nodes: Set<RedisURL.Address> = []
     /// The number of writes that were acknowledged although no replica had them in time.
     package var unreplicated = 0
+    /// How many stored values did not verify, by kind; `nil` without `store.seal`.
+    package var badSeals: [SealedKind: Int]?
     /// The number of writes that were repeated at a new master.
     package var repeated = 0
 

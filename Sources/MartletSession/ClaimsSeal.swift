@@ -2,20 +2,27 @@ internal import MartletCore
 internal import MartletCrypto
 internal import MartletJSON
 internal import MartletProvider
+internal import MartletRedis
 
-/// Seals the claims of an account for the session store; like that of its list, the key depends on the subject alone.
+/// Seals the claims of an account for the session store; like that of its list, the key depends on the subject
+/// and the store's seal.
 ///
 /// A stored value is the version in digits, a space and the sealed claims, which are bound to the version: scripts
 /// compare versions, and what is older never replaces what is newer.
 struct ClaimsSeal {
     private static let limits = JSONLimits(maximumDepth: 8, maximumBytes: 256 * 1024)
 
-    private let key: Secret
+    private let subject: String
+    private let sealing: SessionSealing
 
-    init(subject: String) {
-        key = HKDFSHA256.derive(
-            from: Secret(subject), salt: [], purpose: Array("martlet account claims".utf8),
-            length: AES256GCM.keyLength)
+    init(subject: String, _ sealing: SessionSealing = .none) {
+        self.subject = subject
+        self.sealing = sealing.of(.claims)
+    }
+
+    private func key(_ salt: SealSalt) -> Secret {
+        salt.derive(
+            from: Secret(subject), purpose: Array("martlet account claims".utf8), length: AES256GCM.keyLength)
     }
 
     func seal(_ claims: VersionedClaims) throws(CryptoError) -> [UInt8] {
@@ -26,15 +33,21 @@ struct ClaimsSeal {
         let plain = JSON.write(
             ["account": .object(claims.claims.account), "identities": .object(identities)] as JSONObject)
         let version = Array(String(claims.version).utf8)
-        return version + [0x20] + (try AES256GCM.seal(plain, with: key, context: Self.context(version)))
+        return version + [0x20] + (try AES256GCM.seal(plain, with: key(sealing.own), context: Self.context(version)))
     }
 
     /// Opens a stored value; `nil` if it is not authentic.
     func open(_ stored: [UInt8]) -> AccountClaims? {
         guard let space = stored.firstIndex(of: 0x20) else { return nil }
         let version = Array(stored[..<space])
-        let plain = AES256GCM.open(Array(stored[(space + 1)...]), with: key, context: Self.context(version))
-        guard let object = plain?.withBytes({ try? JSON.parse($0, limits: Self.limits) })?.object,
+        let opened = sealing.first {
+            AES256GCM.open(Array(stored[(space + 1)...]), with: key($0), context: Self.context(version))
+        }
+        guard let plain = opened else {
+            sealing.rejected()
+            return nil
+        }
+        guard let object = plain.withBytes({ try? JSON.parse($0, limits: Self.limits) })?.object,
             let account = object["account"]?.object, let identities = object["identities"]?.object
         else { return nil }
         var claims = AccountClaims(account: account)

@@ -28,7 +28,7 @@ enum RedisSessionScripts {
         local ended = {}
         if ARGV[18] == '0' and #live >= limit then return 0 end
         for i = 1, #live - limit + 1 do ended[i] = live[i][1] end
-        publish(channel, ended)
+        publish(channel, ended, nil, ARGV[19])
         drop(KEYS[2], base, ended)
         redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'd', ARGV[9], 'm', ARGV[10], 'p', ARGV[11],
             'v', ARGV[12], 'r', ARGV[13], ARGV[14], ARGV[15])
@@ -87,7 +87,7 @@ enum RedisSessionScripts {
         local changed = {}
         if known < version then
             for _, session in ipairs(livesessions(KEYS[2], base)) do changed[#changed + 1] = session[1] end
-            publish(channel, changed, ARGV[9])
+            publish(channel, changed, ARGV[9], ARGV[10])
         end
         local left = math.max(redis.call('PTTL', KEYS[1]), redis.call('PTTL', KEYS[2]))
         redis.call('SET', KEYS[1], ARGV[7])
@@ -172,7 +172,7 @@ enum RedisSessionScripts {
     static let end = script(
         """
         if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
-        publish(ARGV[4], {ARGV[5]})
+        publish(ARGV[4], {ARGV[5]}, nil, ARGV[6])
         return redis.call('DEL', KEYS[1])
         """, traits: .waitsForReplicas)
 
@@ -204,7 +204,7 @@ enum RedisSessionScripts {
                 ended[#ended + 1] = session[1]
             end
         end
-        publish(ARGV[5], ended)
+        publish(ARGV[5], ended, nil, ARGV[9])
         drop(KEYS[1], base, ended)
         return ended
         """, traits: [.hasManyKeys, .waitsForReplicas])
@@ -217,6 +217,7 @@ enum RedisSessionScripts {
     ///
     /// `livesessions` returns the live sessions of an index, oldest first, as {key hash, expiry, last use, provider
     /// hash, score}, and deletes the others. A message holds at most 512 revocation IDs, half of what a subscriber accepts.
+    /// Where messages are sealed, the script publishes the one that it was given.
     private static let prelude = """
         local now, idle, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
         local function text(number) return string.format('%.0f', number) end
@@ -251,7 +252,11 @@ enum RedisSessionScripts {
             drop(index, base, dead)
             return live
         end
-        local function publish(channel, keyhashes, prefix)
+        local function publish(channel, keyhashes, prefix, sealed)
+            if sealed then
+                if #keyhashes > 0 then redis.call('PUBLISH', channel, sealed) end
+                return
+            end
             for first = 1, #keyhashes, 512 do
                 local numbers = {}
                 for i = first, math.min(first + 511, #keyhashes) do

@@ -9,10 +9,13 @@ package final class RedisSessions: SessionBackend {
     private let client: RedisClient
     private let prefix: [UInt8]
     private let channel: [UInt8]
+    /// Seals published messages; `nil` without `store.seal`.
+    private let seal: StoreSeal?
 
     /// - Parameter keyPrefix: `store.key_prefix`, the prefix of every key and of the channel name.
-    package init(client: RedisClient, keyPrefix: String) {
+    package init(client: RedisClient, keyPrefix: String, seal: StoreSeal? = nil) {
         self.client = client
+        self.seal = seal
         prefix = Array(keyPrefix.utf8)
         channel = Array(RevocationMessage.channel(prefix: keyPrefix).utf8)
     }
@@ -27,10 +30,13 @@ package final class RedisSessions: SessionBackend {
                 digits(session.ends), session.record, session.listing, session.providerHash, session.verifier,
                 session.refreshWrap, field("a:", session.access.tokenHash), value(session.access), session.lastAddress,
                 session.owner, digits(session.evicts ? 1 : 0),
-            ])
+            ] + announcement)
         if case .integer(0) = reply { return nil }
         record(session, at: time)
-        return try ended(reply, tagDigits: session.sessionKey.tagDigits)
+        let numbers = try ended(reply, tagDigits: session.sessionKey.tagDigits)
+        // The session exists: a lost message leaves copies of the ended ones for the lifetime of a copy.
+        try? await announce(numbers)
+        return numbers
     }
 
     /// Looks up the session of an access token and updates its last use.
@@ -64,9 +70,11 @@ package final class RedisSessions: SessionBackend {
             [
                 base(subject.tagDigits), channel, digits(claims.version), claims.bytes, digits(claims.ends),
                 Array(RevocationMessage.changePrefix.utf8),
-            ])
+            ] + announcement)
         if case .integer(0) = reply { return nil }
-        return try revocationIDs(reply)
+        let numbers = try revocationIDs(reply)
+        try await announce(numbers, areChanged: true)
+        return numbers
     }
 
     /// Reads the state that a refresh needs.
@@ -151,8 +159,9 @@ package final class RedisSessions: SessionBackend {
     /// Ends one session; the index entry is removed at the subject's next login or list.
     package func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool {
         let time = SessionTime(now: 0, idle: 0, slack: 0)
+        let endMessage = seal == nil ? [] : [message(Array(sessionKey.keyHash.prefix(16)))]
         let reply = try await run(
-            RedisSessionScripts.end, [key(of: sessionKey)], at: time, [channel, sessionKey.keyHash])
+            RedisSessionScripts.end, [key(of: sessionKey)], at: time, [channel, sessionKey.keyHash] + endMessage)
         guard case .integer(let count) = reply else { throw .unexpectedReply }
         client.record([endAgain(sessionKey)])
         return count > 0
@@ -188,8 +197,10 @@ package final class RedisSessions: SessionBackend {
             [
                 base(subject.tagDigits), channel, selection.id ?? [], selection.providerHash ?? [],
                 selection.excluded ?? [],
-            ])
-        return try ended(reply, tagDigits: subject.tagDigits)
+            ] + announcement)
+        let numbers = try ended(reply, tagDigits: subject.tagDigits)
+        try await announce(numbers)
+        return numbers
     }
 
     private func run(
@@ -214,7 +225,7 @@ package final class RedisSessions: SessionBackend {
     private func endAgain(_ sessionKey: SessionKey) -> RedisReplay {
         RedisReplay(
             .end, RedisSessionScripts.endAgain, keys: [key(of: sessionKey), endKey(sessionKey)],
-            arguments: [channel, Array(sessionKey.keyHash.prefix(16))], number: sessionKey.revocationID)
+            arguments: [channel, message(Array(sessionKey.keyHash.prefix(16)))], number: sessionKey.revocationID)
     }
 
     private func record(_ session: NewSession, at time: SessionTime) {
@@ -262,7 +273,23 @@ package final class RedisSessions: SessionBackend {
     }
 
     private func changeMessage(_ sessionKey: SessionKey) -> [UInt8] {
-        Array(RevocationMessage.changePrefix.utf8) + sessionKey.keyHash.prefix(16)
+        message(Array(RevocationMessage.changePrefix.utf8) + sessionKey.keyHash.prefix(16))
+    }
+
+    private func message(_ content: [UInt8]) -> [UInt8] { seal?.seal(message: content, on: channel) ?? content }
+
+    /// What a script publishes that finds out itself which sessions end or change, where messages are sealed: scripts
+    /// have no key. It is empty, and proves before the first write that publishing is permitted.
+    private var announcement: [[UInt8]] { seal == nil ? [] : [message([])] }
+
+    /// Publishes what such a script has ended or changed.
+    private func announce(_ numbers: [UInt64], areChanged: Bool = false) async throws(StoreError) {
+        guard seal != nil, !numbers.isEmpty else { return }
+        for start in stride(from: 0, to: numbers.count, by: RevocationMessage.maximumCount) {
+            let some = Array(numbers[start...].prefix(RevocationMessage.maximumCount))
+            let content = areChanged ? RevocationMessage.bytes(changed: some) : RevocationMessage.bytes(some)
+            try await client.publish(message(content), on: channel)
+        }
     }
 
     private func base(_ tagDigits: [UInt8]) -> [UInt8] { prefix + "{".utf8 + tagDigits + "}:s:".utf8 }

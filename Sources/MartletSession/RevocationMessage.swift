@@ -3,6 +3,8 @@
 package enum RevocationMessage {
     /// The largest message that a subscriber accepts, in bytes.
     package static let maximumBytes = 16 * 1024
+    /// The maximum number of IDs in a message that is published.
+    static let maximumCount = 512
     private static let digits = 16
     /// Begins a message about changed sessions; it contains no hexadecimal digits only.
     static let changePrefix = "changed:"
@@ -12,7 +14,7 @@ package enum RevocationMessage {
 
     /// Encodes a message of at most 512 IDs, like the scripts.
     package static func bytes(_ ids: [UInt64]) -> [UInt8] {
-        ids.prefix(512).flatMap { id in
+        ids.prefix(maximumCount).flatMap { id in
             Hexadecimal.encode(stride(from: 56, through: 0, by: -8).map { UInt8(truncatingIfNeeded: id >> $0) })
         }
     }

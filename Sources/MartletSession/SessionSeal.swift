@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletCrypto
+internal import MartletRedis
 
 /// Derives the encryption keys of one session, and seals and opens its stored values.
 ///
@@ -7,20 +8,23 @@ internal import MartletCrypto
 struct SessionSeal {
     private let sessionKey: SessionKey
     private let name: [UInt8]
+    private let sealing: SessionSealing
 
-    init(_ sessionKey: SessionKey) {
+    /// - Parameter sealing: the keys of the store's seal, which all keys of the session depend on.
+    init(_ sessionKey: SessionKey, _ sealing: SessionSealing = .none) {
         self.sessionKey = sessionKey
+        self.sealing = sealing
         name = sessionKey.name
     }
 
     /// Wraps the record key for the holder of a token.
     /// - Parameter expiry: authenticated with the key, so that it cannot be changed.
     func wrap(_ key: Secret, for token: SessionToken, expiry: Int64) throws(CryptoError) -> [UInt8] {
-        try seal(key, with: self.key(of: token), as: "wrap", expiry)
+        try seal(key, with: self.key(of: token, sealing.own), as: "wrap", expiry)
     }
 
     func unwrap(_ sealed: [UInt8], for token: SessionToken, expiry: Int64) -> Secret? {
-        AES256GCM.open(sealed, with: key(of: token), context: context("wrap", expiry))
+        sealing.first { AES256GCM.open(sealed, with: key(of: token, $0), context: context("wrap", expiry)) }
     }
 
     /// Wraps the record key for the holder of the session's cookie token, with the time at which it is due.
@@ -37,16 +41,17 @@ struct SessionSeal {
             bytes += key
             return Secret(bytes)
         }
-        return try seal(bytes, with: self.key(of: token), as: "cookie", expiry)
+        return try seal(bytes, with: self.key(of: token, sealing.own), as: "cookie", expiry)
     }
 
     /// The record key and the time at which the cookie token is due; `nil` for any other token than the session's.
     func unwrapCookie(
         _ sealed: [UInt8], for token: SessionToken, expiry: Int64
     ) -> (key: Secret, due: Int64?)? {
-        guard let bytes = AES256GCM.open(sealed, with: key(of: token), context: context("cookie", expiry)),
-            bytes.count == 8 + AES256GCM.keyLength
-        else { return nil }
+        let opened = sealing.first {
+            AES256GCM.open(sealed, with: key(of: token, $0), context: context("cookie", expiry))
+        }
+        guard let bytes = opened, bytes.count == 8 + AES256GCM.keyLength else { return nil }
         return bytes.withBytes { bytes in
             let due = Int64(bigEndian: bytes[..<8])
             return (Secret(Array(bytes[8...])), due == 0 ? nil : due)
@@ -59,60 +64,87 @@ struct SessionSeal {
         guard bytes.withBytes({ SessionRecord($0) }) != nil else {
             throw SessionError(.sessionRecordTooLarge, .unavailable)
         }
-        do { return try seal(bytes, with: key, as: "record", 0) } catch { throw SessionSeal.failure(error) }
+        do {
+            return try seal(bytes, with: sealing.own.recordKey(key), as: "record", 0)
+        } catch {
+            throw SessionSeal.failure(error)
+        }
     }
 
     func open(_ record: [UInt8], with key: Secret) -> SessionRecord? {
-        AES256GCM.open(record, with: key, context: context("record", 0)).flatMap { $0.withBytes { SessionRecord($0) } }
+        sealing.first { AES256GCM.open(record, with: $0.recordKey(key), context: context("record", 0)) }
+            .flatMap { $0.withBytes { SessionRecord($0) } }
     }
 
     /// Seals the pair that a refresh token was exchanged for, to return it again during the grace period.
     func seal(_ pair: SessionPair, under spent: SessionToken) throws(CryptoError) -> [UInt8] {
-        try seal(pair.bytes, with: derive(from: spent.secret, "grace"), as: "grace", 0)
+        try seal(pair.bytes, with: derive(from: spent.secret, "grace", sealing.own), as: "grace", 0)
     }
 
     func open(_ pair: [UInt8], under spent: SessionToken) -> SessionPair? {
-        AES256GCM.open(pair, with: derive(from: spent.secret, "grace"), context: context("grace", 0))
-            .flatMap(SessionPair.init)
+        sealing.first { salt in
+            let key = derive(from: spent.secret, "grace", salt)
+            var opened = AES256GCM.open(pair, with: key, context: context("grace", 0)).flatMap(SessionPair.init)
+            opened?.salt = salt
+            return opened
+        }
     }
 
     /// Seals what the holder of a replaced cookie token gets while it is still accepted.
     func seal(_ grace: CookieGrace, under replaced: SessionToken) throws(CryptoError) -> [UInt8] {
-        try seal(grace.bytes, with: derive(from: replaced.secret, "cookie grace"), as: "cookie grace", 0)
+        try seal(grace.bytes, with: derive(from: replaced.secret, "cookie grace", sealing.own), as: "cookie grace", 0)
     }
 
     func openCookie(_ grace: [UInt8], under replaced: SessionToken) -> CookieGrace? {
-        AES256GCM.open(
-            grace, with: derive(from: replaced.secret, "cookie grace"), context: context("cookie grace", 0)
-        )
-        .flatMap(CookieGrace.init)
+        sealing.first { salt in
+            let key = derive(from: replaced.secret, "cookie grace", salt)
+            var opened = AES256GCM.open(grace, with: key, context: context("cookie grace", 0)).flatMap(CookieGrace.init)
+            opened?.salt = salt
+            return opened
+        }
     }
 
-    /// Seals what the subject's list shows; the key depends on the subject alone.
+    /// Whether the session issued a token.
+    ///
+    /// With a seal, a verifier in the store is not enough to make a genuine token, and a token of an instance that seals
+    /// with another key is not mistaken for a stolen one.
+    func isGenuine(_ token: SessionToken, verifier: [UInt8]) -> Bool {
+        let isGenuine =
+            sealing.first { token.isGenuine(verifier: $0.verifier(verifier)) ? true : nil } ?? false
+        if !isGenuine, sealing.isActive, token.isGenuine(verifier: verifier) { sealing.rejected(.unsealed) }
+        return isGenuine
+    }
+
+    /// What new tokens of the session are authenticated by.
+    func verifier(_ stored: [UInt8]) -> [UInt8] { sealing.own.verifier(stored) }
+
+    /// Seals what the subject's list shows; the key depends on the subject and the store's seal.
     func seal(_ listing: SessionListing, of subject: String) throws(CryptoError) -> [UInt8] {
-        try seal(Secret(listing.bytes), with: SessionSeal.listingKey(subject), as: "listing", 0)
+        try seal(Secret(listing.bytes), with: SessionSeal.listingKey(subject, sealing.own), as: "listing", 0)
     }
 
     func open(_ listing: [UInt8], of subject: String) -> SessionListing? {
-        AES256GCM.open(listing, with: SessionSeal.listingKey(subject), context: context("listing", 0))
-            .flatMap { $0.withBytes { SessionListing($0) } }
+        sealing.first {
+            AES256GCM.open(listing, with: SessionSeal.listingKey(subject, $0), context: context("listing", 0))
+        }
+        .flatMap { $0.withBytes { SessionListing($0) } }
     }
 
     /// Seals who owns the session, for holders of a token of the session: also of one that was used before.
     func seal(owner subject: String, lookup: [UInt8]) throws(CryptoError) -> [UInt8] {
-        try seal(Secret(subject), with: ownerKey(lookup), as: "owner", 0)
+        try seal(Secret(subject), with: ownerKey(lookup, sealing.own), as: "owner", 0)
     }
 
     func open(owner sealed: [UInt8], lookup: [UInt8]) -> String? {
         guard !sealed.isEmpty else { return nil }
-        return AES256GCM.open(sealed, with: ownerKey(lookup), context: context("owner", 0))
+        return sealing.first { AES256GCM.open(sealed, with: ownerKey(lookup, $0), context: context("owner", 0)) }
             .flatMap { $0.withBytes { String(validating: $0, as: UTF8.self) } }
     }
 
-    private func ownerKey(_ lookup: [UInt8]) -> Secret {
+    private func ownerKey(_ lookup: [UInt8], _ salt: SealSalt) -> Secret {
         // Copy: a secret wipes its storage, and the lookup half is still needed.
-        HKDFSHA256.derive(
-            from: Secret(lookup.map { $0 }), salt: [],
+        salt.derive(
+            from: Secret(lookup.map { $0 }),
             purpose: Array("martlet session owner ".utf8) + sessionKey.keyHash, length: AES256GCM.keyLength)
     }
 
@@ -150,8 +182,8 @@ struct SessionSeal {
 
     private func addressKeys(_ lookup: [UInt8]) -> (hash: Secret, seal: Secret) {
         // Copy: a secret wipes its storage, and the lookup half is still needed.
-        let both = HKDFSHA256.derive(
-            from: Secret(lookup.map { $0 }), salt: [],
+        let both = sealing.own.derive(
+            from: Secret(lookup.map { $0 }),
             purpose: Array("martlet session address ".utf8) + sessionKey.keyHash, length: 32 + AES256GCM.keyLength)
         return both.withBytes { (Secret(Array($0[..<32])), Secret(Array($0[32...]))) }
     }
@@ -167,21 +199,20 @@ struct SessionSeal {
         SessionError(.sessionCryptoFailed, .unavailable, cause: error)
     }
 
-    private static func listingKey(_ subject: String) -> Secret {
-        HKDFSHA256.derive(
-            from: Secret(subject), salt: [], purpose: Array("martlet session listing".utf8),
-            length: AES256GCM.keyLength)
+    private static func listingKey(_ subject: String, _ salt: SealSalt) -> Secret {
+        salt.derive(
+            from: Secret(subject), purpose: Array("martlet session listing".utf8), length: AES256GCM.keyLength)
     }
 
-    private func key(of token: SessionToken) -> Secret {
-        guard token.kind == .cookie else { return derive(from: token.secret, token.kind.purpose) }
+    private func key(of token: SessionToken, _ salt: SealSalt) -> Secret {
+        guard token.kind == .cookie else { return derive(from: token.secret, token.kind.purpose, salt) }
         // With the MAC: a lookup alone does not check it, and a token has exactly one text.
-        return derive(from: token.secret.withBytes { Secret($0 + token.check) }, token.kind.purpose)
+        return derive(from: token.secret.withBytes { Secret($0 + token.check) }, token.kind.purpose, salt)
     }
 
-    private func derive(from secret: Secret, _ purpose: String) -> Secret {
-        HKDFSHA256.derive(
-            from: secret, salt: [], purpose: Array("martlet session \(purpose) ".utf8) + sessionKey.keyHash,
+    private func derive(from secret: Secret, _ purpose: String, _ salt: SealSalt) -> Secret {
+        salt.derive(
+            from: secret, purpose: Array("martlet session \(purpose) ".utf8) + sessionKey.keyHash,
             length: AES256GCM.keyLength)
     }
 
@@ -206,6 +237,8 @@ struct SessionPair: Sendable {
     let key: Secret
     /// The end of the grace period.
     let graceEnd: Int64
+    /// By which its tokens are authenticated; not stored.
+    var salt = SealSalt.none
 
     init(access: Secret, accessExpiry: Int64, refresh: Secret, key: Secret, graceEnd: Int64) {
         self.access = access
@@ -245,6 +278,8 @@ struct CookieGrace: Sendable {
     let key: Secret
     /// The secret half of the next token; `nil` after a privilege change, when a holder of the old token must not get it.
     let replacement: Secret?
+    /// By which the next token is authenticated; not stored.
+    var salt = SealSalt.none
 
     init(end: Int64, key: Secret, replacement: Secret?) {
         self.end = end

@@ -9,7 +9,7 @@ extension SessionStore {
         let time = currentTime()
         let bytes: [UInt8]
         do throws(CryptoError) {
-            bytes = try ClaimsSeal(subject: subject).seal(claims)
+            bytes = try ClaimsSeal(subject: subject, sealing).seal(claims)
         } catch {
             throw SessionSeal.failure(error)
         }

@@ -28,7 +28,7 @@ extension SessionStore: CookieSessionStoring {
         guard let token = cookie.withBytes({ SessionToken($0, kind: .cookie) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
-        let presented = PresentedToken(token, from: address)
+        let presented = PresentedToken(token, from: address, sealing)
         for _ in 0..<SessionStore.attempts {
             if let issued = try await reissue(presented, proof) { return issued }
         }
@@ -58,7 +58,7 @@ extension SessionStore: CookieSessionStoring {
         let sealed = try presented.seal.seal(record, with: key)
         let (next, rotation): (SessionToken, SessionRotation)
         do {
-            next = try .newCookie(lookup: current.lookup, verifier: stored.verifier)
+            next = try .newCookie(lookup: current.lookup, verifier: presented.seal.verifier(stored.verifier))
             // Without the next token: a thief of the old one must not get it.
             let grace = CookieGrace(end: time.now.later(by: policy.refreshReuseGrace), key: key, replacement: nil)
             rotation = try presented.rotation(
@@ -147,7 +147,8 @@ extension SessionStore: CookieSessionStoring {
     ) async throws(SessionError) -> Bool {
         let (next, rotation): (SessionToken, SessionRotation)
         do {
-            next = try .newCookie(lookup: presented.token.lookup, verifier: stored.verifier)
+            next = try .newCookie(
+                lookup: presented.token.lookup, verifier: presented.seal.verifier(stored.verifier))
             rotation = try presented.rotation(
                 from: presented.token, to: next,
                 CookieGrace(end: stored.ends, key: key, replacement: next.secret), stored,
@@ -204,7 +205,7 @@ extension PresentedToken {
         guard time.now < end else { return .reused }
         guard time.isPlausible(grace.end) else { throw .invalid(.sessionRecordUnreadable) }
         let next = grace.replacement.map {
-            SessionToken(cookie: $0, lookup: token.lookup, verifier: stored.verifier)
+            SessionToken(cookie: $0, lookup: token.lookup, verifier: grace.salt.verifier(stored.verifier))
         }
         let isCurrent = next.map { seal.unwrapCookie(stored.refreshWrap, for: $0, expiry: stored.ends) != nil }
         return .replaced(grace, end: end, next: isCurrent == true ? next : nil)

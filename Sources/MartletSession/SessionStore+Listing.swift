@@ -11,11 +11,15 @@ extension SessionStore {
             try await backend.list(subjectKey, from: start, at: time)
         }
         let sessions = listed.compactMap { session -> SessionSummary? in
-            let seal = SessionSeal(SessionKey(tagDigits: subjectKey.tagDigits, keyHash: session.keyHash))
+            let seal = SessionSeal(
+                SessionKey(tagDigits: subjectKey.tagDigits, keyHash: session.keyHash), sealing)
             // A listing that cannot be opened was forged, or belongs to another subject with the same tag.
             guard let listing = seal.open(session.listing, of: subject), time.isPlausible(listing.created),
                 time.isPlausible(session.lastSeen), time.isPlausible(session.ends)
-            else { return nil }
+            else {
+                sealing.rejected()
+                return nil
+            }
             return SessionSummary(
                 id: SessionKey.id(of: session.keyHash), provider: listing.provider,
                 createdAt: UnixTime(seconds: listing.created / 1000),

@@ -19,7 +19,7 @@ extension SessionStore {
         guard let token = token.withBytes({ SessionToken($0, kind: .refresh) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
-        let attempt = PresentedToken(token, from: address)
+        let attempt = PresentedToken(token, from: address, sealing)
         for _ in 0..<SessionStore.attempts {
             if let tokens = try await refresh(attempt, reportReuse) { return tokens }
         }
@@ -73,7 +73,8 @@ extension SessionStore {
         }
         guard let stored else { throw .invalid(.sessionUnknown) }
         // A token that this session did not issue is no evidence of theft.
-        guard token.isGenuine(verifier: stored.verifier) else { throw .invalid(.sessionTokenUnknown) }
+        let seal = SessionSeal(SessionKey(lookup: token.lookup), sealing)
+        guard seal.isGenuine(token, verifier: stored.verifier) else { throw .invalid(.sessionTokenUnknown) }
         return stored
     }
 
@@ -82,7 +83,7 @@ extension SessionStore {
         _ token: SessionToken, _ stored: RefreshLookup, reporting report: EndReport?
     ) async throws(SessionError) {
         let sessionKey = SessionKey(lookup: token.lookup)
-        if let report, let owner = SessionSeal(sessionKey).open(owner: stored.owner, lookup: token.lookup) {
+        if let report, let owner = SessionSeal(sessionKey, sealing).open(owner: stored.owner, lookup: token.lookup) {
             await report(SessionReference(subject: owner, id: sessionKey.id))
         }
         if try await withStore({ () async throws(StoreError) in try await backend.end(sessionKey) }) {
@@ -98,7 +99,8 @@ extension SessionStore {
         let tokens: TokenPair
         let rotation: SessionRotation
         do {
-            tokens = try TokenPair(lookup: attempt.token.lookup, verifier: stored.verifier)
+            tokens = try TokenPair(
+                lookup: attempt.token.lookup, verifier: attempt.seal.verifier(stored.verifier))
             let pair = SessionPair(
                 access: tokens.access.secret, accessExpiry: expiry, refresh: tokens.refresh.secret, key: key,
                 graceEnd: time.now.later(by: policy.refreshReuseGrace))
@@ -127,7 +129,8 @@ extension SessionStore {
         }
         try await touch(attempt, stored, at: time)
         let tokens = TokenPair(
-            lookup: attempt.token.lookup, verifier: stored.verifier, access: pair.access, refresh: pair.refresh)
+            lookup: attempt.token.lookup, verifier: pair.salt.verifier(stored.verifier), access: pair.access,
+            refresh: pair.refresh)
         return tokens.issued(record, id: attempt.sessionKey.id, accessExpiry: pair.accessExpiry, at: time)
     }
 
@@ -153,10 +156,13 @@ struct PresentedToken {
     /// The sealed address of the client; empty if no random bytes are available.
     let lastAddress: [UInt8]
 
-    init(_ token: SessionToken, from address: [UInt8]) {
+    private let sealing: SessionSealing
+
+    init(_ token: SessionToken, from address: [UInt8], _ sealing: SessionSealing) {
         self.token = token
+        self.sealing = sealing
         sessionKey = SessionKey(lookup: token.lookup)
-        seal = SessionSeal(sessionKey)
+        seal = SessionSeal(sessionKey, sealing)
         tokenHash = token.tokenHash
         lastAddress = (try? seal.sealedAddress(address, lookup: token.lookup))?.bytes ?? []
     }
@@ -166,6 +172,7 @@ struct PresentedToken {
         _ stored: RefreshLookup, key: Secret, at time: SessionTime
     ) throws(SessionError) -> SessionRecord {
         guard let record = seal.open(stored.record, with: key), record.isPlausible(at: time) else {
+            sealing.rejected()
             throw .invalid(.sessionRecordUnreadable)
         }
         guard time.now < record.ends else { throw .invalid(.sessionUnknown) }

@@ -21,6 +21,7 @@ extension SessionStore {
     private func renew(_ token: SessionToken, with proof: SessionProof) async throws(SessionError) -> SessionProof? {
         let time = currentTime().readOnly
         let sessionKey = SessionKey(lookup: token.lookup)
+        let seal = SessionSeal(sessionKey, sealing)
         let found = try await withStore { () async throws(StoreError) in
             try await backend.lookUpAndTouch(
                 sessionKey, tokenHash: token.tokenHash, lastAddress: [], readsClaims: false, at: time)
@@ -28,13 +29,13 @@ extension SessionStore {
         guard case .found(let session) = found else { throw .invalid(.sessionUnknown) }
         let opened: OpenedRecord
         do throws(AuthenticationError) {
-            opened = try OpenedRecord(token, sessionKey, session, at: time)
+            opened = try OpenedRecord(token, seal, session, at: time, sealing)
         } catch {
             throw .invalid(error.code)
         }
         let proof = proof.bounded(at: time)
         guard proof.authTime >= opened.record.authTime else { return opened.record.proof }
-        let record = try SessionSeal(sessionKey).seal(opened.record.renewed(by: proof), with: opened.key)
+        let record = try seal.seal(opened.record.renewed(by: proof), with: opened.key)
         let outcome = try await withStore { () async throws(StoreError) in
             try await backend.replace(sessionKey, RecordReplacement(expected: session.record, record: record), at: time)
         }

@@ -28,7 +28,7 @@ extension SessionStore {
         guard clock.monotonicTime < context.deadline else {
             throw .unavailable(.sessionLookupsFull, retryAfter: .seconds(1))
         }
-        let presented = PresentedToken(token, from: updatesLastUse ? context.address : [])
+        let presented = PresentedToken(token, from: updatesLastUse ? context.address : [], sealing)
         // Read the clock after the wait for the gate.
         let time = updatesLastUse ? currentTime() : currentTime().readOnly
         let result: AccessLookup
@@ -54,7 +54,7 @@ extension SessionStore {
             }
             return try verified(use, presented.sessionKey)
         case .found(let found):
-            let opened = try OpenedRecord(token, presented.sessionKey, found, at: time)
+            let opened = try OpenedRecord(token, presented.seal, found, at: time, sealing)
             var use = TokenUse(opened.record, found.claims, at: time)
             use.cacheEnd = opened.end
             if token.kind == .access { use.end = opened.end }
@@ -83,7 +83,9 @@ extension SessionStore {
         of subject: String, _ stored: [UInt8]
     ) throws(AuthenticationError) -> AccountClaims? {
         guard !stored.isEmpty else { return nil }
-        guard let claims = ClaimsSeal(subject: subject).open(stored) else { throw .rejected(.sessionClaimsUnreadable) }
+        guard let claims = ClaimsSeal(subject: subject, sealing).open(stored) else {
+            throw .rejected(.sessionClaimsUnreadable)
+        }
         return claims
     }
 }
@@ -145,13 +147,15 @@ struct OpenedRecord {
     let end: Int64
 
     init(
-        _ token: SessionToken, _ sessionKey: SessionKey, _ found: FoundSession, at time: SessionTime
+        _ token: SessionToken, _ seal: SessionSeal, _ found: FoundSession, at time: SessionTime,
+        _ sealing: SessionSealing
     ) throws(AuthenticationError) {
-        let seal = SessionSeal(sessionKey)
         guard let key = seal.unwrap(found.wrap, for: token, expiry: found.expiry) else {
+            sealing.rejected()
             throw .rejected(.sessionTokenUnknown)
         }
         guard let record = seal.open(found.record, with: key), record.isPlausible(at: time) else {
+            sealing.rejected()
             throw .rejected(.sessionRecordUnreadable)
         }
         // Unlike the expiry that scripts check, these are authenticated.

@@ -1,6 +1,7 @@
 package import MartletCore
 internal import MartletCrypto
 package import MartletProvider
+package import MartletRedis
 
 /// Creates, verifies, refreshes and ends sessions on any backend.
 ///
@@ -21,6 +22,8 @@ package final class SessionStore: SessionStoring {
     /// Whether subjects have accounts: their claims are read with a session, and a session that ends because its refresh
     /// token is reused can be reported.
     let readsClaims: Bool
+    /// The keys of the store's seal.
+    let sealing: SessionSealing
     private let onRevoked: @Sendable ([UInt64]) async -> Void
     private let onChanged: @Sendable ([UInt64]) async -> Void
     let onReuse: EndReport?
@@ -33,6 +36,7 @@ package final class SessionStore: SessionStoring {
     ///   - clock: its wall clock determines every expiry; the clocks of instances that share sessions should agree to
     ///     the second.
     ///   - readsClaims: whether subjects have accounts, whose claims are added to those of their sessions.
+    ///   - seal: of the store that the backend uses; `nil` without `store.seal`.
     ///   - onRevoked: receives the revocation IDs of sessions that this instance ended; awaited before the call that
     ///     ended them returns.
     ///   - onChanged: the same for sessions that this instance has changed and that go on.
@@ -40,6 +44,7 @@ package final class SessionStore: SessionStoring {
     ///     requires `readsClaims`.
     package init(
         policy: SessionPolicy, backend: any SessionBackend, clock: Clock, readsClaims: Bool = false,
+        seal: StoreSeal? = nil,
         onRevoked: @escaping @Sendable ([UInt64]) async -> Void,
         onChanged: @escaping @Sendable ([UInt64]) async -> Void, onReuse: EndReport? = nil
     ) {
@@ -47,6 +52,7 @@ package final class SessionStore: SessionStoring {
         self.backend = backend
         self.clock = clock
         self.readsClaims = readsClaims
+        sealing = SessionSealing(seal)
         self.onRevoked = onRevoked
         self.onChanged = onChanged
         self.onReuse = onReuse
@@ -93,13 +99,13 @@ package final class SessionStore: SessionStoring {
         let subject = SubjectKey(record.subject)
         let lookup = subject.tag + (try RandomBytes.make(SessionToken.lookupLength - subject.tag.count))
         let sessionKey = SessionKey(lookup: lookup)
-        let seal = SessionSeal(sessionKey)
+        let seal = SessionSeal(sessionKey, sealing)
         let key = Secret(try RandomBytes.make(AES256GCM.keyLength))
         let verifier = try RandomBytes.make(32)
         let tokens =
             hasCookie
-            ? TokenPair(cookie: try .newCookie(lookup: lookup, verifier: verifier))
-            : try TokenPair(lookup: lookup, verifier: verifier)
+            ? TokenPair(cookie: try .newCookie(lookup: lookup, verifier: seal.verifier(verifier)))
+            : try TokenPair(lookup: lookup, verifier: seal.verifier(verifier))
         let accessExpiry = accessExpiry(at: time, ends: record.ends)
         let listing = SessionListing(
             provider: record.provider, created: record.created, addressKey: seal.addressKey(lookup), client: client)

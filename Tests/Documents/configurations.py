@@ -4,14 +4,15 @@ import re
 
 SECTION = re.compile(r"^(\w+):", re.MULTILINE)
 NAMED_FILE = re.compile(r"\b(\w+_file): *([\w./-]+)")
-# The file that encrypts refresh tokens, by its usual name: a key of another form than those of TLS and assertions.
-ACCOUNT_KEY = "account.key"
+# The files that encrypt refresh tokens and seal the store, by their usual names: keys of another form than those of TLS
+# and assertions.
+RANDOM_KEYS = ("account.key", "store.key")
 KINDS = {
     "apple": "apple: { kind: apple, audiences: [com.example.app] }",
     "wechat": "wechat: { kind: wechat, apps: { ios: { variant: mobile, app_id: wx0000000000000001, app_secret_file: ios } } }",
     "password": "password: { kind: password, users: accounts }",
 }
-# Of webhooks and accounts: base64 of 32 bytes.
+# Of webhooks, accounts and the store: base64 of 32 bytes.
 SIGNING_KEY = "bWFydGxldC1tYXJ0bGV0LW1hcnRsZXQtbWFydGxldCE="
 # The content of files that are no secrets of any form.
 CONTENTS = {"secret_file": SIGNING_KEY, "deny_file": "5BAA61E4C9B93F3F0682250B6CF8331B7EE68FD8:1\n",
@@ -61,7 +62,7 @@ def make_files(text, folder, pair, secret):
 
 def contents(key, name, pair, secret):
     """What the file of a key of the configuration contains."""
-    if name == ACCOUNT_KEY:
+    if name in RANDOM_KEYS:
         return SIGNING_KEY
     if key in CONTENTS:
         return CONTENTS[key]

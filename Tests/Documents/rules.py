@@ -81,6 +81,7 @@ RULES = [
     Rule("Operations.md", "martlet session list", excuse="needs Redis; SessionCommandTests has one"),
     Rule("Operations.md", "martlet session end", excuse="as above"),
     Rule("Operations.md", "martlet keygen accounts"),
+    Rule("Operations.md", "martlet keygen store"),
     Rule("Operations.md", "chmod 600 account.key"),
     Rule("SigningIn.md", "martlet simulate apple", serves=True),
     Rule("SigningIn.md", "curl -s -H 'Content-Type: application/json'", status=200, prints="identity_token"),

@@ -1,6 +1,7 @@
 package import MartletCore
 internal import MartletJSON
 package import MartletProvider
+package import MartletRedis
 package import MartletSession
 package import MartletTesting
 
@@ -23,14 +24,15 @@ package struct SessionBench: Sendable {
 
     /// A store on a clock that others use too.
     package init(
-        backend: any SessionBackend, clock now: Box<Int64>, _ adjust: (inout SessionPolicy) -> Void = { _ in }
+        backend: any SessionBackend, clock now: Box<Int64>, seal: StoreSeal? = nil,
+        _ adjust: (inout SessionPolicy) -> Void = { _ in }
     ) {
         var policy = SessionPolicy.sample
         adjust(&policy)
         let (revoked, changed, reused) = (revoked, changed, reused)
         self.now = now
         store = SessionStore(
-            policy: policy, backend: backend, clock: .reading(now), readsClaims: true,
+            policy: policy, backend: backend, clock: .reading(now), readsClaims: true, seal: seal,
             onRevoked: { numbers in revoked.withLock { $0 += numbers } },
             onChanged: { numbers in changed.withLock { $0 += numbers } },
             onReuse: { session in reused.withLock { $0.append(session) } })

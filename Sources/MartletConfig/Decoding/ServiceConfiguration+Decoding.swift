@@ -103,6 +103,9 @@ extension StoreConfiguration: ConfigurationDecodable {
                     "Connections to each Redis node; one is for writes that wait for replicas."),
                 .optional("timeouts", .block(of: StoreTimeouts.self), "Timeouts of connections and commands."),
                 .optional(
+                    "seal", .block(of: StoreSealConfiguration.self),
+                    "Authenticates what instances believe when they read it from the store."),
+                .optional(
                     "wait_replicas", .integer(0...8), default: "1",
                     "Replicas that a refresh or a revocation waits for, up to 100 ms; `0` for none."),
             ])
@@ -126,6 +129,7 @@ extension StoreConfiguration: ConfigurationDecodable {
         if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
         pool = reader.optional("pool", default: pool, in: 2...64)
         timeouts = reader.block("timeouts") ?? timeouts
+        seal = reader.block("seal")
         waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
     }
 
@@ -188,6 +192,70 @@ extension StoreTLS: ConfigurationDecodable {
         authorityFile = reader.file("ca_file")
         certificate = reader.certificatePair()
         serverName = reader.optional("server_name", as: ServerName.self)?.text
+    }
+}
+
+extension StoreSealConfiguration.Mode: ConfigurationValue {}
+
+extension StoreSealConfiguration: ConfigurationDecodable {
+    private static let keyLength = 32
+
+    package static var grammar: ConfigurationGrammar? {
+        ConfigurationGrammar([
+            .optional("key_file", .path, "The key: 32 bytes in base64."),
+            .optional(
+                "key_files", .list(.path, nonEmpty: true),
+                "Several keys, for a change of keys: the first one seals, all verify."),
+            .optional(
+                "mode", .choice(Mode.allCases.map(\.rawValue)), default: "enforce",
+                "What does not verify: `enforce` takes it for absent, `observe` counts it and uses it."),
+            .optional(
+                "accept_unsealed_until", .text,
+                "Until then, what has no seal is used, such as `2026-12-24T18:00:00Z`; to turn the seal on."),
+        ])
+        .withOneOf(["key_file", "key_files"])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        let isListed = reader.has("key_files")
+        if isListed, reader.has("key_file"), let node = reader.node("key_files") {
+            reader.error(
+                .configConflictingKeys, at: node.location,
+                "'key_files' and 'key_file' are both given in \(reader.title)")
+        }
+        let single = reader.privateFile("key_file")
+        let texts = reader.secretFiles("key_files", arePrivate: true)
+        if !isListed, !reader.has("key_file") {
+            reader.error(
+                .configMissingKey, at: reader.location, "missing key 'key_file' or 'key_files' in \(reader.title)")
+        }
+        keys = []
+        for text in single.map({ [$0] }) ?? texts {
+            if let key = Self.key(text.value) {
+                keys.append(key)
+            } else {
+                reader.error(
+                    .configBadValue, at: text.location,
+                    "\(single == nil ? "key_files" : "key_file"): must have 32 bytes in base64; martlet keygen store makes one"
+                )
+            }
+        }
+        if isListed, texts.isEmpty, reader.node("key_files")?.elements?.isEmpty == true {
+            reader.error(
+                .configBadValue, at: reader.node("key_files")?.location ?? reader.location,
+                "key_files: must have at least one file")
+        }
+        mode = reader.optional("mode", default: mode)
+        acceptsUnsealedUntil = reader.optional("accept_unsealed_until", as: UnixTime.self)
+    }
+
+    private static func key(_ text: Secret) -> Secret? {
+        let bytes = text.withBytes { text in
+            let digits = text.filter { $0 > 0x20 }
+            return Base64.decode(digits[...], padding: .required) ?? Base64.decode(digits[...], padding: .absent)
+                ?? Base64URL.decode(digits)
+        }
+        return bytes.flatMap { $0.count == keyLength ? Secret($0) : nil }
     }
 }
 

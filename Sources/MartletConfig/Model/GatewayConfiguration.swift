@@ -162,6 +162,8 @@ package struct StoreConfiguration: Sendable {
     /// Connections to each node.
     package var pool = 4
     package var timeouts = StoreTimeouts()
+    /// `nil` if what is stored is not authenticated.
+    package var seal: StoreSealConfiguration?
     /// How many replicas a rotation or a revocation waits for.
     package var waitReplicas = 1
     package var keyPrefix = "martlet:"
@@ -175,6 +177,17 @@ package struct StoreTLS: Sendable {
     package var certificate: CertificateFiles?
     /// Instead of the host of each server.
     package var serverName: String?
+}
+
+/// `store.seal:` — how what is believed of the store is authenticated.
+package struct StoreSealConfiguration: Sendable {
+    /// What happens to values that do not verify.
+    package enum Mode: String, Sendable, CaseIterable { case enforce, observe }
+
+    /// 32 bytes each; the first seals, all verify.
+    package var keys: [Secret]
+    package var mode = Mode.enforce
+    package var acceptsUnsealedUntil: UnixTime?
 }
 
 /// `store.timeouts:`.

@@ -48,8 +48,19 @@ extension ConfigurationReader {
         return secret
     }
 
+    /// The secret in a file; `nil` without the key, or if the file is unusable, which is recorded.
+    mutating func privateFile(_ key: String) -> Located<Secret>? {
+        guard let node = node(key) else { return nil }
+        let secret = recorded(key) { () throws(ConfigurationError) in
+            Located(try Self.fileSecret(node), at: node.location)
+        }
+        if secret != nil { warnOfExposure(node) }
+        return secret
+    }
+
     /// The secrets in a list of files; an unusable file is recorded and omitted.
-    mutating func secretFiles(_ key: String) -> [Located<Secret>] {
+    /// - Parameter arePrivate: whether all of them need protection; otherwise private keys in PEM alone.
+    mutating func secretFiles(_ key: String, arePrivate: Bool = false) -> [Located<Secret>] {
         guard let node = node(key) else { return [] }
         guard let elements = node.elements else {
             diagnostics.add(node.mismatch("\(key): ", mustBe: "a list"))
@@ -60,7 +71,7 @@ extension ConfigurationReader {
                 Located(try Self.fileSecret(element), at: element.location)
             }
             // Public keys need no protection.
-            let isPrivate = secret?.value.withBytes { Self.holdsPrivateKey($0) } ?? false
+            let isPrivate = arePrivate || secret?.value.withBytes { Self.holdsPrivateKey($0) } ?? false
             if isPrivate { warnOfExposure(element) }
             return secret
         }

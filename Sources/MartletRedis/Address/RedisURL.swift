@@ -1,4 +1,5 @@
 package import MartletCore
+internal import MartletIO
 
 /// The addresses and credentials of the Redis servers: `store.url`.
 ///
@@ -11,6 +12,15 @@ package struct RedisURL: Sendable {
         /// A host name, or an address literal without brackets.
         case tcp(host: String, port: UInt16)
         case unix(path: String)
+
+        /// Whether others than this machine's processes can reach the server.
+        package var isOnNetwork: Bool {
+            switch self {
+            case .tcp(let host, let port):
+                host.lowercased() != "localhost" && SocketEndpoint(literal: host, port: port)?.isLoopback != true
+            case .unix: false
+            }
+        }
     }
 
     /// How the servers are found.

@@ -256,6 +256,12 @@ package struct Blueprint: Sendable {
             diagnostics.error(error.code, at: location, error.message)
             return nil
         }
+        if store.seal == nil, url.seeds.contains(where: \.isOnNetwork) {
+            diagnostics.warning(
+                .configInsecure, at: location,
+                "store: whoever can write to this store can be any user, because there is no 'seal'; "
+                    + "martlet keygen store makes a key for it")
+        }
         return .redis(url)
     }
 

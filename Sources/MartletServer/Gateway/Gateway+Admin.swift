@@ -27,7 +27,7 @@ extension Gateway: AdminSource {
         let graph = graph
         let routes = graph.blueprint.routes
         let now = clock.unixTime
-        let store = graph.store.redis.map { AdminReport.Store.redis($0.status) } ?? .memory
+        let store = graph.store.status.map { AdminReport.Store.redis($0) } ?? .memory
         let subscription = graph.store.subscriptionStatus
         let accounts = graph.accounts?.store.health
         let providers = graph.providers.map {

@@ -64,7 +64,7 @@ package struct Graph: Sendable {
         }
         let sessions = SessionStore(
             policy: SessionPolicy(configuration.sessions), backend: store.sessions, clock: services.clock,
-            readsClaims: accounts != nil,
+            readsClaims: accounts != nil, seal: store.seal,
             onRevoked: { numbers in
                 store.copies?.drop(numbers)
                 await invalidator.revokeAndWait(numbers)

@@ -17,13 +17,23 @@ final class ReadOnlyStore: SharedStoring {
     /// The values that this process has written.
     private let own: MemoryStore
     /// The keys that this process has removed.
-    private let removed = Mutex<Set<String>>([])
+    private let removed: RemovedKeys
 
     /// - Parameter base: the shared store, which is only read.
     init(_ base: any SharedStoring, clock: Clock) {
         self.base = base
         own = MemoryStore(clock: clock)
+        removed = RemovedKeys()
     }
+
+    private init(_ other: ReadOnlyStore, _ purpose: StorePurpose) {
+        base = other.base.partition(purpose)
+        own = other.own
+        removed = other.removed
+    }
+
+    /// A view of the partition with the same overlay.
+    func partition(_ purpose: StorePurpose) -> any SharedStoring { ReadOnlyStore(self, purpose) }
 
     func value(for key: String) async -> StoreReply<[UInt8]> {
         if case .found(let value) = await own.value(for: key) { return .found(value) }
@@ -50,14 +60,14 @@ final class ReadOnlyStore: SharedStoring {
     }
 
     func remove(_ key: String) async throws(StoreError) {
-        removed.withLock { _ = $0.insert(key) }
+        removed.insert(key)
         try await own.remove(key)
     }
 
     func take(_ key: String) async -> StoreReply<[UInt8]> {
         let found = await value(for: key)
         if case .found = found {
-            removed.withLock { _ = $0.insert(key) }
+            removed.insert(key)
             _ = await own.take(key)
         }
         return found
@@ -77,5 +87,13 @@ final class ReadOnlyStore: SharedStoring {
         return CounterReading(count: overflow ? .max : count, remaining: max(shared.remaining, local.remaining))
     }
 
-    private func isRemoved(_ key: String) -> Bool { removed.withLock { $0.contains(key) } }
+    private func isRemoved(_ key: String) -> Bool { removed.contains(key) }
+}
+
+/// The keys that a process has removed from its view.
+private final class RemovedKeys: Sendable {
+    private let keys = Mutex<Set<String>>([])
+
+    func insert(_ key: String) { keys.withLock { _ = $0.insert(key) } }
+    func contains(_ key: String) -> Bool { keys.withLock { $0.contains(key) } }
 }

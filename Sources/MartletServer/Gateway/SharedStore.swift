@@ -30,8 +30,10 @@ package final class SharedStore: Sendable {
                 store.username?.value, store.sentinel.username, tls?.authorityFile?.value,
                 tls?.certificate?.certificate.value, tls?.certificate?.key.value, tls?.serverName,
                 "\(store.pool) \(store.timeouts) \(store.waitReplicas)",
+                store.seal.map { "\($0.mode) \($0.acceptsUnsealedUntil?.seconds ?? .min)" },
             ]
-            let secrets = [store.password?.value, store.sentinel.password?.value].map { secret in
+            let sealKeys: [Secret?] = store.seal?.keys ?? []
+            let secrets = ([store.password?.value, store.sentinel.password?.value] + sealKeys).map { secret in
                 secret?.withBytes { SHA256.digest($0) } ?? []
             }
             return SHA256.digest(
@@ -50,6 +52,8 @@ package final class SharedStore: Sendable {
     let browserKey: SharedKey
     /// `nil` for `memory:`.
     package let redis: RedisClient?
+    /// Authenticates what is believed of Redis; `nil` without `store.seal`, and for `memory:`.
+    package let seal: StoreSeal?
     /// Cached sessions for the time while Redis is unavailable; `nil` for `memory:`.
     let copies: SessionCache?
     private let subscriber: RedisSubscriber?
@@ -58,7 +62,8 @@ package final class SharedStore: Sendable {
 
     private init(
         _ label: Label, values: any SharedStoring, sessions: any SessionBackend, redis: RedisClient?,
-        copies: SessionCache?, subscriber: RedisSubscriber?, clock: Clock, invalidator: CacheInvalidator
+        seal: StoreSeal? = nil, copies: SessionCache?, subscriber: RedisSubscriber?, clock: Clock,
+        invalidator: CacheInvalidator
     ) {
         nonces = NonceIssuer(store: values, keyPrefix: label.prefix, clock: clock)
         browserKey = SharedKey("browser-key", store: values, keyPrefix: label.prefix, clock: clock)
@@ -66,10 +71,18 @@ package final class SharedStore: Sendable {
         self.values = values
         self.sessions = sessions
         self.redis = redis
+        self.seal = seal
         self.copies = copies
         self.subscriber = subscriber
         self.invalidator = invalidator
         channel = Array(RevocationMessage.channel(prefix: label.prefix).utf8)
+    }
+
+    /// The state of the connections, with the number of values that did not verify; `nil` for `memory:`.
+    var status: RedisStatus? {
+        var status = redis?.status
+        status?.badSeals = seal?.failures.counts
+        return status
     }
 
     /// The state of the subscription to revocations by other instances.
@@ -97,13 +110,16 @@ package final class SharedStore: Sendable {
                     copies.dropAll()
                     invalidator.invalidateAll()
                 }
-                let subscriber = access == .full ? subscribe(client, label, invalidator, copies, recovery) : nil
+                let seal = seal(blueprint.configuration.store, services)
+                let subscriber =
+                    access == .full ? subscribe(client, label, seal, invalidator, copies, recovery) : nil
+                let values: any SharedStoring = seal.map { SealedStore(client, seal: $0) } ?? client
                 client.start()
                 subscriber?.start()
                 return SharedStore(
-                    label, values: access == .full ? client : ReadOnlyStore(client, clock: services.clock),
-                    sessions: RedisSessions(client: client, keyPrefix: label.prefix),
-                    redis: client, copies: access == .full ? copies : nil,
+                    label, values: access == .full ? values : ReadOnlyStore(values, clock: services.clock),
+                    sessions: RedisSessions(client: client, keyPrefix: label.prefix, seal: seal),
+                    redis: client, seal: seal, copies: access == .full ? copies : nil,
                     subscriber: subscriber, clock: services.clock, invalidator: invalidator)
             } catch {
                 throw StartError(code: error.code, message: error.message, exit: .configuration)
@@ -111,13 +127,25 @@ package final class SharedStore: Sendable {
         }
     }
 
+    private static func seal(_ store: StoreConfiguration, _ services: Services) -> StoreSeal? {
+        store.seal.flatMap { configured in
+            StoreSeal(
+                keys: configured.keys, mode: configured.mode == .observe ? .observe : .enforce,
+                acceptingUnsealedUntil: configured.acceptsUnsealedUntil, clock: services.clock,
+                logger: services.logger.with(("room", "store")))
+        }
+    }
+
     private static func subscribe(
-        _ client: RedisClient, _ label: Label, _ invalidator: CacheInvalidator, _ copies: SessionCache,
-        _ recovery: GapRecovery
+        _ client: RedisClient, _ label: Label, _ seal: StoreSeal?, _ invalidator: CacheInvalidator,
+        _ copies: SessionCache, _ recovery: GapRecovery
     ) -> RedisSubscriber {
-        RedisSubscriber(
-            client, channel: RevocationMessage.channel(prefix: label.prefix),
-            onMessage: { message in
+        let channel = RevocationMessage.channel(prefix: label.prefix)
+        return RedisSubscriber(
+            client, channel: channel,
+            onMessage: { published in
+                guard let message = seal.map({ $0.open(message: published, on: Array(channel.utf8)) }) ?? published
+                else { return }
                 if message == invalidateAllMessage {
                     invalidator.invalidateAll()
                 } else if let numbers = RevocationMessage.numbers(in: message) {
@@ -168,7 +196,7 @@ package final class SharedStore: Sendable {
     }
 
     private func publish(_ message: [UInt8]) async {
-        _ = try? await redis?.command([Array("PUBLISH".utf8), channel, message])
+        try? await redis?.publish(seal?.seal(message: message, on: channel) ?? message, on: channel)
     }
 
     /// Closes the connections.

@@ -24,6 +24,18 @@ import Testing
         #expect(page.kinds["martlet_redis_commands_total"] == nil)
     }
 
+    @Test func `stored values that do not verify are counted by kind`() throws {
+        var fixture = ReportFixture()
+        fixture.store = ReportFixture.redis(.connected)
+        #expect(try Self.parse(fixture).kinds["martlet_store_bad_seal_total"] == nil)
+        var status = RedisStatus(since: MonotonicTime(nanoseconds: 0))
+        status.badSeals = [.session: 3]
+        fixture.store = .redis(status)
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_store_bad_seal_total", ["kind": "session"]) == 3)
+        #expect(page.value("martlet_store_bad_seal_total", ["kind": "message"]) == 0)
+    }
+
     @Test func `requests are summed over loops by route and status, rejections by reason`() throws {
         var fixture = ReportFixture()
         fixture.loops = [

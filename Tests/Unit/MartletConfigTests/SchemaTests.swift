@@ -123,7 +123,10 @@ private func inner(
     /// A block with every key at its documented default.
     private static func defaults(_ grammar: ConfigurationGrammar) -> String {
         let keys = grammar.keys.compactMap { key -> String? in
-            if case .block(let inner) = key.shape { return "\(key.name): \(defaults(inner))" }
+            if case .block(let inner) = key.shape {
+                guard !hasRequiredKeys(inner) else { return nil }
+                return "\(key.name): \(defaults(inner))"
+            }
             guard let fallback = key.fallback else { return nil }
             return "\(key.name): \(fallback.contains(":") ? "\"\(fallback)\"" : fallback)"
         }
@@ -150,6 +153,7 @@ private func inner(
         try check(AdminConfiguration.self)
         try check(LogConfiguration.self)
         try check(StoreConfiguration.self)
+        try check(StoreSealConfiguration.self)
         try check(JWKSConfiguration.self)
         try check(AccountsConfiguration.self)
         try check(SessionsConfiguration.self)
