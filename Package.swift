@@ -203,6 +203,6 @@ let package = Package(
                     "MartletIO", "MartletFetch", "MartletRedis", "MartletProvider", "MartletEvents", "MartletAccounts",
                     "MartletSession", "MartletSessionTesting",
                 ],
-                path: "Tests/Integration", swiftSettings: strict),
+                path: "Tests/Integration", exclude: ["Session/Fixtures"], swiftSettings: strict),
         ]
 )

@@ -33,14 +33,15 @@ import Testing
     }
 
     /// Inserts a session as a gateway would.
-    private func insert(_ record: SessionRecord, _ tokens: TokenPair) async throws {
+    private func insert(_ record: SessionRecord, _ tokens: TokenPair, sealed: [UInt8]? = nil) async throws {
         let seal = SessionSeal(sessionKey)
         let ends = Self.now + 1_000_000
         let listing = SessionListing(
             provider: "apple", created: record.created, addressKey: seal.addressKey(lookup), client: SessionClient())
         let session = NewSession(
             subject: SubjectKey("usr_ann"), sessionKey: sessionKey, created: Self.now, ends: ends,
-            record: try seal.seal(record, with: Secret(key)), listing: try seal.seal(listing, of: "usr_ann"),
+            record: try sealed ?? seal.seal(record, with: Secret(key)),
+            listing: try seal.seal(listing, of: "usr_ann"),
             providerHash: SessionSeal.providerHash("apple", of: "usr_ann"), verifier: verifier,
             refreshWrap: try seal.wrap(Secret(key), for: tokens.refresh, expiry: ends),
             access: AccessWrap(
@@ -48,6 +49,21 @@ import Testing
                 sealed: try seal.wrap(Secret(key), for: tokens.access, expiry: ends)), lastAddress: [],
             owner: [], limit: 10, evicts: true)
         _ = try await backend.insert(session, at: time)
+    }
+
+    @Test func `a record of a later version is a miss, and stays`() async throws {
+        let tokens = try pair()
+        let good = try record()
+        var object = try #require(JSON.parse(good.bytes, limits: .init(maximumDepth: 8, maximumBytes: 9999)).object)
+        object["v"] = 2
+        let sealed = try AES256GCM.seal(
+            JSON.write(object), with: Secret(key), context: Array("record 0 ".utf8) + sessionKey.name)
+        try await insert(good, tokens, sealed: sealed)
+        let bench = SessionBench(backend: backend, startingAt: Self.now)
+        #expect(await bench.rejection(of: tokens.access.text) == .sessionRecordUnreadable)
+        let rejection = await bench.rejection(ofRefreshing: tokens.refresh.text)
+        #expect(rejection?.code == .sessionRecordUnreadable && rejection?.kind == .invalid)
+        #expect(try await bench.store.list(subject: "usr_ann").count == 1)
     }
 
     @Test(arguments: ["created", "ends", "auth_time"], strange)
