@@ -34,8 +34,7 @@ package final class RedisSessions: SessionBackend {
         if case .integer(0) = reply { return nil }
         record(session, at: time)
         let numbers = try ended(reply, tagDigits: session.sessionKey.tagDigits)
-        // The session exists: a lost message leaves copies of the ended ones for the lifetime of a copy.
-        try? await announce(numbers)
+        await announce(numbers)
         return numbers
     }
 
@@ -73,7 +72,7 @@ package final class RedisSessions: SessionBackend {
             ] + announcement)
         if case .integer(0) = reply { return nil }
         let numbers = try revocationIDs(reply)
-        try await announce(numbers, areChanged: true)
+        await announce(numbers, areChanged: true)
         return numbers
     }
 
@@ -199,7 +198,7 @@ package final class RedisSessions: SessionBackend {
                 selection.excluded ?? [],
             ] + announcement)
         let numbers = try ended(reply, tagDigits: subject.tagDigits)
-        try await announce(numbers)
+        await announce(numbers)
         return numbers
     }
 
@@ -283,12 +282,14 @@ package final class RedisSessions: SessionBackend {
     private var announcement: [[UInt8]] { seal == nil ? [] : [message([])] }
 
     /// Publishes what such a script has ended or changed.
-    private func announce(_ numbers: [UInt64], areChanged: Bool = false) async throws(StoreError) {
+    ///
+    /// It is done, and this instance drops its copies in any case: if the message is lost, those of others expire.
+    private func announce(_ numbers: [UInt64], areChanged: Bool = false) async {
         guard seal != nil, !numbers.isEmpty else { return }
         for start in stride(from: 0, to: numbers.count, by: RevocationMessage.maximumCount) {
             let some = Array(numbers[start...].prefix(RevocationMessage.maximumCount))
             let content = areChanged ? RevocationMessage.bytes(changed: some) : RevocationMessage.bytes(some)
-            try await client.publish(message(content), on: channel)
+            try? await client.publish(message(content), on: channel)
         }
     }
 
