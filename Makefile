@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts floods fleet pages browser bench load ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures pages browser bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -44,7 +44,11 @@ floods: ## Flood the gateway, and check that other clients are served (after mak
 
 fleet: ## Run a fleet with Redis, PostgreSQL and nginx under load, and let its masters fail (after make release)
 	@.tools/deps fleet
-	@Tests/Fleet/run $(ARGS)
+	@Tests/Fleet/run $(if $(filter measures,$(MAKECMDGOALS)),--measures) $(ARGS)
+
+# Of `make fleet measures`.
+measures: fleet
+	@:
 
 pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for some of them)
 	@.tools/deps pages

@@ -61,6 +61,14 @@ extension ErrorCode {
     package static let accountsReadOnly: ErrorCode = "accounts.read_only"
     /// The PostgreSQL server has a lower timeline than one seen before: it was replaced.
     package static let accountsOldPrimary: ErrorCode = "accounts.old_primary"
+    /// The accounts of the SQLite file were moved with `martlet accounts copy --final`.
+    package static let accountsMoved: ErrorCode = "accounts.moved"
+    /// The target of a copy has accounts of its own.
+    package static let accountsCopyConflict: ErrorCode = "accounts.copy_conflict"
+    /// A final copy to the target was completed before.
+    package static let accountsCopyDone: ErrorCode = "accounts.copy_done"
+    /// Both databases differ after a copy.
+    package static let accountsCopyDiffers: ErrorCode = "accounts.copy_differs"
     /// No disk space is left.
     package static let accountsFull: ErrorCode = "accounts.full"
     /// Reading or writing the SQLite file failed.

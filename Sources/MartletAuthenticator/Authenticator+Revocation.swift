@@ -24,6 +24,9 @@ extension Authenticator {
     /// Sessions that have changed, whose cache entries the next sweep removes.
     package var unsweptChanges: Set<UInt64> { sweep.changedIDs }
 
+    /// How long the loop may sleep before what was revoked can be removed, in milliseconds.
+    package func sweepWait(at time: LoopTime) -> Int32 { sweep.wait(at: time.monotonic) }
+
     /// Removes cache entries of what was revoked or has changed: many revocations in a row cost one pass over the tables.
     ///
     /// - Returns: what was removed, when a sweep was due. The caller ends what those credentials admitted, and then

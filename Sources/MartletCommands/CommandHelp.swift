@@ -115,6 +115,24 @@ enum CommandHelp {
             """
         ),
         (
+            "accounts",
+            """
+            copy --from sqlite:PATH --to postgresql://... [--final]
+
+            Copies all accounts, users and what belongs to them from an SQLite file to PostgreSQL, while gateways use the
+            file, and compares both at the end. Repeat a run that was interrupted: it goes on where it was. A later run
+            brings what has changed since.
+
+              --from URL         the source, which keeps its data
+              --to URL           the target: a database that nothing else has written to; a password may also come from
+                                 ~/.pgpass or PGPASSWORD
+              --final            make the source read-only (accounts.moved), and copy events and jobs as well
+
+            Exit codes: 0 both are the same, 1 the target has accounts of its own, was completed before, or differs, 69 a
+            database is unavailable or has another schema, 64 usage.
+            """
+        ),
+        (
             "session",
             """
             list|end --subject SUBJECT [--id ID] [--provider NAME] [--limit N] [--after ID] [--json] [--config FILE]

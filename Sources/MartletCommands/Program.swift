@@ -34,6 +34,8 @@ package struct Program: Sendable {
           account  list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show|disable|enable|delete SUBJECT
                    | set SUBJECT NAME=VALUE... | unset SUBJECT NAME... [--json] [--config FILE]
                                                         manage accounts and their claims
+          accounts copy --from sqlite:PATH --to postgresql://... [--final]
+                                                        copy all accounts from SQLite to PostgreSQL
           session  list|end --subject SUBJECT [--id ID] [--provider NAME] [--limit N] [--after ID] [--json] [--config FILE]
                                                         show or end the sessions of a subject
           events   list [--hook NAME] [--state open|dead] [--json] | resend ID [--config FILE]
@@ -51,8 +53,8 @@ package struct Program: Sendable {
 
     /// Every command, for suggestions.
     static let commands = [
-        "init", "run", "check", "explain", "demo", "simulate", "user", "account", "session", "events", "apple",
-        "keygen", "schema", "reload", "health", "version", "help",
+        "init", "run", "check", "explain", "demo", "simulate", "user", "account", "accounts", "session", "events",
+        "apple", "keygen", "schema", "reload", "health", "version", "help",
     ]
 
     /// Whether the command runs until a signal ends it.
@@ -133,6 +135,8 @@ package struct Program: Sendable {
             let options = try Options(
                 rest, allowing: ["config", "provider", "to", "output"], flags: ["dry-run", "json"], words: 3)
             return try await MigrateCommand(options, registry).run()
+        case "accounts":
+            return try await AccountsCommand(Options(rest, allowing: ["from", "to"], flags: ["final"], words: 1)).run()
         case "keygen": return try KeygenCommand(Options(rest, allowing: ["out"], words: 1)).run()
         case "version", "--version", "-V":
             _ = try Options(rest, allowing: [])

@@ -77,17 +77,9 @@ package final class RedisClient: Sendable {
     }
 
     /// Waits until the client is connected.
-    /// - Throws: the error of the current connection attempt if it fails.
+    /// - Throws: the error of the current connection attempt if it fails; `redis.connect_timeout` if none ends in time.
     package func waitUntilConnected() async throws(StoreError) {
-        let handle = handle
-        let failure: StoreError? = await withCheckedContinuation { continuation in
-            let accepted = handle.loop.execute {
-                guard let router = handle.value else { return continuation.resume(returning: .stopped) }
-                router.whenConnected { continuation.resume(returning: $0) }
-            }
-            if !accepted { continuation.resume(returning: .stopped) }
-        }
-        if let failure { throw failure }
+        try await handle.waitUntilConnected { $0.whenConnected($1) }
     }
 
     /// Executes one command.

@@ -62,17 +62,9 @@ package final class RedisSubscriber: Sendable {
     }
 
     /// Waits until subscribed.
-    /// - Throws: the error of the current connection attempt if it fails.
+    /// - Throws: the error of the current connection attempt if it fails; `redis.connect_timeout` if none ends in time.
     package func waitUntilConnected() async throws(StoreError) {
-        let handle = handle
-        let failure: StoreError? = await withCheckedContinuation { continuation in
-            let accepted = handle.loop.execute {
-                guard let subscription = handle.value else { return continuation.resume(returning: .stopped) }
-                subscription.whenConnected { continuation.resume(returning: $0) }
-            }
-            if !accepted { continuation.resume(returning: .stopped) }
-        }
-        if let failure { throw failure }
+        try await handle.waitUntilConnected { $0.whenConnected($1) }
     }
 }
 
@@ -88,7 +80,7 @@ final class RedisSubscription {
     private var node: RedisURL.Address?
     private var isSubscribed = false
     private var isStopped = false
-    private var connectWaiters: [@Sendable (StoreError?) -> Void] = []
+    private let waiters: ConnectWaiters
 
     init(
         _ configuration: RedisRouterConfiguration, _ options: RedisOptions, channel: String, on loop: ServiceLoop,
@@ -101,6 +93,7 @@ final class RedisSubscription {
         self.recorder = recorder
         self.onMessage = onMessage
         self.onGap = onGap
+        waiters = ConnectWaiters(on: loop, connectTimeout: connectionConfiguration.connectTimeout)
     }
 
     /// Subscribes on a node, unless there is a working subscription that may stay.
@@ -119,10 +112,10 @@ final class RedisSubscription {
         next.start()
     }
 
-    func whenConnected(_ completion: @escaping @Sendable (StoreError?) -> Void) {
+    func whenConnected(_ completion: @escaping ConnectWaiters.Completion) {
         if isStopped { return completion(.stopped) }
         if isSubscribed { return completion(nil) }
-        connectWaiters.append(completion)
+        waiters.add(completion)
     }
 
     func stop() {
@@ -131,7 +124,7 @@ final class RedisSubscription {
         connection?.stop()
         connection = nil
         recorder.stopped(at: configuration.clock.monotonicTime)
-        resumeConnectWaiters(.stopped)
+        waiters.resume(.stopped)
     }
 
     private func serve(_ event: RedisConnection.Event) {
@@ -144,7 +137,7 @@ final class RedisSubscription {
             configuration.logger.info(
                 "redis connected", ("address", node?.description ?? ""), ("purpose", "revocations"))
             onGap()
-            resumeConnectWaiters(nil)
+            waiters.resume(nil)
         case .down(let error):
             isSubscribed = false
             if recorder.down(error, at: now) {
@@ -152,16 +145,10 @@ final class RedisSubscription {
                     "redis unavailable", ("code", "\(error.code)"), ("reason", error.message),
                     ("purpose", "revocations"))
             }
-            resumeConnectWaiters(error)
+            waiters.resume(error)
         case .message(let payload): onMessage(payload)
         case .stopped: stop()
         }
-    }
-
-    private func resumeConnectWaiters(_ error: StoreError?) {
-        let waiting = connectWaiters
-        connectWaiters = []
-        for completion in waiting { completion(error) }
     }
 }
 

@@ -29,6 +29,7 @@ enum RedisSessionScripts {
         if ARGV[18] == '0' and #live >= limit then return 0 end
         for i = 1, #live - limit + 1 do ended[i] = live[i][1] end
         publish(channel, ended, nil, ARGV[19])
+        mark(base, ended)
         drop(KEYS[2], base, ended)
         redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'd', ARGV[9], 'm', ARGV[10], 'p', ARGV[11],
             'v', ARGV[12], 'r', ARGV[13], ARGV[14], ARGV[15])
@@ -57,11 +58,11 @@ enum RedisSessionScripts {
         return 1
         """)
 
-    /// Ends a session that a new master still has; what stays for 10 s keeps other instances from writing it again.
+    /// Ends a session that a new master still has, and marks its end.
     static let endAgain = RedisScript(
         """
         redis.call('PUBLISH', ARGV[1], ARGV[2])
-        redis.call('SET', KEYS[2], '', 'PX', 10000)
+        redis.call('SET', KEYS[2], '', 'PX', '\(markLifetime)')
         return redis.call('DEL', KEYS[1])
         """)
 
@@ -173,8 +174,9 @@ enum RedisSessionScripts {
         """
         if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
         publish(ARGV[4], {ARGV[5]}, nil, ARGV[6])
+        redis.call('SET', KEYS[2], '', 'PX', '\(markLifetime)')
         return redis.call('DEL', KEYS[1])
-        """, traits: .waitsForReplicas)
+        """, traits: [.hasManyKeys, .waitsForReplicas])
 
     static let list = script(
         """
@@ -205,9 +207,14 @@ enum RedisSessionScripts {
             end
         end
         publish(ARGV[5], ended, nil, ARGV[9])
+        mark(base, ended)
         drop(KEYS[1], base, ended)
         return ended
         """, traits: [.hasManyKeys, .waitsForReplicas])
+
+    /// How long the end of a session is marked, in milliseconds: longer than an instance keeps writes to repeat them
+    /// (30 s), so that none writes again what another has ended.
+    private static let markLifetime = 35_000
 
     private static func script(_ body: String, traits: RedisCommandTraits = []) -> RedisScript {
         RedisScript(prelude + body, traits: traits)
@@ -216,8 +223,8 @@ enum RedisSessionScripts {
     /// Functions shared by the scripts.
     ///
     /// `livesessions` returns the live sessions of an index, oldest first, as {key hash, expiry, last use, provider
-    /// hash, score}, and deletes the others. A message holds at most 512 revocation IDs, half of what a subscriber accepts.
-    /// Where messages are sealed, the script publishes the one that it was given.
+    /// hash, score}, and deletes the others. `mark` marks ends. A message holds at most 512 revocation IDs, half of what
+    /// a subscriber accepts. Where messages are sealed, the script publishes the one that it was given.
     private static let prelude = """
         local now, idle, slack = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
         local function text(number) return string.format('%.0f', number) end
@@ -231,6 +238,11 @@ enum RedisSessionScripts {
         local function setaddress(key, old, new)
             if new ~= '' and string.sub(old or '', 1, 8) ~= string.sub(new, 1, 8) then
                 redis.call('HSET', key, 'l', new)
+            end
+        end
+        local function mark(base, keyhashes)
+            for _, keyhash in ipairs(keyhashes) do
+                redis.call('SET', string.sub(base, 1, -3) .. 'e:' .. keyhash, '', 'PX', '\(markLifetime)')
             end
         end
         local function drop(index, base, keyhashes)

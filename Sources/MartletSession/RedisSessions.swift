@@ -160,7 +160,8 @@ package final class RedisSessions: SessionBackend {
         let time = SessionTime(now: 0, idle: 0, slack: 0)
         let endMessage = seal == nil ? [] : [message(Array(sessionKey.keyHash.prefix(16)))]
         let reply = try await run(
-            RedisSessionScripts.end, [key(of: sessionKey)], at: time, [channel, sessionKey.keyHash] + endMessage)
+            RedisSessionScripts.end, [key(of: sessionKey), endKey(sessionKey)], at: time,
+            [channel, sessionKey.keyHash] + endMessage)
         guard case .integer(let count) = reply else { throw .unexpectedReply }
         client.record([endAgain(sessionKey)])
         return count > 0

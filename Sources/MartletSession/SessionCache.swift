@@ -16,9 +16,6 @@ package final class SessionCache: Sendable {
     /// Removes ended sessions, by their revocation IDs.
     package func drop(_ ids: [UInt64]) { table.withLock { $0.drop(ids) } }
 
-    /// Removes everything, because revocation messages may have been missed.
-    package func dropAll() { table.withLock { $0.dropAll() } }
-
     fileprivate var epoch: Int { table.withLock { $0.epoch } }
 
     fileprivate func store(_ session: VerifiedSession, for key: [UInt8], at now: MonotonicTime, epoch: Int) {
@@ -28,6 +25,8 @@ package final class SessionCache: Sendable {
     fileprivate func find(_ key: [UInt8], at now: MonotonicTime) -> VerifiedSession? {
         table.withLock { $0.find(key, at: now) }
     }
+
+    fileprivate func remove(_ key: [UInt8]) { table.withLock { $0.remove(key) } }
 }
 
 /// The table of cached sessions, without a clock.
@@ -37,17 +36,32 @@ struct SessionCacheTable {
     private struct Entry {
         let session: VerifiedSession
         let expiry: MonotonicTime
+        /// The epoch from before its lookup.
+        let epoch: Int
     }
 
-    /// Counts invalidations: the result of a lookup that began in an earlier epoch is not stored.
+    /// Counts messages of ended sessions: what was looked up before that of its session is not used.
     private(set) var epoch = 0
     private let limit: Int
+    private let recordedEnds: Int
+    /// The epochs in which sessions ended, by revocation ID: the latest ones, and those before.
+    private var ends: [UInt64: Int] = [:]
+    private var earlierEnds: [UInt64: Int] = [:]
+    /// All ends since this epoch are recorded.
+    private var firstEpoch = 0
+    private var firstEpochOfEnds = 0
     private var young: [[UInt8]: Entry] = [:]
     private var old: [[UInt8]: Entry] = [:]
     /// When the last entry expires.
     private var lastExpiry = MonotonicTime(nanoseconds: 0)
 
-    init(limit: Int) { self.limit = max(limit, 2) }
+    /// - Parameters:
+    ///   - limit: the maximum number of sessions.
+    ///   - recordedEnds: how many ends are recorded, at least; before that many, a session is not found any more.
+    init(limit: Int, recordedEnds: Int = 65_536) {
+        self.limit = max(limit, 2)
+        self.recordedEnds = recordedEnds
+    }
 
     var count: Int { young.count + old.count }
 
@@ -56,35 +70,44 @@ struct SessionCacheTable {
     ///   - key: a hash that identifies the token.
     ///   - epoch: the epoch from before the lookup.
     mutating func store(_ session: VerifiedSession, for key: [UInt8], at now: MonotonicTime, epoch: Int) {
-        guard epoch == self.epoch, session.cacheLifetime > .zero else { return }
+        guard session.cacheLifetime > .zero, isCurrent(session, since: epoch) else { return }
         if now > lastExpiry || young.count >= limit / 2 {
             old = now > lastExpiry ? [:] : young
             young = [:]
         }
         let expiry = now + session.cacheLifetime
-        young[key] = Entry(session: session, expiry: expiry)
+        young[key] = Entry(session: session, expiry: expiry, epoch: epoch)
         lastExpiry = max(lastExpiry, expiry)
     }
 
     /// Finds a session, with the remaining lifetime of its entry.
     func find(_ key: [UInt8], at now: MonotonicTime) -> VerifiedSession? {
-        guard let entry = young[key] ?? old[key], now < entry.expiry else { return nil }
+        guard let entry = young[key] ?? old[key], now < entry.expiry, isCurrent(entry.session, since: entry.epoch)
+        else { return nil }
         return VerifiedSession(
             principal: entry.session.principal, number: entry.session.number, cacheLifetime: entry.expiry.since(now),
             end: entry.session.end)
     }
 
-    mutating func drop(_ ids: [UInt64]) {
-        epoch += 1
-        let ended = Set(ids)
-        young = young.filter { !ended.contains($0.value.session.number) }
-        old = old.filter { !ended.contains($0.value.session.number) }
+    mutating func remove(_ key: [UInt8]) {
+        young[key] = nil
+        old[key] = nil
     }
 
-    mutating func dropAll() {
+    mutating func drop(_ ids: [UInt64]) {
         epoch += 1
-        young = [:]
-        old = [:]
+        if ends.count >= recordedEnds {
+            firstEpoch = firstEpochOfEnds
+            (firstEpochOfEnds, earlierEnds, ends) = (epoch, ends, [:])
+        }
+        for id in ids { ends[id] = epoch }
+    }
+
+    /// Whether a session is not known to have ended since an epoch.
+    private func isCurrent(_ session: VerifiedSession, since epoch: Int) -> Bool {
+        guard epoch >= firstEpoch else { return false }
+        guard let end = ends[session.number] ?? earlierEnds[session.number] else { return true }
+        return end <= epoch
     }
 }
 
@@ -117,9 +140,12 @@ package struct CachedSessions: SessionVerifying {
             copies.store(session, for: key, at: start, epoch: epoch)
             return session
         } catch {
-            guard error.disposition == .unavailable, let copy = copies.find(key, at: clock.monotonicTime) else {
+            guard error.disposition == .unavailable else {
+                // Even if the message of its end was missed.
+                copies.remove(key)
                 throw error
             }
+            guard let copy = copies.find(key, at: clock.monotonicTime) else { throw error }
             return copy
         }
     }

@@ -134,7 +134,17 @@ class Browser:
         return bool(self.find_all(selector))
 
     def click(self, selector):
-        self.call("POST", f"/element/{self.find(selector)}/click", {})
+        """Clicks an element; one whose page is being left is looked for on the next."""
+        deadline = time.monotonic() + WAIT
+        while True:
+            try:
+                return self.call("POST", f"/element/{self.find(selector)}/click", {})
+            except DriverError as error:
+                # Nothing was clicked: chromedriver looks for the element in the document first.
+                is_gone = error.kind == "stale element reference" or "does not belong to the document" in str(error)
+                if not is_gone or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.05)
 
     def type(self, selector, text):
         element = self.find(selector)

@@ -3,6 +3,7 @@
 import asyncio
 import time
 
+import load
 import redis_nodes
 from processes import Failed, wait_until
 
@@ -45,6 +46,14 @@ def parse_one(words):
     raise BadCommand(f"'{' '.join(words)}' is no command; help lists them")
 
 
+def parse_rates(text):
+    """Rates by kind, as `--rates` has them."""
+    rates = dict(part.partition("=")[::2] for part in text.split(",") if part)
+    for kind in set(rates) - set(load.RATES):
+        raise BadCommand(f"'{kind}' is none of {', '.join(load.RATES)}")
+    return {kind: whole_number(rate) for kind, rate in rates.items()}
+
+
 def whole_number(text):
     try:
         return int(text)
@@ -55,8 +64,8 @@ def whole_number(text):
 class Operator:
     """Does commands one after the other; those that block run in a thread of their own."""
 
-    def __init__(self, fleet, load, tell):
-        self.fleet, self.load, self.tell = fleet, load, tell
+    def __init__(self, fleet, clients, tell):
+        self.fleet, self.load, self.tell = fleet, clients, tell
 
     async def do(self, command):
         """:returns: False where it was `quit`."""

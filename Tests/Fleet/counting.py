@@ -85,29 +85,30 @@ class Log:
 
 
 class Copies:
-    """Which instances must have a copy of a session: a request within `ttl` of the read needs no store.
+    """Which gateways must have a copy of a session: for `ttl` after a token was read, a request needs no store.
 
-    When a copy was read is known between two moments; only the earlier one is relied on.
+    Only the first request with a token at a gateway surely reads the session. Later a copy may be renewed at any time
+    before its end, so nothing is known of the token any more.
     """
 
     def __init__(self, ttl):
         self.ttl, self.read = ttl, {}
 
     def is_inside(self, token, instance, finished):
-        known = self.read.get((token, instance))
-        return known is not None and finished < known[0] + self.ttl
+        first = self.read.get((token, instance))
+        return first is not None and finished < first + self.ttl
 
-    def served(self, token, instance, sent, finished):
-        known = self.read.get((token, instance))
-        if known is None or sent > known[1] + self.ttl:
-            self.read[token, instance] = (sent, finished)
-        elif finished >= known[0] + self.ttl:
-            # The old copy may have been used, or a new one read.
-            self.read[token, instance] = (known[0], finished)
+    def served(self, token, instance, sent):
+        """The first responses may arrive in another order than that in which the requests were sent."""
+        self.read[token, instance] = min(sent, self.read.get((token, instance), sent))
 
-    def forget(self, token):
-        for key in [key for key in self.read if key[0] == token]:
-            del self.read[key]
+    def served_while_failing(self, token, instance):
+        """Whether it was read then, or served from an older copy, is not known: nor what a later response comes from."""
+        self.read.setdefault((token, instance), float("-inf"))
+
+    def forget(self, token, instances):
+        for instance in instances:
+            self.read.pop((token, instance), None)
 
 
 def read_metrics(text):
@@ -128,7 +129,7 @@ def total(metrics, name):
     return sum(values) if values else None
 
 
-def is_between(times, ranges):
+def outside(times, ranges):
     """How many of the times are in none of the ranges."""
     starts = sorted(ranges)
     outside = 0

@@ -4,11 +4,12 @@ import json
 import os
 import signal
 import subprocess
+import urllib.error
 import urllib.request
 
 import postgres
 import redis_nodes
-from processes import Failed, Process, Resources, Unavailable, accepts, free_port, wait_until
+from processes import Process, Resources, Unavailable, free_port, wait_until
 
 PASSWORD = "correct horse battery staple"
 USERS = [f"user{number}" for number in range(20)]
@@ -86,7 +87,12 @@ class Instance:
 
     @property
     def resources(self):
-        return Resources(self.process.pid)
+        fleet = self.fleet
+        ports = dict.fromkeys((node.port for node in fleet.store.nodes), "redis")
+        ports |= dict.fromkeys(getattr(fleet.store, "ports", ()), "sentinel")
+        ports |= dict.fromkeys((server.port for server in fleet.accounts.servers), "postgresql")
+        ports |= {fleet.upstream: "upstream", fleet.apple: "apple"}
+        return Resources(self.process.pid, ports, (self.port, self.admin))
 
     def ready(self):
         """The state of /readyz and what is not as it should be."""
@@ -98,7 +104,7 @@ class Instance:
         except (OSError, ValueError):
             return "silent"
         wrong = [f"{check.get('name')} {check.get('state')}" for check in document.get("checks", [])
-                 if check.get("state") not in ("up", "ok", "connected")]
+                 if check.get("state") not in ("up", "ok", "connected", "ready")]
         return " ".join([document.get("status", "?"), *wrong])
 
     def metrics(self):
@@ -114,7 +120,7 @@ class Fleet:
 
     def __init__(self, binary, topology, folder, tell=print):
         self.binary, self.folder, self.topology = os.path.abspath(binary), folder, topology
-        self.processes, self.store, self.accounts, self.instances, self.nginx = [], None, None, [], None
+        self.store, self.accounts, self.instances, self.nginx = None, None, [], None
         # PostgreSQL runs as another user in this folder.
         folder.chmod(0o755)
         self.apple, self.front, self.upstream = free_port(), free_port(), free_port()
@@ -122,15 +128,13 @@ class Fleet:
 
     def start(self):
         self.tell(f"starting Redis as {self.topology}")
-        self.store = redis_nodes.TOPOLOGIES[self.topology].__new__(redis_nodes.TOPOLOGIES[self.topology])
-        self.store.__init__(self.folder)
+        self.store = redis_nodes.TOPOLOGIES[self.topology](self.folder)
         self.tell("starting PostgreSQL, a primary and a replica")
-        self.accounts = postgres.Pair.__new__(postgres.Pair)
-        self.accounts.__init__(self.folder)
+        self.accounts = postgres.Pair(self.folder)
         self.tell("starting the simulated Apple, two gateways and nginx")
-        self.simulator = Process(
+        simulator = Process(
             "apple", [self.binary, "simulate", "apple", "--listen", f"127.0.0.1:{self.apple}"], self.folder)
-        self.simulator.await_port(self.apple)
+        simulator.await_port(self.apple)
         self.instances = [Instance(number, self) for number in (1, 2)]
         for instance in self.instances:
             instance.configure()
@@ -160,13 +164,3 @@ class Fleet:
         """Takes a gateway out of nginx, or all in with None."""
         self.write_nginx(instance)
         self.nginx.child.send_signal(signal.SIGHUP)
-
-    def close(self):
-        for process in [self.nginx, *(one.process for one in self.instances), getattr(self, "simulator", None)]:
-            if process:
-                process.end()
-        if self.accounts:
-            self.accounts.close()
-        if self.store:
-            for process in [*getattr(self.store, "others", []), *(node.process for node in getattr(self.store, "nodes", []))]:
-                process.end(signal.SIGKILL)

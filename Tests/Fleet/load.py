@@ -9,6 +9,7 @@ import time
 
 import counting
 import fleet as fleets
+from processes import Failed
 
 REQUEST_TIMEOUT = 10.0
 RATES = {"session": 500, "login": 20, "direct": 50, "refresh": 8, "revoke": 15, "probe": 30}
@@ -112,7 +113,11 @@ class Load:
         self.client, self.apple = Client(fleet.front), Client(fleet.apple)
         self.log, self.copies = counting.Log(), counting.Copies(fleets.CACHE_TTL - 0.05)
         self.live, self.revoked, self.identities = [], collections.deque(maxlen=20_000), []
-        self.violations, self.late, self.lost = [], [], 0
+        self.violations, self.late, self.lost = [], [], []
+        # What the gateways said with each 503.
+        self.codes = collections.Counter()
+        # When a session was not served from a copy that must exist: the instance, and the copy's age.
+        self.copies_unused = []
         self.faults, self.running, self.number, self.under_way = [], True, 0, 0
         self.tasks = set()
 
@@ -133,12 +138,18 @@ class Load:
     def count(self, kind, scheduled, status, fields, body=b""):
         name = counting.outcome(status, fields) if isinstance(status, int) else status
         detail = f"{fields.get('x-instance', '')} {body[:160].decode(errors='replace')}" if name not in ("ok", "503") else ""
+        if name == "503":
+            self.codes[kind, fields.get("x-instance", ""), body[:120].decode(errors="replace")] += 1
         self.log.add(scheduled, time.monotonic(), kind, name, detail)
         return name
 
     def may_be_lost(self, session):
         """A login that was acknowledged right before a switch may be lost; a fault begins the time of one."""
-        return any(began - 1.0 <= session.created <= ended + 2.0 for began, ended in self.fault_times())
+        return any(began - 1.0 <= session.created <= ended for began, ended in self.fault_times())
+
+    def is_failing(self, now):
+        """While a master is missing, a gateway may respond from an older copy: nothing is known to be read then."""
+        return any(began <= now and (not ended or now < ended + 2.0) for began, ended in self.faults)
 
     def fault_times(self):
         return [(began, ended if ended else time.monotonic()) for began, ended in self.faults]
@@ -162,20 +173,32 @@ class Load:
             # It was revoked while the request was under way; both responses are right.
             return self.log.add(scheduled, finished, "idle", "ok")
         kind = "cached" if self.copies.is_inside(token, instance, finished) else "session"
-        if status == 200:
-            self.copies.served(token, instance, sent, finished)
+        if status == 200 and self.is_failing(sent):
+            self.copies.served_while_failing(token, instance)
+        elif status == 200:
+            self.copies.served(token, instance, sent)
         if status == 401 and self.may_be_lost(session):
-            self.lost += 1
             self.log.add(scheduled, finished, "lost", "ok")
-            return self.drop(session)
-        self.count(kind, scheduled, status, fields, body)
+            return self.lose(session)
+        age = f" opened {finished - session.created:.1f} s, renewed {finished - session.renewed:.1f} s before".encode()
+        name = self.count(kind, scheduled, status, fields, body[:110] + age if status == 401 else body)
+        if kind == "cached" and name != "ok":
+            self.copies_unused.append((finished, instance, finished - self.copies.read[token, instance]))
         if status == 401:
             self.drop(session)
+
+    def lose(self, session):
+        """Remembers when a lost session was opened, seen from the fault that is nearest."""
+        self.lost.append((time.monotonic(), min((session.created - one[0] for one in self.faults), key=abs)))
+        self.drop(session)
+
+    def forget(self, token):
+        self.copies.forget(token, [instance.address for instance in self.fleet.instances])
 
     def drop(self, session):
         if session in self.live:
             self.live.remove(session)
-        self.copies.forget(session.access)
+        self.forget(session.access)
 
     async def login(self, scheduled):
         if self.number % 2:
@@ -215,12 +238,11 @@ class Load:
         status, fields, body = await self.post("/auth/refresh", {"refresh_token": session.refresh})
         session.is_busy = False
         if status == 401 and self.may_be_lost(session):
-            self.lost += 1
-            return self.drop(session)
+            return self.lose(session)
         self.count("refresh", scheduled, status, fields, body)
         if status == 200:
             members = json.loads(body)
-            self.copies.forget(session.access)
+            self.forget(session.access)
             session.access, session.refresh, session.renewed = members["access_token"], members["refresh_token"], now
         elif status == 401:
             self.drop(session)
@@ -288,7 +310,7 @@ class Load:
             await asyncio.gather(*(self.login(time.monotonic()) for _ in range(20)))
             if len(self.live) >= SESSIONS:
                 return
-        raise fleets.Failed(f"logins fail: {list(self.log.examples)[-3:]}")
+        raise Failed(f"logins fail: {list(self.log.examples)[-3:]}")
 
     async def run(self):
         """Sends each kind at its rate, whatever the responses take."""

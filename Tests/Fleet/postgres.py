@@ -32,7 +32,10 @@ class Server:
     def start(self):
         options = [word for key, value in SETTINGS.items() for word in ("-c", f"{key}={value}")]
         command = [programs() / "postgres", "-D", self.folder, "-p", self.port, *options]
-        self.process = Process(self.name, command, self.folder.parent, owner())
+        if self.process:
+            self.process.start()
+        else:
+            self.process = Process(self.name, command, self.folder.parent, owner())
         self.process.await_port(self.port)
         wait_until(f"{self.name} takes queries", lambda: self.ask("SELECT 1") == "1")
 
@@ -113,8 +116,3 @@ class Pair:
             if server is not newest and server.role != "replica":
                 server.process.end(signal.SIGQUIT)
                 self.copy(newest, server)
-
-    def close(self):
-        for server in self.servers:
-            if server.process:
-                server.process.end(signal.SIGQUIT)

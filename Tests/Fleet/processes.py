@@ -47,6 +47,15 @@ def wait_until(what, is_so, seconds=TIMEOUT, every=0.05):
     raise Failed(f"after {seconds} s still not: {what}")
 
 
+STARTED = []
+
+
+def end_all():
+    """Ends every process that was started here, the last one first."""
+    while STARTED:
+        STARTED.pop().end(signal.SIGQUIT, 10)
+
+
 class Process:
     """One process with its output in a file; it can be started again with the same command."""
 
@@ -54,6 +63,7 @@ class Process:
         self.name, self.command, self.folder, self.user = name, [str(word) for word in command], folder, user
         self.log = pathlib.Path(folder) / f"{name}.log"
         self.child, self.is_stopped = None, False
+        STARTED.append(self)
         self.start()
 
     def start(self):
@@ -92,7 +102,7 @@ class Process:
         self.is_stopped = False
 
     def end(self, with_signal=signal.SIGTERM, seconds=15):
-        if not self.is_running:
+        if self.child is None or not self.is_running:
             return
         if self.is_stopped:
             self.resume()
@@ -104,23 +114,39 @@ class Process:
 
 
 class Resources:
-    """What a process holds."""
+    """What a process holds: connections by their other end, other descriptors, and memory in MiB."""
 
-    def __init__(self, pid):
+    def __init__(self, pid, ports=None, own=()):
+        """:param ports: the names of other ends by port; :param own: the ports that the process listens on."""
+        self.connections = dict.fromkeys([*set((ports or {}).values()), "clients"], 0)
+        self.others = self.resident = 0
         folder = pathlib.Path(f"/proc/{pid}")
-        self.descriptors = self.sockets = self.resident = 0
         try:
-            for entry in (folder / "fd").iterdir():
-                self.descriptors += 1
-                self.sockets += os.readlink(entry).startswith("socket:")
-        except OSError:
+            ends = connections()
+            for entry in list((folder / "fd").iterdir()):
+                local, remote = ends.get(os.readlink(entry)[8:-1], (None, None))
+                name = "clients" if local in own and remote else (ports or {}).get(remote)
+                if name:
+                    self.connections[name] += 1
+                else:
+                    self.others += 1
+            self.resident = int((folder / "status").read_text().partition("VmRSS:")[2].split()[0]) // 1024
+        except (OSError, IndexError):
             # A descriptor was closed meanwhile, or the process has ended.
             pass
-        try:
-            status = (folder / "status").read_text()
-            self.resident = int(status.partition("VmRSS:")[2].split()[0]) // 1024
-        except (OSError, IndexError):
-            pass
+
+    def __str__(self):
+        held = ", ".join(f"{name} {count}" for name, count in sorted(self.connections.items()))
+        return f"{held}, other descriptors {self.others}, {self.resident} MiB"
+
+
+def connections():
+    """The ports of every TCP connection of this machine, by inode."""
+    found = {}
+    for line in pathlib.Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        words = line.split()
+        found[words[9]] = (int(words[1].rsplit(":", 1)[1], 16), int(words[2].rsplit(":", 1)[1], 16))
+    return found
 
 
 def raise_file_limit():

@@ -1,10 +1,9 @@
 """Redis as one server, as a master with replicas and sentinels, or as a cluster."""
 
 import socket
-import threading
 import time
 
-from processes import Failed, Process, Unavailable, free_port, wait_until
+from processes import Failed, Process, free_port, wait_until
 
 LOST_AFTER = 1000
 SLOTS = 16384
@@ -55,7 +54,7 @@ class Node:
         home = folder / name
         home.mkdir()
         self.process = Process(name, [
-            "redis-server", "--port", self.port, "--bind", "127.0.0.1", "--dir", home, "--save", "", "--appendonly", "no",
+            "redis-server", "--port", self.port, "--bind", "127.0.0.1", "--dir", home, "--save", "",
             "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "16mb", *options], folder)
         self.process.await_port(self.port)
 
@@ -86,7 +85,8 @@ class Single:
     shards = 1
 
     def __init__(self, folder):
-        self.nodes = [Node("redis1", folder)]
+        # A server without replicas keeps its data on disk, or every restart would be a logout.
+        self.nodes = [Node("redis1", folder, "--appendonly", "yes")]
         self.others = []
 
     @property

@@ -28,6 +28,15 @@ def kind_lines(windows, totals):
                f"{window.p99 * 1000:9.1f}   {names(window.failures)} | {names(totals[kind].failures)}")
 
 
+def sums(totals):
+    """The kinds of a whole run."""
+    yield f"{'in all':16}{'ok':>9}{'503':>7}{'p50 ms':>9}{'p99 ms':>9}   failures"
+    for kind, window in sorted(totals.items()):
+        if kind != "idle":
+            yield (f"{kind:16}{window.outcomes['ok']:9}{window.outcomes['503']:7}{window.p50 * 1000:9.1f}"
+                   f"{window.p99 * 1000:9.1f}   {names(window.failures)}")
+
+
 def whole(state, windows, totals, revoked, accepted, violations, lost, said):
     """The screen's text; `state` is what was seen of nodes and instances a second ago at most."""
     lines = ["nodes      " + "  ".join(f"{name} {role}" for name, role in state["nodes"])]

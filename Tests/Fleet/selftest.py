@@ -8,6 +8,8 @@ sys.dont_write_bytecode = True
 
 import commands
 import counting
+import measures
+import processes
 import screen
 
 
@@ -46,7 +48,7 @@ class Outcomes(unittest.TestCase):
         self.assertEqual(counting.percentile([], 99), 0.0)
 
     def test_times_outside_of_ranges_are_counted(self):
-        self.assertEqual(counting.is_between([0.5, 1.5, 4.0, 5.5], [(1, 2), (5, 6)]), 2)
+        self.assertEqual(counting.outside([0.5, 1.5, 4.0, 5.5], [(1, 2), (5, 6)]), 2)
 
 
 class CopiesOfSessions(unittest.TestCase):
@@ -55,22 +57,34 @@ class CopiesOfSessions(unittest.TestCase):
 
     def test_a_copy_lives_from_the_request_that_read_it(self):
         self.assertFalse(self.copies.is_inside("t", "a", 1.0))
-        self.copies.served("t", "a", 1.0, 1.1)
+        self.copies.served("t", "a", 1.0)
         self.assertTrue(self.copies.is_inside("t", "a", 5.9))
         self.assertFalse(self.copies.is_inside("t", "a", 6.0))
         self.assertFalse(self.copies.is_inside("t", "b", 2.0))
 
-    def test_a_use_does_not_renew_it(self):
-        self.copies.served("t", "a", 1.0, 1.1)
-        self.copies.served("t", "a", 4.0, 4.1)
+    def test_nothing_is_known_of_a_copy_that_may_have_been_renewed(self):
+        self.copies.served("t", "a", 1.0)
+        for sent in (4.0, 7.0, 30.0):
+            self.copies.served("t", "a", sent)
+            self.assertFalse(self.copies.is_inside("t", "a", max(sent, 6.1)))
+
+    def test_nothing_is_known_of_a_copy_that_was_first_used_while_a_master_failed(self):
+        self.copies.served_while_failing("t", "a")
+        self.copies.served("t", "a", 1.0)
+        self.assertFalse(self.copies.is_inside("t", "a", 2.0))
+        self.copies.served("t", "b", 1.0)
+        self.copies.served_while_failing("t", "b")
+        self.assertTrue(self.copies.is_inside("t", "b", 5.9))
+
+    def test_responses_may_change_their_order(self):
+        self.copies.served("t", "a", 1.2)
+        self.copies.served("t", "a", 1.0)
         self.assertFalse(self.copies.is_inside("t", "a", 6.1))
 
-    def test_a_read_at_an_unknown_moment_is_not_relied_on(self):
-        self.copies.served("t", "a", 1.0, 1.5)
-        self.copies.served("t", "a", 6.2, 6.3)
-        self.assertFalse(self.copies.is_inside("t", "a", 6.4))
-        self.copies.served("t", "a", 11.4, 11.5)
-        self.assertTrue(self.copies.is_inside("t", "a", 16.0))
+    def test_a_token_is_forgotten(self):
+        self.copies.served("t", "a", 1.0)
+        self.copies.forget("t", ["a", "b"])
+        self.assertFalse(self.copies.is_inside("t", "a", 2.0))
 
 
 class Metrics(unittest.TestCase):
@@ -95,6 +109,12 @@ class Commands(unittest.TestCase):
         self.assertEqual(commands.parse("reshard; partition; failover; promote; promote keep"), [
             ("reshard", 1000), ("partition", 10, 1), ("failover", 1), ("promote", True), ("promote", False)])
 
+    def test_rates_are_of_known_kinds(self):
+        self.assertEqual(commands.parse_rates("session=1000,login=0"), {"session": 1000, "login": 0})
+        for text in ("sessions=1", "session", "login=many"):
+            with self.assertRaises(commands.BadCommand):
+                commands.parse_rates(text)
+
     def test_others_are_named(self):
         for line in ("kill", "reshard many", "wait 1 2", "upgrade"):
             with self.assertRaises(commands.BadCommand):
@@ -108,6 +128,38 @@ class Screens(unittest.TestCase):
         line = screen.short(1, {"nodes": [("redis1", "dead"), ("redis4", "master")]}, log.windows(0.0))
         self.assertIn("failed   1", line)
         self.assertIn("masters redis4  redis1 dead", line)
+
+
+class Judging(unittest.TestCase):
+    def log(self, *rows):
+        log = counting.Log()
+        for finished, kind, name in rows:
+            log.add(finished, finished, kind, name)
+        return log.windows(0.0)
+
+    def test_503_is_right_in_its_time_alone(self):
+        windows = self.log((1.5, "session", "503"), (4.0, "session", "503"), (1.5, "direct", "503"))
+        later = [(1.5, "session"), (4.0, "session"), (1.5, "direct")]
+        self.assertEqual(measures.judge(windows, later, [(1.0, 3.0)], ("direct",)), [
+            "direct: 1 × 503", "session: 1 × 503 outside of the failover"])
+
+    def test_a_401_is_never_right(self):
+        self.assertEqual(
+            measures.judge(self.log((1.0, "session", "401"), (1.0, "login", "ok")), [], [(0, 9)], ()), ["session: 1 × 401"])
+
+    def test_growth_is_of_connections_descriptors_and_memory(self):
+        before, after = processes.Resources(0), processes.Resources(0)
+        before.connections, after.connections = {"redis": 9, "clients": 5}, {"redis": 12, "clients": 50}
+        before.resident, after.resident = 100, 110
+        self.assertEqual(measures.grown(before, after), ["redis connections 9 → 12"])
+        after.resident, after.others = 120, 5
+        self.assertEqual(len(measures.grown(before, after)), 3)
+
+    def test_the_table_says_fail(self):
+        text = measures.table([("one", "0", "0", []), ("two", "0", "1", ["1 × 401"])])
+        self.assertIn("ok    one", text)
+        self.assertIn("FAIL  two", text)
+        self.assertIn("wrong: 1 × 401", text)
 
 
 if __name__ == "__main__":

@@ -215,7 +215,8 @@ extension PostgreSQLPool {
                 askRole(slot) { [weak self, weak slot] role in
                     timer.cancel()
                     guard let self, let slot, let role, slot.connection === connection else { return }
-                    _ = accept(role, of: slot)
+                    // A transaction that came meanwhile may be waiting for this connection.
+                    if accept(role, of: slot) { dispatch() }
                 }
             }
             scheduleHeartbeat(slot)

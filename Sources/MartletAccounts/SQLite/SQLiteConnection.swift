@@ -12,6 +12,10 @@ internal import MartletCore
 
     private let database: OpaquePointer
     private var statements: [Statement: SQLiteStatement] = [:]
+    /// Reads the mark of a file whose accounts were moved.
+    private var mark: SQLiteStatement?
+    /// The value of `user_version`, which is otherwise 0, of such a file.
+    private static let movedVersion: Int64 = 0x4D6F_7665
 
     /// Opens an existing file.
     init(path: String, for purpose: Purpose, busyTimeout: Duration) throws(AccountError) {
@@ -35,6 +39,7 @@ internal import MartletCore
 
     deinit {
         statements.removeAll()
+        mark = nil
         unsafe sqlite3_close_v2(database)
     }
 
@@ -56,7 +61,8 @@ internal import MartletCore
     func transact<Value>(_ first: TransactionStep<Value>) throws(AccountError) -> Value {
         try execute("BEGIN IMMEDIATE")
         var step = first
-        do {
+        do throws(AccountError) {
+            guard try !isMoved() else { throw .moved }
             while true {
                 switch step {
                 case .run(let queries, let next): step = try next(try run(queries))
@@ -71,6 +77,24 @@ internal import MartletCore
             if unsafe sqlite3_get_autocommit(database) == 0 { try? execute("ROLLBACK") }
             throw error
         }
+    }
+
+    /// Makes all later transactions of all processes fail with `accounts.moved`; may be repeated.
+    func markMoved() throws(AccountError) {
+        guard try !isMoved() else { return }
+        try transact(.commit([Query(.plain("PRAGMA user_version = \(Self.movedVersion)"))]) { _ in })
+    }
+
+    private func isMoved() throws(AccountError) -> Bool {
+        let statement: SQLiteStatement
+        if let mark {
+            statement = mark
+        } else {
+            statement = try unsafe SQLiteStatement("PRAGMA user_version", in: database)
+            mark = statement
+        }
+        guard let row = try statement.run([]).first else { throw .corrupt }
+        return try row.integer(0) == Self.movedVersion
     }
 
     private func configure(_ purpose: Purpose) throws(AccountError) {

@@ -185,7 +185,7 @@ extension SQLiteEngine {
 // MARK: - Around a call
 
 extension SQLiteEngine {
-    private static func perform<Value: Sendable>(
+    static func perform<Value: Sendable>(
         on pool: ThreadPool, until deadline: MonotonicTime,
         _ body: @escaping @Sendable () throws(AccountError) -> Value
     ) async throws(AccountError) -> Value {

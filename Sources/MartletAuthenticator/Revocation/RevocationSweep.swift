@@ -37,6 +37,13 @@ package struct RevocationSweep {
         if isEmpty { acknowledgement.acknowledge() } else { acknowledgements.append(acknowledgement) }
     }
 
+    /// How long until what has been added can be removed, in milliseconds.
+    /// - Parameter now: the monotonic clock in nanoseconds.
+    func wait(at now: Int64) -> Int32 {
+        let rest = max(Self.interval &- (now &- sweptAt), 0)
+        return Int32(clamping: (rest &+ 999_999) / 1_000_000)
+    }
+
     /// Returns and clears everything, if there is something and the last sweep was long enough ago.
     /// - Parameter now: the monotonic clock in nanoseconds.
     mutating func dequeue(at now: Int64) -> Due? {

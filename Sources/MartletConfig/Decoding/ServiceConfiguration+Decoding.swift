@@ -120,11 +120,7 @@ extension StoreConfiguration: ConfigurationDecodable {
             reader.error(.configBadValue, at: location, "key_prefix: must be at most 64 printable ASCII characters")
         }
         onError = reader.optional("on_error", default: .cached)
-        username = reader.optional("username", as: Located<String>.self)
-        password = reader.optionalSecret("password")
-        if let username, password == nil, !reader.has("password_file"), !reader.has("password") {
-            reader.error(.configMissingKey, at: username.location, "username: requires 'password_file' or 'password'")
-        }
+        (username, password) = reader.credentials()
         sentinel = reader.block("sentinel") ?? sentinel
         if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
         pool = reader.optional("pool", default: pool, in: 2...64)
@@ -167,12 +163,20 @@ extension StoreConfiguration.Sentinel: ConfigurationDecodable {
     }
 
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
-        let name = reader.optional("username", as: Located<String>.self)
-        username = name?.value
-        password = reader.optionalSecret("password")
-        if let name, password == nil, !reader.has("password_file"), !reader.has("password") {
-            reader.error(.configMissingKey, at: name.location, "username: requires 'password_file' or 'password'")
+        let credentials = reader.credentials()
+        (username, password) = (credentials.username?.value, credentials.password)
+    }
+}
+
+extension ConfigurationReader {
+    /// `username`, which requires a password, and `password` or `password_file`.
+    fileprivate mutating func credentials() -> (username: Located<String>?, password: Located<Secret>?) {
+        let username = optional("username", as: Located<String>.self)
+        let password = optionalSecret("password")
+        if let username, password == nil, !has("password_file"), !has("password") {
+            error(.configMissingKey, at: username.location, "username: requires 'password_file' or 'password'")
         }
+        return (username, password)
     }
 }
 

@@ -115,7 +115,9 @@ package struct EventLoop: ~Copyable {
     private var idleWait: Int32 {
         isQuiet
             ? CredentialWatch.wait(exchanges: loop.exchanges.all.count)
-            : min(50, loop.downstreams.acceptor.registrationWait(at: loop.now))
+            : min(
+                50, loop.downstreams.acceptor.registrationWait(at: loop.now),
+                authenticator.hasUnsweptRevocations ? authenticator.sweepWait(at: loop.time) : 50)
     }
 
     /// Whether nothing but deadlines can require work.

@@ -67,7 +67,7 @@ final class RedisConnection {
     private var heartbeatTimer: LoopTimer?
     private var isStopped = false
 
-    /// - Parameter onEvent: called on the loop, not from within `init`, `start` or `stop`.
+    /// - Parameter onEvent: called on the loop, from within `start` too if the first attempt fails; not from `stop`.
     init(
         to address: RedisURL.Address, on loop: ServiceLoop, _ configuration: RedisConnectionConfiguration,
         _ onEvent: @escaping (Event) -> Void

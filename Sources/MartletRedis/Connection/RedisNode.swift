@@ -37,6 +37,9 @@ final class RedisNode {
     private var writes: ReplicatedWrites<Write>
     /// A group whose writer is being connected.
     private var unsent: [Write] = []
+    private var unsentTimer: LoopTimer?
+    /// Why the last attempt to connect the writer failed.
+    private var writerError: StoreError?
     /// How many replicas the server has; `nil` if it does not say.
     private var replicas: Int?
     private var roleKnownAt: MonotonicTime?
@@ -55,9 +58,6 @@ final class RedisNode {
         writes = ReplicatedWrites(limit: configuration.maximumWrites)
     }
 
-    /// The number of connections that accept commands.
-    var readyConnections: Int { (general + [writer].compactMap { $0 }).count { $0.isReady } }
-
     func start() {
         for _ in 0..<configuration.generalConnections {
             general.append(connection { [weak self] in self?.serve($0) })
@@ -73,6 +73,7 @@ final class RedisNode {
         guard !isClosed else { return }
         isClosed = true
         roleTimer?.cancel()
+        unsentTimer?.cancel()
         for connection in general { connection.stop() }
         writer?.stop()
         failUnsent(.stopped)
@@ -131,10 +132,14 @@ extension RedisNode {
             guard let self, !isClosed else { return }
             switch event {
             case .ready:
+                writerError = nil
                 let group = unsent
                 unsent = []
+                unsentTimer?.cancel()
                 if !group.isEmpty { begin(group) }
-            case .down(let error): failUnsent(.notConnected(error))
+            case .down(let error):
+                writerError = error
+                failUnsent(.notConnected(error))
             case .message: break
             case .stopped: onEvent(.stopped)
             }
@@ -144,6 +149,7 @@ extension RedisNode {
     }
 
     private func failUnsent(_ error: StoreError) {
+        unsentTimer?.cancel()
         var group: [Write]? = unsent
         unsent = []
         while let failing = group, !failing.isEmpty {
@@ -155,11 +161,17 @@ extension RedisNode {
     /// Sends a group as soon as there is a connection and the number of replicas is known.
     private func begin(_ group: [Write]) {
         if writer == nil { startWriter() }
+        let now = configuration.connection.clock.monotonicTime
         guard let writer, writer.isReady else {
             unsent = group
+            if let writerError { return failUnsent(.notConnected(writerError)) }
+            let earliest = group.map(\.deadline).min() ?? now
+            unsentTimer?.cancel()
+            unsentTimer = loop.schedule(after: max(earliest.since(now), .zero)) { [weak self] in
+                self?.failUnsent(.notConnected)
+            }
             return
         }
-        let now = configuration.connection.clock.monotonicTime
         if let roleKnownAt, now.since(roleKnownAt) < RedisNode.roleInterval { return send(group, writer) }
         readRole(on: writer) { [weak self] in
             guard let self, !isClosed else {
@@ -274,7 +286,8 @@ private final class HeldReplies {
         switch result {
         case .success(let timed):
             if case .integer(let number) = timed.reply { replicas = Int(clamping: number) }
-        case .failure: isLost = true
+        // Not permitted: the writes are as safe as without a replica.
+        case .failure(let error): isLost = !error.isAccessDenied
         }
         countDown()
     }

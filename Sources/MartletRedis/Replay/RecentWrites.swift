@@ -1,16 +1,20 @@
 internal import MartletCore
 
-/// What this instance has acknowledged recently, to be written again to a new master: writes of the last 2 s, and what it
-/// ended in the last 60 s.
+/// What this instance has acknowledged recently, to be written again to a new master: writes since 2 s before the old one
+/// was lost, and what it ended in the last 60 s.
 ///
-/// Both are bounded; the oldest are dropped first.
+/// Both are bounded; the oldest are dropped first. A write is kept for less time than the end of a session is marked in
+/// the store, so that no write brings back what another instance has ended since.
 struct RecentWrites {
     private struct Entry {
         let replay: RedisReplay
         let time: MonotonicTime
     }
 
-    static let writeLifetime = Duration.seconds(2)
+    /// How long before the loss of a master a write may have been acknowledged and be unknown to its replicas.
+    static let writeWindow = Duration.seconds(2)
+    /// The longest failover after which writes are repeated.
+    static let writeLifetime = Duration.seconds(30)
     static let endLifetime = Duration.seconds(60)
     private static let maximumWrites = 4096
     private static let maximumWriteBytes = 8 * 1024 * 1024
@@ -19,6 +23,8 @@ struct RecentWrites {
     private var writes = FIFO<Entry>()
     private var ends = FIFO<Entry>()
     private var writeBytes = 0
+    /// The number of writes of each session.
+    private var writesOfSession: [UInt64: Int] = [:]
     /// Sessions that have ended since their write.
     private var ended: Set<UInt64> = []
 
@@ -34,6 +40,7 @@ struct RecentWrites {
                 guard dropWrite() else { return }
             }
             writeBytes += size
+            if let number = replay.number { writesOfSession[number, default: 0] += 1 }
             writes.append(Entry(replay: replay, time: now))
         case .end:
             if ends.count >= RecentWrites.maximumEnds { _ = ends.popFirst() }
@@ -44,18 +51,19 @@ struct RecentWrites {
 
     /// Sessions have ended, here or at another instance: their writes must not bring them back.
     mutating func forget(_ numbers: [UInt64]) {
-        guard writes.count > 0, ended.count + numbers.count <= RecentWrites.maximumWrites else { return }
-        ended.formUnion(numbers)
+        for number in numbers where writesOfSession[number] != nil { ended.insert(number) }
     }
 
     /// The commands for a new master of some slots: writes first, ends last.
+    /// - Parameter lostAt: when the last master was lost.
     mutating func commands(
-        at now: MonotonicTime, where isMoved: (HashSlot) -> Bool
+        at now: MonotonicTime, lostAt: MonotonicTime, where isMoved: (HashSlot) -> Bool
     ) -> (writes: [RedisCommand], ends: [RedisCommand]) {
         drop(at: now)
         var due: (writes: [RedisCommand], ends: [RedisCommand]) = ([], [])
         for entry in writes.popAll() {
             writes.append(entry)
+            guard lostAt.since(entry.time) <= RecentWrites.writeWindow else { continue }
             let hasEnded = entry.replay.number.map { ended.contains($0) } ?? false
             if !hasEnded, entry.replay.command.slot.map(isMoved) ?? true { due.writes.append(entry.replay.command) }
         }
@@ -69,13 +77,16 @@ struct RecentWrites {
     private mutating func drop(at now: MonotonicTime) {
         while let first = writes.first, now.since(first.time) > RecentWrites.writeLifetime { dropWrite() }
         while let first = ends.first, now.since(first.time) > RecentWrites.endLifetime { _ = ends.popFirst() }
-        if writes.count == 0 { ended = [] }
     }
 
     @discardableResult
     private mutating func dropWrite() -> Bool {
         guard let entry = writes.popFirst() else { return false }
         writeBytes -= entry.replay.command.size
+        if let number = entry.replay.number, let count = writesOfSession[number] {
+            writesOfSession[number] = count > 1 ? count.advanced(by: -1) : nil
+            if count <= 1 { ended.remove(number) }
+        }
         return true
     }
 }

@@ -36,6 +36,12 @@ struct ReplayQueue {
         return due
     }
 
+    /// Drops what has not been sent.
+    mutating func removeAll() {
+        writes = []
+        ends = []
+    }
+
     mutating func finished() {
         inFlight -= 1
         if inFlight == 0 { isEnding = false }

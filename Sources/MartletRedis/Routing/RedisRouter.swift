@@ -84,11 +84,13 @@ final class RedisRouter {
     private var subscriptions: [RedisSubscription] = []
     private var pending: [RedisRouting.Ticket: Pending] = [:]
     private var lastTicket: RedisRouting.Ticket = 0
-    private var connectWaiters: [@Sendable (StoreError?) -> Void] = []
+    private let waiters: ConnectWaiters
     private var timer: LoopTimer?
     private var isStopped = false
     private var recent = RecentWrites()
+    private var changes = MasterChanges()
     private var replays = ReplayQueue()
+    private var replayTimer: LoopTimer?
     private var replicationWarnings = LogInterval(.seconds(10))
 
     init(
@@ -98,6 +100,7 @@ final class RedisRouter {
         self.configuration = configuration
         self.recorder = recorder
         routing = RedisRouting(configuration.topology)
+        waiters = ConnectWaiters(on: handle.loop, connectTimeout: configuration.options.connectTimeout)
     }
 
     private var loop: ServiceLoop { handle.loop }
@@ -114,6 +117,7 @@ final class RedisRouter {
         guard !isStopped else { return }
         isStopped = true
         timer?.cancel()
+        replayTimer?.cancel()
         recorder.stopped(at: now)
         for node in nodes.values { node.close() }
         for sentinel in sentinels.values { sentinel.close() }
@@ -124,7 +128,7 @@ final class RedisRouter {
         let rest = pending.values
         pending = [:]
         for command in rest { command.completion(.failure(.stopped)) }
-        resumeConnectWaiters(.stopped)
+        waiters.resume(.stopped)
     }
 
     /// Executes a command; `completion` is called once.
@@ -140,12 +144,12 @@ final class RedisRouter {
         perform(routing.submit(lastTicket, request, at: now))
     }
 
-    /// Calls back when connected, or with the error of the current attempt.
-    func whenConnected(_ completion: @escaping @Sendable (StoreError?) -> Void) {
+    /// Calls back when connected, with the error of the current attempt, or after a time without either.
+    func whenConnected(_ completion: @escaping ConnectWaiters.Completion) {
         loop.preconditionInLoop()
         if isStopped { return completion(.stopped) }
         if routing.isAvailable { return completion(nil) }
-        connectWaiters.append(completion)
+        waiters.add(completion)
     }
 
     /// Adds a subscription, which is moved to another node when its own is lost.
@@ -210,12 +214,6 @@ final class RedisRouter {
             perform(routing.tick(at: now))
         }
     }
-
-    private func resumeConnectWaiters(_ error: StoreError?) {
-        let waiting = connectWaiters
-        connectWaiters = []
-        for completion in waiting { completion(error) }
-    }
 }
 
 // MARK: - Nodes, sentinels and subscriptions
@@ -242,12 +240,9 @@ extension RedisRouter {
             sentinels.removeValue(forKey: address)?.close()
         case .ask(let question, let address): ask(question, address)
         case .moved(let slots):
-            if routing.masters.contains(where: { routing.isReady($0) }) {
-                writeAgain { [routing] slot in
-                    (slots?.contains(slot) ?? true) && routing.node(of: slot).map { routing.isReady($0) } ?? false
-                }
-            }
+            changes.moved(slots)
             masterChanged()
+            writeAgain()
         }
     }
 
@@ -256,12 +251,14 @@ extension RedisRouter {
         switch event {
         case .ready:
             recorder.opened(address)
-            writeAgain { [routing] in routing.node(of: $0) == address }
             configuration.logger.info("redis connected", ("address", "\(address)"), ("purpose", "store"))
             perform(routing.nodeReady(address, at: now))
             availabilityChanged(nil)
+            changes.connected(address)
+            writeAgain()
         case .down(let error):
             recorder.closed(address)
+            if routing.masters.contains(address) { changes.lost(at: now) }
             perform(routing.nodeDown(address, error, at: now))
             availabilityChanged(error)
         case .demoted: perform(routing.suspect(at: now))
@@ -280,7 +277,7 @@ extension RedisRouter {
         guard !isStopped else { return }
         if routing.isAvailable {
             recorder.connected(at: now)
-            resumeConnectWaiters(nil)
+            waiters.resume(nil)
         } else if let error, routing.isCutOff {
             outage(error)
         }
@@ -292,15 +289,14 @@ extension RedisRouter {
             configuration.logger.warning(
                 "redis unavailable", ("code", "\(error.code)"), ("reason", error.message), ("purpose", "store"))
         }
-        resumeConnectWaiters(error)
+        waiters.resume(error)
     }
 
     private func masterChanged() {
         configuration.logger.info(
             "redis master changed",
             ("masters", routing.masters.map(\.description).sorted().joined(separator: ",")))
-        if routing.isAvailable { recorder.connected(at: now) }
-        moveSubscriptions()
+        availabilityChanged(nil)
     }
 
     private func moveSubscriptions() {
@@ -366,8 +362,22 @@ extension RedisRouter {
         recent.forget(numbers)
     }
 
-    private func writeAgain(where isMoved: (HashSlot) -> Bool) {
-        let commands = recent.commands(at: now, where: isMoved)
+    /// Repeats recent writes where another server serves their keys now, or the same one again.
+    private func writeAgain() {
+        guard !isStopped else { return }
+        let lostAt = changes.lostAt ?? now
+        let (routing, changes) = (routing, changes)
+        let commands = recent.commands(at: now, lostAt: lostAt) { slot in
+            guard let master = routing.node(of: slot), routing.isReady(master) else { return false }
+            return changes.contains(slot, of: master)
+        }
+        self.changes.written(at: now) { keys in
+            switch keys {
+            case .slot(let slot): routing.node(of: slot).map { routing.isReady($0) } ?? false
+            case .node(let node): routing.isReady(node) || !routing.masters.contains(node)
+            case .all: routing.masters.allSatisfy { routing.isReady($0) }
+            }
+        }
         guard !commands.writes.isEmpty || !commands.ends.isEmpty else { return }
         configuration.logger.info(
             "redis writes repeated", ("writes", String(commands.writes.count)), ("ends", String(commands.ends.count)))
@@ -379,12 +389,26 @@ extension RedisRouter {
         let due = replays.next()
         recorder.repeated(due.count)
         for command in due {
-            submit(command, deadline: now + configuration.options.commandTimeout) { [weak self] _ in
-                // Not from within the submission of others.
+            // Fails from within `submit` if there is no connection; succeeds later.
+            submit(command, deadline: now + configuration.options.commandTimeout) { [weak self] result in
                 guard let self, !isStopped else { return }
                 replays.finished()
-                sendReplays()
+                switch result {
+                case .success: sendReplays()
+                case .failure: retryReplays()
+                }
             }
+        }
+    }
+
+    /// Begins anew after a failure: what has been repeated already changes nothing.
+    private func retryReplays() {
+        replays.removeAll()
+        changes.failed()
+        guard replayTimer == nil else { return }
+        replayTimer = loop.schedule(after: .seconds(1)) { [weak self] in
+            self?.replayTimer = nil
+            self?.writeAgain()
         }
     }
 }

@@ -72,13 +72,16 @@ struct RedisRouting: Sendable {
     private var topology: any RedisTopology
     private var nodes: [Address: NodeState] = [:]
     private var entries: [Ticket: Entry] = [:]
+    /// Those that have not been sent, or wait to be sent again.
+    private var unsent: Set<Ticket> = []
 
     init(_ topology: any RedisTopology) { self.topology = topology }
 
     /// When to call `tick`.
     var nextTick: MonotonicTime? {
         var next = topology.nextTick
-        for entry in entries.values {
+        for ticket in unsent {
+            guard let entry = entries[ticket] else { continue }
             let time: MonotonicTime
             switch entry.phase {
             case .sent: continue
@@ -179,8 +182,8 @@ struct RedisRouting: Sendable {
         var actions: [Action] = []
         perform(topology.tick(at: now), at: now, &actions)
         resume(at: now, &actions) { if case .paused(let until) = $0 { until <= now } else { false } }
-        for (ticket, entry) in entries where entry.request.deadline <= now {
-            if case .sent = entry.phase { continue }
+        for ticket in unsent.sorted() {
+            guard let entry = entries[ticket], entry.request.deadline <= now else { continue }
             finish(ticket, entry.error ?? .timeout, &actions)
         }
         return actions
@@ -195,19 +198,18 @@ struct RedisRouting: Sendable {
         guard let node = preferred ?? topology.node(of: entry.request.slot) else {
             // Until a server replies; without one that can be asked, none will.
             if isCutOff { return finish(ticket, .notConnected, &actions) }
-            entries[ticket]?.phase = .searching
-            return
+            return setPhase(.searching, of: ticket)
         }
         switch nodes[node] {
         case .ready:
-            entries[ticket]?.phase = .sent(node)
+            setPhase(.sent(node), of: ticket)
             actions.append(.send(ticket, to: node, isAsking: isAsking))
-        case .connecting: entries[ticket]?.phase = .waiting(node)
+        case .connecting: setPhase(.waiting(node), of: ticket)
         // The error of an attempt says more than that there will be no other.
         case .down(let error): finish(ticket, entry.error ?? .notConnected(error), &actions)
         case nil:
             guard nodes.count < SlotMap.maximumNodes else { return finish(ticket, .notConnected, &actions) }
-            entries[ticket]?.phase = .waiting(node)
+            setPhase(.waiting(node), of: ticket)
             open(node, &actions)
         }
     }
@@ -268,17 +270,24 @@ struct RedisRouting: Sendable {
         guard end < entry.request.deadline else { return finish(ticket, error, &actions) }
         entries[ticket]?.pauses += 1
         entries[ticket]?.error = error
-        entries[ticket]?.phase = .paused(until: end)
+        setPhase(.paused(until: end), of: ticket)
     }
 
     private mutating func resume(
         at now: MonotonicTime, _ actions: inout [Action], where isDue: (Phase) -> Bool
     ) {
-        for ticket in entries.filter({ isDue($0.value.phase) }).keys.sorted() { dispatch(ticket, at: now, &actions) }
+        let due = unsent.filter { ticket in entries[ticket].map { isDue($0.phase) } ?? false }
+        for ticket in due.sorted() { dispatch(ticket, at: now, &actions) }
+    }
+
+    private mutating func setPhase(_ phase: Phase, of ticket: Ticket) {
+        entries[ticket]?.phase = phase
+        if case .sent = phase { unsent.remove(ticket) } else { unsent.insert(ticket) }
     }
 
     private mutating func finish(_ ticket: Ticket, _ error: StoreError?, _ actions: inout [Action]) {
         entries[ticket] = nil
+        unsent.remove(ticket)
         actions.append(.finish(ticket, error))
     }
 

@@ -106,10 +106,7 @@ package final class SharedStore: Sendable {
                     resolver: services.resolver,
                     clock: services.clock, logger: services.logger.with(("room", "redis")))
                 let copies = SessionCache()
-                let recovery = GapRecovery(client, probe: label.prefix + "probe") {
-                    copies.dropAll()
-                    invalidator.invalidateAll()
-                }
+                let recovery = GapRecovery(client, probe: label.prefix + "probe") { invalidator.invalidateAll() }
                 let seal = seal(blueprint.configuration.store, services)
                 let subscriber =
                     access == .full ? subscribe(client, label, seal, invalidator, copies, recovery) : nil
@@ -157,7 +154,8 @@ package final class SharedStore: Sendable {
                     invalidator.sessionsChanged(numbers)
                 }
             },
-            // The missed messages may have revoked any decision.
+            // The missed messages may have revoked any decision. Copies of sessions are used only where the store does
+            // not respond, and dropped one by one where it rejects the session.
             onGap: { recovery.gapDetected() })
     }
 

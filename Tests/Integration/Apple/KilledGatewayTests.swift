@@ -69,6 +69,16 @@ import Testing
         }
     }
 
+    /// Repeats a request that gets 503: a gateway that has just started may still be fetching Apple's keys.
+    private static func served(_ request: () throws -> HTTPMessage) throws -> HTTPMessage {
+        var response = try request()
+        try waitUntil("the gateway serves", within: .seconds(30)) {
+            if response.status == 503 { response = try request() }
+            return response.status != 503
+        }
+        return response
+    }
+
     private static func subject(_ response: HTTPMessage) throws -> String {
         guard response.status == 200, let subject = response.member("subject") else {
             throw TestFailure("no login: \(response)")
@@ -99,10 +109,12 @@ import Testing
             } until: {
                 isAnswered && site.stage.events.count { $0.type == "account.created" } > people.count
             }
-            let again = try AppleLifeStage.post("/auth/login/apple", credential, at: site.gateway)
+            let again = try Self.served {
+                try AppleLifeStage.post("/auth/login/apple", credential, at: site.gateway)
+            }
             #expect([200, 401].contains(again.status), "step \(number): \(again)")
             #expect(try site.requests(to: "/auth/token") <= before + 1, "step \(number)")
-            people.append(try Self.subject(try site.stage.login(number, at: site.gateway)))
+            people.append(try Self.subject(try Self.served { try site.stage.login(number, at: site.gateway) }))
             return isKilled
         }
         for (index, person) in people.enumerated() {
@@ -119,7 +131,7 @@ import Testing
         let site = try Site()
         var people: [String] = []
         try sweep(site) { number in
-            let login = try site.stage.login(number, at: site.gateway)
+            let login = try Self.served { try site.stage.login(number, at: site.gateway) }
             let (person, token) = (try Self.subject(login), login.member("access_token") ?? "")
             let payload = try site.stage.notification("consent-revoked", of: number)
             let isKilled = try site.kill(atStep: number) { gateway in
@@ -151,7 +163,7 @@ import Testing
         let site = try Site()
         var people: [String] = []
         try sweep(site) { number in
-            let login = try site.stage.login(number, at: site.gateway)
+            let login = try Self.served { try site.stage.login(number, at: site.gateway) }
             let (person, token) = (try Self.subject(login), login.member("access_token") ?? "")
             let isKilled = try site.kill(atStep: number) { gateway in
                 _ = try AppleLifeStage.delete(token, at: gateway)

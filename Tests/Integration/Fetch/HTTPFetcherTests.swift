@@ -121,7 +121,7 @@ extension HTTPFetcher {
         try await withFetcher { fetcher in
             let begin = ContinuousClock.now
             #expect(await fetcher.code(server.url, timeout: .milliseconds(200)) == .fetchTimeout)
-            #expect(ContinuousClock.now - begin < .seconds(5))
+            #expect(ContinuousClock.now - begin < .seconds(30))
         }
     }
 

@@ -20,6 +20,24 @@ import Testing
         }
     }
 
+    @Test func `is connected when the map comes after the last connection`() async throws {
+        let cluster = try await onOwnThread { try RedisClusterServers(masters: 1) }
+        try await withRedis(cluster.url) { client in
+            try await client.waitUntilConnected()
+            try await client.set([1], for: "a", lifetime: .seconds(60))
+        }
+    }
+
+    @Test func `waiting for a cluster without slots ends`() async throws {
+        let server = try RedisServer(extra: ["--cluster-enabled", "yes", "--cluster-port", "\(try refusedPort())"])
+        try await withRedis("redis+cluster://127.0.0.1:\(server.port)") { client in
+            #expect(
+                await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
+                    == .redisConnectTimeout)
+            #expect(await client.outage(reading: "a") != nil)
+        }
+    }
+
     @Test func `learns the other nodes from one seed`() async throws {
         let cluster = try await onOwnThread { try RedisClusterServers() }
         try await withRedis("redis+cluster://127.0.0.1:\(cluster.servers[1].port)") { client in

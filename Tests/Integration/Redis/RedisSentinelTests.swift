@@ -79,6 +79,17 @@ import Testing
         }
     }
 
+    @Test func `acknowledges a write without the right to wait, and counts it`() async throws {
+        let servers = try await onOwnThread { try RedisSentinelServers(replicas: 1, sentinels: 1) }
+        let script = RedisScript("return redis.call('SET', KEYS[1], ARGV[1])", traits: .waitsForReplicas)
+        _ = try servers.master.command("ACL SETUSER default -wait")
+        try await withRedis(servers.url, options: patient) { client in
+            try await client.waitUntilConnected()
+            _ = try await client.run(script, keys: [[0x61]], arguments: [[0x31]], expecting: .anything)
+            #expect(client.status.unreplicated == 1)
+        }
+    }
+
     @Test func `acknowledges a write without a replica, and counts it`() async throws {
         let servers = try await onOwnThread { try RedisSentinelServers(replicas: 1, sentinels: 1) }
         let script = RedisScript("return redis.call('SET', KEYS[1], ARGV[1])", traits: .waitsForReplicas)

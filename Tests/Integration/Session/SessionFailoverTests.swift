@@ -47,6 +47,39 @@ import Testing
         }
     }
 
+    @Test func `a session that was created right before is there again`() async throws {
+        let servers = try await onOwnThread { try RedisSentinelServers(replicas: 1, sentinels: 1) }
+        try await withInstances(2, of: servers.master, at: servers.url) { clients in
+            let clock = Box(Clock.system.unixMilliseconds)
+            let instances = clients.map { SessionBench(backend: $0.sessions(), clock: clock) }
+            let created = Box<IssuedTokens?>(nil)
+            try await failOver(servers, clients) {
+                let tokens = try await instances[0].login()
+                created.withLock { $0 = tokens }
+            }
+            let tokens = try #require(created.value)
+            try await eventually("the session is there") { await instances[1].rejection(of: tokens.accessToken) == nil }
+            #expect(try await instances[1].store.refresh(tokens.refreshToken).accessToken.count > 0)
+        }
+    }
+
+    @Test func `what was ended is repeated at a server that was restarted`() async throws {
+        let server = try RedisServer()
+        try await withInstances(1, of: server) { clients in
+            let bench = SessionBench(backend: clients[0].sessions(), clock: Box(hourAhead()))
+            let tokens = try await bench.login()
+            try await bench.store.endSession(withRefreshToken: tokens.refreshToken, reporting: nil)
+            try server.stop()
+            try await eventually("the server is lost") { clients[0].status.state == .down }
+            try server.restart()
+            try await eventually("the end is repeated") {
+                // The connection of this client may not have been made yet.
+                let keys = (try? await clients[0].keys()) ?? []
+                return keys.contains { String(decoding: $0, as: UTF8.self).contains("}:e:") }
+            }
+        }
+    }
+
     @Test func `a session that another instance ended is not brought back`() async throws {
         let servers = try await onOwnThread { try RedisSentinelServers(replicas: 1, sentinels: 1) }
         try await withInstances(2, of: servers.master, at: servers.url) { clients in

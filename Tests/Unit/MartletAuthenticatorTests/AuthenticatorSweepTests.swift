@@ -47,12 +47,16 @@ import Testing
         _ = bench.decide("required", Self.session, result: AuthenticatorBench.verified())
         bench.authenticator.revoke([7], nil, at: bench.time)
         let next = bench.time.monotonic + RevocationSweep.interval
+        let waits = [bench.time.monotonic, next - 1, next, next + 5].map {
+            bench.authenticator.sweepWait(at: LoopTime(monotonic: $0, unix: bench.time.unix))
+        }
         let early = bench.authenticator.sweepRevocations(at: LoopTime(monotonic: next - 1, unix: bench.time.unix))
         let (isUnswept, count) = (bench.authenticator.hasUnsweptRevocations, bench.authenticator.decisionCount)
         let late = bench.authenticator.sweepRevocations(at: LoopTime(monotonic: next, unix: bench.time.unix))
         let (isLeft, countAfterwards) = (
             bench.authenticator.hasUnsweptRevocations, bench.authenticator.decisionCount
         )
+        #expect(waits == [20, 1, 0, 0])
         #expect(early?.revocationIDs == nil && isUnswept && count == 1)
         #expect(late?.revocationIDs == [7] && !isLeft && countAfterwards == 0)
     }

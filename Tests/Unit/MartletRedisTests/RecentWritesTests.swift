@@ -12,16 +12,17 @@ import Testing
         commands.map { String(decoding: $0.arguments[0], as: UTF8.self) }
     }
 
-    @Test func `keeps writes for 2 s and ends for 60 s`() {
+    @Test func `keeps writes from 2 s before the loss of a master, and ends for 60 s`() {
         var recent = RecentWrites()
         recent.add(replay(.write, "a"), at: time(0))
         recent.add(replay(.end, "b"), at: time(0))
         recent.add(replay(.write, "c"), at: time(1500))
-        let early = recent.commands(at: time(2000)) { _ in true }
+        let early = recent.commands(at: time(9000), lostAt: time(2000)) { _ in true }
         #expect(names(early.writes) == ["a", "c"] && names(early.ends) == ["b"])
-        let later = recent.commands(at: time(2001)) { _ in true }
+        let later = recent.commands(at: time(9000), lostAt: time(2001)) { _ in true }
         #expect(names(later.writes) == ["c"] && names(later.ends) == ["b"])
-        let last = recent.commands(at: time(60_001)) { _ in true }
+        #expect(recent.commands(at: time(31_501), lostAt: time(2000)) { _ in true }.writes.isEmpty)
+        let last = recent.commands(at: time(60_001), lostAt: time(2000)) { _ in true }
         #expect(last.writes.isEmpty && last.ends.isEmpty && recent.count == 0)
     }
 
@@ -29,7 +30,7 @@ import Testing
         var recent = RecentWrites()
         for name in ["a", "b", "c"] { recent.add(replay(.write, name), at: time(0)) }
         let slot = HashSlot(of: Array("b".utf8))
-        #expect(names(recent.commands(at: time(1)) { $0 == slot }.writes) == ["b"])
+        #expect(names(recent.commands(at: time(1), lostAt: time(1)) { $0 == slot }.writes) == ["b"])
     }
 
     @Test func `brings nothing back that has ended here or elsewhere`() {
@@ -39,8 +40,18 @@ import Testing
         recent.add(replay(.write, "alive", number: 3), at: time(0))
         recent.add(replay(.end, "end", number: 1), at: time(10))
         recent.forget([2])
-        let due = recent.commands(at: time(20)) { _ in true }
+        let due = recent.commands(at: time(20), lostAt: time(20)) { _ in true }
         #expect(names(due.writes) == ["alive"] && names(due.ends) == ["end"])
+    }
+
+    @Test func `keeps the ended sessions of many`() {
+        var recent = RecentWrites()
+        recent.add(replay(.write, "first", number: 1), at: time(0))
+        for number in 2..<50_000 { recent.forget([UInt64(number)]) }
+        recent.forget([1])
+        #expect(recent.commands(at: time(1), lostAt: time(1)) { _ in true }.writes.isEmpty)
+        recent.add(replay(.write, "second", number: 2), at: time(31_000))
+        #expect(names(recent.commands(at: time(31_000), lostAt: time(31_000)) { _ in true }.writes) == ["second"])
     }
 
     @Test func `is bounded`() {
@@ -49,13 +60,13 @@ import Testing
             recent.add(replay(.write, "w\(number)"), at: time(0))
             recent.add(replay(.end, "e\(number)"), at: time(0))
         }
-        let due = recent.commands(at: time(1)) { _ in true }
+        let due = recent.commands(at: time(1), lostAt: time(1)) { _ in true }
         #expect(due.writes.count == 4096 && due.ends.count == 16_384)
         #expect(names(due.writes).last == "w39999" && names(due.ends).last == "e39999")
         let large = RedisReplay(
             .write, RedisCommand([[UInt8](repeating: 0, count: 9 * 1024 * 1024)], key: [0x61]), number: nil)
         recent.add(large, at: time(2))
-        #expect(recent.commands(at: time(2)) { _ in true }.writes.isEmpty)
+        #expect(recent.commands(at: time(2), lostAt: time(2)) { _ in true }.writes.isEmpty)
     }
 }
 
@@ -82,5 +93,36 @@ import Testing
         }
         #expect(sent == (0..<40).map { "w\($0)" } + (0..<40).map { "e\($0)" })
         #expect(most == 32)
+    }
+}
+
+@Suite struct MasterChangesTests {
+    private let first = RedisURL.Address.tcp(host: "a", port: 1)
+    private let second = RedisURL.Address.tcp(host: "b", port: 1)
+
+    @Test func `keeps what moved until its server is there`() {
+        var changes = MasterChanges()
+        changes.lost(at: time(5))
+        changes.lost(at: time(7))
+        changes.moved([HashSlot(1), HashSlot(2)])
+        #expect(changes.lostAt == time(5))
+        #expect(changes.contains(HashSlot(1), of: first) && !changes.contains(HashSlot(3), of: first))
+        changes.written(at: time(9)) { $0 == .slot(HashSlot(1)) }
+        #expect(!changes.contains(HashSlot(1), of: first) && changes.contains(HashSlot(2), of: first))
+        #expect(changes.lostAt == time(5))
+        changes.written(at: time(9)) { _ in true }
+        #expect(!changes.contains(HashSlot(2), of: first) && changes.lostAt == nil)
+        changes.failed()
+        #expect(changes.contains(HashSlot(3), of: second) && changes.lostAt == time(5))
+    }
+
+    @Test func `includes all of a server that is there again`() {
+        var changes = MasterChanges()
+        changes.connected(first)
+        #expect(changes.contains(HashSlot(9), of: first) && !changes.contains(HashSlot(9), of: second))
+        changes.moved(nil)
+        #expect(changes.contains(HashSlot(9), of: second))
+        changes.written(at: time(9)) { $0 == .node(first) }
+        #expect(changes.contains(HashSlot(9), of: second))
     }
 }

@@ -38,8 +38,32 @@ import Testing
         #expect(table.find([1], at: Self.time(10)) == nil && table.find([2], at: Self.time(10)) != nil)
         table.store(Self.session(1), for: [1], at: Self.time(10), epoch: before)
         #expect(table.find([1], at: Self.time(10)) == nil)
-        table.dropAll()
-        #expect(table.count == 0)
+    }
+
+    @Test func `are stored though another session ended during the lookup`() {
+        var table = SessionCacheTable(limit: 10)
+        let before = table.epoch
+        table.drop([7])
+        table.store(Self.session(1), for: [1], at: Self.time(10), epoch: before)
+        #expect(table.find([1], at: Self.time(10)) != nil)
+        table.store(Self.session(7), for: [7], at: Self.time(10), epoch: before)
+        #expect(table.find([7], at: Self.time(10)) == nil)
+        table.remove([1])
+        #expect(table.find([1], at: Self.time(10)) == nil)
+    }
+
+    @Test func `are not used if they were looked up before the recorded ends`() {
+        var table = SessionCacheTable(limit: 10, recordedEnds: 100)
+        let before = table.epoch
+        table.store(Self.session(6), for: [6], at: Self.time(10), epoch: before)
+        for number in UInt64(1000)..<1200 { table.drop([number]) }
+        #expect(table.find([6], at: Self.time(10)) != nil)
+        table.drop([7])
+        #expect(table.find([6], at: Self.time(10)) == nil)
+        table.store(Self.session(7), for: [7], at: Self.time(10), epoch: before)
+        #expect(table.find([7], at: Self.time(10)) == nil)
+        table.store(Self.session(7), for: [7], at: Self.time(10), epoch: table.epoch)
+        #expect(table.find([7], at: Self.time(10)) != nil)
     }
 
     @Test func `are bounded, and expired ones are removed`() {
