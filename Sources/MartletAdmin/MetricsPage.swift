@@ -315,8 +315,8 @@ struct MetricsPage {
     }
 
     private mutating func process(_ report: AdminReport) {
-        out.family("martlet_build_info", .gauge, "Always 1; the version is a label.")
-        out.sample(["version": report.version], 1)
+        out.family("martlet_build_info", .gauge, "Always 1; the version and the name of the instance are labels.")
+        out.sample(["version": report.version, "instance_id": report.readiness.instanceID], 1)
         out.single(
             "martlet_process_start_time_seconds", .gauge, "When the gateway was started.", Int(report.startedAt.seconds)
         )

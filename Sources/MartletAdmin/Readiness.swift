@@ -21,7 +21,7 @@ package struct Readiness: Sendable {
 
     /// The state of one dependency.
     package struct Check: Sendable, Equatable {
-        /// `store`, `revocations`, `accounts`, or `provider.` and its name.
+        /// `store`, `sessions`, `revocations`, `accounts`, or `provider.` and its name.
         package let name: String
         /// `connected` or `ready` if it is healthy.
         package let state: String
@@ -34,13 +34,20 @@ package struct Readiness: Sendable {
         package var isHealthy: Bool { state == "connected" || state == "ready" }
     }
 
+    /// The name of the process; empty for none.
+    let instanceID: String
     let state: State
     let checks: [Check]
 
+    /// - Parameters:
+    ///   - instanceID: the name of the process; empty for none.
+    ///   - sessions: what requests with sessions get; `nil` without a store whose sessions may be unavailable.
     package init(
-        store: AdminReport.Store, subscription: RedisStatus?, accounts: AccountHealth?,
+        instanceID: String = "", store: AdminReport.Store, sessions: SessionAvailability? = nil,
+        subscription: RedisStatus?, accounts: AccountHealth?,
         onError: StoreConfiguration.OnError, providers: [AdminReport.Provider], isDraining: Bool
     ) {
+        self.instanceID = instanceID
         var checks: [Check] = []
         var worst = State.ready
         if case .redis(let status) = store {
@@ -49,6 +56,9 @@ package struct Readiness: Sendable {
             let detail = isConnected ? "" : "\(reason); requests with sessions get 503\(Self.exception(onError))"
             checks.append(Check(name: "store", state: status.state.rawValue, detail: detail))
             if !isConnected { worst = onError == .deny ? .unavailable : .degraded }
+        }
+        if let sessions {
+            checks.append(Check(name: "sessions", state: sessions.rawValue, detail: sessions.detail))
         }
         if let subscription {
             let isConnected = subscription.state == .connected
@@ -87,6 +97,7 @@ package struct Readiness: Sendable {
     var response: LocalResponse {
         let document: JSONValue = [
             "status": .string(state.rawValue),
+            "instance_id": .string(instanceID),
             "checks": .array(
                 checks.map { ["name": .string($0.name), "state": .string($0.state), "detail": .string($0.detail)] }),
         ]

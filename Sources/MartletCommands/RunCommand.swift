@@ -28,7 +28,10 @@ struct RunCommand {
         Output.report(diagnostics)
         guard let blueprint else { return .configuration }
         do {
-            let sink = try LogSink(blueprint.configuration.log.format, descriptor: 1)
+            let configuration = blueprint.configuration
+            let sink = try LogSink(
+                configuration.log.format, descriptor: 1,
+                instanceID: configuration.makeInstanceID(host: SystemInformation.hostName))
             let gateway = try Gateway(blueprint, sink: sink)
             let signals = try Signals.stream()
             try await serve(gateway, signals)

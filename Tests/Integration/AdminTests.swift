@@ -77,7 +77,12 @@ import Testing
             let redis = try RedisServer()
             let upstream = try ScriptedUpstream()
             var config = GatewayConfig(endpoints: [upstream.url])
-            config.more = "store: { url: \"\(redis.url)\", on_error: \(onError) }\n"
+            config.more = """
+                instance_id: edge-1
+                store: { url: "\(redis.url)", on_error: \(onError) }
+                sessions: { cache_ttl: 2s }
+
+                """
             try withMartlet(config.text) { gateway throws in
                 try waitUntil("it is ready") { try gateway.askAdmin("/readyz").member("status") == "ready" }
                 try redis.stop()
@@ -85,6 +90,11 @@ import Testing
                 try waitUntil("it says so") { try gateway.askAdmin("/readyz").member("status") == state }
                 let response = try gateway.askAdmin("/readyz")
                 #expect(response.status == status && response.text.contains("\"store\""), "\(response)")
+                #expect(response.member("instance_id") == "edge-1")
+                #expect(try gateway.askAdmin("/metrics").text.contains("instance_id=\"edge-1\""))
+                try waitUntil("sessions are refused") {
+                    try gateway.askAdmin("/readyz").text.contains(#""name":"sessions","state":"refused""#)
+                }
                 #expect((response["Retry-After"] != nil) == (status == 503))
                 let health = try `Command line`.martlet("health", "--address", "\(gateway.admin)")
                 #expect(health.ending == .exited(status == 200 ? 0 : 69), "\(health)")
@@ -92,6 +102,27 @@ import Testing
                 try redis.restart()
                 try waitUntil("it is ready again") { try gateway.askAdmin("/readyz").member("status") == "ready" }
             }
+        }
+    }
+
+    @Test func `a password that has been changed is read before the next connection`() throws {
+        let redis = try RedisServer(password: "first")
+        let upstream = try ScriptedUpstream()
+        let folder = try TemporaryFolder()
+        let file = folder.file("redis.pw")
+        try folder.write("first\n", to: "redis.pw")
+        var config = GatewayConfig(endpoints: [upstream.url])
+        config.server = "watch: false"
+        config.more = "store: { url: \"redis://127.0.0.1:\(redis.port)\", password_file: \"\(file)\" }\n"
+        try withMartlet(config.text) { gateway throws in
+            func isReady() throws -> Bool { try gateway.askAdmin("/readyz").member("status") == "ready" }
+            try waitUntil("it is ready", isReady)
+            _ = try redis.command("AUTH first\r\nCONFIG SET requirepass second\r\nCLIENT KILL TYPE normal SKIPME no")
+            try waitUntil("the old password is rejected") {
+                try gateway.askAdmin("/readyz").text.contains("rejected the user name or password")
+            }
+            try folder.write("second\n", to: "redis.pw")
+            try waitUntil("the new one is used", isReady)
         }
     }
 

@@ -134,7 +134,7 @@ import Testing
             try waitUntil("the line is there") {
                 _ = try gateway.get("/0", bearer(apple.token(subject: "person")))
                 return gateway.everything.contains(#"policy.claim_missing condition="authorize[0] role" route=r0"#)
-                    && gateway.everything.contains(" subject=apple:person\n")
+                    && gateway.everything.contains(" subject=apple:person instance_id=")
             }
         }
     }

@@ -4,6 +4,10 @@ extension GatewayConfiguration {
         .init([
             .required("version", .integer(1...1), "The version of the grammar: 1."),
             .optional(
+                "instance_id", .text,
+                "The name of this process in log lines, metrics and `/readyz`; the host's name and six random characters if absent."
+            ),
+            .optional(
                 "server", .block(of: ServerConfiguration.self), "Listeners, limits and timeouts of the client side."),
             .optional(
                 "admin", .either([.choice(["off"]), .block(of: AdminConfiguration.self)]),
@@ -55,6 +59,8 @@ extension GatewayConfiguration {
             }
         }
         let location = reader.location
+        let instanceID = reader.optional("instance_id", as: Located<String>.self)
+        if let instanceID { reader.checkName(instanceID) }
         let server = reader.block("server") ?? ServerConfiguration.standard(at: location)
         let admin = readAdmin(&reader)
         let log = reader.block("log") ?? LogConfiguration()
@@ -76,6 +82,7 @@ extension GatewayConfiguration {
             webhooks: webhooks, outbox: outbox, mail: mail, sessions: sessions,
             hasSessionsBlock: reader.has("sessions"), browser: browser, assertion: assertion, wellKnown: wellKnown,
             providers: providers, upstreams: upstreams, routes: routes)
+        configuration.instanceID = instanceID?.value
         configuration.fillInProviders()
         configuration.checkListeners(&reader.diagnostics)
         configuration.checkProxyProtocol(&reader)

@@ -121,6 +121,7 @@ extension StoreConfiguration: ConfigurationDecodable {
         }
         onError = reader.optional("on_error", default: .cached)
         (username, password) = reader.credentials()
+        passwordFile = reader.optional("password_file", as: FilePath.self)
         sentinel = reader.block("sentinel") ?? sentinel
         if let node = reader.node("tls") { tls = reader.block("tls").map { Located($0, at: node.location) } }
         pool = reader.optional("pool", default: pool, in: 2...64)
@@ -165,6 +166,7 @@ extension StoreConfiguration.Sentinel: ConfigurationDecodable {
     package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
         let credentials = reader.credentials()
         (username, password) = (credentials.username?.value, credentials.password)
+        passwordFile = reader.optional("password_file", as: FilePath.self)
     }
 }
 

@@ -2,6 +2,8 @@ package import MartletCore
 
 /// A whole `config.yaml`, decoded and cross-checked: plain values with all defaults filled in.
 package struct GatewayConfiguration: Sendable {
+    /// The name of the process; `nil` for one that it gives itself.
+    package var instanceID: String?
     package var server: ServerConfiguration
     package var admin: AdminConfiguration?
     package var log: LogConfiguration
@@ -150,6 +152,7 @@ package struct StoreConfiguration: Sendable {
     package struct Sentinel: Sendable {
         package var username: String?
         package var password: Located<Secret>?
+        package var passwordFile: FilePath?
     }
 
     /// `memory:`, `redis://…`, `rediss+cluster://…` and the like, as text; MartletRedis parses it.
@@ -157,6 +160,8 @@ package struct StoreConfiguration: Sendable {
     /// Instead of the credentials of the URL.
     package var username: Located<String>?
     package var password: Located<Secret>?
+    /// The file of the password, which is read again before each connection attempt.
+    package var passwordFile: FilePath?
     package var sentinel = Sentinel()
     package var tls: Located<StoreTLS>?
     /// Connections to each node.

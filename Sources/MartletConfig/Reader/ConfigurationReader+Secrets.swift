@@ -77,6 +77,14 @@ extension ConfigurationReader {
         }
     }
 
+    /// Reads the file of a secret again, after it may have been replaced.
+    /// - Returns: `nil` if it is unusable now.
+    package static func secret(in path: FilePath) -> Secret? {
+        guard let bytes = try? readWholeFile(path.text, limit: 64 * 1024) else { return nil }
+        let secret = withoutTrailingNewline(bytes)
+        return secret.isEmpty ? nil : Secret(secret)
+    }
+
     private mutating func warnOfExposure(_ node: ConfigurationNode) {
         if let path = try? FilePath(decoding: node) { diagnostics.warnOfExposure(path.text, at: node.location) }
     }

@@ -91,9 +91,9 @@ struct MethodName: ConfigurationValue {
 }
 
 /// The name of a provider, an upstream or a route, which is used in logs, metrics and store keys.
-struct EntityName {
+package struct EntityName {
     /// Why a text is not such a name; `nil` if it is one.
-    static func validationError(in text: String) -> String? {
+    package static func validationError(in text: String) -> String? {
         let isSafe =
             (1...64).contains(text.utf8.count) && text.utf8.first != 0x2D && text.utf8.first != 0x2E
             && text.utf8.allSatisfy {

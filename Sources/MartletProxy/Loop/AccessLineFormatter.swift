@@ -7,8 +7,14 @@ package enum AccessFormat: Sendable { case json, text }
 /// The sink of access records; writing never blocks: a sink that cannot keep up drops and counts.
 package protocol AccessLogging: Sendable {
     var format: AccessFormat { get }
+    /// The name of the process in every record: visible ASCII without `"` and `\\`; none if empty.
+    var instanceID: String { get }
     /// Takes whole lines, and leaves an empty buffer.
     func take(_ lines: inout ByteBuffer)
+}
+
+extension AccessLogging {
+    package var instanceID: String { "" }
 }
 
 /// Formats the access lines of one loop, and collects them in batches.
@@ -26,6 +32,10 @@ struct AccessLineFormatter: ~Copyable {
     private var openingTime = Int64.min
     private var openingFormat = AccessFormat.json
     private var texts = AccessTexts()
+    private let instanceID: [UInt8]
+
+    /// - Parameter instanceID: the name of the process; none if empty.
+    init(instanceID: String) { self.instanceID = Array(instanceID.utf8) }
 
     var isEmpty: Bool { lines.isEmpty }
 
@@ -74,7 +84,13 @@ struct AccessLineFormatter: ~Copyable {
         case .json:
             opening.append("{\"time\":")
             opening.append(decimal: Int(unixTime))
-            opening.append(",\"event\":\"request\",\"request_id\":\"")
+            opening.append(",\"event\":\"request\"")
+            if !instanceID.isEmpty {
+                opening.append(",\"instance_id\":\"")
+                opening.append(instanceID)
+                opening.append("\"")
+            }
+            opening.append(",\"request_id\":\"")
         case .text:
             opening.append(decimal: Int(unixTime))
             opening.append(" ")
@@ -135,6 +151,10 @@ struct AccessLineFormatter: ~Copyable {
                 out.append(" session_id=")
                 unsafe out.append(UnsafeBufferPointer(rebasing: request.names[names.session]))
             }
+        }
+        if !instanceID.isEmpty {
+            out.append(" instance_id=")
+            out.append(instanceID)
         }
         out.append("\n")
         return out

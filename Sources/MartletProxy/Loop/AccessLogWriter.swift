@@ -6,11 +6,12 @@ struct AccessLogWriter: ~Copyable {
     private var format: AccessFormat
     /// Counts configurations and log formats: formatted texts are cached under it.
     private(set) var epoch = 0
-    private var formatter = AccessLineFormatter()
+    private var formatter: AccessLineFormatter
 
     init(_ sink: any AccessLogging) {
         self.sink = sink
         format = sink.format
+        formatter = AccessLineFormatter(instanceID: sink.instanceID)
     }
 
     /// Whether all records were handed over.

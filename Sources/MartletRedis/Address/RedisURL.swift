@@ -50,8 +50,12 @@ package struct RedisURL: Sendable {
     package struct Credentials: Sendable {
         package var user: String?
         package var password: Secret
+        /// Reads the password again, before each connection attempt; `nil` if it cannot change. It may block.
+        package var readAgain: (@Sendable () -> Secret?)?
 
-        package init(user: String?, password: Secret) { (self.user, self.password) = (user, password) }
+        package init(user: String?, password: Secret, readAgain: (@Sendable () -> Secret?)? = nil) {
+            (self.user, self.password, self.readAgain) = (user, password, readAgain)
+        }
     }
 
     /// The maximum number of sentinels, or of the nodes of a cluster, that a URL lists.

@@ -45,7 +45,7 @@ final class RedisConnection {
 
     private let loop: ServiceLoop
     private let address: RedisURL.Address
-    private let configuration: RedisConnectionConfiguration
+    private var configuration: RedisConnectionConfiguration
     private let onEvent: (Event) -> Void
     /// This connection, for callbacks from other threads.
     private let handle: LoopBound<RedisConnection>
@@ -143,6 +143,23 @@ extension RedisConnection {
             self?.deadlineTimer = nil
             self?.failAttempt(.connectTimeout)
         }
+        guard let readAgain = configuration.settings.credentials?.readAgain else { return findServer() }
+        let (handle, attempt) = (handle, attempt)
+        // A file may be on a disk that does not respond, so it is not read on the loop.
+        Task {
+            let password = readAgain()
+            _ = handle.loop.execute { handle.value?.hasRead(password, attempt: attempt) }
+        }
+    }
+
+    /// - Parameter password: `nil` to keep the one that was read before.
+    private func hasRead(_ password: Secret?, attempt: Int) {
+        guard attempt == self.attempt, !isStopped, stream == nil, retryTimer == nil else { return }
+        if let password { configuration.settings.credentials?.password = password }
+        findServer()
+    }
+
+    private func findServer() {
         switch address {
         case .unix(let path):
             guard let endpoint = SocketEndpoint(path: path) else {

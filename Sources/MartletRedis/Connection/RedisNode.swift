@@ -231,24 +231,20 @@ extension RedisNode {
 
     private func finish(_ writes: [Write], _ held: HeldReplies) {
         var written = 0
-        for (index, write) in writes.enumerated() {
+        let results: [RedisConnection.CommandResult] = writes.indices.map { index in
             let result = held.results[index] ?? .failure(.connectionLost)
-            guard case .success(let timed) = result else {
-                write.completion(result)
-                continue
-            }
+            guard case .success(let timed) = result else { return result }
             // With its connection the server, and the write, may be lost.
-            if held.isLost {
-                write.completion(.failure(.connectionLost))
-                continue
-            }
+            if held.isLost { return .failure(.connectionLost) }
             if !timed.reply.isRejection { written += 1 }
-            write.completion(result)
+            return result
         }
         let isExpected = held.waits || configuration.expectsReplicas
+        // Counted before callers continue, who may look at the count.
         if isExpected, !held.isLost, held.replicas < configuration.waitReplicas, written > 0 {
             onEvent(.unreplicated(written))
         }
+        for (write, result) in zip(writes, results) { write.completion(result) }
         beginNext()
     }
 

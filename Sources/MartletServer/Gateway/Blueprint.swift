@@ -265,6 +265,11 @@ package struct Blueprint: Sendable {
         return .redis(url)
     }
 
+    private static func reading(_ file: FilePath?) -> (@Sendable () -> Secret?)? {
+        guard let file else { return nil }
+        return { ConfigurationReader.secret(in: file) }
+    }
+
     /// Adds the credentials and TLS files that stand beside the URL.
     private static func apply(
         _ store: StoreConfiguration, to url: inout RedisURL, _ diagnostics: inout Diagnostics
@@ -275,7 +280,8 @@ package struct Blueprint: Sendable {
                     .configConflictingKeys, at: password.location, "password: the store URL has a password, too")
                 return false
             }
-            url.credentials = RedisURL.Credentials(user: store.username?.value, password: password.value)
+            url.credentials = RedisURL.Credentials(
+                user: store.username?.value, password: password.value, readAgain: reading(store.passwordFile))
         }
         if let password = store.sentinel.password {
             guard case .sentinel = url.layout else {
@@ -283,7 +289,9 @@ package struct Blueprint: Sendable {
                     .configConflictingKeys, at: password.location, "sentinel: the store URL is not redis+sentinel://")
                 return false
             }
-            url.sentinelCredentials = RedisURL.Credentials(user: store.sentinel.username, password: password.value)
+            url.sentinelCredentials = RedisURL.Credentials(
+                user: store.sentinel.username, password: password.value,
+                readAgain: reading(store.sentinel.passwordFile))
         }
         guard let tls = store.tls else { return true }
         guard let security = url.security else {

@@ -33,9 +33,16 @@ extension Gateway: AdminSource {
         let providers = graph.providers.map {
             AdminReport.Provider(name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health)
         }
+        let configuration = graph.blueprint.configuration
+        let outage = store.outage(at: clock.monotonicTime)
         let readiness = Readiness(
-            store: store, subscription: subscription, accounts: accounts,
-            onError: graph.blueprint.configuration.store.onError, providers: providers, isDraining: isDraining)
+            instanceID: services.sink.instanceID, store: store,
+            sessions: configuration.hasSessionsBlock
+                ? SessionAvailability(
+                    outage: outage, onError: configuration.store.onError, cacheTTL: configuration.sessions.cacheTTL)
+                : nil,
+            subscription: subscription, accounts: accounts, onError: configuration.store.onError,
+            providers: providers, isDraining: isDraining)
         return AdminReport(
             readiness: readiness, loops: loops, respondingLoops: responding, routes: routes.configured.map(\.name),
             ownRoutes: Set(routes.routes.filter { $0.mount >= 0 }.map(\.name)), providers: providers, store: store,

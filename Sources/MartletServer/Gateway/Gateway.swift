@@ -382,6 +382,9 @@ package final class Gateway: Sendable {
     }
 
     private func warnAboutRestart(_ old: GatewayConfiguration, _ new: GatewayConfiguration) {
+        if old.instanceID != new.instanceID {
+            services.logger.warning("changed setting requires a restart", ("setting", "instance_id"))
+        }
         if old.server.workers != new.server.workers {
             services.logger.warning("changed setting requires a restart", ("setting", "server.workers"))
         }

@@ -22,6 +22,8 @@ package final class LogSink: AccessLogging, LogWriting {
     /// The current format.
     package var format: AccessFormat { isText.load(ordering: .relaxed) ? .text : .json }
     private let isText: Atomic<Bool>
+    /// The name of this process in every line; none if empty.
+    package let instanceID: String
     private let descriptor: Int32
     private let state = Mutex(State())
     private let dropped = Atomic<Int>(0)
@@ -32,8 +34,12 @@ package final class LogSink: AccessLogging, LogWriting {
     /// - Parameters:
     ///   - format: `auto` is text on a terminal, JSON lines elsewhere.
     ///   - descriptor: the descriptor to write to.
-    package init(_ format: LogConfiguration.Format, descriptor: Int32) throws(SystemThreadError) {
+    ///   - instanceID: the name of this process in every line; none if empty.
+    package init(
+        _ format: LogConfiguration.Format, descriptor: Int32, instanceID: String = ""
+    ) throws(SystemThreadError) {
         self.descriptor = descriptor
+        self.instanceID = instanceID
         isText = Atomic(LogSink.isText(format, descriptor))
         wake = eventfd(0, Int32(EFD_CLOEXEC))
         _ = try SystemThread(name: "martlet-log") { [self] in work() }
@@ -94,11 +100,13 @@ package final class LogSink: AccessLogging, LogWriting {
         switch format {
         case .json:
             line.append(text: "{\"time\":\(time),\"level\":\"\(level.name)\",\"event\":\"\(LogSink.escape(event))\"")
+            if !instanceID.isEmpty { line.append(text: ",\"instance_id\":\"\(instanceID)\"") }
             for (name, value) in fields { line.append(text: ",\"\(name)\":\"\(LogSink.escape(value))\"") }
             line.append(text: "}\n")
         case .text:
             line.append(text: "\(time) \(level.name) \(event)")
             for (name, value) in fields { line.append(text: " \(name)=\(LogSink.escape(value))") }
+            if !instanceID.isEmpty { line.append(text: " instance_id=\(instanceID)") }
             line.append(text: "\n")
         }
         take(&line)

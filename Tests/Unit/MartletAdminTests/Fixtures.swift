@@ -37,7 +37,8 @@ struct ReportFixture {
 
     var readiness: Readiness {
         Readiness(
-            store: store, subscription: subscription, accounts: accounts, onError: onError, providers: providers,
+            instanceID: "edge-1", store: store, subscription: subscription, accounts: accounts, onError: onError,
+            providers: providers,
             isDraining: isDraining)
     }
 

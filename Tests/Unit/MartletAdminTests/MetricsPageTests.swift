@@ -15,7 +15,7 @@ import Testing
 
     @Test func `an idle gateway has a well-formed page`() throws {
         let page = try Self.parse(ReportFixture())
-        #expect(page.value("martlet_build_info", ["version": "1.2.3"]) == 1)
+        #expect(page.value("martlet_build_info", ["version": "1.2.3", "instance_id": "edge-1"]) == 1)
         #expect(page.value("martlet_process_resident_memory_bytes") == 65_536)
         #expect(page.value("martlet_process_start_time_seconds") == 1_700_000_000)
         #expect(page.value("martlet_server_log_batches_dropped_total") == 3)

@@ -61,9 +61,10 @@ import Testing
     }
 
     private func expect(
-        _ texts: Texts, _ format: AccessFormat, _ expected: String, at location: SourceLocation = #_sourceLocation
+        _ texts: Texts, _ format: AccessFormat, of instanceID: String = "", _ expected: String,
+        at location: SourceLocation = #_sourceLocation
     ) {
-        var records = AccessLineFormatter()
+        var records = AccessLineFormatter(instanceID: instanceID)
         let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
         for _ in 0..<2 { write(texts, time: 1_700_000_000, status: 200, key, format, to: &records) }
         let sink = Sink(format)
@@ -85,6 +86,19 @@ import Testing
             Texts(), .text,
             "1700000000 192.0.2.1 GET example.com/v1/x 200 ok route=api upstream=http://127.0.0.1:9000 789us "
                 + "id=0123456789abcdef\n")
+    }
+
+    @Test func `a record names its instance`() {
+        expect(
+            Texts(), .json, of: "edge-1",
+            #"{"time":1700000000,"event":"request","instance_id":"edge-1","request_id":"0123456789abcdef","#
+                + #""client":"192.0.2.1","method":"GET","host":"example.com","path":"/v1/x","route":"api","#
+                + #""status":200,"reason":"ok","provider":"apple","upstream":"http://127.0.0.1:9000","bytes_in":5,"#
+                + #""bytes_out":123456,"duration_us":789}"# + "\n")
+        expect(
+            Texts(names: #"","subject":"usr_1","session_id":"ses_2"#), .text, of: "edge-1",
+            "1700000000 192.0.2.1 GET example.com/v1/x 200 ok route=api upstream=http://127.0.0.1:9000 789us "
+                + "id=0123456789abcdef subject=usr_1 session_id=ses_2 instance_id=edge-1\n")
     }
 
     @Test func `a record names its caller, and the condition that failed`() {
@@ -114,7 +128,7 @@ import Testing
             for position in 0...count {
                 let before = String(repeating: "/", count: position)
                 let behind = String(repeating: "~", count: count - position)
-                var records = AccessLineFormatter()
+                var records = AccessLineFormatter(instanceID: "")
                 let key = AccessKey(route: 1, endpoint: 2, status: 200, reason: 0, provider: 0, epoch: 0)
                 write(Texts(path: before + special + behind), time: 1, status: 200, key, .text, to: &records)
                 let sink = Sink(.text)
@@ -141,7 +155,7 @@ import Testing
     }
 
     @Test func `texts of different keys are never mixed up`() {
-        var records = AccessLineFormatter()
+        var records = AccessLineFormatter(instanceID: "")
         var expected = ""
         for number in 0..<600 {
             let value = Int32(number * 7 % 120)
@@ -162,7 +176,7 @@ import Testing
     }
 
     @Test func `a key of another configuration is another key`() {
-        var records = AccessLineFormatter()
+        var records = AccessLineFormatter(instanceID: "")
         let key = AccessKey(route: 1, endpoint: -1, status: 401, reason: 3, provider: -1, epoch: 4)
         records.prepare(key, route: [], reason: [], provider: [], upstream: [], format: .json)
         let own = records.isPrepared(for: key)
