@@ -1,11 +1,22 @@
 internal import MartletRedis
 
+/// How the hash of a session is stored. Every format is read; which one is written depends on the oldest instance.
+package enum SessionFormat: Sendable {
+    /// 1: every value in one field, as instances before `store.session_format` read it.
+    case undivided
+    /// 2: long values in several fields.
+    case divided
+}
+
 /// The atomic operations of `RedisSessions`, one Lua script each.
 ///
 /// A session is a hash: `x` its expiry, `s` its last use, `g` the generation of its refresh token (plain numbers), `d`
 /// the sealed record, `m` the sealed listing, `p` the provider hash, `v` the verifier, `r` the record key wrapped for
-/// the refresh token or cookie token, `l` the sealed last address, `a:<token hash>` an access token's expiry and its
-/// wrapped record key, `o` the sealed owner, `q:<token hash>` the end of a grace period. A subject's index is a sorted
+/// the refresh token or cookie token, `l` the sealed last address, `a:<token hash>` an access token's expiry,
+/// `b:<token hash>` its wrapped record key, `o` the sealed owner, `q:<token hash>` the end of a grace period. A value of
+/// more than 64 bytes is in parts, `1d`, `2d` and so on: with a longer one Redis stores the whole hash in a form that
+/// takes three times the memory (`hash-max-listpack-value`). In format 1 no value is in parts, and `a:` has the wrapped
+/// record key, too, after a space. Every script reads both formats. A subject's index is a sorted
 /// set of key hashes by creation time, with unique scores. The token pair of a grace period has a key of its own, so
 /// that it expires with the period. The claims of the subject's account are one value: their version in digits, a
 /// space, and the sealed claims.
@@ -20,43 +31,67 @@ internal import MartletRedis
 /// change nothing that the first run did not. The others do not, since the second reply would be wrong: a session that
 /// the first run has ended or rotated is gone, or belongs to another caller; the caller gets an error and may repeat.
 /// What ends or rotates a session waits for a replica.
-enum RedisSessionScripts {
-    static let insert = script(
-        """
-        local base, channel, limit, keyhash = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
-        local live = livesessions(KEYS[2], base)
-        local ended = {}
-        if ARGV[18] == '0' and #live >= limit then return 0 end
-        for i = 1, #live - limit + 1 do ended[i] = live[i][1] end
-        publish(channel, ended, nil, ARGV[19])
-        mark(base, ended)
-        drop(KEYS[2], base, ended)
-        redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'd', ARGV[9], 'm', ARGV[10], 'p', ARGV[11],
-            'v', ARGV[12], 'r', ARGV[13], ARGV[14], ARGV[15])
-        setaddress(KEYS[1], '', ARGV[16])
-        if ARGV[17] ~= '' then redis.call('HSET', KEYS[1], 'o', ARGV[17]) end
-        redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
-        local left = redis.call('PTTL', KEYS[2])
-        local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
-        local score = math.max(now, (tonumber(newest[2]) or 0) + 1)
-        redis.call('ZADD', KEYS[2], text(score), keyhash)
-        if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
-        return ended
-        """, traits: .hasManyKeys)
-
+struct RedisSessionScripts: Sendable {
+    let insert: RedisScript
     /// Writes a session that a new master does not have, unless it has ended meanwhile.
-    static let insertAgain = RedisScript(
-        """
-        if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
-        redis.call('HSET', KEYS[1], unpack(ARGV, 5))
-        redis.call('PEXPIREAT', KEYS[1], ARGV[3])
-        local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
-        local score = math.max(tonumber(ARGV[1]), (tonumber(newest[2]) or 0) + 1)
-        redis.call('ZADD', KEYS[2], string.format('%.0f', score), ARGV[4])
-        local left = redis.call('PTTL', KEYS[2])
-        if left < 0 or ARGV[1] + left < tonumber(ARGV[2]) then redis.call('PEXPIREAT', KEYS[2], ARGV[2]) end
-        return 1
-        """)
+    let insertAgain: RedisScript
+    let rotate: RedisScript
+    let replace: RedisScript
+
+    /// - Parameter format: that of what is written.
+    init(_ format: SessionFormat) {
+        insert = Self.insert(format)
+        insertAgain = Self.insertAgain(format)
+        rotate = Self.rotate(format)
+        replace = Self.replace(format)
+    }
+
+    private static func insert(_ format: SessionFormat) -> RedisScript {
+        script(
+            """
+            local base, channel, limit, keyhash = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+            local live = livesessions(KEYS[2], base)
+            local ended = {}
+            if ARGV[18] == '0' and #live >= limit then return 0 end
+            for i = 1, #live - limit + 1 do ended[i] = live[i][1] end
+            publish(channel, ended, nil, ARGV[19])
+            mark(base, ended)
+            drop(KEYS[2], base, ended)
+            redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'p', ARGV[11])
+            putaccess(KEYS[1], {}, ARGV[14], ARGV[15])
+            put(KEYS[1], {}, 'd', ARGV[9])
+            put(KEYS[1], {}, 'r', ARGV[13])
+            put(KEYS[1], {}, 'v', ARGV[12])
+            put(KEYS[1], {}, 'm', ARGV[10])
+            setaddress(KEYS[1], '', ARGV[16])
+            if ARGV[17] ~= '' then put(KEYS[1], {}, 'o', ARGV[17]) end
+            redis.call('PEXPIREAT', KEYS[1], text(math.min(tonumber(ARGV[8]), now + idle)))
+            local left = redis.call('PTTL', KEYS[2])
+            local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+            local score = math.max(now, (tonumber(newest[2]) or 0) + 1)
+            redis.call('ZADD', KEYS[2], text(score), keyhash)
+            if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
+            return ended
+            """, traits: .hasManyKeys, writing: format)
+    }
+
+    private static func insertAgain(_ format: SessionFormat) -> RedisScript {
+        script(
+            """
+            if redis.call('EXISTS', KEYS[1]) == 1 or redis.call('EXISTS', KEYS[3]) == 1 then return 0 end
+            for i = 5, #ARGV, 2 do
+                if string.sub(ARGV[i], 1, 2) == 'a:' then putaccess(KEYS[1], {}, ARGV[i], ARGV[i + 1])
+                else put(KEYS[1], {}, ARGV[i], ARGV[i + 1]) end
+            end
+            redis.call('PEXPIREAT', KEYS[1], ARGV[3])
+            local newest = redis.call('ZRANGE', KEYS[2], -1, -1, 'WITHSCORES')
+            local score = math.max(tonumber(ARGV[1]), (tonumber(newest[2]) or 0) + 1)
+            redis.call('ZADD', KEYS[2], string.format('%.0f', score), ARGV[4])
+            local left = redis.call('PTTL', KEYS[2])
+            if left < 0 or ARGV[1] + left < tonumber(ARGV[2]) then redis.call('PEXPIREAT', KEYS[2], ARGV[2]) end
+            return 1
+            """, writing: format)
+    }
 
     /// Ends a session that a new master still has, and marks its end.
     static let endAgain = RedisScript(
@@ -68,15 +103,16 @@ enum RedisSessionScripts {
 
     static let lookUpAndTouch = script(
         """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'd', ARGV[4], 'l')
-        local ends, seen = tonumber(f[1]), tonumber(f[2])
-        if not islive(ends, seen) then return {0} end
-        if not f[4] then return {1} end
-        local expiry = tonumber(string.match(f[4], '^%d+'))
+        local f = fields(KEYS[1])
+        local ends, seen, record = tonumber(f.x), tonumber(f.s), value(f, 'd')
+        if not islive(ends, seen) or not record then return {0} end
+        local access = accessof(f, ARGV[4])
+        if not access then return {1} end
+        local expiry = tonumber(string.match(access, '^%d+'))
         if not expiry or now >= expiry then return {2} end
         touch(KEYS[1], ends, seen)
-        setaddress(KEYS[1], f[5], ARGV[5])
-        return {3, f[3], f[4], KEYS[2] and redis.call('GET', KEYS[2]) or ''}
+        setaddress(KEYS[1], f.l, ARGV[5])
+        return {3, record, access, KEYS[2] and redis.call('GET', KEYS[2]) or ''}
         """, traits: [.isRepeatable, .hasManyKeys])
 
     static let storeClaims = script(
@@ -98,66 +134,73 @@ enum RedisSessionScripts {
 
     static let read = script(
         """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'g', 'd', 'v', 'r', 'o', ARGV[4])
-        if not islive(tonumber(f[1]), tonumber(f[2])) then return {} end
-        return {f[1], f[2], f[3], f[4], f[5], f[6], f[7] or '', f[8] or '',
+        local f = fields(KEYS[1])
+        local record, verifier, wrap = value(f, 'd'), value(f, 'v'), value(f, 'r')
+        if not islive(tonumber(f.x), tonumber(f.s)) or not (record and verifier and wrap) then return {} end
+        return {f.x, f.s, f.g, record, verifier, wrap, value(f, 'o') or '', f[ARGV[4]] or '',
             KEYS[3] and redis.call('GET', KEYS[3]) or '', redis.call('GET', KEYS[2])}
         """, traits: [.isRepeatable, .hasManyKeys])
 
-    static let rotate = script(
-        """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'g', 'l')
-        local ends, seen = tonumber(f[1]), tonumber(f[2])
-        if not islive(ends, seen) then return 0 end
-        if f[3] ~= ARGV[4] then return 1 end
-        -- Only of a cookie token: when the grace periods of replaced tokens end.
-        local latest = tonumber(ARGV[15])
-        local expired, shortened, access, graces = {}, {}, 0, 0
-        local all = redis.call('HGETALL', KEYS[1])
-        for i = 1, #all, 2 do
-            local kind = string.sub(all[i], 1, 2)
-            if kind == 'a:' or kind == 'q:' then
-                local expiry = tonumber(string.match(all[i + 1], '^%d+'))
-                if not expiry or now >= expiry or (latest and kind == 'a:') then expired[#expired + 1] = all[i]
-                elseif kind == 'a:' then access = access + 1
-                else
-                    graces = graces + 1
-                    if latest and expiry > latest then shortened[#shortened + 1] = string.sub(all[i], 3) end
+    private static func rotate(_ format: SessionFormat) -> RedisScript {
+        script(
+            """
+            local f = fields(KEYS[1])
+            local ends, seen = tonumber(f.x), tonumber(f.s)
+            if not islive(ends, seen) then return 0 end
+            if f.g ~= ARGV[4] then return 1 end
+            -- Only of a cookie token: when the grace periods of replaced tokens end.
+            local latest = tonumber(ARGV[15])
+            local expired, shortened, access, graces = {}, {}, 0, 0
+            for name, text in pairs(f) do
+                local kind, hash = string.sub(name, 1, 2), string.sub(name, 3)
+                if kind == 'a:' or kind == 'q:' then
+                    local expiry = tonumber(string.match(text, '^%d+'))
+                    if not expiry or now >= expiry or (latest and kind == 'a:') then
+                        expired[#expired + 1] = name
+                        if f['b:' .. hash] then expired[#expired + 1] = 'b:' .. hash end
+                    elseif kind == 'a:' then access = access + 1
+                    else
+                        graces = graces + 1
+                        if latest and expiry > latest then shortened[#shortened + 1] = hash end
+                    end
                 end
             end
-        end
-        if access >= tonumber(ARGV[9]) then return 2 end
-        if ARGV[11] ~= '' and graces >= tonumber(ARGV[10]) then return 2 end
-        if latest and ARGV[17] ~= '' then
-            redis.call('PUBLISH', ARGV[18], ARGV[19])
-            redis.call('HSET', KEYS[1], 'd', ARGV[17])
-        end
-        if #expired > 0 then redis.call('HDEL', KEYS[1], unpack(expired)) end
-        for _, mark in ipairs(shortened) do
-            redis.call('HSET', KEYS[1], 'q:' .. mark, ARGV[15])
-            redis.call('PEXPIREAT', ARGV[16] .. mark, ARGV[15])
-        end
-        redis.call('HSET', KEYS[1], 'g', ARGV[5], 'r', ARGV[6], 's', text(math.max(seen, now)))
-        if ARGV[7] ~= '' then redis.call('HSET', KEYS[1], ARGV[7], ARGV[8]) end
-        redis.call('PEXPIREAT', KEYS[1], text(math.min(ends, math.max(seen, now) + idle)))
-        setaddress(KEYS[1], f[4], ARGV[14])
-        if ARGV[11] ~= '' then
-            redis.call('HSET', KEYS[1], ARGV[11], ARGV[12])
-            redis.call('SET', KEYS[2], ARGV[13])
-            redis.call('PEXPIREAT', KEYS[2], ARGV[12])
-        end
-        return 3
-        """, traits: [.hasManyKeys, .waitsForReplicas])
+            if access >= tonumber(ARGV[9]) then return 2 end
+            if ARGV[11] ~= '' and graces >= tonumber(ARGV[10]) then return 2 end
+            if latest and ARGV[17] ~= '' then
+                redis.call('PUBLISH', ARGV[18], ARGV[19])
+                put(KEYS[1], f, 'd', ARGV[17])
+            end
+            if #expired > 0 then redis.call('HDEL', KEYS[1], unpack(expired)) end
+            for _, mark in ipairs(shortened) do
+                redis.call('HSET', KEYS[1], 'q:' .. mark, ARGV[15])
+                redis.call('PEXPIREAT', ARGV[16] .. mark, ARGV[15])
+            end
+            redis.call('HSET', KEYS[1], 'g', ARGV[5], 's', text(math.max(seen, now)))
+            put(KEYS[1], f, 'r', ARGV[6])
+            if ARGV[7] ~= '' then putaccess(KEYS[1], f, ARGV[7], ARGV[8]) end
+            redis.call('PEXPIREAT', KEYS[1], text(math.min(ends, math.max(seen, now) + idle)))
+            setaddress(KEYS[1], f.l, ARGV[14])
+            if ARGV[11] ~= '' then
+                redis.call('HSET', KEYS[1], ARGV[11], ARGV[12])
+                redis.call('SET', KEYS[2], ARGV[13])
+                redis.call('PEXPIREAT', KEYS[2], ARGV[12])
+            end
+            return 3
+            """, traits: [.hasManyKeys, .waitsForReplicas], writing: format)
+    }
 
-    static let replace = script(
-        """
-        local f = redis.call('HMGET', KEYS[1], 'x', 's', 'd')
-        if not islive(tonumber(f[1]), tonumber(f[2])) then return 0 end
-        if f[3] ~= ARGV[4] then return 1 end
-        redis.call('PUBLISH', ARGV[6], ARGV[7])
-        redis.call('HSET', KEYS[1], 'd', ARGV[5])
-        return 2
-        """, traits: .waitsForReplicas)
+    private static func replace(_ format: SessionFormat) -> RedisScript {
+        script(
+            """
+            local f = fields(KEYS[1])
+            if not islive(tonumber(f.x), tonumber(f.s)) then return 0 end
+            if value(f, 'd') ~= ARGV[4] then return 1 end
+            redis.call('PUBLISH', ARGV[6], ARGV[7])
+            put(KEYS[1], f, 'd', ARGV[5])
+            return 2
+            """, traits: .waitsForReplicas, writing: format)
+    }
 
     static let touch = script(
         """
@@ -185,12 +228,12 @@ enum RedisSessionScripts {
         local last = #live
         while ARGV[6] ~= '' and last > 0 and tonumber(live[last][5]) >= tonumber(ARGV[6]) do last = last - 1 end
         for i = last, math.max(1, last - tonumber(ARGV[5]) + 1), -1 do
-            local f = redis.call('HMGET', ARGV[4] .. live[i][1], 'm', 'l')
+            local f = fields(ARGV[4] .. live[i][1])
             found[#found + 1] = live[i][1]
-            found[#found + 1] = f[1]
+            found[#found + 1] = value(f, 'm') or ''
             found[#found + 1] = live[i][2]
             found[#found + 1] = live[i][3]
-            found[#found + 1] = f[2] or ''
+            found[#found + 1] = f.l or ''
             found[#found + 1] = text(tonumber(live[i][5]))
         end
         return found
@@ -216,9 +259,58 @@ enum RedisSessionScripts {
     /// (30 s), so that none writes again what another has ended.
     private static let markLifetime = 35_000
 
-    private static func script(_ body: String, traits: RedisCommandTraits = []) -> RedisScript {
-        RedisScript(prelude + body, traits: traits)
+    private static func script(
+        _ body: String, traits: RedisCommandTraits = [], writing format: SessionFormat = .undivided
+    ) -> RedisScript {
+        RedisScript("local divides = \(format == .divided)\n" + parts + prelude + body, traits: traits)
     }
+
+    /// Functions for the values of a session's hash.
+    ///
+    /// `fields` returns a whole hash, `value` one value of it, or nil. `put` stores a value; `found` is the hash as it
+    /// was read, of which nothing may be left. Values in more parts than the compact form may have are not divided.
+    private static let parts = """
+        local function fields(key)
+            local all, found = redis.call('HGETALL', key), {}
+            for i = 1, #all, 2 do found[all[i]] = all[i + 1] end
+            return found
+        end
+        local function value(found, name)
+            if found[name] then return found[name] end
+            local all = {}
+            while found[(#all + 1) .. name] do all[#all + 1] = found[(#all + 1) .. name] end
+            if #all > 0 then return table.concat(all) end
+        end
+        local function put(key, found, name, value)
+            local count, new, old = math.ceil(#value / 64), {name, value}, {}
+            if divides and count > 1 and count <= 40 then
+                for i = 1, count do
+                    new[2 * i - 1] = i .. name
+                    new[2 * i] = string.sub(value, 64 * i - 63, 64 * i)
+                end
+                if found[name] then old[1] = name end
+            else count = 0 end
+            while found[(count + 1) .. name] do
+                count = count + 1
+                old[#old + 1] = count .. name
+            end
+            redis.call('HSET', key, unpack(new))
+            if #old > 0 then redis.call('HDEL', key, unpack(old)) end
+        end
+        local function putaccess(key, found, name, value)
+            local space = string.find(value, ' ', 1, true)
+            if divides and space then
+                redis.call('HSET', key, name, string.sub(value, 1, space - 1))
+                put(key, found, 'b:' .. string.sub(name, 3), string.sub(value, space + 1))
+            else redis.call('HSET', key, name, value) end
+        end
+        local function accessof(found, name)
+            local access, wrap = found[name], value(found, 'b:' .. string.sub(name, 3))
+            if access and wrap then return access .. ' ' .. wrap end
+            return access
+        end
+
+        """
 
     /// Functions shared by the scripts.
     ///

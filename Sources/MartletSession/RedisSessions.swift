@@ -11,10 +11,15 @@ package final class RedisSessions: SessionBackend {
     private let channel: [UInt8]
     /// Seals published messages; `nil` without `store.seal`.
     private let seal: StoreSeal?
+    private let scripts: RedisSessionScripts
 
-    /// - Parameter keyPrefix: `store.key_prefix`, the prefix of every key and of the channel name.
-    package init(client: RedisClient, keyPrefix: String, seal: StoreSeal? = nil) {
+    /// - Parameters:
+    ///   - keyPrefix: `store.key_prefix`, the prefix of every key and of the channel name.
+    ///   - seal: `nil` without `store.seal`.
+    ///   - format: that of what is written, `store.session_format`.
+    package init(client: RedisClient, keyPrefix: String, seal: StoreSeal? = nil, format: SessionFormat = .divided) {
         self.client = client
+        scripts = RedisSessionScripts(format)
         self.seal = seal
         prefix = Array(keyPrefix.utf8)
         channel = Array(RevocationMessage.channel(prefix: keyPrefix).utf8)
@@ -24,7 +29,7 @@ package final class RedisSessions: SessionBackend {
     package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
         let index = index(of: session.subject)
         let reply = try await run(
-            RedisSessionScripts.insert, [key(of: session.sessionKey), index], at: time,
+            scripts.insert, [key(of: session.sessionKey), index], at: time,
             [
                 base(session.sessionKey.tagDigits), channel, digits(session.limit), session.sessionKey.keyHash,
                 digits(session.ends), session.record, session.listing, session.providerHash, session.verifier,
@@ -112,14 +117,14 @@ package final class RedisSessions: SessionBackend {
                 grace.map { field("q:", $0.tokenHash) } ?? [], digits(grace?.end ?? 0), grace?.sealed ?? [],
                 rotation.lastAddress,
             ] + (rotation.cookie.map { self.arguments(of: $0, sessionKey) } ?? [])
-        let reply = try await run(RedisSessionScripts.rotate, keys, at: time, arguments)
+        let reply = try await run(scripts.rotate, keys, at: time, arguments)
         switch reply {
         case .integer(0): return .gone
         case .integer(1): return .lost
         case .integer(2): return .throttled
         case .integer(3):
             // Rotates again only what is of the same generation still.
-            record(RedisSessionScripts.rotate, keys, at: time, arguments, of: sessionKey)
+            record(scripts.rotate, keys, at: time, arguments, of: sessionKey)
             return .done
         default: throw .unexpectedReply
         }
@@ -138,13 +143,13 @@ package final class RedisSessions: SessionBackend {
         _ sessionKey: SessionKey, _ replacement: RecordReplacement, at time: SessionTime
     ) async throws(StoreError) -> RecordReplacement.Outcome {
         let arguments = [replacement.expected, replacement.record, channel, changeMessage(sessionKey)]
-        let reply = try await run(RedisSessionScripts.replace, [key(of: sessionKey)], at: time, arguments)
+        let reply = try await run(scripts.replace, [key(of: sessionKey)], at: time, arguments)
         switch reply {
         case .integer(0): return .gone
         case .integer(1): return .lost
         case .integer(2):
             // Replaces only the same record again.
-            record(RedisSessionScripts.replace, [key(of: sessionKey)], at: time, arguments, of: sessionKey)
+            record(scripts.replace, [key(of: sessionKey)], at: time, arguments, of: sessionKey)
             return .done
         default: throw .unexpectedReply
         }
@@ -246,7 +251,7 @@ package final class RedisSessions: SessionBackend {
         let expiry = min(session.ends, time.now.later(by: time.idle))
         client.record([
             RedisReplay(
-                .write, RedisSessionScripts.insertAgain,
+                .write, scripts.insertAgain,
                 keys: [self.key(of: key), index(of: session.subject), endKey(key)],
                 arguments: [digits(time.now), digits(session.ends), digits(expiry), key.keyHash] + fields,
                 number: key.revocationID)

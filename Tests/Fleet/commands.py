@@ -14,6 +14,7 @@ failover [N]          a planned change of shard N's master
 reshard [N]           move N slots (1000) from shard 1 to shard 2 under load
 promote [keep]        stop PostgreSQL's primary (keep: leave it) and promote the replica
 upgrade BINARY        restart the gateways with another program, one by one
+rotate                a new key of the store's seal: first beside the old one, then before it (needs --seal)
 wait S, status, help, quit"""
 NUMBERS = {"wait": 1, "partition": 10, "failover": 1, "reshard": 1000}
 
@@ -41,7 +42,7 @@ def parse_one(words):
         return "promote", not rest
     if name == "upgrade" and len(rest) == 1:
         return "upgrade", rest[0]
-    if name in ("status", "help", "quit") and not rest:
+    if name in ("rotate", "status", "help", "quit") and not rest:
         return (name,)
     raise BadCommand(f"'{' '.join(words)}' is no command; help lists them")
 
@@ -136,11 +137,11 @@ class Operator:
         await asyncio.to_thread(start_again)
         self.tell("everything runs again")
 
-    async def reshard(self, count):
+    async def reshard(self, count, source=1, target=2):
         if self.fleet.store.kind != "cluster":
             raise Failed("only a cluster has slots")
         began = time.monotonic()
-        slots, keys = await asyncio.to_thread(self.fleet.store.reshard, count)
+        slots, keys = await asyncio.to_thread(self.fleet.store.reshard, count, source, target)
         self.tell(f"{slots} slots with {keys} keys were moved in {time.monotonic() - began:.1f} s")
         return slots, keys
 
@@ -150,6 +151,18 @@ class Operator:
         fault[1] = time.monotonic()
         self.tell(f"{server.name} is the primary after {fault[1] - fault[0]:.1f} s")
         return fault
+
+    async def rotate(self):
+        if not self.fleet.keys:
+            raise Failed("this fleet has no seal; --seal gives it one")
+        old = self.fleet.keys[0]
+        new = await asyncio.to_thread(self.fleet.make_key)
+        # Every instance has to verify with the new key before one of them seals with it.
+        for keys in ([old, new], [new, old]):
+            self.fleet.keys = keys
+            for instance in self.fleet.instances:
+                await asyncio.to_thread(instance.reload)
+            self.tell(f"keys {', '.join(keys)} at all gateways")
 
     async def upgrade(self, binary):
         for instance in self.fleet.instances:

@@ -7,6 +7,7 @@ import subprocess
 import urllib.error
 import urllib.request
 
+import counting
 import postgres
 import redis_nodes
 from processes import Process, Resources, Unavailable, free_port, wait_until
@@ -22,9 +23,9 @@ server:
   trusted_proxies: [127.0.0.1/32]
 admin: {{ address: "127.0.0.1:{admin}" }}
 log: {{ level: info, format: json }}
-store: {{ url: "{store}" }}
+store: {{ url: "{store}"{seal} }}
 accounts: {{ url: "{accounts}" }}
-sessions: {{ access_ttl: {access_ttl}s, cache_ttl: {cache_ttl}s, max_per_subject: 10000 }}
+sessions: {{ access_ttl: {access_ttl}s, cache_ttl: {cache_ttl}s, max_per_subject: {cap} }}
 providers:
   apple: {{ kind: apple, audiences: [com.example.app], jwks_url: "http://127.0.0.1:{apple}/auth/keys" }}
   password: {{ kind: password, users: accounts, hash: {{ memory: 8KiB, iterations: 1 }} }}
@@ -75,11 +76,24 @@ class Instance:
         fleet = self.fleet
         self.config.write_text(CONFIGURATION.format(
             port=self.port, admin=self.admin, store=fleet.store.url, accounts=fleet.accounts.url, apple=fleet.apple,
-            upstream=fleet.upstream, access_ttl=int(ACCESS_TTL), cache_ttl=int(CACHE_TTL)))
+            upstream=fleet.upstream, access_ttl=int(ACCESS_TTL), cache_ttl=int(fleet.cache_ttl), cap=fleet.cap,
+            seal=f", seal: {{ key_files: [{', '.join(fleet.keys)}] }}" if fleet.keys else ""))
 
     def start(self):
         self.process = Process(self.name, [self.fleet.binary, "run", "--config", self.config], self.fleet.folder)
         self.process.await_port(self.port)
+
+    def reload(self):
+        """Writes and loads the configuration; returns when it is in force."""
+        before = self.reloads()
+        self.configure()
+        self.process.child.send_signal(signal.SIGHUP)
+        wait_until(f"{self.name} has reloaded", lambda: self.reloads() > before)
+
+    def reloads(self):
+        found = counting.read_metrics(self.metrics())
+        return next((value for (name, labels), value in found.items()
+                     if name == "martlet_server_reloads_total" and "success" in labels), 0)
 
     @property
     def address(self):
@@ -118,7 +132,10 @@ class Instance:
 class Fleet:
     """All processes, in the order in which they start."""
 
-    def __init__(self, binary, topology, folder, tell=print):
+    def __init__(self, binary, topology, folder, tell=print, is_sealed=False, cache_ttl=CACHE_TTL, cap=10_000):
+        """:param is_sealed: whether the store has a seal; :param cap: sessions of a subject."""
+        self.cache_ttl, self.cap, self.keys = cache_ttl, cap, []
+        self.is_sealed = is_sealed
         self.binary, self.folder, self.topology = os.path.abspath(binary), folder, topology
         self.store, self.accounts, self.instances, self.nginx = None, None, [], None
         # PostgreSQL runs as another user in this folder.
@@ -135,6 +152,8 @@ class Fleet:
         simulator = Process(
             "apple", [self.binary, "simulate", "apple", "--listen", f"127.0.0.1:{self.apple}"], self.folder)
         simulator.await_port(self.apple)
+        if self.is_sealed:
+            self.keys = [self.make_key()]
         self.instances = [Instance(number, self) for number in (1, 2)]
         for instance in self.instances:
             instance.configure()
@@ -145,6 +164,14 @@ class Fleet:
         for instance in self.instances:
             instance.start()
             wait_until(f"{instance.name} is ready", lambda: instance.ready().startswith(("ready", "degraded")))
+
+    def make_key(self):
+        """A new key of the seal. :returns: the name of its file."""
+        name = f"store{len(list(self.folder.glob('store*.key')))}.key"
+        result = subprocess.run([self.binary, "keygen", "store", "--out", name], capture_output=True, text=True, cwd=self.folder)
+        if result.returncode:
+            raise Unavailable(f"martlet keygen store: {result.stderr[-500:]}")
+        return name
 
     def add_users(self):
         for user in USERS:

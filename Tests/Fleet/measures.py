@@ -5,15 +5,17 @@ import collections
 import time
 
 import counting
-from processes import wait_until
+from processes import Failed
 
 BASELINE = 10.0
 AFTER = 5.0
 # A 503 is right from the fault until the next master is there, and this long.
 SETTLED = 2.0
-FAILOVERS = 10
+FAILOVERS = PARTITIONS = RESHARDS = 10
 SLOTS = 1000
 PARTITION = 10
+# Of ten in a row: seconds, and slots.
+SHORT_PARTITION, FEW_SLOTS = 4, 100
 # Connections of nginx and to the upstream come and go with the load; these are the ones that must not grow.
 ALLOWED_DESCRIPTORS, ALLOWED_MEMORY = 4, 0.15
 
@@ -63,15 +65,24 @@ def table(rows):
 class Measures:
     """Runs them one after the other; each begins with a fleet that is whole."""
 
-    def __init__(self, operator):
-        self.operator, self.fleet, self.load = operator, operator.fleet, operator.load
+    def __init__(self, operator, newer=None):
+        """:param newer: the program that the gateways are upgraded to; they began with an older one."""
+        self.operator, self.fleet, self.load, self.newer = operator, operator.fleet, operator.load, newer
         self.rows = []
 
     async def run(self, only=()):
-        known = {"kill": self.kill, "partition": self.partition, "reshard": self.reshard, "failovers": self.failovers,
-                 "promote": self.promote}
+        known = {"upgrade": self.upgrade, "rotate": self.rotate, "kill": self.kill, "partition": self.partition,
+                 "reshard": self.reshard, "failovers": self.failovers, "partitions": self.partitions,
+                 "reshards": self.reshards, "promote": self.promote}
         if self.fleet.store.kind != "cluster":
-            del known["reshard"]
+            del known["reshard"], known["reshards"]
+        if self.fleet.store.kind == "single":
+            for name in ("kill", "partition", "failovers", "partitions"):
+                del known[name]
+        if not self.fleet.keys:
+            del known["rotate"]
+        if not self.newer:
+            del known["upgrade"]
         for name, measure in known.items():
             if only and name not in only:
                 continue
@@ -142,14 +153,36 @@ class Measures:
         self.note(f"{moved[0]} slots with {moved[1]} keys moved", "0 failed, no 503", began, [], tried, violations, every, more)
 
     async def failovers(self):
+        def fault(number, shard):
+            # Planned and unplanned ones in turn.
+            return self.operator.failover(shard) if number % 2 else self.operator.kill(shard)
+        await self.in_a_row(f"{FAILOVERS} failovers", FAILOVERS, fault)
+
+    async def partitions(self):
+        await self.in_a_row(f"{PARTITIONS} partitions of {SHORT_PARTITION} s", PARTITIONS,
+                            lambda number, shard: self.operator.partition(SHORT_PARTITION, shard))
+
+    async def reshards(self):
+        async def fault(number, shard):
+            # There and back.
+            moved = await self.operator.reshard(FEW_SLOTS, *((2, 1) if number % 2 else (1, 2)))
+            if moved[0] != FEW_SLOTS:
+                raise Failed(f"only {moved[0]} slots were moved")
+        every = tuple(self.load.log.windows(0.0))
+        await self.in_a_row(f"{RESHARDS} times {FEW_SLOTS} slots moved", RESHARDS, fault, every)
+
+    async def in_a_row(self, name, count, fault, untouched=("direct", "cached")):
+        """The same fault, or one like it, several times.
+
+        :param fault: called with its number and a shard; returns when it began and ended, or None where no 503 is right.
+        """
         await asyncio.sleep(BASELINE)
         before = [one.resources for one in self.fleet.instances]
         began, allowed = time.monotonic(), []
-        for number in range(FAILOVERS):
-            shard = number % self.fleet.store.shards + 1
-            # Planned and unplanned ones in turn.
-            fault = await (self.operator.failover(shard) if number % 2 else self.operator.kill(shard))
-            allowed.append((fault[0], fault[1] + SETTLED))
+        for number in range(count):
+            times = await fault(number, number % self.fleet.store.shards + 1)
+            if times:
+                allowed.append((times[0], times[1] + SETTLED))
             await asyncio.sleep(SETTLED + 1)
             await self.operator.heal()
         await asyncio.sleep(AFTER)
@@ -157,11 +190,23 @@ class Measures:
         violations = len(self.load.violations)
         tried = await self.load.sweep()
         wrong = [f"{one.name}: {text}" for one, old, new in zip(self.fleet.instances, before, after) for text in grown(old, new)]
-        self.note(f"{FAILOVERS} failovers", "connections, descriptors and memory as before; every revocation held", began,
-                  allowed, tried, len(self.load.violations) - violations, ("direct", "cached"), wrong)
+        asked = "connections, descriptors and memory as before; every revocation held" + ("" if allowed else "; 0 failed, no 503")
+        self.note(name, asked, began, allowed, tried, len(self.load.violations) - violations, untouched, wrong)
         held = [f"{one.name}: {old} before, {new} after" for one, old, new in zip(self.fleet.instances, before, after)]
         self.operator.tell("\n".join(held))
         self.rows[-1] = (*self.rows[-1][:2], self.rows[-1][2] + "; " + "; ".join(held), self.rows[-1][3])
+
+    async def undisturbed(self, name, change):
+        """A change that an operator makes in working hours: nobody notices."""
+        began, _, tried, violations = await self.under_load(change)
+        every = tuple(self.load.log.windows(0.0))
+        self.note(name, "0 failed, no 503", began, [], tried, violations, every)
+
+    async def rotate(self):
+        await self.undisturbed("key of the seal changed", self.operator.rotate)
+
+    async def upgrade(self):
+        await self.undisturbed("gateways upgraded one by one", lambda: self.operator.upgrade(self.newer))
 
     async def promote(self):
         began, fault, tried, violations = await self.under_load(lambda: self.operator.promote(True))

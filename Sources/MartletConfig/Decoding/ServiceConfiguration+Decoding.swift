@@ -108,6 +108,9 @@ extension StoreConfiguration: ConfigurationDecodable {
                 .optional(
                     "wait_replicas", .integer(0...8), default: "1",
                     "Replicas that a refresh or a revocation waits for, up to 100 ms; `0` for none."),
+                .optional(
+                    "session_format", .integer(1...2), default: "2",
+                    "The form in which sessions are stored: `1` while instances run that do not have this key."),
             ])
             .withSecret("password", required: false, "The password of the Redis user.")
     }
@@ -128,6 +131,7 @@ extension StoreConfiguration: ConfigurationDecodable {
         timeouts = reader.block("timeouts") ?? timeouts
         seal = reader.block("seal")
         waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
+        sessionFormat = reader.optional("session_format", default: sessionFormat, in: 1...2)
     }
 
     /// The configuration without a `store:` block.

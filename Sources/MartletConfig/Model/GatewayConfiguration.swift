@@ -171,6 +171,8 @@ package struct StoreConfiguration: Sendable {
     package var seal: StoreSealConfiguration?
     /// How many replicas a rotation or a revocation waits for.
     package var waitReplicas = 1
+    /// The format in which sessions are written.
+    package var sessionFormat = 2
     package var keyPrefix = "martlet:"
     package var onError = OnError.cached
 }

@@ -29,7 +29,7 @@ package final class SharedStore: Sendable {
             let texts: [String?] = [
                 store.username?.value, store.sentinel.username, tls?.authorityFile?.value,
                 tls?.certificate?.certificate.value, tls?.certificate?.key.value, tls?.serverName,
-                "\(store.pool) \(store.timeouts) \(store.waitReplicas)",
+                "\(store.pool) \(store.timeouts) \(store.waitReplicas) \(store.sessionFormat)",
                 store.seal.map { "\($0.mode) \($0.acceptsUnsealedUntil?.seconds ?? .min)" },
             ]
             let sealKeys: [Secret?] = store.seal?.keys ?? []
@@ -115,7 +115,9 @@ package final class SharedStore: Sendable {
                 subscriber?.start()
                 return SharedStore(
                     label, values: access == .full ? values : ReadOnlyStore(values, clock: services.clock),
-                    sessions: RedisSessions(client: client, keyPrefix: label.prefix, seal: seal),
+                    sessions: RedisSessions(
+                        client: client, keyPrefix: label.prefix, seal: seal,
+                        format: blueprint.configuration.store.sessionFormat == 1 ? .undivided : .divided),
                     redis: client, seal: seal, copies: access == .full ? copies : nil,
                     subscriber: subscriber, clock: services.clock, invalidator: invalidator)
             } catch {

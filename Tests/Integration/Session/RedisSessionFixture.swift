@@ -40,7 +40,9 @@ var patient: RedisOptions {
 func hourAhead() -> Int64 { Clock.system.unixMilliseconds + 3_600_000 }
 
 extension RedisClient {
-    func sessions() -> RedisSessions { RedisSessions(client: self, keyPrefix: "martlet:") }
+    func sessions(_ format: SessionFormat = .divided) -> RedisSessions {
+        RedisSessions(client: self, keyPrefix: "martlet:", format: format)
+    }
 
     /// One command, in words.
     @discardableResult
@@ -61,6 +63,39 @@ extension RedisClient {
         let parts = try await command([Array("HGETALL".utf8), key]).parts
         return stride(from: 0, to: parts.count, by: 2).map {
             (String(decoding: parts[$0], as: UTF8.self), parts[$0 + 1])
+        }
+    }
+
+    /// The fields that hold a value of a session in either format: `d` and the like, or `a:` for what opens the session
+    /// with an access token.
+    func parts(of kind: String, in key: [UInt8]) async throws -> [(name: String, value: [UInt8])] {
+        let fields = try await fields(of: key)
+        func named(_ kind: String) -> [(name: String, value: [UInt8])] {
+            fields.compactMap { field in
+                let digits = field.name.prefix { $0.isNumber }
+                let name = field.name.dropFirst(digits.count)
+                let isOf = kind.hasSuffix(":") ? name.hasPrefix(kind) : name == kind
+                return isOf ? (Int(digits) ?? 0, field) : nil
+            }
+            .sorted { (left: (Int, (name: String, value: [UInt8])), right) in left.0 < right.0 }.map(\.1)
+        }
+        let found = named(kind)
+        return kind == "a:" && found.first?.value.contains(0x20) == false ? named("b:") : found
+    }
+
+    /// Changes one bit of a value.
+    /// - Parameter position: where in it, from 0 to 1; not in the readable end of an access token.
+    func alter(_ kind: String, at position: Double, in key: [UInt8]) async throws {
+        let parts = try await parts(of: kind, in: key)
+        let start = (parts.first?.value.firstIndex(of: 0x20)).flatMap { kind == "a:" ? $0 + 1 : nil } ?? 0
+        var index = start + Int(Double(parts.reduce(0) { $0 + $1.value.count } - start) * position)
+        for part in parts {
+            guard index >= part.value.count else {
+                var value = part.value
+                value[index] ^= 1
+                return try await set(part.name, to: value, of: key)
+            }
+            index -= part.value.count
         }
     }
 

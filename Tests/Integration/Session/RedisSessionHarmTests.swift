@@ -80,29 +80,24 @@ import Testing
         var testDescription: String { field }
     }
 
-    @Test(arguments: [
-        Change(field: "d", rejected: .sessionRecordUnreadable, refreshed: .sessionRecordUnreadable),
-        Change(field: "a:", rejected: .sessionTokenUnknown, refreshed: nil),
-        Change(field: "r", rejected: nil, refreshed: .sessionTokenReused),
-        Change(field: "v", rejected: nil, refreshed: .sessionTokenUnknown),
-        Change(field: "m", rejected: nil, refreshed: nil),
-        Change(field: "p", rejected: nil, refreshed: nil),
-    ])
-    func `a changed field opens nothing`(change: Change) async throws {
+    @Test(
+        arguments: [
+            Change(field: "d", rejected: .sessionRecordUnreadable, refreshed: .sessionRecordUnreadable),
+            Change(field: "a:", rejected: .sessionTokenUnknown, refreshed: nil),
+            Change(field: "r", rejected: nil, refreshed: .sessionTokenReused),
+            Change(field: "v", rejected: nil, refreshed: .sessionTokenUnknown),
+            Change(field: "m", rejected: nil, refreshed: nil),
+            Change(field: "p", rejected: nil, refreshed: nil),
+        ], [SessionFormat.undivided, .divided])
+    func `a changed value opens nothing`(change: Change, format: SessionFormat) async throws {
         let server = try RedisServer()
         try await withInstances(1, of: server) { clients in
             let client = clients[0]
-            let bench = SessionBench(backend: client.sessions(), startingAt: hourAhead())
+            let bench = SessionBench(backend: client.sessions(format), startingAt: hourAhead())
             for position in [0.0, 0.3, 0.6, 0.999] {
                 try await client.ask("FLUSHALL")
                 let tokens = try await bench.login()
-                let key = try await client.key("s")
-                let field = try #require(try await client.fields(of: key).first { $0.name.hasPrefix(change.field) })
-                var value = field.value
-                // Not the readable end of an access token, which has a test of its own.
-                let start = change.field == "a:" ? (value.firstIndex(of: 0x20) ?? 0) + 1 : 0
-                value[start + Int(Double(value.count - start) * position)] ^= 1
-                try await client.set(field.name, to: value, of: key)
+                try await client.alter(change.field, at: position, in: client.key("s"))
                 #expect(await bench.rejection(of: tokens.accessToken) == change.rejected)
                 #expect(try await bench.store.list(subject: "usr_ann").count == (change.field == "m" ? 0 : 1))
                 #expect(await bench.rejection(ofRefreshing: tokens.refreshToken)?.code == change.refreshed)
@@ -110,19 +105,20 @@ import Testing
         }
     }
 
-    @Test func `no end can be moved`() async throws {
+    @Test(arguments: [SessionFormat.undivided, .divided])
+    func `no end can be moved`(format: SessionFormat) async throws {
         let server = try RedisServer()
         try await withInstances(1, of: server) { clients in
             let client = clients[0]
-            let bench = SessionBench(backend: client.sessions(), startingAt: hourAhead()) { policy in
+            let bench = SessionBench(backend: client.sessions(format), startingAt: hourAhead()) { policy in
                 policy.refreshTTL = .seconds(1000)
             }
             let tokens = try await bench.login()
             let key = try await client.key("s")
             let later = Array(String(bench.now.value + 1_000_000_000).utf8)
             let access = try #require(try await client.fields(of: key).first { $0.name.hasPrefix("a:") })
-            let space = try #require(access.value.firstIndex(of: 0x20))
-            try await client.set(access.name, to: later + access.value[space...], of: key)
+            let rest = access.value.drop { $0 != 0x20 }
+            try await client.set(access.name, to: later + rest, of: key)
             #expect(await bench.rejection(of: tokens.accessToken) == .sessionTokenUnknown)
             try await client.set(access.name, to: access.value, of: key)
             #expect(await bench.rejection(of: tokens.accessToken) == nil)
@@ -134,11 +130,12 @@ import Testing
         }
     }
 
-    @Test func `one session's values open nothing in another's place`() async throws {
+    @Test(arguments: [SessionFormat.undivided, .divided])
+    func `one session's values open nothing in another's place`(format: SessionFormat) async throws {
         let server = try RedisServer()
         try await withInstances(1, of: server) { clients in
             let client = clients[0]
-            let bench = SessionBench(backend: client.sessions(), startingAt: hourAhead())
+            let bench = SessionBench(backend: client.sessions(format), startingAt: hourAhead())
             let mine = try await bench.login("usr_eve")
             let key = try await client.key("s")
             let fields = try await client.fields(of: key)
@@ -146,8 +143,9 @@ import Testing
             let other = try #require(
                 try await client.keys().first { $0 != key && String(decoding: $0, as: UTF8.self).contains("}:s:") })
             // All of mine in their place, their record in mine.
-            let record = try #require(try await client.fields(of: other).first { $0.name == "d" })
-            try await client.set("d", to: record.value, of: key)
+            let record = try await client.parts(of: "d", in: other)
+            #expect(record.count == (format == .divided ? record.last.flatMap { Int($0.name.dropLast()) } : 1))
+            for part in record { try await client.set(part.name, to: part.value, of: key) }
             #expect(await bench.rejection(of: mine.accessToken) == .sessionRecordUnreadable)
             for field in fields { try await client.set(field.name, to: field.value, of: other) }
             #expect(await bench.rejection(of: mine.accessToken) == .sessionRecordUnreadable)

@@ -14,8 +14,10 @@ import Testing
             var results: [String: Int] = [:]
             for seed in 0..<12 as Range<UInt64> {
                 try await clients[0].ask("FLUSHALL")
+                // As while a fleet is upgraded.
+                let formats: [SessionFormat] = [.undivided, .divided, seed % 2 == 0 ? .undivided : .divided]
                 var history = SessionHistory(
-                    seed: seed, startingAt: hourAhead(), on: clients.map { $0.sessions() })
+                    seed: seed, startingAt: hourAhead(), on: zip(clients, formats).map { $0.sessions($1) })
                 try await history.run(steps: 500)
                 results.merge(history.results, uniquingKeysWith: +)
             }
@@ -184,9 +186,9 @@ import Testing
                 deviceName: "Anna\u{2019}s iPhone", userAgent: "App/2.1 CFNetwork/1494.0.7 Darwin/23.4.0",
                 address: [UInt8](repeating: 0, count: 10) + [255, 255, 192, 0, 2, 1])
             let tokens = try await bench.login(client: phone)
-            #expect(try await room() < 1_900)
+            #expect(try await room() < 1_536)
             _ = try await bench.verify(tokens.accessToken, from: [UInt8](repeating: 1, count: 16))
-            #expect(try await room() < 2_000)
+            #expect(try await room() < 1_600)
         }
     }
 
@@ -200,7 +202,9 @@ import Testing
                 tokens = try await bench.store.refresh(tokens.refreshToken)
             }
             let fields = try await clients[0].fields(of: try await clients[0].key("s")).map { $0.name.prefix(2) }
-            #expect(fields.count { $0 == "a:" } == 2 && fields.count { $0 == "q:" } == 1 && fields.count == 12)
+            let counts = ["a:", "b:", "q:"].map { kind in fields.count { $0 == kind } }
+            #expect(counts == [2, 2, 1])
+            #expect(fields.count < 26)
         }
     }
 

@@ -28,7 +28,7 @@ import Testing
     }
 
     @Test(arguments: [false, true])
-    func `is at most 2.25 KiB, with its index and overhead`(isSealed: Bool) async throws {
+    func `is at most 1.5 KiB, with its index and overhead`(isSealed: Bool) async throws {
         let server = try RedisServer()
         try await withInstances(1, of: server, options: patient) { clients in
             let clock = Box(hourAhead())
@@ -52,7 +52,7 @@ import Testing
             let count = 4096 - 20
             for number in 20..<4096 { try await login(number) }
             let each = (try Self.used(server) - before) / count
-            #expect(each <= 2304, "\(each) bytes")
+            #expect(each <= 1536, "\(each) bytes")
         }
     }
 }
