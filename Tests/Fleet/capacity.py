@@ -1,4 +1,4 @@
-"""What a fleet costs: round trips of each operation, throughput for each core, and the bytes of many sessions."""
+"""What a fleet costs and believes: round trips, throughput for each core, many sessions, many accounts, forgeries."""
 
 import asyncio
 import collections
@@ -13,10 +13,12 @@ import tempfile
 import threading
 import time
 
+import copying
 import counting
 import fleet as fleets
 import load
 import measures
+import planted
 import processes
 import redis_nodes
 from processes import Failed, Unavailable
@@ -29,6 +31,7 @@ OPERATIONS, ROUNDS, TRIAL = 50, 3, 6
 SCALE_SESSIONS, CONNECTIONS = 2000, 32
 BOUNDS = {"session miss": 1, "login apple": 4, "login password": 4, "refresh": 2}
 SUBJECTS, CAP, PROBE = 20_000, 100, 100
+MEASURES = ("trips", "scale", "many", "copy", "planted")
 BYTES = 1536
 CYCLE = """local requests, current = {}, 0
 for line in io.lines("%s") do
@@ -290,6 +293,25 @@ class Capacity:
         self.note(f"{held:,} sessions of {SUBJECTS:,} subjects", f"at most {BYTES} bytes each; list, revoke, cap as before",
                   f"{each:.0f} bytes each, all counted; medians of an almost empty and of the full store: {times}", wrong)
 
+    async def copy(self):
+        """A million accounts by default, as many as there are sessions."""
+        folder = self.folder / "copy"
+        folder.mkdir(mode=0o755)
+        seen, wrong = await asyncio.to_thread(copying.measure, self.binary, folder, self.sessions)
+        self.note(f"{self.sessions:,} accounts copied from SQLite to PostgreSQL",
+                  "a killed run is continued, both databases are the same", seen, wrong)
+
+    async def planted(self):
+        attacker = self.fleet("single", "attacker", cache_ttl=0)
+        for is_sealed in (False, True):
+            self.is_sealed = is_sealed
+            victim = self.fleet("single", f"victim{int(is_sealed)}", cache_ttl=0)
+            found = await planted.rows(victim, attacker)
+            self.note("planted and altered records, keys and messages",
+                      "access token/refresh token; with a seal nothing of it is believed",
+                      "; ".join(f"{name}: {outcome} ({count:.0f} did not verify)" for name, outcome, count in found),
+                      planted.judge(found, is_sealed))
+
     async def probe(self, clients, identity):
         """Medians, in seconds, for a subject with as many sessions as it may have."""
         sessions = [await self.login(clients, identity) for _ in range(PROBE)]
@@ -330,7 +352,7 @@ def count_sessions(port):
 def measure(binary, only, sessions, is_sealed):
     """Takes the measures with the given names, or all. :returns: the exit code."""
     rows = []
-    for name in ("trips", "scale", "many"):
+    for name in MEASURES:
         if only and name not in only:
             continue
         with tempfile.TemporaryDirectory(prefix="martlet-fleet-") as folder:
@@ -346,6 +368,6 @@ def measure(binary, only, sessions, is_sealed):
                 processes.end_all()
             rows += capacity.rows
     if not rows:
-        raise Unavailable("--capacity: the measures are trips, scale and many")
+        raise Unavailable(f"--capacity: the measures are {', '.join(MEASURES)}")
     print("\n" + measures.table(rows))
     return 1 if any(row[3] for row in rows) else 0

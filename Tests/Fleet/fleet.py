@@ -23,7 +23,7 @@ server:
   trusted_proxies: [127.0.0.1/32]
 admin: {{ address: "127.0.0.1:{admin}" }}
 log: {{ level: info, format: json }}
-store: {{ url: "{store}"{seal} }}
+store: {{ url: "{store}"{seal}{format} }}
 accounts: {{ url: "{accounts}" }}
 sessions: {{ access_ttl: {access_ttl}s, cache_ttl: {cache_ttl}s, max_per_subject: {cap} }}
 providers:
@@ -77,7 +77,8 @@ class Instance:
         self.config.write_text(CONFIGURATION.format(
             port=self.port, admin=self.admin, store=fleet.store.url, accounts=fleet.accounts.url, apple=fleet.apple,
             upstream=fleet.upstream, access_ttl=int(ACCESS_TTL), cache_ttl=int(fleet.cache_ttl), cap=fleet.cap,
-            seal=f", seal: {{ key_files: [{', '.join(fleet.keys)}] }}" if fleet.keys else ""))
+            seal=f", seal: {{ key_files: [{', '.join(fleet.keys)}] }}" if fleet.keys else "",
+            format=f", session_format: {fleet.session_format}" if fleet.session_format else ""))
 
     def start(self):
         self.process = Process(self.name, [self.fleet.binary, "run", "--config", self.config], self.fleet.folder)
@@ -136,8 +137,10 @@ class Fleet:
         """:param is_sealed: whether the store has a seal; :param cap: sessions of a subject."""
         self.cache_ttl, self.cap, self.keys = cache_ttl, cap, []
         self.is_sealed = is_sealed
+        # What the gateways write; None is their default.
+        self.session_format = None
         self.binary, self.folder, self.topology = os.path.abspath(binary), folder, topology
-        self.store, self.accounts, self.instances, self.nginx = None, None, [], None
+        self.store, self.accounts, self.instances, self.nginx, self.simulator = None, None, [], None, None
         # PostgreSQL runs as another user in this folder.
         folder.chmod(0o755)
         self.apple, self.front, self.upstream = free_port(), free_port(), free_port()
@@ -149,9 +152,9 @@ class Fleet:
         self.tell("starting PostgreSQL, a primary and a replica")
         self.accounts = postgres.Pair(self.folder)
         self.tell("starting the simulated Apple, two gateways and nginx")
-        simulator = Process(
+        self.simulator = Process(
             "apple", [self.binary, "simulate", "apple", "--listen", f"127.0.0.1:{self.apple}"], self.folder)
-        simulator.await_port(self.apple)
+        self.simulator.await_port(self.apple)
         if self.is_sealed:
             self.keys = [self.make_key()]
         self.instances = [Instance(number, self) for number in (1, 2)]

@@ -7,8 +7,10 @@ import unittest
 sys.dont_write_bytecode = True
 
 import commands
+import copying
 import counting
 import measures
+import planted
 import processes
 import screen
 
@@ -128,6 +130,28 @@ class Screens(unittest.TestCase):
         line = screen.short(1, {"nodes": [("redis1", "dead"), ("redis4", "master")]}, log.windows(0.0))
         self.assertIn("failed   1", line)
         self.assertIn("masters redis4  redis1 dead", line)
+
+
+class Forgeries(unittest.TestCase):
+    def test_fields_have_kinds(self):
+        self.assertEqual([planted.kind_of(name) for name in (b"12d", b"d", b"a:ff", b"x")], ["record part", "d", "a", "x"])
+
+    def test_one_bit_is_changed(self):
+        self.assertEqual(planted.flipped(b"abc"), b"acc")
+
+    def test_only_with_a_seal_a_planted_session_is_wrong(self):
+        rows = [("a session of a stranger's making", "200/200", 0), ("another session's record in one's own", "401/401", 0),
+                ("keys of a stranger's issuer", "503", 0)]
+        self.assertEqual(planted.judge(rows, False), [])
+        self.assertEqual(planted.judge(rows, True), ["a session of a stranger's making: 200/200, not 401/401"])
+        rows[1] = (rows[1][0], "200/401", 0)
+        self.assertEqual(planted.judge(rows, False), ["another session's record was believed"])
+
+
+class Copies(unittest.TestCase):
+    def test_rows_are_read_by_table(self):
+        text = "accounts: 30 rows, SHA-256 ab\nusers: 2 rows, SHA-256 cd\nverified\n"
+        self.assertEqual(copying.rows_of(text), {"accounts": 30, "users": 2})
 
 
 class Judging(unittest.TestCase):
