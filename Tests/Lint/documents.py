@@ -14,7 +14,7 @@ FENCE = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 PATH = re.compile(r"(?:Sources|Plugins|Tests|\.tools|\.ci)/[\w./+*-]*[\w/*]")
 SENTENCE = re.compile(r"(?!martlet )[A-Za-z][\w']*(?:[ ,:;-]+[\w'().:=-]+){3,}")
 # The pages on which such a sentence is always the name of a test.
-TELLS_TESTS = re.compile(r"(?:^|/)(?:Decisions/[^/]*|ThreatModel)\.md$")
+TELLS_TESTS = re.compile(r"(?:^|/)(?:Decisions/[^/]*|ThreatModel|Replication)\.md$")
 TEST = re.compile(r"func `([^`]+)`")
 FILE = re.compile(r"[\w+-]+(?:/[\w+-]+)*\.(?:swift|md|py|yaml)")
 # Names of files that readers have, or will create.
