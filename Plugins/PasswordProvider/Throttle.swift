@@ -12,11 +12,23 @@ internal import MartletProvider
 struct Throttle: Sendable {
     /// An admitted attempt; its result must be recorded.
     struct Attempt: Sendable {
+        /// Where it is counted: the user, or the user at one network.
+        fileprivate let bucket: Bucket
+        fileprivate var network: Network?
+        /// The user at this network; `nil` without one.
+        fileprivate var own: Bucket?
+        /// When the user last logged in from there; `nil` if unknown or too long ago.
+        fileprivate var lastLogin: UnixTime?
+    }
+
+    /// The counters of a user, or of a user at one network. All of a user have one hash tag.
+    fileprivate struct Bucket: Sendable {
         /// The digest of the user.
-        fileprivate let user: String
-        /// The key of the counters: the user, or the user at one network.
-        fileprivate let bucket: String
-        fileprivate let network: Network?
+        let user: String
+        /// The same, or the digest of user and network.
+        let name: String
+
+        var isCommon: Bool { user == name }
     }
 
     /// The network that an attempt comes from.
@@ -24,10 +36,6 @@ struct Throttle: Sendable {
         let client: ClientNetwork
         /// The digest of the network.
         let address: String
-        /// The digest of user and network together.
-        let pair: String
-        /// When the user last logged in from there; `nil` if unknown or too long ago.
-        let lastLogin: UnixTime?
     }
 
     /// How long a network stays known after a login.
@@ -64,19 +72,31 @@ struct Throttle: Sendable {
     /// - Throws: `throttled`, or `unavailable` when the store is.
     func admit(_ name: [UInt8], from client: ClientNetwork?) async throws(AuthenticationError) -> Attempt {
         let user = Self.digest("user", name)
-        guard let client else { return try await countAttempt(Attempt(user: user, bucket: user, network: nil)) }
-
-        let text = Array(client.description.utf8)
-        let address = Self.digest("address", text)
-        let failures = try await reading { () async throws(StoreError) in
-            try await store.counter(key(.failures, address))
+        let common = Bucket(user: user, name: user)
+        guard let client else {
+            try check(await count(common, nil).get())
+            return Attempt(bucket: common)
         }
-        guard !cacheIfThrottled(client, failures) else { throw Self.addressThrottled(failures.remaining) }
-        let pair = Self.digest("pair", name + [0] + text)
-        let lastLogin = try await lastLogin(pair)
-        let network = Network(client: client, address: address, pair: pair, lastLogin: lastLogin)
-        return try await countAttempt(
-            Attempt(user: user, bucket: lastLogin == nil ? user : pair, network: network))
+        let text = Array(client.description.utf8)
+        let own = Bucket(user: user, name: Self.digest("pair", name + [0] + text))
+        let address = Self.digest("address", text)
+        // At once, to wait for the store only once. The next attempt of a throttled address needs no query.
+        async let reading = failures(of: address)
+        let counted = await count(common, own)
+        let bucket = (try? counted.get())?.known == nil ? common : own
+        do throws(AuthenticationError) {
+            let failures = try await reading.get()
+            guard !cacheIfThrottled(client, failures) else { throw Self.addressThrottled(failures.remaining) }
+        } catch {
+            // It concerns the address, and is no attempt of this user.
+            if let count = try? counted.get(), count.ban.count == 0 { await withdraw(from: bucket) }
+            throw error
+        }
+        let count = try counted.get()
+        try check(count)
+        return Attempt(
+            bucket: bucket, network: Network(client: client, address: address), own: own,
+            lastLogin: count.known.map(Self.lastLogin))
     }
 
     /// Counts a failed attempt.
@@ -84,17 +104,17 @@ struct Throttle: Sendable {
         do throws(StoreError) {
             if let network = attempt.network {
                 let failures = try await store.increment(
-                    key(.failures, network.address), lifetime: limits.addressWindow)
+                    failuresKey(ofAddress: network.address), lifetime: limits.addressWindow)
                 cacheIfThrottled(network.client, failures)
             }
-            let failures = try await store.increment(key(.failures, attempt.bucket), lifetime: limits.window)
+            let bucket = attempt.bucket
+            let failures = try await store.increment(key(.failures, bucket), lifetime: limits.window)
             guard failures.count >= limits.attempts else { return }
-            _ = try await bans.increment(key(.ban, attempt.bucket), lifetime: limits.ban)
-            if attempt.bucket != attempt.user { try await record(bannedPair: attempt.bucket, of: attempt.user) }
-            try await clear(attempt)
+            _ = try await bans.increment(key(.ban, bucket), lifetime: limits.ban)
+            if !bucket.isCommon { try await record(bannedPair: bucket) }
+            try await clear(bucket)
             context.logger.warning(
-                "user throttled", ("user", attempt.bucket),
-                ("network", attempt.network?.client.description ?? "local"))
+                "user throttled", ("user", bucket.name), ("network", attempt.network?.client.description ?? "local"))
         } catch {
             // It stays counted as an attempt, so the limit holds however long the outage lasts.
             context.logger.warning("counting a failed login failed", ("reason", error.code.rawValue))
@@ -102,9 +122,11 @@ struct Throttle: Sendable {
     }
 
     /// Uncounts an attempt that could not be verified: an outage must not become a ban.
-    func withdraw(_ attempt: Attempt) async {
+    func withdraw(_ attempt: Attempt) async { await withdraw(from: attempt.bucket) }
+
+    private func withdraw(from bucket: Bucket) async {
         do throws(StoreError) {
-            try await store.decrement(key(.attempts, attempt.bucket))
+            try await store.decrement(key(.attempts, bucket))
         } catch {
             context.logger.warning("withdrawing a login attempt failed", ("reason", error.code.rawValue))
         }
@@ -113,11 +135,11 @@ struct Throttle: Sendable {
     /// Resets the counters of this user at this network, and records the network as known.
     func recordSuccess(_ attempt: Attempt, at now: UnixTime) async {
         do throws(StoreError) {
-            try await clear(attempt)
-            guard let network = attempt.network else { return }
-            if let last = network.lastLogin, now.seconds &- last.seconds < Self.renewal { return }
+            try await clear(attempt.bucket)
+            guard let own = attempt.own else { return }
+            if let last = attempt.lastLogin, now.seconds &- last.seconds < Self.renewal { return }
             try await knownNetworks.set(
-                Array(String(now.seconds).utf8), for: key(.known, network.pair), lifetime: Self.networkLifetime)
+                Array(String(now.seconds).utf8), for: key(.known, own), lifetime: Self.networkLifetime)
         } catch {
             context.logger.warning("recording a login failed", ("reason", error.code.rawValue))
         }
@@ -135,23 +157,25 @@ extension Throttle {
     /// - Parameter name: the canonical name.
     func unlock(_ name: [UInt8]) async throws(StoreError) {
         let user = Self.digest("user", name)
-        for bucket in [user] + (try await bannedPairs(of: user)) {
+        let common = Bucket(user: user, name: user)
+        for name in [user] + (try await bannedPairs(of: user)) {
+            let bucket = Bucket(user: user, name: name)
             try await bans.remove(key(.ban, bucket))
-            try await store.remove(key(.attempts, bucket))
-            try await store.remove(key(.failures, bucket))
+            try await clear(bucket)
         }
-        try await bans.remove(key(.pairs, user))
+        try await bans.remove(key(.pairs, common))
     }
 
     /// Records that a user is banned at a known network, because these keys cannot be listed.
-    private func record(bannedPair pair: String, of user: String) async throws(StoreError) {
-        let pairs = try await bannedPairs(of: user).filter { $0 != pair } + [pair]
+    private func record(bannedPair pair: Bucket) async throws(StoreError) {
+        let pairs = try await bannedPairs(of: pair.user).filter { $0 != pair.name } + [pair.name]
         let text = pairs.suffix(Self.maximumPairs).joined(separator: " ")
-        try await bans.set(Array(text.utf8), for: key(.pairs, user), lifetime: limits.ban)
+        let common = Bucket(user: pair.user, name: pair.user)
+        try await bans.set(Array(text.utf8), for: key(.pairs, common), lifetime: limits.ban)
     }
 
     private func bannedPairs(of user: String) async throws(StoreError) -> [String] {
-        switch await bans.value(for: key(.pairs, user)) {
+        switch await bans.value(for: key(.pairs, Bucket(user: user, name: user))) {
         case .found(let bytes): String(decoding: bytes, as: UTF8.self).split(separator: " ").map(String.init)
         case .miss: []
         case .unavailable(let error): throw error
@@ -164,24 +188,38 @@ extension Throttle {
 extension Throttle {
     private enum Counter: String { case attempts, failures, ban, pairs, known }
 
-    private func countAttempt(_ attempt: Attempt) async throws(AuthenticationError) -> Attempt {
-        try await rejectBanned(attempt)
-        let attempts = try await reading { () async throws(StoreError) in
-            try await store.increment(key(.attempts, attempt.bucket), lifetime: limits.window)
+    /// Counts an attempt.
+    /// - Parameter own: the bucket of the user at this network, which counts if the network is known.
+    private func count(_ common: Bucket, _ own: Bucket?) async -> Result<AttemptCount, AuthenticationError> {
+        func keys(of bucket: Bucket) -> CountedAttempt.Bucket {
+            CountedAttempt.Bucket(attempts: key(.attempts, bucket), ban: key(.ban, bucket))
         }
-        guard attempts.count <= limits.attempts else {
-            throw .throttled("password.throttled", retryAfter: min(attempts.remaining, Self.pendingRetryAfter))
-        }
-        // Another attempt's failure may have started the ban, and reset the count, since the first check.
-        try await rejectBanned(attempt)
-        return attempt
+        let attempt = CountedAttempt(
+            known: own.map { key(.known, $0) }, own: own.map(keys), common: keys(of: common), lifetime: limits.window)
+        return await result { () async throws(StoreError) in try await context.store.count(attempt) }
     }
 
-    private func rejectBanned(_ attempt: Attempt) async throws(AuthenticationError) {
-        let ban = try await reading { () async throws(StoreError) in
-            try await bans.counter(key(.ban, attempt.bucket))
+    private func check(_ count: AttemptCount) throws(AuthenticationError) {
+        guard count.ban.count == 0 else { throw .throttled("password.throttled", retryAfter: count.ban.remaining) }
+        guard count.attempts.count <= limits.attempts else {
+            throw .throttled(
+                "password.throttled", retryAfter: min(count.attempts.remaining, Self.pendingRetryAfter))
         }
-        guard ban.count == 0 else { throw .throttled("password.throttled", retryAfter: ban.remaining) }
+    }
+
+    private func failures(of address: String) async -> Result<CounterReading, AuthenticationError> {
+        await result { () async throws(StoreError) in try await store.counter(failuresKey(ofAddress: address)) }
+    }
+
+    /// Without the store no attempt is admitted, because none could be counted.
+    private func result<Value>(
+        _ query: () async throws(StoreError) -> Value
+    ) async -> Result<Value, AuthenticationError> {
+        do throws(StoreError) {
+            return .success(try await query())
+        } catch {
+            return .failure(.unavailable("password.store_unavailable", cause: error))
+        }
     }
 
     /// Caches an address with too many failures as throttled.
@@ -194,29 +232,20 @@ extension Throttle {
         return true
     }
 
-    private func clear(_ attempt: Attempt) async throws(StoreError) {
-        try await store.remove(key(.attempts, attempt.bucket))
-        try await store.remove(key(.failures, attempt.bucket))
+    private func clear(_ bucket: Bucket) async throws(StoreError) {
+        try await store.remove([key(.attempts, bucket), key(.failures, bucket)])
     }
 
-    private func lastLogin(_ pair: String) async throws(AuthenticationError) -> UnixTime? {
-        switch await knownNetworks.value(for: key(.known, pair)) {
-        case .found(let value): UnixTime(seconds: Int64(String(decoding: value, as: UTF8.self)) ?? 0)
-        case .miss: nil
-        case .unavailable(let error): throw .unavailable("password.store_unavailable", cause: error)
-        }
+    private static func lastLogin(_ value: [UInt8]) -> UnixTime {
+        UnixTime(seconds: Int64(String(decoding: value, as: UTF8.self)) ?? 0)
     }
 
-    /// Reads a counter; without the store no attempt is admitted, because none could be counted.
-    private func reading(
-        _ query: () async throws(StoreError) -> CounterReading
-    ) async throws(AuthenticationError) -> CounterReading {
-        do { return try await query() } catch { throw .unavailable("password.store_unavailable", cause: error) }
+    /// The keys of a user have one hash tag.
+    private func key(_ counter: Counter, _ bucket: Bucket) -> String {
+        context.storeKey("\(counter.rawValue):{\(bucket.user)}\(bucket.isCommon ? "" : ":" + bucket.name)")
     }
 
-    private func key(_ counter: Counter, _ digest: String) -> String {
-        context.storeKey("\(counter.rawValue):\(digest)")
-    }
+    private func failuresKey(ofAddress address: String) -> String { context.storeKey("failures:\(address)") }
 
     private static func addressThrottled(_ wait: Duration) -> AuthenticationError {
         .throttled("password.address_throttled", retryAfter: wait)

@@ -48,9 +48,12 @@
         return last
     }
 
+    /// All elements, oldest first.
+    @inlinable package var elements: [Element] { slots[head...].compactMap { $0 } }
+
     /// Removes and returns all elements, oldest first.
     @inlinable package mutating func popAll() -> [Element] {
-        let all = slots[head...].compactMap { $0 }
+        let all = elements
         slots = []
         head = 0
         return all

@@ -48,6 +48,14 @@ public protocol SharedStoring: KeyValueStoring {
     func decrement(_ key: String) async throws(StoreError)
     /// Reads a counter without changing it; an absent counter reads 0.
     func counter(_ key: String) async throws(StoreError) -> CounterReading
+    /// Whether some keys are available, though others are not: the servers of a cluster fail one by one.
+    var isPartlyAvailable: Bool { get }
+    /// Removes several values, whatever they are.
+    func remove(_ keys: [String]) async throws(StoreError)
+    /// Counts an attempt in the bucket that it belongs to, unless that bucket is banned.
+    ///
+    /// All keys have one hash tag. Atomic across instances, where the store has several.
+    func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount
     /// The partition of the store for one purpose.
     ///
     /// A bounded store limits each partition separately. A value is read through the partition it was written through.
@@ -84,6 +92,83 @@ extension SharedStoring {
 
     /// Does nothing.
     public func decrement(_ key: String) async throws(StoreError) {}
+
+    /// A store on one machine is available as a whole.
+    public var isPartlyAvailable: Bool { false }
+
+    /// Removes them one after the other.
+    public func remove(_ keys: [String]) async throws(StoreError) {
+        for key in keys { try await remove(key) }
+    }
+
+    /// Takes the steps one after the other: each is cheap where the store is in this process.
+    public func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount {
+        var known: [UInt8]?
+        if let key = attempt.known {
+            switch await partition(.loginLocations).value(for: key) {
+            case .found(let value): known = value
+            case .miss: break
+            case .unavailable(let error): throw error
+            }
+        }
+        let bucket = known == nil ? attempt.common : attempt.own ?? attempt.common
+        let none = CounterReading(count: 0, remaining: .zero)
+        var ban = try await partition(.bans).counter(bucket.ban)
+        guard ban.count == 0 else { return AttemptCount(known: known, ban: ban, attempts: none) }
+        let attempts = try await partition(.throttles).increment(bucket.attempts, lifetime: attempt.lifetime)
+        // Another attempt's failure may have started the ban, and reset the count, since the first check.
+        ban = try await partition(.bans).counter(bucket.ban)
+        return AttemptCount(known: known, ban: ban, attempts: attempts)
+    }
+}
+
+/// An attempt that is counted before it is made.
+public struct CountedAttempt: Sendable {
+    /// Where attempts are counted, and where a ban is stored.
+    public struct Bucket: Sendable {
+        public let attempts: String
+        public let ban: String
+
+        public init(attempts: String, ban: String) {
+            self.attempts = attempts
+            self.ban = ban
+        }
+    }
+
+    /// The key whose value, if there is one, puts the attempt into its own bucket; `nil` for the common one.
+    public let known: String?
+    public let own: Bucket?
+    public let common: Bucket
+    /// How long attempts are counted.
+    public let lifetime: Duration
+
+    public init(known: String?, own: Bucket?, common: Bucket, lifetime: Duration) {
+        self.known = known
+        self.own = own
+        self.common = common
+        self.lifetime = lifetime
+    }
+
+    /// The same attempt in the common bucket.
+    package var inCommonBucket: CountedAttempt {
+        CountedAttempt(known: nil, own: nil, common: common, lifetime: lifetime)
+    }
+}
+
+/// What counting an attempt has found.
+public struct AttemptCount: Sendable {
+    /// The value of ``CountedAttempt/known``; `nil` if the attempt is in the common bucket.
+    public let known: [UInt8]?
+    /// The bucket's ban; above 0, the attempt must not be made.
+    public let ban: CounterReading
+    /// The attempts of the bucket, with this one.
+    public let attempts: CounterReading
+
+    public init(known: [UInt8]?, ban: CounterReading, attempts: CounterReading) {
+        self.known = known
+        self.ban = ban
+        self.attempts = attempts
+    }
 }
 
 /// The value of a counter and the time until it expires.

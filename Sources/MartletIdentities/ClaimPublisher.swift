@@ -26,21 +26,29 @@ package struct ClaimPublisher: Sendable {
 
     /// Publishes the claims of an account; returns when this instance applies them and the others have been notified.
     package func publish(_ subject: String) async throws(PublicationError) {
-        _ = try await store(subject)
+        _ = try await store(subject, ifNewerThan: nil)
         await dropDecisions(subject)
     }
 
     /// The same if they have not been published yet; without an effect for an account that never had claims.
-    package func publishIfNewer(_ subject: String) async throws(PublicationError) {
-        if try await store(subject) { await dropDecisions(subject) }
+    ///
+    /// - Parameters:
+    ///   - version: that of the claims that are stored with the sessions; `nil` if it is not known.
+    ///   - isNew: whether the account is new, so that there are no decisions about it.
+    package func publish(
+        _ subject: String, ifNewerThan version: Int64?, isNew: Bool = false
+    ) async throws(PublicationError) {
+        if try await store(subject, ifNewerThan: version), !isNew { await dropDecisions(subject) }
     }
 
     /// Stores the claims of an account with its sessions.
     /// - Returns: whether they are newer than the stored ones.
-    private func store(_ subject: String) async throws(PublicationError) -> Bool {
+    private func store(
+        _ subject: String, ifNewerThan stored: Int64?
+    ) async throws(PublicationError) -> Bool {
         let claims: VersionedClaims
         do throws(AccountError) { claims = try await accounts.claims(of: subject) } catch { throw .accounts(error) }
-        guard claims.version > 0 else { return false }
+        guard claims.version > max(stored ?? 0, 0) else { return false }
         do throws(SessionError) {
             return try await sessions.apply(claims, to: subject)
         } catch {

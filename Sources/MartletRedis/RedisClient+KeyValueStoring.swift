@@ -50,6 +50,31 @@ extension RedisClient: SharedStoring {
         if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
     }
 
+    /// Whether some of the nodes accept commands.
+    package var isPartlyAvailable: Bool { isCluster && !status.nodes.isEmpty }
+
+    /// `DEL`; the keys have one hash tag.
+    package func remove(_ keys: [String]) async throws(StoreError) {
+        guard let first = keys.first else { return }
+        let reply = try await execute(
+            RedisCommand(
+                [bytes("DEL")] + keys.map(bytes), expecting: .integer, key: bytes(first),
+                traits: [.isRepeatable, .hasManyKeys]))
+        if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
+    }
+
+    /// All steps in one script.
+    package func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount {
+        var keys = [attempt.common.attempts, attempt.common.ban]
+        if let known = attempt.known, let own = attempt.own { keys += [own.attempts, own.ban, known] }
+        let reply = try await run(
+            .countAttempt, keys: keys.map(bytes), arguments: [milliseconds(attempt.lifetime)], expecting: .array)
+        guard case .array(let parts) = reply, parts.count == 3 else { throw .unexpectedCounter }
+        var known: [UInt8]?
+        if case .bytes(let value) = parts[0] { known = value }
+        return AttemptCount(known: known, ban: try reading(parts[1]), attempts: try reading(parts[2]))
+    }
+
     /// `GETDEL`.
     package func take(_ key: String) async -> StoreReply<[UInt8]> {
         do {
@@ -93,9 +118,7 @@ extension RedisClient: SharedStoring {
     private func reading(_ reply: RedisReply) throws(StoreError) -> CounterReading {
         guard case .array(let parts) = reply, parts.count == 2, case .integer(let count) = parts[0],
             case .integer(let left) = parts[1]
-        else {
-            throw StoreError(code: .redisReplyUnexpected, message: "unexpected reply to a counter script")
-        }
+        else { throw .unexpectedCounter }
         return CounterReading(
             count: Int(clamping: count), remaining: .milliseconds(min(max(left, 0), 100 * 365 * 86_400_000)))
     }
@@ -119,6 +142,19 @@ extension RedisScript {
         return {count, redis.call('PTTL', KEYS[1])}
         """)
 
+    /// The value that decides about the bucket, the bucket's ban, and its attempts.
+    fileprivate static let countAttempt = RedisScript(
+        """
+        local known = KEYS[5] and redis.call('GET', KEYS[5])
+        local attempts, ban = KEYS[1], KEYS[2]
+        if known then attempts, ban = KEYS[3], KEYS[4] end
+        local banned = tonumber(redis.call('GET', ban) or '0')
+        if banned > 0 then return {known, {banned, redis.call('PTTL', ban)}, {0, 0}} end
+        local count = redis.call('INCR', attempts)
+        if count == 1 then redis.call('PEXPIRE', attempts, ARGV[1]) end
+        return {known, {0, 0}, {count, redis.call('PTTL', attempts)}}
+        """, traits: .hasManyKeys)
+
     fileprivate static let decrement = RedisScript(
         """
         if tonumber(redis.call('GET', KEYS[1]) or '0') > 0 then return redis.call('DECR', KEYS[1]) end
@@ -127,4 +163,9 @@ extension RedisScript {
 
     fileprivate static let readCounter = RedisScript(
         "return {tonumber(redis.call('GET', KEYS[1]) or '0'), redis.call('PTTL', KEYS[1])}", traits: .isRepeatable)
+}
+
+extension StoreError {
+    fileprivate static let unexpectedCounter = StoreError(
+        code: .redisReplyUnexpected, message: "unexpected reply to a counter script")
 }

@@ -30,6 +30,13 @@ package struct RedisOptions: Sendable {
 /// command is sent again only if its traits allow that, and fails with `redis.connection_lost` or `redis.timeout`
 /// otherwise.
 package final class RedisClient: Sendable {
+    /// Which data it reads and writes.
+    private struct Place: Equatable {
+        let layout: RedisURL.Layout
+        let database: Int
+    }
+
+    private let place: Place
     let recorder: RedisStatusRecorder
     let handle: LoopBound<RedisRouter>
     let clock: Clock
@@ -46,6 +53,7 @@ package final class RedisClient: Sendable {
             logger: logger)
         let recorder = RedisStatusRecorder(maximumInFlight: options.maximumInFlight, now: clock.monotonicTime)
         self.recorder = recorder
+        place = Place(layout: url.layout, database: url.database)
         self.options = options
         self.clock = clock
         handle = LoopBound(loop)
@@ -113,6 +121,35 @@ package final class RedisClient: Sendable {
         _ = handle.loop.execute {
             for replay in replays { handle.value?.record(replay) }
         }
+    }
+
+    /// Passes acknowledged writes on to a client of the same servers that takes over, until this one is shut down.
+    ///
+    /// What is repeated at a new master would otherwise be forgotten with this client, ends of sessions included.
+    package func handOver(to successor: RedisClient) {
+        guard place == successor.place else { return }
+        let handle = handle
+        _ = handle.loop.execute { handle.value?.handOver(to: successor) }
+    }
+
+    func adopt(_ entries: [RecentWrites.Entry]) {
+        let handle = handle
+        _ = handle.loop.execute { handle.value?.adopt(entries) }
+    }
+
+    /// Whether its keys are divided among nodes, which fail one by one.
+    var isCluster: Bool { if case .cluster = place.layout { true } else { false } }
+
+    /// Whether a master may lack what another instance has acknowledged, and may still get it: for a while after a
+    /// change.
+    package var mayMissWrites: Bool {
+        guard let changed = status.mastersChanged else { return false }
+        return clock.monotonicTime.since(changed) < RecentWrites.endLifetime
+    }
+
+    /// Executes now what would be repeated at a new master.
+    package func repeatNow(_ replay: RedisReplay) async throws(StoreError) {
+        if case .error(let kind) = try await execute(replay.command) { throw RedisErrorReply.storeError(kind) }
     }
 
     /// Sessions have ended, also at other instances: writes to them are no longer repeated.

@@ -34,6 +34,8 @@ package struct RedisStatus: Sendable {
     package var badSeals: [SealedKind: Int]?
     /// The number of writes that were repeated at a new master.
     package var repeated = 0
+    /// When keys had another master the last time, or their master was connected again.
+    package var mastersChanged: MonotonicTime?
 
     /// The status of a new connection.
     package init(since: MonotonicTime) { self.since = since }
@@ -91,6 +93,8 @@ final class RedisStatusRecorder: Sendable {
     func closed(_ node: RedisURL.Address) { content.withLock { _ = $0.status.nodes.remove(node) } }
 
     func repeated(_ count: Int) { content.withLock { $0.status.repeated += count } }
+
+    func mastersChanged(at now: MonotonicTime) { content.withLock { $0.status.mastersChanged = now } }
 
     func unreplicated(_ count: Int) { content.withLock { $0.status.unreplicated += count } }
 

@@ -10,10 +10,14 @@ package struct IssuedCookie: Sendable {
     package let provider: String
     /// The authentication that the session is based on.
     package let proof: SessionProof
+    /// The version of the account's claims in the store; `nil` if they are not stored there, or it is not known.
+    package let claimsVersion: Int64?
 
     package init(
-        token: Secret, lifetime: Duration, session: SessionReference, provider: String, proof: SessionProof
+        token: Secret, lifetime: Duration, session: SessionReference, provider: String, proof: SessionProof,
+        claimsVersion: Int64? = nil
     ) {
+        self.claimsVersion = claimsVersion
         self.token = token
         self.lifetime = lifetime
         self.session = session
@@ -30,7 +34,8 @@ package protocol CookieSessionStoring: SessionStoring {
     static var cookiePrefix: String { get }
     /// Creates a session with a cookie token; the parameters are those of a session with other tokens.
     func createCookie(
-        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,
+        mark: ChangeMark?
     ) async throws(SessionError) -> IssuedCookie
     /// Replaces the cookie token immediately, because the rights of its session change: after another authentication, a
     /// change of password, or a link.

@@ -34,24 +34,27 @@ package final class MemorySessions: SessionBackend {
     /// The number of stored sessions, including ended ones not yet removed.
     package var count: Int { content.withLock { $0.sessions.count } }
 
+    package var findsMarks: Bool { false }
+
     /// Inserts a session.
-    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
+    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> Insertion {
         var state = SessionState(session)
-        let (hasRoom, ended): (Bool, [UInt64]?) = content.withLock { content in
+        let (hasRoom, inserted): (Bool, Insertion) = content.withLock { content in
             let live = content.live(session.subject.name, at: time)
             let surplus = live.prefix(max(live.count &- session.limit &+ 1, 0))
-            guard session.evicts || surplus.isEmpty else { return (true, nil) }
-            guard makeRoom(for: state.cost, replacing: surplus, in: &content, at: time) else { return (false, nil) }
+            guard session.evicts || surplus.isEmpty else { return (true, .full) }
+            guard makeRoom(for: state.cost, replacing: surplus, in: &content, at: time) else { return (false, .full) }
             let ended = surplus.compactMap { content.remove($0) }
             content.insertions &+= 1
             state.order = content.insertions
             content.sessions[session.sessionKey.keyHash] = state
             content.subjects[session.subject.name, default: []].append(session.sessionKey.keyHash)
             content.bytes += state.cost
-            return (true, ended)
+            let claims = session.readsClaims ? content.claims[session.subject.name] : nil
+            return (true, .inserted(ended: ended, claimsVersion: claims?.version))
         }
         guard hasRoom else { throw StoreError(code: .sessionStoreFull, message: "memory session store full") }
-        return ended
+        return inserted
     }
 
     /// Looks up the session of an access token and updates its last use.
@@ -121,6 +124,9 @@ package final class MemorySessions: SessionBackend {
     package func touch(_ sessionKey: SessionKey, lastAddress: [UInt8], at time: SessionTime) async throws(StoreError) {
         content.withLock { $0.sessions[sessionKey.keyHash]?.touch(lastAddress: lastAddress, at: time) }
     }
+
+    /// Does nothing: what is not there does not come back.
+    package func endAbsent(_ sessionKey: SessionKey) async throws(StoreError) {}
 
     /// Ends one session.
     package func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool {

@@ -50,12 +50,18 @@ struct RedisSessionScripts: Sendable {
         script(
             """
             local base, channel, limit, keyhash = ARGV[4], ARGV[5], tonumber(ARGV[6]), ARGV[7]
+            local mark = KEYS[4] and redis.call('GET', KEYS[4])
+            if mark then
+                -- Behind its seal: the number of the change.
+                local number = tonumber(string.match(mark, ' (%d+)$'))
+                if not number or number > tonumber(ARGV[19]) then return 1 end
+            end
             local live = livesessions(KEYS[2], base)
             local ended = {}
             if ARGV[18] == '0' and #live >= limit then return 0 end
             for i = 1, #live - limit + 1 do ended[i] = live[i][1] end
-            publish(channel, ended, nil, ARGV[19])
-            mark(base, ended)
+            publish(channel, ended, nil, ARGV[20])
+            markended(base, ended)
             drop(KEYS[2], base, ended)
             redis.call('HSET', KEYS[1], 's', ARGV[1], 'g', '0', 'x', ARGV[8], 'p', ARGV[11])
             putaccess(KEYS[1], {}, ARGV[14], ARGV[15])
@@ -71,7 +77,11 @@ struct RedisSessionScripts: Sendable {
             local score = math.max(now, (tonumber(newest[2]) or 0) + 1)
             redis.call('ZADD', KEYS[2], text(score), keyhash)
             if left < 0 or now + left < tonumber(ARGV[8]) then redis.call('PEXPIREAT', KEYS[2], ARGV[8]) end
-            return ended
+            local claims = redis.call('GET', KEYS[3])
+            if claims and now + redis.call('PTTL', KEYS[3]) < tonumber(ARGV[8]) then
+                redis.call('PEXPIREAT', KEYS[3], ARGV[8])
+            end
+            return {claims and string.match(claims, '^%d+') or '', ended}
             """, traits: .hasManyKeys, writing: format)
     }
 
@@ -147,9 +157,9 @@ struct RedisSessionScripts: Sendable {
             local f = fields(KEYS[1])
             local ends, seen = tonumber(f.x), tonumber(f.s)
             if not islive(ends, seen) then return 0 end
-            if f.g ~= ARGV[4] then return 1 end
+            if f.g ~= ARGV[4] or value(f, 'r') ~= ARGV[15] then return 1 end
             -- Only of a cookie token: when the grace periods of replaced tokens end.
-            local latest = tonumber(ARGV[15])
+            local latest = tonumber(ARGV[16])
             local expired, shortened, access, graces = {}, {}, 0, 0
             for name, text in pairs(f) do
                 local kind, hash = string.sub(name, 1, 2), string.sub(name, 3)
@@ -167,14 +177,14 @@ struct RedisSessionScripts: Sendable {
             end
             if access >= tonumber(ARGV[9]) then return 2 end
             if ARGV[11] ~= '' and graces >= tonumber(ARGV[10]) then return 2 end
-            if latest and ARGV[17] ~= '' then
-                redis.call('PUBLISH', ARGV[18], ARGV[19])
-                put(KEYS[1], f, 'd', ARGV[17])
+            if latest and ARGV[18] ~= '' then
+                redis.call('PUBLISH', ARGV[19], ARGV[20])
+                put(KEYS[1], f, 'd', ARGV[18])
             end
             if #expired > 0 then redis.call('HDEL', KEYS[1], unpack(expired)) end
             for _, mark in ipairs(shortened) do
-                redis.call('HSET', KEYS[1], 'q:' .. mark, ARGV[15])
-                redis.call('PEXPIREAT', ARGV[16] .. mark, ARGV[15])
+                redis.call('HSET', KEYS[1], 'q:' .. mark, ARGV[16])
+                redis.call('PEXPIREAT', ARGV[17] .. mark, ARGV[16])
             end
             redis.call('HSET', KEYS[1], 'g', ARGV[5], 's', text(math.max(seen, now)))
             put(KEYS[1], f, 'r', ARGV[6])
@@ -250,7 +260,7 @@ struct RedisSessionScripts: Sendable {
             end
         end
         publish(ARGV[5], ended, nil, ARGV[9])
-        mark(base, ended)
+        markended(base, ended)
         drop(KEYS[1], base, ended)
         return ended
         """, traits: [.hasManyKeys, .waitsForReplicas])
@@ -332,7 +342,7 @@ struct RedisSessionScripts: Sendable {
                 redis.call('HSET', key, 'l', new)
             end
         end
-        local function mark(base, keyhashes)
+        local function markended(base, keyhashes)
             for _, keyhash in ipairs(keyhashes) do
                 redis.call('SET', string.sub(base, 1, -3) .. 'e:' .. keyhash, '', 'PX', '\(markLifetime)')
             end

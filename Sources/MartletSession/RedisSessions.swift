@@ -25,22 +25,33 @@ package final class RedisSessions: SessionBackend {
         channel = Array(RevocationMessage.channel(prefix: keyPrefix).utf8)
     }
 
+    package var findsMarks: Bool { true }
+
     /// Inserts a session.
-    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
-        let index = index(of: session.subject)
+    package func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> Insertion {
+        let tag = session.sessionKey.tagDigits
+        let keys = [key(of: session.sessionKey), index(of: session.subject), claimsKey(tag)]
         let reply = try await run(
-            scripts.insert, [key(of: session.sessionKey), index], at: time,
+            scripts.insert, keys + (session.mark.map { [Array($0.key.utf8)] } ?? []), at: time,
             [
                 base(session.sessionKey.tagDigits), channel, digits(session.limit), session.sessionKey.keyHash,
                 digits(session.ends), session.record, session.listing, session.providerHash, session.verifier,
                 session.refreshWrap, field("a:", session.access.tokenHash), value(session.access), session.lastAddress,
-                session.owner, digits(session.evicts ? 1 : 0),
+                session.owner, digits(session.evicts ? 1 : 0), digits(session.mark?.number ?? 0),
             ] + announcement)
-        if case .integer(0) = reply { return nil }
+        let parts: [RedisReply]
+        switch reply {
+        case .integer(0): return .full
+        case .integer(1): return .overtaken
+        case .array(let list) where list.count == 2: parts = list
+        default: throw .unexpectedReply
+        }
         record(session, at: time)
-        let numbers = try ended(reply, tagDigits: session.sessionKey.tagDigits)
+        let numbers = try ended(parts[1], tagDigits: tag)
         await announce(numbers)
-        return numbers
+        var version: Int64?
+        if session.readsClaims, case .bytes(let digits) = parts[0] { version = Int64(bytes: digits[...]) }
+        return .inserted(ended: numbers, claimsVersion: version)
     }
 
     /// Looks up the session of an access token and updates its last use.
@@ -115,7 +126,7 @@ package final class RedisSessions: SessionBackend {
                 rotation.access.map { field("a:", $0.tokenHash) } ?? [], rotation.access.map(value) ?? [],
                 digits(SessionRotation.maximumAccessTokens), digits(SessionRotation.maximumGraces),
                 grace.map { field("q:", $0.tokenHash) } ?? [], digits(grace?.end ?? 0), grace?.sealed ?? [],
-                rotation.lastAddress,
+                rotation.lastAddress, rotation.replacedWrap,
             ] + (rotation.cookie.map { self.arguments(of: $0, sessionKey) } ?? [])
         let reply = try await run(scripts.rotate, keys, at: time, arguments)
         switch reply {
@@ -170,6 +181,14 @@ package final class RedisSessions: SessionBackend {
         guard case .integer(let count) = reply else { throw .unexpectedReply }
         client.record([endAgain(sessionKey)])
         return count > 0
+    }
+
+    /// Ends a session that was not found: where the master is new to an instance, another one may write it again, and
+    /// the next master may have it.
+    package func endAbsent(_ sessionKey: SessionKey) async throws(StoreError) {
+        let replay = endAgain(sessionKey, .endOfAbsent)
+        if client.mayMissWrites { try await client.repeatNow(replay) }
+        client.record([replay])
     }
 
     /// Lists the live sessions of a subject.
@@ -227,9 +246,9 @@ package final class RedisSessions: SessionBackend {
         return numbers
     }
 
-    private func endAgain(_ sessionKey: SessionKey) -> RedisReplay {
+    private func endAgain(_ sessionKey: SessionKey, _ kind: RedisReplay.Kind = .end) -> RedisReplay {
         RedisReplay(
-            .end, RedisSessionScripts.endAgain, keys: [key(of: sessionKey), endKey(sessionKey)],
+            kind, RedisSessionScripts.endAgain, keys: [key(of: sessionKey), endKey(sessionKey)],
             arguments: [channel, message(Array(sessionKey.keyHash.prefix(16)))], number: sessionKey.revocationID)
     }
 

@@ -56,6 +56,48 @@ package struct NewSession: Sendable {
     let limit: Int
     /// Whether the subject's oldest sessions beyond the limit end; otherwise the session is not inserted.
     let evicts: Bool
+    /// Where the mark of a change would be that overtook the login; `nil` if there can be none.
+    let mark: ChangeMark?
+    /// Whether the subject has an account, whose claims may be stored.
+    let readsClaims: Bool
+}
+
+/// Where a change of an identity is marked, and the number of the last one before a login began.
+package struct ChangeMark: Sendable {
+    /// The key in the store, of the subject's hash tag.
+    package let key: String
+    /// Negative if the number could not be read: any mark counts then.
+    package let number: Int
+
+    package init(key: String, number: Int) {
+        self.key = key
+        self.number = number
+    }
+
+    /// The key of a subject's marks, which has the hash tag of its sessions.
+    /// - Parameter name: what is marked.
+    package static func key(prefix: String, subject: String, name: String) -> String {
+        "\(prefix){\(String(decoding: SubjectKey(subject).tagDigits, as: UTF8.self))}:f:\(name)"
+    }
+
+    /// A number as it is stored: behind a space, by which a script finds it behind the seal.
+    package static func bytes(of number: Int) -> [UInt8] { Array(" \(number)".utf8) }
+
+    /// The number of a stored mark; `nil` if it has another form.
+    package static func number(in bytes: [UInt8]) -> Int? {
+        bytes.first == 0x20 ? Int(String(decoding: bytes.dropFirst(), as: UTF8.self)) : nil
+    }
+}
+
+/// The result of inserting a session.
+package enum Insertion: Sendable, Equatable {
+    /// The subject's sessions beyond the limit have ended. The version is that of the account's claims in the store, if
+    /// they are stored.
+    case inserted(ended: [UInt64], claimsVersion: Int64?)
+    /// The subject has too many sessions, and none may end.
+    case full
+    /// The identity has changed since the login began.
+    case overtaken
 }
 
 /// The result of looking up an access token, or a cookie token that is not due.
@@ -86,6 +128,11 @@ package struct StoredClaims: Sendable {
     let bytes: [UInt8]
     /// When the last session of the subject ends, in milliseconds of Unix time.
     let ends: Int64
+
+    /// The version in stored bytes; not authenticated.
+    static func version(of bytes: [UInt8]) -> Int64? {
+        bytes.firstIndex(of: 0x20).flatMap { Int64(String(decoding: bytes[..<$0], as: UTF8.self)) }
+    }
 }
 
 /// The stored state that a refresh needs, or a cookie token that is not found by itself.
@@ -105,6 +152,9 @@ package struct RefreshLookup: Sendable {
     let owner: [UInt8]
     /// The claims of the subject's account, as ``ClaimsSeal`` stores them; empty without any.
     let claims: [UInt8]
+
+    /// The version of these claims; `nil` without any.
+    var claimsVersion: Int64? { StoredClaims.version(of: claims) }
 }
 
 /// The rotation of a session's refresh token or cookie token, or the first use of a cookie token.
@@ -130,6 +180,8 @@ package struct SessionRotation: Sendable {
 
     /// The generation that was read; if the store has another one, a concurrent refresh won.
     let generation: Int64
+    /// The wrapped key that was read: after a failover another chain of tokens may have reached the same generation.
+    let replacedWrap: [UInt8]
     let refreshWrap: [UInt8]
     /// `nil` for a cookie token that has not been presented.
     let access: AccessWrap?
@@ -188,9 +240,10 @@ package struct SessionSelection: Sendable {
 /// It stores sealed values, opaque names and numbers, and decrypts nothing. Operations that end sessions return their
 /// revocation IDs, and publish them if several instances share the store.
 package protocol SessionBackend: Sendable {
+    /// Whether ``insert(_:at:)`` looks for the mark of a change.
+    var findsMarks: Bool { get }
     /// Inserts a session and ends the subject's oldest sessions beyond the limit.
-    /// - Returns: `nil` if the subject has too many sessions and none may end.
-    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]?
+    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> Insertion
     /// Looks up the session of an access token, and updates its last use and its last address if they have changed.
     /// - Parameter readsClaims: whether the claims of the subject's account are read, too.
     func lookUpAndTouch(
@@ -219,6 +272,9 @@ package protocol SessionBackend: Sendable {
     func touch(_ sessionKey: SessionKey, lastAddress: [UInt8], at time: SessionTime) async throws(StoreError)
     /// Ends one session; `false` if it does not exist.
     func end(_ sessionKey: SessionKey) async throws(StoreError) -> Bool
+    /// Keeps a session that was not found from coming back: the store may have lost it, and get it from another
+    /// instance, or from the server that is the next master.
+    func endAbsent(_ sessionKey: SessionKey) async throws(StoreError)
     /// Lists 500 live sessions of a subject, newest first.
     /// - Parameter start: the last session of the page before; `nil` for the first page.
     func list(

@@ -73,7 +73,7 @@ struct SessionState: Sendable {
 
     mutating func rotate(_ rotation: SessionRotation, at time: SessionTime) -> SessionRotation.Outcome {
         guard isLive(at: time) else { return .gone }
-        guard rotation.generation == generation else { return .lost }
+        guard rotation.generation == generation, rotation.replacedWrap == refreshWrap else { return .lost }
         access.removeAll { $0.expiry <= time.now }
         graces.removeAll { $0.end <= time.now }
         guard access.count < SessionRotation.maximumAccessTokens,

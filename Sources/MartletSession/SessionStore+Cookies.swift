@@ -8,12 +8,14 @@ extension SessionStore: CookieSessionStoring {
 
     /// Creates a session with a cookie token.
     package func createCookie(
-        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,
+        mark: ChangeMark?
     ) async throws(SessionError) -> IssuedCookie {
         let made = try await insert(
             subject: subject, provider: provider, identity: identity, client: client, evicting: evicting,
-            hasCookie: true)
-        return IssuedCookie(made.tokens.refresh, of: made.record, id: made.id, at: made.time)
+            hasCookie: true, mark: mark)
+        return IssuedCookie(
+            made.tokens.refresh, of: made.record, id: made.id, claimsVersion: made.claimsVersion, at: made.time)
     }
 
     /// Ends the session that issued a cookie token, whether or not the token has been replaced.
@@ -125,7 +127,7 @@ extension SessionStore: CookieSessionStoring {
         let rotation: SessionRotation
         do {
             rotation = SessionRotation(
-                generation: stored.generation,
+                generation: stored.generation, replacedWrap: stored.refreshWrap,
                 refreshWrap: try presented.seal.wrap(key, due: due, for: token, expiry: stored.ends),
                 access: AccessWrap(
                     tokenHash: presented.tokenHash, expiry: due,
@@ -227,7 +229,7 @@ extension PresentedToken {
                 tokenHash: current.tokenHash, end: grace.end, sealed: try seal.seal(grace, under: current))
         }
         return SessionRotation(
-            generation: stored.generation,
+            generation: stored.generation, replacedWrap: stored.refreshWrap,
             refreshWrap: try seal.wrap(grace.key, due: nil, for: next, expiry: stored.ends), access: nil,
             grace: storedGrace, lastAddress: lastAddress,
             cookie: SessionRotation.CookieChange(graceEnd: earlierGracesEnd, record: record))
@@ -235,10 +237,12 @@ extension PresentedToken {
 }
 
 extension IssuedCookie {
-    fileprivate init(_ token: SessionToken, of record: SessionRecord, id: String, at time: SessionTime) {
+    fileprivate init(
+        _ token: SessionToken, of record: SessionRecord, id: String, claimsVersion: Int64? = nil, at time: SessionTime
+    ) {
         self.init(
             token: token.text, lifetime: record.lifetime(at: time),
             session: SessionReference(subject: record.subject, id: id), provider: record.provider,
-            proof: record.proof)
+            proof: record.proof, claimsVersion: claimsVersion)
     }
 }

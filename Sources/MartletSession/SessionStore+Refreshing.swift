@@ -31,7 +31,7 @@ extension SessionStore {
         _ attempt: PresentedToken, _ reportReuse: EndReport?
     ) async throws(SessionError) -> IssuedTokens? {
         let time = currentTime()
-        let stored = try await read(attempt.token, readsClaims: false, at: time)
+        let stored = try await read(attempt.token, readsClaims: readsClaims, at: time)
         if let key = attempt.seal.unwrap(stored.refreshWrap, for: attempt.token, expiry: stored.ends) {
             return try await rotate(attempt, stored, key: key, at: time)
         }
@@ -59,7 +59,16 @@ extension SessionStore {
         guard let token = token.withBytes({ SessionToken($0, kind: kind) }) else {
             throw .invalid(.sessionTokenMalformed)
         }
-        let stored = try await read(token, readsClaims: false, at: currentTime())
+        let stored: RefreshLookup
+        do throws(SessionError) {
+            stored = try await read(token, readsClaims: false, at: currentTime())
+        } catch {
+            if error.code == .sessionUnknown {
+                let sessionKey = SessionKey(lookup: token.lookup)
+                try await withStore { () async throws(StoreError) in try await backend.endAbsent(sessionKey) }
+            }
+            throw error
+        }
         try await end(token, stored, reporting: report)
     }
 
@@ -112,7 +121,9 @@ extension SessionStore {
             try await backend.rotate(attempt.sessionKey, rotation, at: time)
         }
         switch outcome {
-        case .done: return tokens.issued(record, id: attempt.sessionKey.id, accessExpiry: expiry, at: time)
+        case .done:
+            return tokens.issued(
+                record, id: attempt.sessionKey.id, accessExpiry: expiry, claimsVersion: stored.claimsVersion, at: time)
         case .lost: return nil
         case .gone: throw .invalid(.sessionUnknown)
         case .throttled: throw SessionError(.sessionThrottled, .throttled)
@@ -131,7 +142,9 @@ extension SessionStore {
         let tokens = TokenPair(
             lookup: attempt.token.lookup, verifier: pair.salt.verifier(stored.verifier), access: pair.access,
             refresh: pair.refresh)
-        return tokens.issued(record, id: attempt.sessionKey.id, accessExpiry: pair.accessExpiry, at: time)
+        return tokens.issued(
+            record, id: attempt.sessionKey.id, accessExpiry: pair.accessExpiry, claimsVersion: stored.claimsVersion,
+            at: time)
     }
 
     /// Updates the last use, if the stored one is stale.
@@ -188,7 +201,7 @@ struct PresentedToken {
                 tokenHash: tokenHash, end: pair.graceEnd, sealed: try seal.seal(pair, under: token))
         }
         return SessionRotation(
-            generation: stored.generation,
+            generation: stored.generation, replacedWrap: stored.refreshWrap,
             refreshWrap: try seal.wrap(pair.key, for: tokens.refresh, expiry: stored.ends),
             access: AccessWrap(
                 tokenHash: tokens.access.tokenHash, expiry: pair.accessExpiry,

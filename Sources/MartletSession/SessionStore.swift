@@ -58,43 +58,55 @@ package final class SessionStore: SessionStoring {
         self.onReuse = onReuse
     }
 
+    package var findsMarks: Bool { backend.findsMarks }
+
     /// Creates a session.
     package func create(
-        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,
+        mark: ChangeMark?
     ) async throws(SessionError) -> IssuedTokens {
         let made = try await insert(
             subject: subject, provider: provider, identity: identity, client: client, evicting: evicting,
-            hasCookie: false)
-        return made.tokens.issued(made.record, id: made.id, accessExpiry: made.accessExpiry, at: made.time)
+            hasCookie: false, mark: mark)
+        return made.tokens.issued(
+            made.record, id: made.id, accessExpiry: made.accessExpiry, claimsVersion: made.claimsVersion, at: made.time)
     }
 
     /// Makes and inserts a session.
     /// - Parameter hasCookie: whether it has a cookie token instead of an access and a refresh token.
     func insert(
-        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool, hasCookie: Bool
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool, hasCookie: Bool,
+        mark: ChangeMark?
     ) async throws(SessionError) -> MadeSession {
         let time = currentTime()
         let ends = time.now.later(by: policy.refreshTTL)
         let record = SessionRecord(
             subject: subject, provider: provider, identity: identity, created: time.now, ends: ends)
-        let made: (session: NewSession, made: MadeSession)
+        var made: (session: NewSession, made: MadeSession)
         do {
-            made = try make(record, for: client, evicting: evicting, hasCookie: hasCookie, at: time)
+            made = try make(record, for: client, evicting: evicting, hasCookie: hasCookie, mark: mark, at: time)
         } catch let error as CryptoError {
             throw SessionSeal.failure(error)
         } catch {
             throw error as? SessionError ?? SessionError(.sessionCryptoFailed, .unavailable, cause: error)
         }
-        let ended = try await withStore { () async throws(StoreError) in
-            try await backend.insert(made.session, at: time)
+        let session = made.session
+        switch try await withStore({ () async throws(StoreError) in try await backend.insert(session, at: time) }) {
+        case .inserted(let ended, let claimsVersion):
+            made.made.claimsVersion = claimsVersion
+            await revoked(ended)
+            return made.made
+        case .full: throw SessionError(.sessionContended, .unavailable)
+        case .overtaken:
+            // Whether a change overtook the login is not known then.
+            guard let mark, mark.number >= 0 else { throw SessionError(.sessionContended, .unavailable) }
+            throw .invalid(.signInOvertaken)
         }
-        guard let ended else { throw SessionError(.sessionContended, .unavailable) }
-        await revoked(ended)
-        return made.made
     }
 
     private func make(
-        _ record: SessionRecord, for client: SessionClient, evicting: Bool, hasCookie: Bool, at time: SessionTime
+        _ record: SessionRecord, for client: SessionClient, evicting: Bool, hasCookie: Bool, mark: ChangeMark?,
+        at time: SessionTime
     ) throws -> (NewSession, MadeSession) {
         let subject = SubjectKey(record.subject)
         let lookup = subject.tag + (try RandomBytes.make(SessionToken.lookupLength - subject.tag.count))
@@ -121,7 +133,7 @@ package final class SessionStore: SessionStoring {
                 sealed: try seal.wrap(key, for: tokens.access, expiry: accessExpiry)),
             lastAddress: try seal.sealedAddress(client.address, lookup: lookup, isLogin: true).bytes,
             owner: readsClaims ? try seal.seal(owner: record.subject, lookup: lookup) : [],
-            limit: max(policy.maximumPerSubject, 1), evicts: evicting)
+            limit: max(policy.maximumPerSubject, 1), evicts: evicting, mark: mark, readsClaims: readsClaims)
         let made = MadeSession(
             record: record, id: sessionKey.id, tokens: tokens, accessExpiry: accessExpiry, time: time)
         return (session, made)
@@ -151,6 +163,8 @@ struct MadeSession {
     let tokens: TokenPair
     let accessExpiry: Int64
     let time: SessionTime
+    /// The version of the account's claims in the store, if they are stored.
+    var claimsVersion: Int64?
 }
 
 /// The access token and the refresh token of a session; its cookie token is both.
@@ -176,12 +190,15 @@ struct TokenPair {
             .refresh, lookup: lookup, secret: refresh, check: SessionToken.check(of: refresh, verifier: verifier))
     }
 
-    func issued(_ record: SessionRecord, id: String, accessExpiry: Int64, at time: SessionTime) -> IssuedTokens {
+    func issued(
+        _ record: SessionRecord, id: String, accessExpiry: Int64, claimsVersion: Int64?, at time: SessionTime
+    ) -> IssuedTokens {
         IssuedTokens(
             accessToken: access.text, refreshToken: refresh.text,
             accessLifetime: .milliseconds(max(accessExpiry.since(time.now), 0)),
             refreshLifetime: record.lifetime(at: time),
-            session: SessionReference(subject: record.subject, id: id), provider: record.provider)
+            session: SessionReference(subject: record.subject, id: id), provider: record.provider,
+            claimsVersion: claimsVersion)
     }
 }
 

@@ -36,11 +36,14 @@ package struct IssuedTokens: Sendable {
     package let refreshLifetime: Duration
     package let session: SessionReference
     package let provider: String
+    /// The version of the account's claims in the store; `nil` if they are not stored there, or it is not known.
+    package let claimsVersion: Int64?
 
     package init(
         accessToken: Secret, refreshToken: Secret, accessLifetime: Duration, refreshLifetime: Duration,
-        session: SessionReference, provider: String
+        session: SessionReference, provider: String, claimsVersion: Int64? = nil
     ) {
+        self.claimsVersion = claimsVersion
         self.accessToken = accessToken
         self.refreshToken = refreshToken
         self.accessLifetime = accessLifetime
@@ -119,9 +122,14 @@ package protocol SessionStoring: SessionVerifying {
     ///   - client: the client as shown in the subject's list.
     ///   - evicting: whether the subject's oldest sessions beyond `max_per_subject` end; otherwise that many are the
     ///     error `session.contended`.
+    ///   - mark: where a change of the identity since the login began would be marked; the session is not created then,
+    ///     which is the error `signin.overtaken`. `nil` if there can be none.
     func create(
-        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,
+        mark: ChangeMark?
     ) async throws(SessionError) -> IssuedTokens
+    /// Whether creating a session looks for the mark; otherwise it has to be looked for when the session exists.
+    var findsMarks: Bool { get }
     /// Stores the claims of a subject's account, which from now on are added to those of its sessions; claims older than
     /// the stored ones change nothing.
     ///
@@ -191,7 +199,8 @@ extension SessionStoring {
     package func create(
         subject: String, provider: String, identity: Identity, client: SessionClient
     ) async throws(SessionError) -> IssuedTokens {
-        try await create(subject: subject, provider: provider, identity: identity, client: client, evicting: true)
+        try await create(
+            subject: subject, provider: provider, identity: identity, client: client, evicting: true, mark: nil)
     }
 
     /// Exchanges a refresh token for a new pair of tokens.

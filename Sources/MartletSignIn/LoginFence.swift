@@ -1,5 +1,6 @@
 package import MartletCore
 internal import MartletCrypto
+package import MartletSession
 
 /// Prevents a login that races with an unlinking or a password change from leaving a session behind.
 ///
@@ -9,7 +10,10 @@ internal import MartletCrypto
 /// Numbers come from the store, so that instances need not agree on the time.
 package struct LoginFence: Sendable {
     /// The number of the last change before a login began.
-    package struct Start: Sendable { let number: Int }
+    package struct Start: Sendable {
+        /// Negative where the node that has the number is away, and others are not: any mark counts then.
+        let number: Int
+    }
 
     /// Longer than any login can take, with the time in which an app exchanges its code.
     private static let markLifetime = Duration.seconds(300)
@@ -17,29 +21,46 @@ package struct LoginFence: Sendable {
 
     private let store: any SharedStoring
     private let keyPrefix: String
+    private let isNeeded: Bool
 
-    /// - Parameter keyPrefix: the prefix of all keys in the store.
-    package init(store: any SharedStoring, keyPrefix: String) {
+    /// - Parameters:
+    ///   - keyPrefix: the prefix of all keys in the store.
+    ///   - isNeeded: whether identities can change at all, as those of accounts can.
+    package init(store: any SharedStoring, keyPrefix: String, isNeeded: Bool = true) {
         self.store = store.partition(.changes)
         self.keyPrefix = keyPrefix
+        self.isNeeded = isNeeded
     }
 
     /// To be called before authentication, so that an outage of the store is found before a code is consumed.
     package func start() async throws(StoreError) -> Start {
-        Start(number: try await store.counter("\(keyPrefix)signin:changes").count)
+        guard isNeeded else { return Start(number: 0) }
+        do throws(StoreError) {
+            return Start(number: try await store.counter("\(keyPrefix)signin:changes").count)
+        } catch {
+            // The number is at one node, and the session of this login is probably at another.
+            guard store.isPartlyAvailable else { throw error }
+            return Start(number: -1)
+        }
+    }
+
+    /// Where a session store finds the mark of a change that overtook a login.
+    package func mark(after start: Start, _ subject: String, provider: String) -> ChangeMark {
+        ChangeMark(key: key(subject, provider), number: start.number)
     }
 
     /// Marks a change of a subject's identity; to be called after it, but before sessions are ended.
     package func mark(_ subject: String, provider: String) async throws(StoreError) {
         let number = try await store.increment("\(keyPrefix)signin:changes", lifetime: Self.counterLifetime).count
-        try await store.set(Array(String(number).utf8), for: key(subject, provider), lifetime: Self.markLifetime)
+        try await store.set(ChangeMark.bytes(of: number), for: key(subject, provider), lifetime: Self.markLifetime)
     }
 
-    /// Whether a login that began at `start` was overtaken by a change; to be called when its session exists.
+    /// Whether a login that began at `start` was overtaken by a change; to be called when its session exists, unless the
+    /// session store looks for the mark itself.
     package func wasOvertaken(_ start: Start, _ subject: String, provider: String) async throws(StoreError) -> Bool {
         switch await store.value(for: key(subject, provider)) {
         case .miss: false
-        case .found(let digits): (Int(String(decoding: digits, as: UTF8.self)) ?? .max) > start.number
+        case .found(let bytes): (ChangeMark.number(in: bytes) ?? .max) > start.number
         case .unavailable(let error): throw error
         }
     }
@@ -47,6 +68,6 @@ package struct LoginFence: Sendable {
     /// The key contains a digest, because subjects may be long and contain any character.
     private func key(_ subject: String, _ provider: String) -> String {
         let name = Base64URL.encode(SHA256.digest(Array("\(provider)\u{0}\(subject)".utf8)))
-        return "\(keyPrefix)signin:change:\(name)"
+        return ChangeMark.key(prefix: keyPrefix, subject: subject, name: name)
     }
 }

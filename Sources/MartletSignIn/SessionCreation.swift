@@ -24,6 +24,8 @@ struct NewSession: Sendable {
 protocol IssuedSession: Sendable {
     var session: SessionReference { get }
     var provider: String { get }
+    /// The version of the account's claims in the store; `nil` if they are not stored there, or it is not known.
+    var claimsVersion: Int64? { get }
 }
 
 extension IssuedTokens: IssuedSession {}
@@ -94,13 +96,20 @@ struct SessionCreation: Sendable {
     /// - Throws: 401 if the identity was unlinked, or its password changed, since the authentication began; 503.
     func create<Issued: IssuedSession>(
         _ new: NewSession, _ request: LocalRequest,
-        _ issue: (_ evicting: Bool) async throws(SessionError) -> Issued
+        _ issue: (_ evicting: Bool, _ mark: ChangeMark?) async throws(SessionError) -> Issued
     ) async throws(Failure) -> Issued {
-        let issued = try await ends.issue(to: new.subject, issue)
+        // Without accounts no identity changes.
+        let mark =
+            setup.accounts == nil ? nil : fence.mark(after: new.start, new.subject, provider: new.provider)
+        let issued = try await ends.issue(to: new.subject) { (evicting) async throws(SessionError) in
+            try await issue(evicting, mark)
+        }
         // The session exists: a later change finds it, an earlier one is read here.
-        if new.needsClaims { try await publishClaims(of: new.subject) }
+        if new.needsClaims {
+            try await publishClaims(of: new.subject, unless: issued.claimsVersion, isNew: new.isNewAccount == true)
+        }
         request.callerNote?.note(subject: new.subject, sessionID: issued.session.id)
-        try await endIfOvertaken(issued, startedAt: new.start)
+        if mark != nil, !setup.sessions.findsMarks { try await endIfOvertaken(issued, startedAt: new.start) }
         let email = new.identity.claims["email"]?.string.flatMap(EmailAddress.init)
         await recordLogin(of: new.subject, with: new.provider, email: email)
         return issued
@@ -123,9 +132,14 @@ struct SessionCreation: Sendable {
     }
 
     /// Publishes the claims of an account, unless that was done.
-    private func publishClaims(of subject: String) async throws(Failure) {
+    /// - Parameters:
+    ///   - version: that of the claims in the store; `nil` if none are known to be there.
+    ///   - isNew: whether nothing can have used the account before.
+    private func publishClaims(
+        of subject: String, unless version: Int64?, isNew: Bool
+    ) async throws(Failure) {
         do throws(ClaimPublisher.PublicationError) {
-            try await setup.claims?.publishIfNewer(subject)
+            try await setup.claims?.publish(subject, ifNewerThan: version, isNew: isNew)
         } catch {
             throw .publication(error)
         }

@@ -8,7 +8,7 @@ extension SessionBench {
         _ subject: String = "usr_ann", provider: String = "apple", client: SessionClient = SessionClient()
     ) async throws -> IssuedCookie {
         try await store.createCookie(
-            subject: subject, provider: provider, identity: .ann, client: client, evicting: true)
+            subject: subject, provider: provider, identity: .ann, client: client, evicting: true, mark: nil)
     }
 
     /// Verifies a cookie token.

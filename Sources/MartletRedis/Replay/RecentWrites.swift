@@ -6,7 +6,8 @@ internal import MartletCore
 /// Both are bounded; the oldest are dropped first. A write is kept for less time than the end of a session is marked in
 /// the store, so that no write brings back what another instance has ended since.
 struct RecentWrites {
-    private struct Entry {
+    /// A write or an end, and when it was acknowledged.
+    struct Entry: Sendable {
         let replay: RedisReplay
         let time: MonotonicTime
     }
@@ -19,16 +20,21 @@ struct RecentWrites {
     private static let maximumWrites = 4096
     private static let maximumWriteBytes = 8 * 1024 * 1024
     private static let maximumEnds = 16_384
+    private static let maximumEndsOfAbsent = 1024
 
     private var writes = FIFO<Entry>()
     private var ends = FIFO<Entry>()
+    private var endsOfAbsent = FIFO<Entry>()
     private var writeBytes = 0
     /// The number of writes of each session.
     private var writesOfSession: [UInt64: Int] = [:]
     /// Sessions that have ended since their write.
     private var ended: Set<UInt64> = []
 
-    var count: Int { writes.count + ends.count }
+    var count: Int { writes.count + ends.count + endsOfAbsent.count }
+
+    /// All writes and ends, the oldest first of each.
+    var entries: [Entry] { writes.elements + ends.elements + endsOfAbsent.elements }
 
     /// Records an acknowledged write.
     mutating func add(_ replay: RedisReplay, at now: MonotonicTime) {
@@ -46,6 +52,10 @@ struct RecentWrites {
             if ends.count >= RecentWrites.maximumEnds { _ = ends.popFirst() }
             ends.append(Entry(replay: replay, time: now))
             if let number = replay.number { forget([number]) }
+        case .endOfAbsent:
+            if endsOfAbsent.count >= RecentWrites.maximumEndsOfAbsent { _ = endsOfAbsent.popFirst() }
+            endsOfAbsent.append(Entry(replay: replay, time: now))
+            if let number = replay.number { forget([number]) }
         }
     }
 
@@ -61,15 +71,13 @@ struct RecentWrites {
     ) -> (writes: [RedisCommand], ends: [RedisCommand]) {
         drop(at: now)
         var due: (writes: [RedisCommand], ends: [RedisCommand]) = ([], [])
-        for entry in writes.popAll() {
-            writes.append(entry)
+        for entry in writes.elements {
             guard lostAt.since(entry.time) <= RecentWrites.writeWindow else { continue }
             let hasEnded = entry.replay.number.map { ended.contains($0) } ?? false
             if !hasEnded, entry.replay.command.slot.map(isMoved) ?? true { due.writes.append(entry.replay.command) }
         }
-        for entry in ends.popAll() {
-            ends.append(entry)
-            if entry.replay.command.slot.map(isMoved) ?? true { due.ends.append(entry.replay.command) }
+        for entry in ends.elements + endsOfAbsent.elements where entry.replay.command.slot.map(isMoved) ?? true {
+            due.ends.append(entry.replay.command)
         }
         return due
     }
@@ -77,6 +85,9 @@ struct RecentWrites {
     private mutating func drop(at now: MonotonicTime) {
         while let first = writes.first, now.since(first.time) > RecentWrites.writeLifetime { dropWrite() }
         while let first = ends.first, now.since(first.time) > RecentWrites.endLifetime { _ = ends.popFirst() }
+        while let first = endsOfAbsent.first, now.since(first.time) > RecentWrites.endLifetime {
+            _ = endsOfAbsent.popFirst()
+        }
     }
 
     @discardableResult

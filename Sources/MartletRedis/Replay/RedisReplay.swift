@@ -8,6 +8,9 @@ package struct RedisReplay: Sendable {
         case write
         /// Removes what has ended, and what another instance might write again.
         case end
+        /// The same of what was not found when it was to be ended. Any client can cause these, so they have a bound of
+        /// their own.
+        case endOfAbsent
     }
 
     let kind: Kind

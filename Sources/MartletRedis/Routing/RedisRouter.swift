@@ -88,6 +88,8 @@ final class RedisRouter {
     private var timer: LoopTimer?
     private var isStopped = false
     private var recent = RecentWrites()
+    /// The client that takes over, which repeats what this one has acknowledged.
+    private var successor: RedisClient?
     private var changes = MasterChanges()
     private var replays = ReplayQueue()
     private var replayTimer: LoopTimer?
@@ -354,6 +356,20 @@ extension RedisRouter {
     func record(_ replay: RedisReplay) {
         loop.preconditionInLoop()
         recent.add(replay, at: now)
+        successor?.record([replay])
+    }
+
+    /// Passes acknowledged writes on to the client that takes over: recent ones now, and others when they are recorded.
+    func handOver(to successor: RedisClient) {
+        loop.preconditionInLoop()
+        self.successor = successor
+        successor.adopt(recent.entries)
+    }
+
+    /// Takes over the recent writes of another client.
+    func adopt(_ entries: [RecentWrites.Entry]) {
+        loop.preconditionInLoop()
+        for entry in entries { recent.add(entry.replay, at: entry.time) }
     }
 
     /// Sessions have ended, here or at another instance.
@@ -365,6 +381,7 @@ extension RedisRouter {
     /// Repeats recent writes where another server serves their keys now, or the same one again.
     private func writeAgain() {
         guard !isStopped else { return }
+        recorder.mastersChanged(at: now)
         let lostAt = changes.lostAt ?? now
         let (routing, changes) = (routing, changes)
         let commands = recent.commands(at: now, lostAt: lostAt) { slot in
@@ -392,7 +409,7 @@ extension RedisRouter {
             // Fails from within `submit` if there is no connection; succeeds later.
             submit(command, deadline: now + configuration.options.commandTimeout) { [weak self] result in
                 guard let self, !isStopped else { return }
-                replays.finished()
+                replays.finished(command.slot)
                 switch result {
                 case .success: sendReplays()
                 case .failure: retryReplays()

@@ -64,6 +64,22 @@ package final class SealedStore: SharedStoring {
     /// Removes the value, whatever it is.
     package func remove(_ key: String) async throws(StoreError) { try await base.remove(key) }
 
+    /// Whether some of the keys are available.
+    package var isPartlyAvailable: Bool { base.isPartlyAvailable }
+
+    /// Removes several values.
+    package func remove(_ keys: [String]) async throws(StoreError) { try await base.remove(keys) }
+
+    /// Counts an attempt; where the value that puts it into its own bucket does not verify, it belongs to the common one.
+    package func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount {
+        let counted = try await base.count(attempt)
+        guard let stored = counted.known, let key = attempt.known else { return counted }
+        guard let known = seal.open(stored, as: .location, named: Array(key.utf8)) else {
+            return try await base.count(attempt.inCommonBucket)
+        }
+        return AttemptCount(known: known, ban: counted.ban, attempts: counted.attempts)
+    }
+
     /// Adds 1 to a counter, which is not sealed.
     package func increment(_ key: String, lifetime: Duration) async throws(StoreError) -> CounterReading {
         try await base.increment(key, lifetime: lifetime)

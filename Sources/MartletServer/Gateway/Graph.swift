@@ -49,7 +49,8 @@ package struct Graph: Sendable {
         if let previous, previous.store.label == SharedStore.Label(configuration.store) {
             store = previous.store
         } else {
-            store = try SharedStore.make(blueprint, services, invalidator, access: access)
+            store = try SharedStore.make(
+                blueprint, services, invalidator, previous: previous?.store, access: access)
         }
         let lease = keys.lease()
         let parts = Parts(services: services, store: store, accounts: accounts?.store, keys: lease)

@@ -89,9 +89,12 @@ package final class SharedStore: Sendable {
     var subscriptionStatus: RedisStatus? { subscriber?.status }
 
     /// Creates the store of a configuration and starts its connections.
-    /// - Parameter access: whether it may be written to; a read-only store has no subscription.
+    /// - Parameters:
+    ///   - previous: the store that it replaces, which passes its recent writes on; `nil` without one.
+    ///   - access: whether it may be written to; a read-only store has no subscription.
     package static func make(
-        _ blueprint: Blueprint, _ services: Services, _ invalidator: CacheInvalidator, access: StoreAccess = .full
+        _ blueprint: Blueprint, _ services: Services, _ invalidator: CacheInvalidator, previous: SharedStore? = nil,
+        access: StoreAccess = .full
     ) throws(StartError) -> SharedStore {
         let label = Label(blueprint.configuration.store)
         switch blueprint.store {
@@ -113,6 +116,7 @@ package final class SharedStore: Sendable {
                 let values: any SharedStoring = seal.map { SealedStore(client, seal: $0) } ?? client
                 client.start()
                 subscriber?.start()
+                if let previous, previous.label.prefix == label.prefix { previous.redis?.handOver(to: client) }
                 return SharedStore(
                     label, values: access == .full ? values : ReadOnlyStore(values, clock: services.clock),
                     sessions: RedisSessions(

@@ -38,10 +38,10 @@ struct BrowserSessions: Sendable {
         _ new: NewSession, replacing cookie: Secret?, _ previous: SignInAttempt.Session? = nil
     ) async throws(Failure) -> String {
         let client = SessionClient(call.request)
-        let issued = try await endpoints.creation.create(new, call.request) { evicting throws(SessionError) in
+        let issued = try await endpoints.creation.create(new, call.request) { evicting, mark throws(SessionError) in
             try await setup.sessions.createCookie(
                 subject: new.subject, provider: new.provider, identity: new.identity, client: client,
-                evicting: evicting)
+                evicting: evicting, mark: mark)
         }
         await end(cookie, previous)
         return try setup.sessionCookie(issued.token)

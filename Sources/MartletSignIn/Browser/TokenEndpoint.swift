@@ -43,10 +43,11 @@ struct TokenEndpoint: Sendable {
         }
         return try await endpoints.withBudget(endpoints.budgets.codes, request) { () async throws(Failure) in
             let new = try await AppCodes(endpoints.setup).redeem(code, verifier: verifier)
-            let tokens = try await endpoints.creation.create(new, request) { evicting throws(SessionError) in
+            let tokens = try await endpoints.creation.create(new, request) {
+                evicting, mark throws(SessionError) in
                 try await endpoints.setup.sessions.create(
                     subject: new.subject, provider: new.provider, identity: new.identity, client: client,
-                    evicting: evicting)
+                    evicting: evicting, mark: mark)
             }
             return SignInResponse.tokens(tokens, isNew: new.isNewAccount)
         }

@@ -88,10 +88,10 @@ extension SignInEndpoints {
         _ request: LocalRequest
     ) async throws(Failure) -> LocalResponse {
         let new = try await creation.prepare(signIn, by: provider, startedAt: start, request)
-        let tokens = try await creation.create(new, request) { evicting throws(SessionError) in
+        let tokens = try await creation.create(new, request) { evicting, mark throws(SessionError) in
             try await setup.sessions.create(
                 subject: new.subject, provider: new.provider, identity: new.identity, client: client,
-                evicting: evicting)
+                evicting: evicting, mark: mark)
         }
         return SignInResponse.tokens(tokens, isNew: new.isNewAccount)
     }
@@ -108,12 +108,12 @@ extension SignInEndpoints {
         }
     }
 
-    /// Publishes the claims of an account after a refresh, so that a change whose publication failed takes effect; without the account store
-    /// sessions go on as they are.
-    private func refreshClaims(of subject: String, _ request: LocalRequest) async {
+    /// Publishes the claims of an account after a refresh, so that a change whose publication failed takes effect;
+    /// without the account store sessions go on as they are.
+    private func refreshClaims(of tokens: IssuedTokens, _ request: LocalRequest) async {
         guard setup.accounts?.health.state == .ready else { return }
         do throws(ClaimPublisher.PublicationError) {
-            try await setup.claims?.publishIfNewer(subject)
+            try await setup.claims?.publish(tokens.session.subject, ifNewerThan: tokens.claimsVersion)
         } catch {
             setup.logger.warning(
                 "claims of an account not read at a refresh", ("request_id", request.requestID),
@@ -145,7 +145,7 @@ extension SignInEndpoints {
                 let tokens = try await setup.sessions.refresh(
                     token, from: request.address, reportingReuse: ends.report(as: "refresh_reuse"))
                 request.callerNote?.note(subject: tokens.session.subject, sessionID: tokens.session.id)
-                await refreshClaims(of: tokens.session.subject, request)
+                await refreshClaims(of: tokens, request)
                 return SignInResponse.tokens(tokens, isNew: setup.accounts == nil ? nil : false)
             } catch {
                 throw .session(error)

@@ -28,7 +28,8 @@ package final class SignInEndpoints: Sendable {
         accountSessions = AccountSessions(setup)
         ends = SessionEnds(setup, accountSessions)
         selfService = SelfServiceProviders(setup.providers)
-        fence = LoginFence(store: setup.store, keyPrefix: setup.storeKeyPrefix)
+        fence = LoginFence(
+            store: setup.store, keyPrefix: setup.storeKeyPrefix, isNeeded: setup.accounts != nil)
         creation = SessionCreation(setup: setup, fence: fence, ends: ends)
         crossOrigin = CrossOrigin(origins: setup.configuration.corsOrigins)
         description = SignInResponse.json(OpenAPI.document(path: setup.configuration.path))

@@ -139,8 +139,10 @@ private final class EndedSessions: SessionStoring {
     func verify(
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> VerifiedSession { throw .rejected("test.unused") }
+    var findsMarks: Bool { false }
     func create(
-        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,
+        mark: ChangeMark?
     ) async throws(SessionError) -> IssuedTokens { throw SessionError("test.unused", .invalid) }
     func apply(_ claims: VersionedClaims, to subject: String) async throws(SessionError) -> Bool { true }
     func refresh(

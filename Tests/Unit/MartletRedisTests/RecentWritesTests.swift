@@ -88,11 +88,37 @@ import Testing
             inFlight += due.count
             most = max(most, inFlight)
             if sent.last?.first == "e" { #expect(sent.count > 40 && inFlight <= sent.count - 40) }
-            queue.finished()
+            queue.finished(nil)
             inFlight -= 1
         }
         #expect(sent == (0..<40).map { "w\($0)" } + (0..<40).map { "e\($0)" })
         #expect(most == 32)
+    }
+
+    @Test func `sends what is of one slot one after the other, and other slots meanwhile`() {
+        var queue = ReplayQueue()
+        let slots = ["a", "b"].map { HashSlot(of: Array($0.utf8)) }
+        func command(_ name: String) -> RedisCommand {
+            RedisCommand([Array(name.utf8)], key: [Array(name.utf8)[0]])
+        }
+        func sent() -> [String] { queue.next().map { String(decoding: $0.arguments[0], as: UTF8.self) } }
+        queue.add(writes: ["a1", "a2", "b1", "a3"].map(command), ends: ["a4", "b2"].map(command))
+        #expect(sent() == ["a1", "b1"])
+        queue.finished(slots[0])
+        #expect(sent() == ["a2"])
+        queue.finished(slots[1])
+        #expect(sent() == [])
+        queue.finished(slots[0])
+        #expect(sent() == ["a3"])
+        queue.finished(slots[0])
+        #expect(sent() == ["a4", "b2"])
+        queue.add(writes: ["a5"].map(command), ends: [])
+        #expect(sent() == [])
+        queue.removeAll()
+        for slot in slots { queue.finished(slot) }
+        #expect(sent() == [] && queue.isEmpty)
+        queue.add(writes: ["a6"].map(command), ends: [])
+        #expect(sent() == ["a6"])
     }
 }
 

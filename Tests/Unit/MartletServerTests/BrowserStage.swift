@@ -95,7 +95,7 @@ final class BrowserStage: Sendable {
             providerSubject: "ada", issuer: "pass", claims: [:], authTime: now.advanced(bySeconds: -secondsAgo),
             issuedAt: now.advanced(bySeconds: -secondsAgo), expiresAt: now.advanced(bySeconds: 3_600))
         let issued = try await gateway.graph.sessions.createCookie(
-            subject: "ada", provider: "pass", identity: identity, client: SessionClient(), evicting: true)
+            subject: "ada", provider: "pass", identity: identity, client: SessionClient(), evicting: true, mark: nil)
         return issued.token.withBytes { String(decoding: $0, as: UTF8.self) }
     }
 

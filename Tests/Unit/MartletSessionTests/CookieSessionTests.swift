@@ -75,7 +75,7 @@ import Testing
         #expect(bench.revoked.value.count == 1)
         let error = await #expect(throws: SessionError.self) {
             try await bench.store.createCookie(
-                subject: "usr_ann", provider: "apple", identity: .ann, client: client, evicting: false)
+                subject: "usr_ann", provider: "apple", identity: .ann, client: client, evicting: false, mark: nil)
         }
         #expect(error?.code == .sessionContended)
         try await bench.store.endAll(subject: "usr_ann", provider: "apple", except: nil)
@@ -306,7 +306,9 @@ private struct OutageSessions: SessionBackend {
         return sessions
     }
 
-    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
+    var findsMarks: Bool { false }
+    func endAbsent(_ sessionKey: SessionKey) async throws(StoreError) { try await reach().endAbsent(sessionKey) }
+    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> Insertion {
         try await reach().insert(session, at: time)
     }
     func lookUpAndTouch(

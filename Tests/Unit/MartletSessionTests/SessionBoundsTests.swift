@@ -47,8 +47,12 @@ import Testing
             access: AccessWrap(
                 tokenHash: tokens.access.tokenHash, expiry: ends,
                 sealed: try seal.wrap(Secret(key), for: tokens.access, expiry: ends)), lastAddress: [],
-            owner: [], limit: 10, evicts: true)
+            owner: [], limit: 10, evicts: true, mark: nil, readsClaims: false)
         _ = try await backend.insert(session, at: time)
+    }
+
+    private func storedWrap() async throws -> [UInt8] {
+        try #require(await backend.read(sessionKey, tokenHash: [], readsClaims: false, at: time)).refreshWrap
     }
 
     @Test func `a record of a later version is a miss, and stays`() async throws {
@@ -87,7 +91,8 @@ import Testing
             access: next.access.secret, accessExpiry: isExpiry ? value : ends, refresh: next.refresh.secret,
             key: Secret(key), graceEnd: isExpiry || value < Self.now ? ends : value)
         let rotation = SessionRotation(
-            generation: 0, refreshWrap: try seal.wrap(Secret(key), for: next.refresh, expiry: ends),
+            generation: 0, replacedWrap: try await storedWrap(),
+            refreshWrap: try seal.wrap(Secret(key), for: next.refresh, expiry: ends),
             access: AccessWrap(
                 tokenHash: next.access.tokenHash, expiry: ends,
                 sealed: try seal.wrap(Secret(key), for: next.access, expiry: ends)),
@@ -109,7 +114,8 @@ import Testing
             access: next.access.secret, accessExpiry: ends, refresh: next.refresh.secret, key: Secret(key),
             graceEnd: ends)
         let rotation = SessionRotation(
-            generation: 0, refreshWrap: try seal.wrap(Secret(key), for: next.refresh, expiry: ends),
+            generation: 0, replacedWrap: try await storedWrap(),
+            refreshWrap: try seal.wrap(Secret(key), for: next.refresh, expiry: ends),
             access: AccessWrap(
                 tokenHash: next.access.tokenHash, expiry: ends,
                 sealed: try seal.wrap(Secret(key), for: next.access, expiry: ends)),

@@ -24,7 +24,9 @@ private struct InterruptedSessions: SessionBackend {
         return try await sessions.rotate(sessionKey, rotation, at: time)
     }
 
-    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> [UInt64]? {
+    var findsMarks: Bool { false }
+    func endAbsent(_ sessionKey: SessionKey) async throws(StoreError) {}
+    func insert(_ session: NewSession, at time: SessionTime) async throws(StoreError) -> Insertion {
         try await sessions.insert(session, at: time)
     }
 

@@ -26,7 +26,7 @@ import Testing
 
     private func cookie(_ bench: SessionBench) async throws -> Secret {
         try await bench.store.createCookie(
-            subject: "usr_ann", provider: "apple", identity: .ann, client: SessionClient(), evicting: true
+            subject: "usr_ann", provider: "apple", identity: .ann, client: SessionClient(), evicting: true, mark: nil
         ).token
     }
 

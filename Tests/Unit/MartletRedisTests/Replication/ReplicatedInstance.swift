@@ -23,6 +23,9 @@ struct ReplicatedInstance {
         let generation: Int
     }
 
+    /// All that is written is of one subject, whose keys have one hash tag.
+    private static let key = Array("{subject}".utf8)
+
     var isAlive = true
     /// The server that it is connected to.
     private(set) var server: Int?
@@ -52,7 +55,7 @@ struct ReplicatedInstance {
     mutating func record(_ number: Int, _ write: AcknowledgedWrite, at now: Int, _ rules: ReplicationRules) {
         var kind = RedisReplay.Kind.write
         if case .end = write.kind { kind = .end }
-        let command = RedisCommand([Array(String(number).utf8)], key: nil)
+        let command = RedisCommand([Array(String(number).utf8)], key: Self.key)
         recent.add(
             RedisReplay(kind, command, number: rules.forgetsEnded ? UInt64(write.session) : nil), at: time(now))
         content += [number, now]
@@ -83,7 +86,7 @@ struct ReplicatedInstance {
     private mutating func stopRepeating() {
         guard !queue.isEmpty else { return }
         queue.removeAll()
-        for _ in inFlight { queue.finished() }
+        for _ in inFlight { queue.finished(HashSlot(of: Self.key)) }
         inFlight = []
         changes.failed()
     }
@@ -113,7 +116,7 @@ struct ReplicatedInstance {
     /// One of the writes in flight has been executed.
     mutating func executed(_ index: Int) {
         inFlight.remove(at: index)
-        queue.finished()
+        queue.finished(HashSlot(of: Self.key))
         next()
     }
 

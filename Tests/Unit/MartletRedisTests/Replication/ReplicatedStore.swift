@@ -4,6 +4,10 @@ struct ReplicationRules: Sendable {
     var repeatsWrites = true
     /// A rotation replaces the generation that was read, and no other.
     var comparesGenerations = true
+    /// A rotation replaces the token that was read, and no other of its generation.
+    var comparesTokens = true
+    /// The end of a session that is not found is repeated, and marked where the master is new to the instance.
+    var endsAbsent = true
     /// Of what one instance repeats, ends are written after all writes.
     var writesEndsLast = true
     /// An instance does not repeat writes of a session whose end it has seen.
@@ -99,6 +103,7 @@ struct ReplicatedStore {
     mutating func rotate(_ number: Int, _ rotation: Rotation, _ rules: ReplicationRules) -> Bool? {
         guard var session = sessions[number] else { return nil }
         if rules.comparesGenerations, session.generation != rotation.generation { return false }
+        if rules.comparesTokens, session.current != rotation.used { return false }
         session.generation = rotation.generation + 1
         session.current = rotation.next
         session.access.append((rotation.next, rotation.accessExpiry))

@@ -319,9 +319,22 @@ extension ReplicationModel {
             // Success: there is no such token (RFC 7009).
             // What another instance has acknowledged is repeated by that one.
             guard !sessions[session].ends.contains(where: { $0.found == .session }) else { return }
+            if rules.endsAbsent { return endAbsent(index, session) }
             return ended(session, by: index, sessions[session].hasEnded ? .nothingLeft : .nothingYet)
         }
         end(index, session)
+    }
+
+    private mutating func endAbsent(_ index: Int, _ session: Int) {
+        let (now, rules) = (now, rules)
+        if now - instances[index].foundAt < 60_000 {
+            _ = execute(index, on: session) { $0.end(session, marksAbsent: true, at: now, rules) }
+            publish(session, from: index)
+            sessions[session].hasEnded = true
+        }
+        guard acknowledge(index, AcknowledgedWrite(session: session, kind: .end)) else { return }
+        instances[index].drop(session, rules)
+        ended(session, by: index, .session)
     }
 
     private mutating func end(_ index: Int, _ session: Int) {

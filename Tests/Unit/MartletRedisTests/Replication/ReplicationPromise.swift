@@ -32,10 +32,6 @@ struct ReplicationConditions: OptionSet {
     static let foundInTime = ReplicationConditions(rawValue: 8)
     /// A login was acknowledged at most 2 s before its master was lost.
     static let isRecent = ReplicationConditions(rawValue: 16)
-    /// The revocation found the session, which another request had not ended before.
-    static let endedByItself = ReplicationConditions(rawValue: 32)
-    /// The revocation found the session, whose login had been repeated.
-    static let foundSession = ReplicationConditions(rawValue: 64)
     /// No rotation has met another token of its generation.
     static let isOneBranch = ReplicationConditions(rawValue: 128)
     /// Refreshes are not promised to last.
@@ -45,7 +41,7 @@ struct ReplicationConditions: OptionSet {
     static let losesLogins = ReplicationConditions(rawValue: 512)
     static let losesEnds = ReplicationConditions(rawValue: 1024)
 
-    static let all = ReplicationConditions(rawValue: 511)
+    static let all = ReplicationConditions(rawValue: 415)
 }
 
 extension ReplicationModel {
@@ -141,11 +137,6 @@ extension ReplicationModel {
     /// Whether an end is under the conditions of the promise.
     private func holds(_ end: End, _ conditions: ReplicationConditions) -> Bool {
         let instance = instances[end.instance]
-        switch end.found {
-        case .session: break
-        case .nothingLeft: if conditions.contains(.endedByItself) { return false }
-        case .nothingYet: if conditions.contains(.foundSession) { return false }
-        }
         if end.reign == reign { return true }
         if conditions.contains(.instanceLives), !instance.isAlive { return false }
         let foundAt = instance.reign == reign ? instance.foundAt : now

@@ -62,8 +62,11 @@ final class ScriptedSessions: SessionStoring {
         _ token: Credential, in context: AuthenticationContext
     ) async throws(AuthenticationError) -> VerifiedSession { try await verify(token, in: context) }
 
+    var findsMarks: Bool { false }
+
     func create(
-        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool
+        subject: String, provider: String, identity: Identity, client: SessionClient, evicting: Bool,
+        mark: ChangeMark?
     ) async throws(SessionError) -> IssuedTokens {
         try count()
         let entry = state.withLock { state in
