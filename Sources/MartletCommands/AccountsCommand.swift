@@ -1,23 +1,53 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletProvider
 internal import MartletServer
 private import Synchronization
 
+/// `martlet accounts copy|migrate`: works on the account store as a whole.
+enum AccountsCommand {
+    case copy(AccountCopyCommand)
+    case migrate(AccountMigrationCommand)
+
+    /// - Throws: `UsageError` unless the word is a command, with its options alone.
+    init(_ options: Options, _ registry: ProviderRegistry) throws(Options.UsageError) {
+        let words = ["copy", "migrate"]
+        switch options.words.first {
+        case "copy": self = .copy(try AccountCopyCommand(options))
+        case "migrate": self = .migrate(try AccountMigrationCommand(options, registry))
+        default:
+            let hint = Suggestion.phrase(for: options.words.first ?? "", among: words)
+            throw Options.UsageError(message: "expected one of \(words.joined(separator: ", "))\(hint)")
+        }
+    }
+
+    func run() async -> ExitCode {
+        switch self {
+        case .copy(let command): await command.run()
+        case .migrate(let command): await command.run()
+        }
+    }
+
+    /// - Throws: `UsageError` if an option of the other command is given.
+    static func forbid(_ names: [String], _ options: Options, other: String) throws(Options.UsageError) {
+        for name in names where options[name] != nil || options.has(name) {
+            throw Options.UsageError(message: "--\(name) is for \(other) alone")
+        }
+    }
+}
+
 /// `martlet accounts copy`: copies the accounts of an SQLite file to PostgreSQL.
-struct AccountsCommand {
+struct AccountCopyCommand {
     private static let interval = Duration.seconds(2)
 
     private let source: AccountURL
     private let target: AccountURL
     private let isFinal: Bool
 
-    /// - Throws: `UsageError` unless the word is `copy` and both databases are named.
+    /// - Throws: `UsageError` unless both databases are named.
     init(_ options: Options) throws(Options.UsageError) {
-        guard options.words.first == "copy" else {
-            let hint = Suggestion.phrase(for: options.words.first ?? "", among: ["copy"])
-            throw Options.UsageError(message: "expected copy\(hint)")
-        }
+        try AccountsCommand.forbid(["config", "check", "json"], options, other: "migrate")
         source = try Self.url(options, "from")
         target = try Self.url(options, "to")
         guard case .sqlite = source else {

@@ -118,8 +118,9 @@ enum CommandHelp {
             "accounts",
             """
             copy --from sqlite:PATH --to postgresql://... [--final]
+                 | migrate [--check] [--json] [--config FILE]
 
-            Copies all accounts, users and what belongs to them from an SQLite file to PostgreSQL, while gateways use the
+            copy copies all accounts, users and what belongs to them from an SQLite file to PostgreSQL, while gateways use the
             file, and compares both at the end. Repeat a run that was interrupted: it goes on where it was. A later run
             brings what has changed since.
 
@@ -130,6 +131,17 @@ enum CommandHelp {
 
             Exit codes: 0 both are the same, 1 the target has accounts of its own, was completed before, or differs, 69 a
             database is unavailable or has another schema, 64 usage.
+
+            migrate upgrades the schema of the configured account store, which gateways otherwise do when they start. It
+            waits for others that use the tables, and is safe to run at several machines at the same time.
+
+              --check            change nothing: only say whether there is something to upgrade
+            \(configOption)
+              --json             print JSON
+
+            Exit codes: 0 the schema is current, or that of the next version, 1 with --check: it is behind, or there is
+            none yet, 69 the database is unavailable or has a still newer schema, 78 the configuration has errors or no
+            accounts:, 64 usage.
             """
         ),
         (

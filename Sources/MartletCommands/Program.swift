@@ -34,8 +34,8 @@ package struct Program: Sendable {
           account  list [--disabled] [--claim NAME=VALUE] [--limit N] [--after SUBJECT] | show|disable|enable|delete SUBJECT
                    | set SUBJECT NAME=VALUE... | unset SUBJECT NAME... [--json] [--config FILE]
                                                         manage accounts and their claims
-          accounts copy --from sqlite:PATH --to postgresql://... [--final]
-                                                        copy all accounts from SQLite to PostgreSQL
+          accounts copy --from sqlite:PATH --to postgresql://... [--final] | migrate [--check] [--json] [--config FILE]
+                                                        copy all accounts from SQLite to PostgreSQL; upgrade the schema
           session  list|end --subject SUBJECT [--id ID] [--provider NAME] [--limit N] [--after ID] [--json] [--config FILE]
                                                         show or end the sessions of a subject
           events   list [--hook NAME] [--state open|dead] [--json] | resend ID [--config FILE]
@@ -136,7 +136,9 @@ package struct Program: Sendable {
                 rest, allowing: ["config", "provider", "to", "output"], flags: ["dry-run", "json"], words: 3)
             return try await MigrateCommand(options, registry).run()
         case "accounts":
-            return try await AccountsCommand(Options(rest, allowing: ["from", "to"], flags: ["final"], words: 1)).run()
+            let options = try Options(
+                rest, allowing: ["from", "to", "config"], flags: ["final", "check", "json"], words: 1)
+            return try await AccountsCommand(options, registry).run()
         case "keygen": return try KeygenCommand(Options(rest, allowing: ["out"], words: 1)).run()
         case "version", "--version", "-V":
             _ = try Options(rest, allowing: [])

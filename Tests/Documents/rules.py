@@ -45,6 +45,8 @@ RULES = [
     Rule("config.yaml", "kill -HUP"),
     Rule("Accounts.md", "sqlite3 martlet.db"),
     Rule("Accounts.md", "martlet keygen accounts"),
+    Rule("Accounts.md", "martlet accounts migrate --check", prints="is current"),
+    Rule("Accounts.md", "martlet accounts migrate", prints="is current"),
     Rule("Accounts.md", "martlet accounts copy", excuse="needs PostgreSQL; AccountCopyTests has one"),
     Rule("Benchmarks.md", "make bench", excuse="takes minutes to half an hour, and is meaningful only on an idle machine"),
     Rule("Benchmarks.md", "make floods", excuse="takes a minute to half an hour, and is a separate step in .ci/run"),

@@ -23,6 +23,10 @@ struct PostgreSQLOptions: Sendable {
     var maximumPipelined = 32
     /// Transactions are read-only, and the schema is not migrated.
     var isReadOnly = false
+    /// Accepts calls with a schema of any version, and does not migrate it.
+    var acceptsAnySchema = false
+    /// The timeout of a call that writes, if it differs.
+    var transactionTimeout: Duration?
 
     /// The settings of a transaction as one statement; they end with it, so that a pooler may share sessions.
     ///
@@ -93,18 +97,22 @@ final class PostgreSQLEngine: AccountEngine {
     }
 
     func read<Value>(_ reading: ReadOperation<Value>) async throws(AccountError) -> Value {
-        try await call { deadline, completion in PostgreSQLReadOperation(reading, deadline: deadline, completion) }
+        try await call(nil) { deadline, completion in PostgreSQLReadOperation(reading, deadline: deadline, completion) }
     }
 
     func transact<Value>(_ first: TransactionStep<Value>) async throws(AccountError) -> Value {
-        try await call { deadline, completion in PostgreSQLTransactionOperation(first, deadline: deadline, completion) }
+        try await call(configuration.options.transactionTimeout) { deadline, completion in
+            PostgreSQLTransactionOperation(first, deadline: deadline, completion)
+        }
     }
 
+    /// - Parameter timeout: `nil` for that of all calls.
     private func call<Value: Sendable>(
+        _ timeout: Duration?,
         _ make:
             @escaping @Sendable (MonotonicTime, @escaping (Result<Value, AccountError>) -> Void) -> PostgreSQLOperation
     ) async throws(AccountError) -> Value {
-        let deadline = configuration.clock.monotonicTime + configuration.options.callTimeout
+        let deadline = configuration.clock.monotonicTime + (timeout ?? configuration.options.callTimeout)
         let handle = handle
         let result: Result<Value, AccountError> = await withCheckedContinuation { continuation in
             let accepted = handle.loop.execute {

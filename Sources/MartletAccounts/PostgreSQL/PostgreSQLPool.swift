@@ -228,6 +228,7 @@ extension PostgreSQLPool {
 
 extension PostgreSQLPool {
     private func checkSchema(_ slot: PostgreSQLSlot) {
+        guard !configuration.options.acceptsAnySchema else { return schemaIsCurrent() }
         let schema = configuration.schema
         query(schema.exists, slot) { [weak self] exists in
             guard exists else { return self?.upgrade(slot, from: .schemaMissing) ?? () }

@@ -39,8 +39,8 @@ struct Schema: Sendable {
         ReadOperation(queries: [Schema.readVersion]) { results throws(AccountError) in try Schema.version(results[0]) }
     }
 
-    /// Applies all pending migrations; safe to run concurrently.
-    var upgrade: TransactionStep<Void> {
+    /// Applies all pending migrations and returns the version before; safe to run concurrently.
+    var upgrade: TransactionStep<Int64> {
         var queries = [Query(.plain(Schema.table(dialect)))]
         if dialect == .postgresql {
             // Large tables take long. The wait for another instance and for tables in use is short, because calls of
@@ -61,7 +61,7 @@ struct Schema: Sendable {
                 let insertion = "INSERT INTO martlet_schema (version) VALUES (\(migration.version))"
                 pending.append(Query(.plain(insertion)))
             }
-            return .commit(pending) { _ in }
+            return .commit(pending) { _ in version }
         }
     }
 

@@ -13,6 +13,8 @@ struct SQLiteOptions: Sendable {
     var maximumWaiting = 1024
     /// Creates and changes nothing: neither the file nor its tables.
     var isReadOnly = false
+    /// Opens a database of any version, and does not migrate it.
+    var acceptsAnySchema = false
 }
 
 /// SQLite on dedicated threads: one writer and several readers.
@@ -119,6 +121,7 @@ extension SQLiteEngine {
     private func openReaders() throws(AccountError) {
         guard unsafe access(path, F_OK) == 0 else { throw .schemaMissing }
         for slot in readers { try fill(slot, .reading) }
+        guard !options.acceptsAnySchema else { return }
         do throws(AccountError) {
             try SQLiteEngine.withConnection(readers[0]) { connection throws(AccountError) in
                 guard try connection.read(schema.exists) else { throw .schemaMissing }
@@ -139,12 +142,13 @@ extension SQLiteEngine {
     }
 
     private func migrate(_ connection: SQLiteConnection) throws(AccountError) {
+        guard !options.acceptsAnySchema else { return }
         if try connection.read(schema.exists) {
             let version = try connection.read(schema.version)
             guard version <= schema.latestAccepted else { throw .schemaNewer }
             if version == schema.latest { return }
         }
-        try connection.transact(schema.upgrade)
+        _ = try connection.transact(schema.upgrade)
     }
 
     private func withReader<Value: Sendable>(

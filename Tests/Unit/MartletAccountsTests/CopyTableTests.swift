@@ -10,7 +10,7 @@ import Testing
         let path = folder.file("martlet.db")
         try SQLiteConnection.create(path)
         let connection = try SQLiteConnection(path: path, for: .writing, busyTimeout: .seconds(1))
-        try connection.transact(Schema(.sqlite).upgrade)
+        _ = try connection.transact(Schema(.sqlite).upgrade)
         func texts(_ query: String) throws -> [[String?]] {
             try connection.read(ReadOperation(queries: [Query(.plain(query))]) { $0[0].map(\.columns) })
         }
