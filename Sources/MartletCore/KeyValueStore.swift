@@ -24,12 +24,21 @@ public struct StoreError: CodedError {
 public protocol KeyValueStoring: Sendable {
     /// Reads one value.
     func value(for key: String) async -> StoreReply<[UInt8]>
+    /// Reads one value that may be older than the last write, or removed since: a replica may serve it.
+    ///
+    /// For values that carry their own time. A miss and an outage are those of ``value(for:)``.
+    func replicatedValue(for key: String) async -> StoreReply<[UInt8]>
     /// Writes one value that expires after `lifetime`.
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError)
     /// Writes only if the key is absent; `true` when this call wrote. Atomic across instances.
     func setIfAbsent(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) -> Bool
     /// Removes the value if it still equals `value`; used to release a lease. Atomic across instances.
     func remove(_ key: String, ifEqualTo value: [UInt8]) async throws(StoreError)
+}
+
+extension KeyValueStoring {
+    /// The current value.
+    public func replicatedValue(for key: String) async -> StoreReply<[UInt8]> { await value(for: key) }
 }
 
 /// A store that also supports single-use values and counters: nonces, codes, attempts.

@@ -2,11 +2,17 @@ package import MartletCore
 
 extension RedisClient: SharedStoring {
     /// `GET`.
-    package func value(for key: String) async -> StoreReply<[UInt8]> {
+    package func value(for key: String) async -> StoreReply<[UInt8]> { await read(key, .isRepeatable) }
+
+    /// `GET`, of a replica where the options allow that and one has the value.
+    package func replicatedValue(for key: String) async -> StoreReply<[UInt8]> {
+        await read(key, readsReplicas ? [.isRepeatable, .acceptsReplicas] : .isRepeatable)
+    }
+
+    private func read(_ key: String, _ traits: RedisCommandTraits) async -> StoreReply<[UInt8]> {
         do {
             switch try await execute(
-                RedisCommand(
-                    [bytes("GET"), bytes(key)], expecting: .value, key: bytes(key), traits: .isRepeatable))
+                RedisCommand([bytes("GET"), bytes(key)], expecting: .value, key: bytes(key), traits: traits))
             {
             case .bytes(let value): return .found(value)
             case .error(let kind): return .unavailable(RedisErrorReply.storeError(kind))

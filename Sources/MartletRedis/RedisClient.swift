@@ -17,6 +17,8 @@ package struct RedisOptions: Sendable {
     package var waitReplicas = 1
     /// How long it waits for them.
     package var waitTimeout = Duration.milliseconds(100)
+    /// Whether replicas serve reads that ask for it.
+    package var readsReplicas = false
     /// The name shown by `CLIENT LIST`.
     package var clientName = "martlet"
 
@@ -60,6 +62,9 @@ package final class RedisClient: Sendable {
         make = { RedisRouter($0, configuration, recorder) }
     }
 
+    /// Whether replicas serve reads that ask for it.
+    var readsReplicas: Bool { options.readsReplicas }
+
     /// The status of the connections.
     package var status: RedisStatus { recorder.status }
 
@@ -94,7 +99,8 @@ package final class RedisClient: Sendable {
     /// - Returns: the reply; `.error` only for errors of this command, not of the server.
     /// - Throws: a `redis.`, `io.` or `tls.` code for every kind of outage.
     package func execute(_ command: RedisCommand) async throws(StoreError) -> RedisReply {
-        try recorder.beginCommand()
+        // Replicas may respond while no master does.
+        try recorder.beginCommand(needsMaster: !command.traits.contains(.acceptsReplicas))
         let deadline = clock.monotonicTime + options.commandTimeout
         let handle = handle
         let result: RedisConnection.CommandResult = await withCheckedContinuation { continuation in

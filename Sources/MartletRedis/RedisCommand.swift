@@ -30,4 +30,6 @@ package struct RedisCommandTraits: OptionSet, Sendable {
     package static let hasManyKeys = RedisCommandTraits(rawValue: 2)
     /// The reply is held back until a replica has the write, or has had its time.
     package static let waitsForReplicas = RedisCommandTraits(rawValue: 4)
+    /// A read whose value may be older than the last write, so a replica may serve it.
+    static let acceptsReplicas = RedisCommandTraits(rawValue: 8)
 }

@@ -60,13 +60,15 @@ final class RedisStatusRecorder: Sendable {
     var status: RedisStatus { content.withLock { $0.status } }
 
     /// Counts a command; each one that is accepted must be ended with `finishCommand`.
-    /// - Throws: if there is no connection, or if too many commands are in flight.
-    func beginCommand() throws(StoreError) {
+    /// - Throws: if there is no connection that it needs, or if too many commands are in flight.
+    func beginCommand(needsMaster: Bool = true) throws(StoreError) {
         let rejection: StoreError? = content.withLock { content in
             content.status.commands += 1
             let rejection: StoreError? =
                 switch content.status.state {
                 case .connected: content.inFlight < maximumInFlight ? nil : .overloaded
+                case .connecting where !needsMaster, .down where !needsMaster:
+                    content.inFlight < maximumInFlight ? nil : .overloaded
                 case .stopped: .stopped
                 case .connecting, .down: content.status.lastError.map { .notConnected($0) } ?? .notConnected
                 }

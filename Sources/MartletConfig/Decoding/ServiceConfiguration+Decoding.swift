@@ -80,6 +80,7 @@ extension LogConfiguration: ConfigurationDecodable {
 }
 
 extension StoreConfiguration.OnError: ConfigurationValue {}
+extension StoreConfiguration.Replicas: ConfigurationValue {}
 
 extension StoreConfiguration: ConfigurationDecodable {
     package static var grammar: ConfigurationGrammar? {
@@ -109,6 +110,10 @@ extension StoreConfiguration: ConfigurationDecodable {
                     "wait_replicas", .integer(0...8), default: "1",
                     "Replicas that a refresh or a revocation waits for, up to 100 ms; `0` for none."),
                 .optional(
+                    "replicas", .choice(StoreConfiguration.Replicas.allCases.map(\.rawValue)), default: "never",
+                    "What may be read from replicas: `keys` for issuers' keys, so that they can be read while a master is replaced."
+                ),
+                .optional(
                     "session_format", .integer(1...2), default: "2",
                     "The form in which sessions are stored: `1` while instances run that do not have this key."),
             ])
@@ -131,6 +136,7 @@ extension StoreConfiguration: ConfigurationDecodable {
         timeouts = reader.block("timeouts") ?? timeouts
         seal = reader.block("seal")
         waitReplicas = reader.optional("wait_replicas", default: waitReplicas, in: 0...8)
+        replicas = reader.optional("replicas", default: replicas)
         sessionFormat = reader.optional("session_format", default: sessionFormat, in: 1...2)
     }
 

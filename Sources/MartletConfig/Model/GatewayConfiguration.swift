@@ -148,6 +148,9 @@ package struct StoreConfiguration: Sendable {
     /// The behavior while the store is unavailable.
     package enum OnError: String, Sendable, CaseIterable { case cached, deny }
 
+    /// What may be read from replicas.
+    package enum Replicas: String, Sendable, CaseIterable { case never, keys }
+
     /// `store.sentinel:` — the credentials of the sentinels.
     package struct Sentinel: Sendable {
         package var username: String?
@@ -171,6 +174,8 @@ package struct StoreConfiguration: Sendable {
     package var seal: StoreSealConfiguration?
     /// How many replicas a rotation or a revocation waits for.
     package var waitReplicas = 1
+    /// What may be read from replicas.
+    package var replicas = Replicas.never
     /// The format in which sessions are written.
     package var sessionFormat = 2
     package var keyPrefix = "martlet:"

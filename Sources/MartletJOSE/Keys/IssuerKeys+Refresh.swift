@@ -59,7 +59,7 @@ extension IssuerKeys {
             claim = await shared.claimLease(holder, lifetime: lifetime)
         }
         // The previous holder of the lease may have written since the store was read.
-        let isDone = claim == .ours ? await load(from: shared, for: cause) : false
+        let isDone = claim == .ours ? await load(from: shared, for: cause, latest: true) : false
         let result = isDone ? .shared : await fetch(until: deadline)
         await shared.release(holder)
         return result
@@ -83,8 +83,12 @@ extension IssuerKeys {
     }
 
     /// Installs the store's keys if they are newer, and returns whether that satisfies the cause of the refresh.
-    private func load(from shared: SharedKeys, for cause: IssuerKeysState.Cause) async -> Bool {
-        if let record = await shared.read(), let keys = keys(from: record), keys.isNewer(than: cached) { install(keys) }
+    private func load(
+        from shared: SharedKeys, for cause: IssuerKeysState.Cause, latest: Bool = false
+    ) async -> Bool {
+        if let record = await shared.read(latest: latest), let keys = keys(from: record), keys.isNewer(than: cached) {
+            install(keys)
+        }
         guard let cached else { return false }
         return switch cause {
         case .due: clock.monotonicTime < cached.obtained + policy.ttl * Self.freshFraction

@@ -29,11 +29,12 @@ struct SharedKeys: Sendable {
 
     /// Whether the store is reachable.
     func isReachable() async -> Bool {
-        if case .unavailable = await store.value(for: recordKey) { false } else { true }
+        if case .unavailable = await store.replicatedValue(for: recordKey) { false } else { true }
     }
 
-    func read() async -> KeyRecord? {
-        switch await store.value(for: recordKey) {
+    /// - Parameter latest: whether a record must not be older than the last write.
+    func read(latest: Bool) async -> KeyRecord? {
+        switch await latest ? store.value(for: recordKey) : store.replicatedValue(for: recordKey) {
         case .miss: return nil
         case .unavailable(let error):
             logger.warning("stored issuer keys not read", ("code", "\(error.code)"))

@@ -17,6 +17,8 @@ package struct RedisConnectionState: ~Copyable {
         package var maximumUnsent = 4 * 1024 * 1024
         /// Whether the server is asked for its role, and rejected if it is a replica.
         package var requiresMaster = false
+        /// Whether the server is a replica of a cluster that is to serve reads.
+        package var readsReplica = false
         /// The channel to subscribe to; a subscribed connection accepts no commands.
         package var channel: String?
         /// The maximum size of a message on the channel in bytes.
@@ -41,7 +43,7 @@ package struct RedisConnectionState: ~Copyable {
     }
 
     private enum Purpose {
-        case authenticate, select, setName, role, ping, subscribe, heartbeat, asking
+        case authenticate, select, setName, role, readOnly, ping, subscribe, heartbeat, asking
         case command(Ticket, RedisExpectation)
     }
 
@@ -89,6 +91,7 @@ package struct RedisConnectionState: ~Copyable {
         }
         try write(["CLIENT", "SETNAME", settings.clientName], .setName, at: now, deadline: deadline)
         if settings.requiresMaster { try write(["ROLE"], .role, at: now, deadline: deadline) }
+        if settings.readsReplica { try write(["READONLY"], .readOnly, at: now, deadline: deadline) }
         try write(["PING"], .ping, at: now, deadline: deadline)
         if let channel = settings.channel {
             try write(["SUBSCRIBE", channel], .subscribe, at: now, deadline: deadline)
@@ -242,7 +245,9 @@ package struct RedisConnectionState: ~Copyable {
         case (.role, .array(let parts)):
             if parts.first != .bytes(Array("master".utf8)) { fail(RedisErrorReply.storeError("READONLY")) }
         case (.subscribe, .array(let parts)) where parts.first == .bytes(Array("subscribe".utf8)): break
-        case (.authenticate, .status("OK")), (.select, .status("OK")), (.ping, .status("PONG")): break
+        case (.authenticate, .status("OK")), (.select, .status("OK")), (.readOnly, .status("OK")),
+            (.ping, .status("PONG")):
+            break
         // A user without permission for PING is still authenticated.
         case (.ping, .error("NOPERM")): break
         case (.authenticate, .error("ERR")), (.authenticate, .error("WRONGPASS")):

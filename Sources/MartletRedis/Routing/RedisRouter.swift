@@ -35,6 +35,14 @@ struct RedisRouterConfiguration: Sendable {
         return connection(options, settings)
     }
 
+    /// The configuration of connections to replicas.
+    var replica: RedisConnectionConfiguration {
+        var configuration = connection(options)
+        configuration.settings.requiresMaster = false
+        if case .cluster = url.layout { configuration.settings.readsReplica = true }
+        return configuration
+    }
+
     /// The configuration of connections to sentinels.
     func sentinel(channel: String? = nil) -> RedisConnectionConfiguration {
         var options = RedisOptions.listening
@@ -94,6 +102,8 @@ final class RedisRouter {
     private var replays = ReplayQueue()
     private var replayTimer: LoopTimer?
     private var replicationWarnings = LogInterval(.seconds(10))
+    /// `nil` where replicas serve no reads.
+    private var replicas: ReplicaConnections?
 
     init(
         _ handle: LoopBound<RedisRouter>, _ configuration: RedisRouterConfiguration, _ recorder: RedisStatusRecorder
@@ -110,6 +120,7 @@ final class RedisRouter {
 
     func start() {
         loop.preconditionInLoop()
+        if configuration.options.readsReplicas { replicas = makeReplicas() }
         perform(routing.start(at: now))
     }
 
@@ -124,6 +135,7 @@ final class RedisRouter {
         for node in nodes.values { node.close() }
         for sentinel in sentinels.values { sentinel.close() }
         for subscription in subscriptions { subscription.stop() }
+        replicas?.close()
         nodes = [:]
         sentinels = [:]
         subscriptions = []
@@ -139,6 +151,21 @@ final class RedisRouter {
         _ completion: @escaping (RedisConnection.CommandResult) -> Void
     ) {
         loop.preconditionInLoop()
+        guard !isStopped else { return completion(.failure(.stopped)) }
+        guard command.traits.contains(.acceptsReplicas), let replicas, let slot = command.slot,
+            let master = routing.node(of: slot)
+        else { return submitToMaster(command, deadline: deadline, completion) }
+        let isReady = routing.isReady(master)
+        replicas.read(command, of: master, isMasterReady: isReady, deadline: deadline, completion) { [weak self] in
+            guard let self else { return completion(.failure(.stopped)) }
+            submitToMaster(command, deadline: deadline, completion)
+        }
+    }
+
+    private func submitToMaster(
+        _ command: RedisCommand, deadline: MonotonicTime,
+        _ completion: @escaping (RedisConnection.CommandResult) -> Void
+    ) {
         guard !isStopped else { return completion(.failure(.stopped)) }
         lastTicket &+= 1
         pending[lastTicket] = Pending(command: command, deadline: deadline, completion: completion)
@@ -242,6 +269,7 @@ extension RedisRouter {
             sentinels.removeValue(forKey: address)?.close()
         case .ask(let question, let address): ask(question, address)
         case .moved(let slots):
+            replicas?.mastersChanged(routing.masters)
             changes.moved(slots)
             masterChanged()
             writeAgain()
@@ -322,6 +350,9 @@ extension RedisRouter {
                 outage(kind == "ERR" ? .questionRejected(question) : RedisErrorReply.storeError(kind))
             }
             perform(routing.answered(question, by: address, reply, at: now))
+            if question == .slots, let replicas, let reply {
+                replicas.learnt(ReplicaLists.ofSlots(reply, from: address), masters: routing.masters)
+            }
         }
         if let sentinel = sentinels[address] {
             sentinel.ask(arguments, deadline: now + configuration.options.commandTimeout, completion)
@@ -345,6 +376,41 @@ extension RedisRouter {
             if routing.masters.isEmpty, failedSentinels.count >= sentinels.count { outage(error) }
         case .masterAnnounced: perform(routing.suspect(at: now))
         case .stopped: stop()
+        }
+    }
+}
+
+// MARK: - Replicas
+
+extension RedisRouter {
+    private func makeReplicas() -> ReplicaConnections {
+        var asks = true
+        // The maps of a cluster list replicas.
+        if case .cluster = configuration.url.layout { asks = false }
+        return ReplicaConnections(
+            on: loop, configuration.replica, logger: configuration.logger, asks: asks
+        ) { [weak self] in self?.askForReplicas() }
+    }
+
+    /// Asks a sentinel, or the only master.
+    private func askForReplicas() {
+        guard let master = routing.masters.first else { return }
+        let deadline = now + configuration.options.commandTimeout
+        let isSentinel = !sentinels.isEmpty
+        let completion: (RedisConnection.CommandResult) -> Void = { [weak self] result in
+            guard let self, case .success(let timed) = result else { return }
+            let list = isSentinel ? ReplicaLists.ofSentinel(timed.reply) : ReplicaLists.ofMaster(timed.reply)
+            guard let list, routing.masters.contains(master) else { return }
+            replicas?.learnt([master: list], masters: routing.masters)
+        }
+        switch configuration.url.layout {
+        case .single:
+            let command = RedisCommand([Array("ROLE".utf8)], key: nil)
+            nodes[master]?.submit(command, deadline: deadline, isAsking: false, completion)
+        case .sentinel(_, let name):
+            let words = ["SENTINEL", "REPLICAS", name].map { Array($0.utf8) }
+            sentinels.values.first(where: \.isReady)?.ask(words, deadline: deadline, completion)
+        case .cluster: break
         }
     }
 }
@@ -463,6 +529,9 @@ final class SentinelConnections {
             }
         }
     }
+
+    /// Whether questions are accepted.
+    var isReady: Bool { questions.isReady }
 
     func start() {
         questions.start()

@@ -117,7 +117,8 @@ extension SlotMap {
         return ranges
     }
 
-    private static func address(_ node: RedisReply, from asked: Address) -> Address? {
+    /// The address of a node in such a reply.
+    static func address(_ node: RedisReply, from asked: Address) -> Address? {
         guard case .array(let fields) = node, fields.count >= 2, case .integer(let port) = fields[1],
             let port = UInt16(exactly: port), port > 0
         else { return nil }

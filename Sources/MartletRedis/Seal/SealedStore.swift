@@ -28,6 +28,11 @@ package final class SealedStore: SharedStoring {
     /// Reads a value; one that does not verify is a miss.
     package func value(for key: String) async -> StoreReply<[UInt8]> { opened(await base.value(for: key), key) }
 
+    /// Reads a value that may be old; one that does not verify is a miss.
+    package func replicatedValue(for key: String) async -> StoreReply<[UInt8]> {
+        opened(await base.replicatedValue(for: key), key)
+    }
+
     /// Reads and removes a value; one that does not verify is removed and a miss.
     package func take(_ key: String) async -> StoreReply<[UInt8]> { opened(await base.take(key), key) }
 

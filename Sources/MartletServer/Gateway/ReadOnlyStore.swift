@@ -40,6 +40,11 @@ final class ReadOnlyStore: SharedStoring {
         return isRemoved(key) ? .miss : await base.value(for: key)
     }
 
+    func replicatedValue(for key: String) async -> StoreReply<[UInt8]> {
+        if case .found(let value) = await own.value(for: key) { return .found(value) }
+        return isRemoved(key) ? .miss : await base.replicatedValue(for: key)
+    }
+
     func set(_ value: [UInt8], for key: String, lifetime: Duration) async throws(StoreError) {
         try await own.set(value, for: key, lifetime: lifetime)
     }

@@ -29,7 +29,7 @@ package final class SharedStore: Sendable {
             let texts: [String?] = [
                 store.username?.value, store.sentinel.username, tls?.authorityFile?.value,
                 tls?.certificate?.certificate.value, tls?.certificate?.key.value, tls?.serverName,
-                "\(store.pool) \(store.timeouts) \(store.waitReplicas) \(store.sessionFormat)",
+                "\(store.pool) \(store.timeouts) \(store.waitReplicas) \(store.sessionFormat) \(store.replicas)",
                 store.seal.map { "\($0.mode) \($0.acceptsUnsealedUntil?.seconds ?? .min)" },
             ]
             let sealKeys: [Secret?] = store.seal?.keys ?? []
@@ -217,6 +217,7 @@ extension RedisOptions {
         connectTimeout = store.timeouts.connect
         commandTimeout = store.timeouts.command
         waitReplicas = store.waitReplicas
+        readsReplicas = store.replicas == .keys
     }
 }
 

@@ -31,6 +31,23 @@ final class RedisClusterServers: Sendable {
     /// As `store.url` is written.
     var url: String { "redis+cluster://" + servers.map { "127.0.0.1:\($0.port)" }.joined(separator: ",") }
 
+    /// Adds a replica of a master, and waits until it is in sync and every node knows it.
+    func addReplica(of master: RedisServer, extra: [String] = []) throws -> RedisServer {
+        let port = try refusedPort()
+        let replica = try RedisServer(
+            extra: ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", "\(port)"] + extra)
+        let (masterID, replicaID) = (try id(of: master), try id(of: replica))
+        _ = try master.command("CLUSTER MEET 127.0.0.1 \(replica.port) \(port)")
+        try waitUntil("the master is known") { try replica.command("CLUSTER REPLICATE \(masterID)") == "+OK\r\n" }
+        try waitUntil("the replica is in sync") {
+            try replica.command("INFO replication").contains("master_link_status:up")
+        }
+        for server in servers {
+            try waitUntil("the replica is listed") { try server.command("CLUSTER SLOTS").contains(replicaID) }
+        }
+        return replica
+    }
+
     func id(of server: RedisServer) throws -> String {
         let reply = try server.command("CLUSTER MYID")
         return String(reply.split(separator: "\r\n")[1])

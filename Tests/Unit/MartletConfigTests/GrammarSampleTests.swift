@@ -32,7 +32,7 @@ let fullSample = """
       http2: { max_concurrent_streams: 7, max_resets_per_10s: 8, initial_window: 1MiB }
     admin: { address: 127.0.0.1:9902 }
     log: { level: warning, format: json, subject: hash, subject_key: planted0123456789 }
-    store: { url: "redis://:hunter2@127.0.0.1:6379/0", key_prefix: "gw:", on_error: deny }
+    store: { url: "redis://:hunter2@127.0.0.1:6379/0", key_prefix: "gw:", on_error: deny, replicas: keys }
     accounts: { url: "postgresql://martlet:hunter2@127.0.0.1/martlet" }
     sessions:
       access_ttl: 5m
@@ -138,6 +138,7 @@ let fullSample = """
         #expect(configuration.admin?.address.value == .ip(host: "127.0.0.1", port: 9902))
         #expect(configuration.log.level == .warning && configuration.log.format == .json)
         #expect(configuration.store.onError == .deny && configuration.store.keyPrefix == "gw:")
+        #expect(configuration.store.replicas == .keys)
         #expect(configuration.store.url.value == "redis://:hunter2@127.0.0.1:6379/0")
         #expect(configuration.jwks.maximumStale == .zero && configuration.jwks.fetchTimeout == .milliseconds(250))
         #expect(configuration.providers.map(\.name.value) == ["apple", "other"])
@@ -236,6 +237,7 @@ let minimalSample = """
         #expect(configuration.server.limits == Limits() && configuration.server.timeouts == ServerTimeouts())
         #expect(configuration.admin?.address.value == .ip(host: "127.0.0.1", port: 9901))
         #expect(configuration.store.url.value == "memory:" && configuration.store.onError == .cached)
+        #expect(configuration.store.replicas == .never)
         #expect(configuration.accounts?.url.value == nil && configuration.assertion?.issuer == nil)
         #expect(configuration.sessions == SessionsConfiguration())
         #expect(configuration.wellKnown == WellKnownConfiguration())

@@ -56,13 +56,26 @@ import Testing
         #expect(issuer.fetches == 1)
     }
 
-    @Test func `a record written before the lease was acquired needs no fetch`() async throws {
+    @Test(arguments: [StoreInMemory.Replica.current, .late])
+    func `a record written before the lease was acquired needs no fetch`(
+        _ replica: StoreInMemory.Replica
+    ) async throws {
+        store.replicaState = replica
         let (first, second) = (try instance(), try instance())
         // The second has found nothing in the store; the first completes before the second claims the lease.
         store.beforeNextClaim { _ = try? await first.resolve("ONE") }
         #expect(try await second.resolve("ONE") == "ONE")
         #expect(issuer.fetches == 1 && second.keys.status.source == .store)
         #expect(store.keys.count == 1)
+    }
+
+    @Test func `an instance that starts while the master is unavailable gets its keys from a replica`() async throws {
+        #expect(try await instance().resolve("ONE") == "ONE")
+        store.isBroken = true
+        store.replicaState = .independent
+        let started = try instance()
+        #expect(try await started.resolve("ONE") == "ONE")
+        #expect(issuer.fetches == 1 && started.keys.status.source == .store)
     }
 
     @Test func `when the instance that fetches fails, another one fetches`() async throws {

@@ -10,10 +10,25 @@ final class StoreInMemory: KeyValueStoring {
 
     private let entries = Mutex<[String: Entry]>([:])
     private let broken = Mutex(false)
+    private let replica = Mutex(Replica.current)
     private let ahead = Mutex<(@Sendable () async -> Void)?>(nil)
     private let clock: Clock
 
     init(clock: Clock) { self.clock = clock }
+
+    /// What serves reads that may be old.
+    enum Replica {
+        case current
+        /// Has nothing yet.
+        case late
+        /// Responds while every other call fails.
+        case independent
+    }
+
+    var replicaState: Replica {
+        get { replica.withLock { $0 } }
+        set { replica.withLock { $0 = newValue } }
+    }
 
     /// Every call fails while this is set.
     var isBroken: Bool {
@@ -34,6 +49,18 @@ final class StoreInMemory: KeyValueStoring {
 
     func value(for key: String) async -> StoreReply<[UInt8]> {
         if isBroken { return .unavailable(Self.outage) }
+        return stored(key)
+    }
+
+    func replicatedValue(for key: String) async -> StoreReply<[UInt8]> {
+        switch replicaState {
+        case .current: await value(for: key)
+        case .late: isBroken ? .unavailable(Self.outage) : .miss
+        case .independent: stored(key)
+        }
+    }
+
+    private func stored(_ key: String) -> StoreReply<[UInt8]> {
         let now = clock.monotonicTime
         guard let entry = entries.withLock({ $0[key] }), now < entry.end else { return .miss }
         return .found(entry.value)
