@@ -3,37 +3,55 @@ private import Synchronization
 
 /// Records the health and the counters of an account store for its callers and its threads.
 final class AccountHealthRecorder: Sendable {
-    private let content = Mutex(AccountHealth(state: .starting))
+    private struct Content {
+        var health = AccountHealth(state: .starting)
+        var outage = OutageLog()
+    }
 
-    var health: AccountHealth { content.withLock { $0 } }
+    private let content = Mutex(Content())
+    private let clock: Clock
+    private let logger: Logger
+
+    init(clock: Clock, logger: Logger) {
+        self.clock = clock
+        self.logger = logger
+    }
+
+    var health: AccountHealth { content.withLock { $0.health } }
 
     /// Counts a call and its outcome.
     func count(_ failure: AccountError?) {
-        content.withLock { health in
-            health.calls += 1
-            if let failure, failure.kind == .unavailable { health.failures[failure.code, default: 0] += 1 }
+        content.withLock { content in
+            content.health.calls += 1
+            if let failure, failure.kind == .unavailable { content.health.failures[failure.code, default: 0] += 1 }
         }
     }
 
+    /// Records that the store is available, and logs the end of an outage.
     func ready() {
-        content.withLock { health in
-            if health.state != .stopped { health.state = .ready }
+        let span: Duration? = content.withLock { content in
+            guard content.health.state != .stopped else { return nil }
+            content.health.state = .ready
+            // Most calls find no outage, and need no time.
+            return content.outage.isActive ? content.outage.succeeded(at: clock.monotonicTime) : nil
         }
+        if let span { logger.info("account store available again", ("seconds", String(span.wholeSeconds))) }
     }
 
-    func reconnected() { content.withLock { $0.reconnects += 1 } }
+    func reconnected() { content.withLock { $0.health.reconnects += 1 } }
 
-    /// - Returns: whether the state or the error code has changed.
-    @discardableResult func unavailable(_ error: AccountError) -> Bool {
-        content.withLock { health in
-            guard health.state != .stopped else { return false }
-            let hasChanged = health.state != .unavailable || health.code != error.code
-            health.state = .unavailable
-            health.code = error.code
-            health.detail = error.message
-            return hasChanged
+    /// Records an outage, and logs what is new about it.
+    func unavailable(_ error: AccountError, as event: String = "account store unavailable") {
+        let line: OutageLog.Line? = content.withLock { content in
+            guard content.health.state != .stopped else { return nil }
+            content.health.state = .unavailable
+            content.health.code = error.code
+            content.health.detail = error.message
+            return content.outage.failed("\(error.code) \(error.message)", at: clock.monotonicTime)
         }
+        guard let line else { return }
+        logger.warning(event, [("code", "\(error.code)"), ("reason", error.message)] + line.fields)
     }
 
-    func stopped() { content.withLock { $0.state = .stopped } }
+    func stopped() { content.withLock { $0.health.state = .stopped } }
 }

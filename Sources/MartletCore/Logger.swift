@@ -74,6 +74,8 @@ public struct Logger: Sendable {
     public func info(_ event: String, _ fields: (String, String)...) { log(.info, event, fields) }
     /// Writes a line of the level `warning`.
     public func warning(_ event: String, _ fields: (String, String)...) { log(.warning, event, fields) }
+    /// Writes a line of the level `warning` with an array of fields.
+    package func warning(_ event: String, _ fields: [(String, String)]) { log(.warning, event, fields) }
     /// Writes a line of the level `error`.
     public func error(_ event: String, _ fields: (String, String)...) { log(.error, event, fields) }
 

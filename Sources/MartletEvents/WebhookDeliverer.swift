@@ -89,8 +89,8 @@ package final class WebhookDeliverer: Sendable {
     private let lease: HeldLease
     private let wakeup = Wakeup()
     private let isStopping = Atomic(false)
-    /// Whether the last access to the outbox failed, so that an outage is logged once.
-    private let isFailing = Atomic(false)
+    /// Of the outbox.
+    private let outages: OutageReporter
     private let counters: Mutex<WebhookStatus>
 
     /// Delivers to a webhook.
@@ -107,7 +107,10 @@ package final class WebhookDeliverer: Sendable {
         self.sender = sender
         self.store = store
         self.clock = clock
-        self.logger = logger.with(("webhook", sender.name))
+        let logger = logger.with(("webhook", sender.name))
+        self.logger = logger
+        outages = OutageReporter(
+            "outbox unavailable", end: "outbox available again", clock: clock, logger: logger)
         lease = try HeldLease(WebhookDeliverer.leaseName(of: sender.name), in: store.leases, at: clock.unixMilliseconds)
         counters = Mutex(WebhookStatus(hook: sender.name))
     }
@@ -161,14 +164,14 @@ package final class WebhookDeliverer: Sendable {
         progress.recordedAt = now
         do throws(StoreError) {
             try await store.outbox.noteDelivered(progress.confirmed)
-            recovered()
+            outages.succeeded()
             let count = progress.confirmed.count
             counters.withLock { $0.delivered &+= count }
             for delivery in progress.confirmed { progress.window.remove(delivery.number) }
             progress.confirmed = []
         } catch {
             // Tried again with the next step.
-            failed(error)
+            outages.failed(error)
         }
     }
 
@@ -227,7 +230,7 @@ package final class WebhookDeliverer: Sendable {
                 counters.withLock { $0.backlog = backlog }
             }
         } catch {
-            failed(error)
+            outages.failed(error)
         }
     }
 
@@ -252,20 +255,20 @@ package final class WebhookDeliverer: Sendable {
         let wasHeld = lease.isHeld(at: start)
         do throws(StoreError) {
             let isHeld = try await lease.renew(by: clock)
-            recovered()
+            outages.succeeded()
             if isHeld != wasHeld { logger.debug(isHeld ? "webhook lease acquired" : "webhook lease lost") }
         } catch {
-            failed(error)
+            outages.failed(error)
         }
     }
 
     private func due(_ limit: Int) async -> [DueDelivery] {
         do throws(StoreError) {
             let due = try await store.outbox.dueDeliveries(of: sender.name, at: clock.unixMilliseconds, limit: limit)
-            recovered()
+            outages.succeeded()
             return due
         } catch {
-            failed(error)
+            outages.failed(error)
             return []
         }
     }
@@ -280,9 +283,9 @@ package final class WebhookDeliverer: Sendable {
         do throws(StoreError) {
             try await recordFailure(outcome, of: delivery)
             counters.withLock { $0.countFailure(outcome) }
-            recovered()
+            outages.succeeded()
         } catch {
-            failed(error)
+            outages.failed(error)
             // The delivery is still due, and will be repeated when the outbox is available again.
             try? await Task.sleep(for: WebhookDeliverer.pollInterval)
         }
@@ -306,14 +309,5 @@ package final class WebhookDeliverer: Sendable {
                 ("subject", subject), ("reason", reason))
             try await store.outbox.noteDead(delivery, reason: reason)
         }
-    }
-
-    private func failed(_ error: StoreError) {
-        guard !isFailing.exchange(true, ordering: .relaxed) else { return }
-        logger.warning("outbox unavailable", ("code", "\(error.code)"), ("reason", error.message))
-    }
-
-    private func recovered() {
-        if isFailing.exchange(false, ordering: .relaxed) { logger.info("outbox available again") }
     }
 }

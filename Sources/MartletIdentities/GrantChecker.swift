@@ -43,7 +43,7 @@ package final class GrantChecker: Sendable {
     private let logger: Logger
     private let sleep: @Sendable (Duration) async -> Void
     private let isStopping = Atomic(false)
-    private let isFailing = Atomic(false)
+    private let outages: OutageReporter
     private let totals = Mutex(Counters())
 
     /// - Parameter sleep: pauses; a test advances its clock instead.
@@ -63,7 +63,10 @@ package final class GrantChecker: Sendable {
         self.keys = keys
         self.runner = runner
         self.clock = clock
-        self.logger = logger.with(("provider", handle.name))
+        let logger = logger.with(("provider", handle.name))
+        self.logger = logger
+        outages = OutageReporter(
+            "checks of grants unavailable", end: "checks of grants available again", clock: clock, logger: logger)
         self.sleep = sleep
     }
 
@@ -105,10 +108,10 @@ package final class GrantChecker: Sendable {
         do throws(AccountError) {
             let due = try await store.dueChecks(
                 of: provider, at: clock.unixMilliseconds, limit: GrantChecker.batch)
-            if isFailing.exchange(false, ordering: .relaxed) { logger.info("checks of grants available again") }
+            outages.succeeded()
             return due
         } catch {
-            failed(error)
+            outages.failed(error)
             return []
         }
     }
@@ -165,7 +168,7 @@ package final class GrantChecker: Sendable {
             let next = GrantChecker.later(clock.unixMilliseconds, schedule.every.wholeMilliseconds)
             return try await store.beginCheck(due, next: next)
         } catch {
-            failed(error)
+            outages.failed(error)
             return false
         }
     }
@@ -174,7 +177,7 @@ package final class GrantChecker: Sendable {
         do throws(AccountError) {
             return try await ask(due)
         } catch {
-            failed(error)
+            outages.failed(error)
             return .failed
         }
     }
@@ -204,10 +207,5 @@ package final class GrantChecker: Sendable {
             await runner.perform(jobs)
             return .revoked
         }
-    }
-
-    private func failed(_ error: AccountError) {
-        guard !isFailing.exchange(true, ordering: .relaxed) else { return }
-        logger.warning("checks of grants unavailable", ("code", "\(error.code)"), ("reason", error.message))
     }
 }

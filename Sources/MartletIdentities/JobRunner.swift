@@ -58,13 +58,15 @@ package final class JobRunner: Sendable {
     private let logger: Logger
     private let wakeup = Wakeup()
     private let isStopping = Atomic(false)
-    private let isFailing = Atomic(false)
+    private let outages: OutageReporter
     private let pending = Mutex<PendingRevocations?>(nil)
 
     package init(_ surroundings: Surroundings, clock: Clock, logger: Logger) {
         self.surroundings = surroundings
         self.clock = clock
         self.logger = logger
+        outages = OutageReporter(
+            "account jobs unavailable", end: "account jobs available again", clock: clock, logger: logger)
     }
 
     /// The revocations that have not succeeded; `nil` if this instance does not count them.
@@ -124,7 +126,7 @@ package final class JobRunner: Sendable {
         do throws(StoreError) {
             return try await lease.renew(by: clock)
         } catch {
-            failed(error.code, error.message)
+            outages.failed(error)
             return lease.isHeld(at: clock.monotonicTime)
         }
     }
@@ -134,9 +136,9 @@ package final class JobRunner: Sendable {
         let jobs: [AccountJob]
         do throws(AccountError) {
             jobs = try await surroundings.store.dueJobs(at: clock.unixMilliseconds, limit: JobRunner.batch)
-            recovered()
+            outages.succeeded()
         } catch {
-            failed(error.code, error.message)
+            outages.failed(error)
             return false
         }
         await withTaskGroup(of: Void.self) { group in
@@ -154,7 +156,7 @@ package final class JobRunner: Sendable {
         do throws(AccountError) {
             try await surroundings.store.prune(before: instant)
         } catch {
-            failed(error.code, error.message)
+            outages.failed(error)
         }
     }
 
@@ -163,7 +165,7 @@ package final class JobRunner: Sendable {
         do throws(StoreError) {
             return try await surroundings.outbox?.drop() ?? false
         } catch {
-            failed(error.code, error.message)
+            outages.failed(error)
             return false
         }
     }
@@ -173,7 +175,7 @@ package final class JobRunner: Sendable {
             let found = try await surroundings.store.pendingRevocations()
             pending.withLock { $0 = found }
         } catch {
-            failed(error.code, error.message)
+            outages.failed(error)
         }
     }
 
@@ -294,7 +296,7 @@ package final class JobRunner: Sendable {
                 try await surroundings.store.postpone(job, until: instant, reason: error.code.rawValue)
             }
         } catch {
-            failed(error.code, error.message)
+            outages.failed(error)
         }
     }
 
@@ -314,15 +316,6 @@ package final class JobRunner: Sendable {
         _ body: () async throws(AccountError) -> Value
     ) async throws(JobError) -> Value {
         do throws(AccountError) { return try await body() } catch { throw JobError(code: error.code) }
-    }
-
-    private func failed(_ code: ErrorCode, _ reason: String) {
-        guard !isFailing.exchange(true, ordering: .relaxed) else { return }
-        logger.warning("account jobs unavailable", ("code", "\(code)"), ("reason", reason))
-    }
-
-    private func recovered() {
-        if isFailing.exchange(false, ordering: .relaxed) { logger.info("account jobs available again") }
     }
 }
 

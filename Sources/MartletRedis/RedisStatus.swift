@@ -47,6 +47,7 @@ final class RedisStatusRecorder: Sendable {
         var status: RedisStatus
         var inFlight = 0
         var hasBeenConnected = false
+        var outage = OutageLog()
     }
 
     private let content: Mutex<Content>
@@ -105,20 +106,20 @@ final class RedisStatusRecorder: Sendable {
             guard content.status.state != .stopped, content.status.state != .connected else { return }
             if content.hasBeenConnected { content.status.reconnects += 1 }
             content.hasBeenConnected = true
+            _ = content.outage.succeeded(at: now)
             content.status.state = .connected
             content.status.since = now
         }
     }
 
-    /// - Returns: whether the state or the error code has changed.
-    func down(_ error: StoreError, at now: MonotonicTime) -> Bool {
+    /// - Returns: `nil` if it is not logged.
+    func down(_ error: StoreError, at now: MonotonicTime) -> OutageLog.Line? {
         content.withLock { content in
-            guard content.status.state != .stopped else { return false }
-            let hasChanged = content.status.state != .down || content.status.lastError?.code != error.code
+            guard content.status.state != .stopped else { return nil }
             if content.status.state != .down { content.status.since = now }
             content.status.state = .down
             content.status.lastError = error
-            return hasChanged
+            return content.outage.failed("\(error.code) \(error.message)", at: now)
         }
     }
 

@@ -140,10 +140,10 @@ final class RedisSubscription {
             waiters.resume(nil)
         case .down(let error):
             isSubscribed = false
-            if recorder.down(error, at: now) {
+            if let line = recorder.down(error, at: now) {
                 configuration.logger.warning(
-                    "redis unavailable", ("code", "\(error.code)"), ("reason", error.message),
-                    ("purpose", "revocations"))
+                    "redis unavailable",
+                    [("code", "\(error.code)"), ("reason", error.message), ("purpose", "revocations")] + line.fields)
             }
             waiters.resume(error)
         case .message(let payload): onMessage(payload)

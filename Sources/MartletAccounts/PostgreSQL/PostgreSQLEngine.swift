@@ -50,13 +50,14 @@ final class PostgreSQLEngine: AccountEngine {
     let dialect = Dialect.postgresql
     private let configuration: PostgreSQLConfiguration
     private let handle: LoopBound<PostgreSQLPool>
-    private let recorder = AccountHealthRecorder()
+    private let recorder: AccountHealthRecorder
 
     init(
         _ target: PostgreSQLTarget, options: PostgreSQLOptions, schema: Schema, loop: ServiceLoop, resolver: Resolver,
         clock: Clock, logger: Logger
     ) {
         handle = LoopBound(loop)
+        recorder = AccountHealthRecorder(clock: clock, logger: logger)
         configuration = PostgreSQLConfiguration(
             target: target, options: options, schema: schema, resolver: resolver, clock: clock, logger: logger,
             recorder: recorder, handle: handle)

@@ -179,7 +179,6 @@ extension PostgreSQLPool {
     /// Starts accepting calls on the connection.
     private func activate(_ slot: PostgreSQLSlot) {
         if slot.open() { recorder.reconnected() }
-        if outage != nil { configuration.logger.info("account store available again") }
         outage = nil
         recorder.ready()
         resumeConnectWaiters(nil)
@@ -193,10 +192,7 @@ extension PostgreSQLPool {
         guard !isStopped else { return }
         guard let error, slots.allSatisfy(\.isFailing) else { return dispatch() }
         outage = error
-        if recorder.unavailable(error) {
-            configuration.logger.warning(
-                "account store unavailable", ("code", "\(error.code)"), ("reason", error.message))
-        }
+        recorder.unavailable(error)
         let waiting = queue
         queue = []
         for operation in waiting { operation.fail(.notConnected(error)) }
@@ -267,9 +263,7 @@ extension PostgreSQLPool {
     private func migrationTakesLong() {
         guard schema == .inProgress, !isStopped else { return }
         schema = .migrating
-        if recorder.unavailable(.migrating) {
-            configuration.logger.warning("account store schema migration takes long")
-        }
+        recorder.unavailable(.migrating, as: "account store schema migration takes long")
         let waiting = queue
         queue = []
         for operation in waiting { operation.fail(.migrating) }

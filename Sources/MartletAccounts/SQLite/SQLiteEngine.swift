@@ -31,8 +31,7 @@ final class SQLiteEngine: AccountEngine {
     private let options: SQLiteOptions
     private let schema: Schema
     private let clock: Clock
-    private let logger: Logger
-    private let recorder = AccountHealthRecorder()
+    private let recorder: AccountHealthRecorder
     private let writing: ThreadPool
     private let reading: ThreadPool
     private let writer = Slot()
@@ -43,7 +42,7 @@ final class SQLiteEngine: AccountEngine {
         self.options = options
         self.schema = schema
         self.clock = clock
-        self.logger = logger
+        recorder = AccountHealthRecorder(clock: clock, logger: logger)
         let queue = options.maximumWaiting
         writing = ThreadPool(name: "accounts-write", threads: 1, queue: queue, niceness: 0, clock: clock)
         reading = ThreadPool(name: "accounts-read", threads: options.readers, queue: queue, niceness: 0, clock: clock)
@@ -225,8 +224,8 @@ extension SQLiteEngine {
             recorder.count(error)
             if error.kind != .unavailable || error.code == .accountsTextInvalid {
                 recorder.ready()
-            } else if recorder.unavailable(error) {
-                logger.warning("account store unavailable", ("code", "\(error.code)"), ("reason", error.message))
+            } else {
+                recorder.unavailable(error)
             }
             throw error
         }

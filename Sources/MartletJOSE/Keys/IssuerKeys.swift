@@ -30,6 +30,7 @@ public final class IssuerKeys: Sendable {
     let clock: Clock
     let logger: Logger
     let sleep: @Sendable (Duration) async throws -> Void
+    private let outages: OutageReporter
     private let onKeysRemoved: @Sendable ([KeyID]) -> Void
     private let state: Mutex<IssuerKeysState>
     let policy: IssuerKeysPolicy
@@ -65,10 +66,13 @@ public final class IssuerKeys: Sendable {
         self.policy = policy
         allowed = allowing
         self.fetcher = fetcher
-        shared = store.map { SharedKeys(store: $0, prefix: storeKeyPrefix, url: url, logger: logger) }
+        shared = store.map { SharedKeys(store: $0, prefix: storeKeyPrefix, url: url, clock: clock, logger: logger) }
         self.clock = clock
         self.logger = logger
         self.sleep = sleep
+        outages = OutageReporter(
+            "issuer keys refresh failed", end: "issuer keys refresh recovered", clock: clock,
+            logger: logger.with(("url", url)))
         self.onKeysRemoved = onKeysRemoved
         state = Mutex(IssuerKeysState(policy: policy))
     }
@@ -169,10 +173,10 @@ extension IssuerKeys {
     private func end(_ number: Int, _ result: RefreshResult) {
         let now = clock.monotonicTime
         guard let ended = state.withLock({ $0.end(number, result, now: now) }) else { return }
-        if case .failed(let error) = result {
-            logger.warning(
-                "issuer keys refresh failed", ("url", url), ("code", "\(error.code)"),
-                ("reason", error.message))
+        switch result {
+        case .failed(let error): outages.failed(error)
+        case .fetched, .shared: outages.succeeded()
+        case .noResponse: break
         }
         for task in ended.tasks { task.cancel() }
         for waiter in ended.waiters { waiter.resume(returning: result) }

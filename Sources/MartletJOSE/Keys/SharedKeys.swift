@@ -3,7 +3,8 @@ private import MartletCrypto
 
 /// An issuer's record in the store, and the leases by which instances agree who fetches.
 ///
-/// Store errors are logged and never fail a refresh: each instance then fetches for itself.
+/// Store errors are logged, those of reading, writing and claiming apart, because a store may permit only some of them.
+/// They never fail a refresh: each instance then fetches for itself.
 struct SharedKeys: Sendable {
     /// The result of claiming a lease.
     enum Claim {
@@ -15,10 +16,19 @@ struct SharedKeys: Sendable {
     private let store: any KeyValueStoring
     private let prefix: String
     private let logger: Logger
+    private let reading: OutageReporter
+    private let writing: OutageReporter
+    private let claiming: OutageReporter
 
-    init(store: any KeyValueStoring, prefix: String, url: String, logger: Logger) {
+    init(store: any KeyValueStoring, prefix: String, url: String, clock: Clock, logger: Logger) {
         self.store = store
         self.logger = logger
+        reading = OutageReporter(
+            "stored issuer keys not read", end: "stored issuer keys read again", clock: clock, logger: logger)
+        writing = OutageReporter(
+            "issuer keys not stored", end: "issuer keys stored again", clock: clock, logger: logger)
+        claiming = OutageReporter(
+            "issuer keys lease not claimed", end: "issuer keys lease claimed again", clock: clock, logger: logger)
         let digest = SHA256.digest(Array(url.utf8))
         self.prefix = "\(prefix)jwks:\(Base64URL.encode(Array(digest.prefix(16))))"
     }
@@ -35,11 +45,14 @@ struct SharedKeys: Sendable {
     /// - Parameter latest: whether a record must not be older than the last write.
     func read(latest: Bool) async -> KeyRecord? {
         switch await latest ? store.value(for: recordKey) : store.replicatedValue(for: recordKey) {
-        case .miss: return nil
+        case .miss:
+            reading.succeeded()
+            return nil
         case .unavailable(let error):
-            logger.warning("stored issuer keys not read", ("code", "\(error.code)"))
+            reading.failed(error)
             return nil
         case .found(let bytes):
+            reading.succeeded()
             let record = KeyRecord(bytes)
             if record == nil { logger.warning("stored issuer keys corrupt") }
             return record
@@ -47,8 +60,11 @@ struct SharedKeys: Sendable {
     }
 
     func write(_ record: KeyRecord, lifetime: Duration) async {
-        do { try await store.set(record.bytes, for: recordKey, lifetime: lifetime) } catch {
-            logger.warning("issuer keys not stored", ("code", "\(error.code)"))
+        do throws(StoreError) {
+            try await store.set(record.bytes, for: recordKey, lifetime: lifetime)
+            writing.succeeded()
+        } catch {
+            writing.failed(error)
         }
     }
 
@@ -67,8 +83,12 @@ struct SharedKeys: Sendable {
     }
 
     private func claim(_ key: String, _ holder: [UInt8], _ lifetime: Duration) async -> Claim {
-        do { return try await store.setIfAbsent(holder, for: key, lifetime: lifetime) ? .ours : .theirs } catch {
-            logger.warning("issuer keys lease not claimed", ("code", "\(error.code)"))
+        do throws(StoreError) {
+            let isOurs = try await store.setIfAbsent(holder, for: key, lifetime: lifetime)
+            claiming.succeeded()
+            return isOurs ? .ours : .theirs
+        } catch {
+            claiming.failed(error)
             return .unknown
         }
     }

@@ -315,9 +315,10 @@ extension RedisRouter {
     }
 
     private func outage(_ error: StoreError) {
-        if recorder.down(error, at: now) {
+        if let line = recorder.down(error, at: now) {
             configuration.logger.warning(
-                "redis unavailable", ("code", "\(error.code)"), ("reason", error.message), ("purpose", "store"))
+                "redis unavailable",
+                [("code", "\(error.code)"), ("reason", error.message), ("purpose", "store")] + line.fields)
         }
         waiters.resume(error)
     }

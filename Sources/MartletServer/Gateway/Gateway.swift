@@ -61,6 +61,7 @@ package final class Gateway: Sendable {
     private let publicHealth = PublicHealth()
     private let issuerKeys: IssuerKeysRegistry
     private let invalidator: CacheInvalidator
+    private let names: NameResolution
     private let state: Mutex<State>
 
     /// Builds everything; nothing is started.
@@ -76,6 +77,7 @@ package final class Gateway: Sendable {
         let graph = try Graph.build(blueprint, services, previous: nil, keys: issuerKeys, invalidator: invalidator)
         self.issuerKeys = issuerKeys
         self.invalidator = invalidator
+        names = NameResolution(services)
         startedAt = services.clock.unixTime
         state = Mutex(State(graph: graph, listeners: Listeners(), reloads: ReloadRecord(loadedAt: startedAt)))
     }
@@ -103,7 +105,7 @@ package final class Gateway: Sendable {
         try await open(graph.accounts, graph.blueprint.grantKeys)
         graph.events?.subscribe()
         let starting = Task { await Gateway.start(graph.providers) }
-        let resolved = await NameResolution.resolve(graph.snapshot, services)
+        let resolved = await names.resolve(graph.snapshot)
         let count = configuration.server.workers ?? Services.coreCount
         var listeners = Listeners()
         let sockets = try listeners.open(
@@ -297,7 +299,7 @@ package final class Gateway: Sendable {
         if next.store !== old.store { try? await next.store.redis?.waitUntilConnected() }
         // Before the first request; a store that still serves the old configuration changes after the swap.
         if !isSameStore { next.events?.subscribe() }
-        let resolved = await NameResolution.resolve(next.snapshot, services)
+        let resolved = await names.resolve(next.snapshot)
         do {
             try swap(to: next, resolved)
         } catch {
@@ -396,7 +398,7 @@ package final class Gateway: Sendable {
     private func resolvePeriodically() async {
         while !Task.isCancelled {
             do { try await Task.sleep(for: Gateway.resolveInterval) } catch { return }
-            let resolved = await NameResolution.resolve(graph.snapshot, services)
+            let resolved = await names.resolve(graph.snapshot)
             state.withLock { $0.loops }?.resolved(resolved)
         }
     }

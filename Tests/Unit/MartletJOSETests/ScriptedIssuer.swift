@@ -54,6 +54,20 @@ final class ScriptedIssuer: KeyFetching {
     }
 }
 
+/// Keeps log lines about failures and their ends as text.
+final class LogLines: LogWriting {
+    private let kept = Box<[String]>([])
+
+    /// The lines so far, without the issuer's address.
+    var all: [String] { kept.value }
+
+    func write(_ level: LogLevel, _ event: String, _ fields: [(String, String)]) {
+        guard level > .info || fields.contains(where: { $0.0 == "seconds" }) else { return }
+        let texts = fields.filter { $0.0 != "url" }.map { "\($0.0)=\($0.1)" }
+        kept.withLock { $0.append(([event] + texts).joined(separator: " ")) }
+    }
+}
+
 /// One instance's key cache with its surroundings.
 struct Instance {
     static let ttl = Duration.seconds(3600)
@@ -65,6 +79,7 @@ struct Instance {
     let issuer: ScriptedIssuer
     let keys: IssuerKeys
     let removed = Box<[KeyID]>([])
+    let log = LogLines()
 
     init(time: VirtualTime = VirtualTime(), issuer: ScriptedIssuer? = nil, store: StoreInMemory? = nil) throws {
         self.time = time
@@ -72,7 +87,8 @@ struct Instance {
         self.issuer = issuer
         keys = IssuerKeys(
             url: "https://issuer.example/keys", policy: Self.policy, allowing: [.rs256], fetcher: issuer, store: store,
-            storeKeyPrefix: "t:", clock: time.clock, logger: .silent, sleep: { try await time.sleep($0) },
+            storeKeyPrefix: "t:", clock: time.clock, logger: Logger(log, minimum: .info),
+            sleep: { try await time.sleep($0) },
             onKeysRemoved: { [removed] ids in removed.withLock { $0 += ids } })
     }
 
