@@ -1,7 +1,7 @@
 # Shortcuts for the scripts, which work without make too. `make help` lists them.
 
 .DEFAULT_GOAL := help
-.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures pages browser bench load ci clean
+.PHONY: help run build test unit integration release lint format fuzz counts floods fleet measures stores pages browser bench load ci clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -50,6 +50,10 @@ fleet: ## Run a fleet with Redis, PostgreSQL and nginx under load, and let its m
 measures: fleet
 	@:
 
+stores: ## Run the tests of Redis against Redis 6.2 and Valkey, which come from PyPI (ARGS=valkey-9.1)
+	@.tools/deps build test
+	@Tests/Stores/run $(ARGS)
+
 pages: ## Take pictures of the gateway's pages with Chromium (ARGS=sign-in for some of them)
 	@.tools/deps pages
 	@Tests/Pages/screenshots $(ARGS)
@@ -69,4 +73,4 @@ ci: ## Run every check that a change has to pass
 	@.ci/run
 
 clean: ## Remove build products
-	rm -rf .build .build-release .build-fuzz .bench .pages
+	rm -rf .build .build-release .build-fuzz .bench .pages .stores

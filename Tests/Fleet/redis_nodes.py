@@ -1,9 +1,11 @@
 """Redis as one server, as a master with replicas and sentinels, or as a cluster."""
 
+import re
 import socket
+import subprocess
 import time
 
-from processes import Failed, Process, free_port, wait_until
+from processes import Failed, Process, Unavailable, free_port, wait_until
 
 LOST_AFTER = 1000
 SLOTS = 16384
@@ -46,15 +48,59 @@ def info(port, section, timeout=0.5):
     return dict(line.split(":", 1) for line in lines if ":" in line)
 
 
-class Node:
-    """One redis-server."""
+class Program:
+    """The server program: Debian's, unless another one is named, such as a Valkey."""
 
-    def __init__(self, name, folder, *options):
-        self.name, self.port = name, free_port()
+    path = "redis-server"
+
+    @classmethod
+    def use(cls, path):
+        """:returns: what the program says it is."""
+        try:
+            said = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=10).stdout.strip()
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise Unavailable(f"{path} does not run here: {error}") from None
+        if not version(said):
+            raise Unavailable(f"{path} is no server: {said[:200]}")
+        cls.path = path
+        return said
+
+    @classmethod
+    def chooses_bus(cls):
+        """Whether the port of a cluster's bus is a setting; before 7.0 it is 10,000 above the node's own."""
+        said = subprocess.run([cls.path, "--version"], capture_output=True, text=True, timeout=10).stdout
+        return version(said) >= (7, 0)
+
+
+def version(text):
+    """The version in the line that a server prints; `None` of another line."""
+    found = re.search(r" server v=(\d+)\.(\d+)", text)
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def cluster_ports(chooses_bus):
+    """A free port, that of the bus, and the options for it."""
+    while True:
+        port, bus = free_port(), free_port()
+        if chooses_bus:
+            return port, bus, ("--cluster-port", bus)
+        try:
+            with socket.socket() as probe:
+                probe.bind(("127.0.0.1", port + 10000))
+            return port, port + 10000, ()
+        except (OSError, OverflowError):
+            pass
+
+
+class Node:
+    """One server."""
+
+    def __init__(self, name, folder, *options, port=None):
+        self.name, self.port = name, port or free_port()
         home = folder / name
         home.mkdir()
         self.process = Process(name, [
-            "redis-server", "--port", self.port, "--bind", "127.0.0.1", "--dir", home, "--save", "",
+            Program.path, "--port", self.port, "--bind", "127.0.0.1", "--dir", home, "--save", "",
             "--repl-diskless-sync-delay", "0", "--repl-backlog-size", "16mb", *options], folder)
         self.process.await_port(self.port)
 
@@ -113,7 +159,7 @@ class Sentinel(Single):
 
     def __init__(self, folder):
         first = Node("redis1", folder)
-        self.nodes = [first] + [Node(f"redis{n}", folder, "--replicaof", f"127.0.0.1 {first.port}") for n in (2, 3)]
+        self.nodes = [first] + [Node(f"redis{n}", folder, "--replicaof", "127.0.0.1", first.port) for n in (2, 3)]
         wait_until("the replicas are in sync", lambda: all(node.is_in_sync for node in self.nodes[1:]))
         self.ports = [free_port() for _ in range(3)]
         self.others = []
@@ -123,7 +169,7 @@ class Sentinel(Single):
             (home / "sentinel.conf").write_text("\n".join([
                 "bind 127.0.0.1", f"port {port}", f"dir {home}", f"sentinel monitor mymaster 127.0.0.1 {first.port} 2",
                 f"sentinel down-after-milliseconds mymaster {LOST_AFTER}", "sentinel failover-timeout mymaster 3000", ""]))
-            process = Process(f"sentinel{number}", ["redis-server", home / "sentinel.conf", "--sentinel"], folder)
+            process = Process(f"sentinel{number}", [Program.path, home / "sentinel.conf", "--sentinel"], folder)
             process.await_port(port)
             self.others.append(process)
         self.wait_whole()
@@ -173,11 +219,12 @@ class Cluster(Single):
 
     def __init__(self, folder):
         self.buses, self.nodes = [], []
+        chooses_bus = Program.chooses_bus()
         for number in range(1, 7):
-            bus = free_port()
+            port, bus, options = cluster_ports(chooses_bus)
             self.nodes.append(Node(
                 f"redis{number}", folder, "--cluster-enabled", "yes", "--cluster-node-timeout", LOST_AFTER,
-                "--cluster-port", bus, "--cluster-replica-validity-factor", "0"))
+                "--cluster-replica-validity-factor", "0", *options, port=port))
             self.buses.append(bus)
         self.others = []
         first = self.nodes[0].port
@@ -185,7 +232,8 @@ class Cluster(Single):
             call(node.port, "CLUSTER", "SET-CONFIG-EPOCH", number + 1)
             if number < 3:
                 last = SLOTS - 1 if number == 2 else (number + 1) * (SLOTS // 3) - 1
-                call(node.port, "CLUSTER", "ADDSLOTSRANGE", number * (SLOTS // 3), last)
+                # A range can be named since 7.0.
+                call(node.port, "CLUSTER", "ADDSLOTS", *range(number * (SLOTS // 3), last + 1))
             if number:
                 call(node.port, "CLUSTER", "MEET", "127.0.0.1", first, self.buses[0])
         wait_until("the nodes know each other", lambda: all(len(self.map(node)) == 6 for node in self.nodes))

@@ -12,6 +12,7 @@ import counting
 import measures
 import planted
 import processes
+import redis_nodes
 import screen
 
 
@@ -25,6 +26,19 @@ class Schedule(unittest.TestCase):
 
     def test_a_rate_of_zero_sends_nothing(self):
         self.assertEqual(counting.due(0, 0.0, 50.0, 0), 0)
+
+
+class Versions(unittest.TestCase):
+    def test_a_server_tells_its_version(self):
+        self.assertEqual(redis_nodes.version("Redis server v=6.2.14 sha=40305114:0 malloc=libc bits=64"), (6, 2))
+        self.assertEqual(redis_nodes.version("Valkey server v=9.1.2 sha=00000000:1"), (9, 1))
+        self.assertIsNone(redis_nodes.version("redis-cli 7.0.15"))
+
+    def test_the_bus_of_an_old_server_has_no_option(self):
+        port, bus, options = redis_nodes.cluster_ports(False)
+        self.assertEqual((bus, options), (port + 10000, ()))
+        port, bus, options = redis_nodes.cluster_ports(True)
+        self.assertEqual(options, ("--cluster-port", bus))
 
 
 class Outcomes(unittest.TestCase):

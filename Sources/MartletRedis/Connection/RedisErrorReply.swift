@@ -70,6 +70,8 @@ enum RedisErrorReply {
     private static let sentences = [
         ("ERR max number of clients", "MAXCLIENTS"), ("ERR invalid password", "WRONGPASS"),
         ("ERR The user executing the script can't", "NOPERM"),
+        // Since Redis 7.2, and Valkey.
+        ("ERR ACL failure in script", "NOPERM"),
         // A key of the script is being moved to another node.
         ("ERR Script attempted to access a non local key", "TRYAGAIN"),
     ]
@@ -78,9 +80,9 @@ enum RedisErrorReply {
     /// (call to f_…): @user_script:1: @user_script: 1: -OOM command not allowed …`.
     private static func outageInScript(_ text: [UInt8]) -> String? {
         guard text.starts(with: "ERR Error running script".utf8) else { return nil }
-        if String(decoding: text.suffix(200), as: UTF8.self).contains("attempted to access a non local key") {
-            return "TRYAGAIN"
-        }
+        let end = String(decoding: text.suffix(200), as: UTF8.self)
+        if end.contains("attempted to access a non local key") { return "TRYAGAIN" }
+        if end.contains(": The user executing the script can't") { return "NOPERM" }
         let separator = Array(": -".utf8)
         for start in text.indices.dropLast(separator.count) where text[start...].starts(with: separator) {
             if let kind = word(text[(start + separator.count)...]), outages[kind] != nil { return kind }

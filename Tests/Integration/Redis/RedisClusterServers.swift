@@ -6,19 +6,20 @@ final class RedisClusterServers: Sendable {
     let servers: [RedisServer]
 
     init(masters: Int = 3, extra: [String] = []) throws {
-        // The default is outside of the range of ports that tests choose from, and may be in use.
-        let busPorts = try (0..<masters).map { _ in try refusedPort() }
-        servers = try busPorts.map { port in
-            try RedisServer(
-                extra: ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", "\(port)"]
-                    + extra)
+        servers = try (0..<masters).map { _ in
+            try RedisServer(extra: ["--cluster-node-timeout", "2000"] + extra, isClusterNode: true)
         }
+        let meeting = "CLUSTER MEET 127.0.0.1 \(servers[0].port) \(servers[0].busPort ?? 0)"
         let share = 16_384 / masters
         for (index, server) in servers.enumerated() {
             let last = index == masters - 1 ? 16_383 : (index + 1) * share - 1
-            _ = try server.command("CLUSTER ADDSLOTSRANGE \(index * share) \(last)")
+            // A range can be named since 7.0, and a line has at most 64 KiB.
+            for first in stride(from: index * share, through: last, by: 5000) {
+                let slots = (first...min(first + 4999, last)).map(String.init).joined(separator: " ")
+                _ = try server.command("CLUSTER ADDSLOTS \(slots)")
+            }
             _ = try server.command("CLUSTER SET-CONFIG-EPOCH \(index + 1)")
-            if index > 0 { _ = try server.command("CLUSTER MEET 127.0.0.1 \(servers[0].port) \(busPorts[0])") }
+            if index > 0 { _ = try server.command(meeting) }
         }
         for server in servers {
             try waitUntil("the cluster is complete") {

@@ -29,7 +29,7 @@ import Testing
     }
 
     @Test func `waiting for a cluster without slots ends`() async throws {
-        let server = try RedisServer(extra: ["--cluster-enabled", "yes", "--cluster-port", "\(try refusedPort())"])
+        let server = try RedisServer(isClusterNode: true)
         try await withRedis("redis+cluster://127.0.0.1:\(server.port)") { client in
             #expect(
                 await failure { () async throws(StoreError) in try await client.waitUntilConnected() }

@@ -145,9 +145,7 @@ extension RedisClient {
     }
 
     @Test func `a cluster and a user without the right are outages`() async throws {
-        // The port between nodes would else be one that the kernel gives to outgoing connections.
-        let nodes = String(try refusedPort())
-        let cluster = try RedisServer(extra: ["--cluster-enabled", "yes", "--cluster-port", nodes])
+        let cluster = try RedisServer(isClusterNode: true)
         try await withRedis(cluster.url) { client in
             try await client.waitUntilConnected()
             #expect(await client.scriptFailure() == .redisClusterDown)

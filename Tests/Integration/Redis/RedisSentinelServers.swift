@@ -26,7 +26,7 @@ final class RedisSentinelServers: Sendable {
                 toFile: file, atomically: true, encoding: .utf8)
             process = Box(
                 try ChildProcess(
-                    try Executable.named("redis-server"), [file, "--sentinel"], output: folder, name: "sentinel"))
+                    try RedisProgram.path(), [file, "--sentinel"], output: folder, name: "sentinel"))
             let port = port
             try waitUntil("the sentinel responds") { (try? Self.command("PING", port))?.hasPrefix("+PONG") == true }
         }
@@ -49,7 +49,7 @@ final class RedisSentinelServers: Sendable {
         let master = try RedisServer()
         self.master = master
         replicas = try (0..<count).map { _ in
-            let replica = try RedisServer(extra: ["--replicaof", "127.0.0.1 \(master.port)"])
+            let replica = try RedisServer(extra: ["--replicaof", "127.0.0.1", "\(master.port)"])
             try waitUntil("the replica is in sync") {
                 try replica.command("INFO replication").contains("master_link_status:up")
             }

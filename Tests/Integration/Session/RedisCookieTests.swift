@@ -127,20 +127,16 @@ import Testing
                 policy.refreshTTL = .seconds(15_000)
             }
             let start = bench.now.value
-            func ends(_ kind: Character) async throws -> Int64? {
-                let reply = try await client.command([Array("PEXPIRETIME".utf8), try await client.key(kind)])
-                return if case .integer(let end) = reply { end } else { nil }
-            }
             let cookie = try await bench.cookieLogin().token
-            #expect(try await ends("s") == start + 10_000_000)
+            #expect(try await client.ends("s", at: start + 10_000_000))
             bench.advance(.seconds(1_000))
             let next = try #require(try await bench.use(cookie).replacement?.token)
-            #expect(try await ends("s") == start + 11_000_000)
-            #expect(try await ends("g") == start + 15_000_000)
+            #expect(try await client.ends("s", at: start + 11_000_000))
+            #expect(try await client.ends("g", at: start + 15_000_000))
             bench.advance(.seconds(1_000))
             _ = try await bench.use(next)
-            #expect(try await ends("g") == start + 2_030_000)
-            #expect(try await ends("s") == start + 12_000_000)
+            #expect(try await client.ends("g", at: start + 2_030_000))
+            #expect(try await client.ends("s", at: start + 12_000_000))
         }
     }
 

@@ -58,6 +58,16 @@ extension RedisClient {
         return key
     }
 
+    /// Whether the only key of a kind expires at an instant, in milliseconds of Unix time, within a second.
+    ///
+    /// `PEXPIRETIME` would be exact; Redis 6.2 does not have it.
+    func ends(_ kind: Character, at instant: Int64) async throws -> Bool {
+        let script = "local now = redis.call('TIME'); return now[1] * 1000 + redis.call('PTTL', KEYS[1])"
+        let reply = try await command([Array("EVAL".utf8), Array(script.utf8), Array("1".utf8), try await key(kind)])
+        guard case .integer(let end) = reply else { return false }
+        return abs(end - instant) <= 1000
+    }
+
     /// The fields of a hash, in their order.
     func fields(of key: [UInt8]) async throws -> [(name: String, value: [UInt8])] {
         let parts = try await command([Array("HGETALL".utf8), key]).parts

@@ -55,7 +55,7 @@ import Testing
 
     @Test func `needs no more rights than the guide says`() async throws {
         let server = try RedisServer()
-        let rights = "~martlet:* &martlet:revoked +@read +@write +@scripting +@pubsub +@connection"
+        let rights = "~martlet:* resetchannels &martlet:revoked +@read +@write +@scripting +@pubsub +@connection"
         #expect(try server.command("ACL SETUSER app reset on >pw \(rights)") == "+OK\r\n")
         try await withInstances(1, of: server, at: "redis://app:pw@127.0.0.1:\(server.port)") { clients in
             let bench = SessionBench(backend: clients[0].sessions(), startingAt: hourAhead()) {

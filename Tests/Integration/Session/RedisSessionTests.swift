@@ -131,20 +131,16 @@ import Testing
                 policy.refreshTTL = .seconds(1500)
             }
             let start = bench.now.value
-            func ends(_ kind: Character) async throws -> Int64? {
-                let reply = try await client.command([Array("PEXPIRETIME".utf8), try await client.key(kind)])
-                return if case .integer(let end) = reply { end } else { nil }
-            }
             let tokens = try await bench.login()
-            #expect(try await ends("s") == start + 1_000_000)
-            #expect(try await ends("i") == start + 1_500_000)
+            #expect(try await client.ends("s", at: start + 1_000_000))
+            #expect(try await client.ends("i", at: start + 1_500_000))
             bench.advance(.seconds(100))
             _ = try await bench.verify(tokens.accessToken)
-            #expect(try await ends("s") == start + 1_100_000)
+            #expect(try await client.ends("s", at: start + 1_100_000))
             bench.advance(.seconds(500))
             _ = try await bench.store.refresh(tokens.refreshToken)
-            #expect(try await ends("s") == start + 1_500_000)
-            #expect(try await ends("g") == start + 630_000)
+            #expect(try await client.ends("s", at: start + 1_500_000))
+            #expect(try await client.ends("g", at: start + 630_000))
             let tags = try await client.keys().map { String(decoding: $0.prefix(26), as: UTF8.self) }
             #expect(Set(tags).count == 1 && tags[0].hasPrefix("martlet:{") && tags[0].hasSuffix("}"))
         }

@@ -1,8 +1,10 @@
 import Foundation
 
-/// A real `redis-server` of the test's own, empty, on a port and a unix socket of its own.
+/// A real Redis server of the test's own, empty, on a port and a unix socket of its own.
 package final class RedisServer: Sendable {
     package let port: UInt16
+    /// Of the bus between nodes, if it is one of a cluster.
+    package let busPort: UInt16?
     package let socketPath: String
     private let folder: TemporaryFolder
     private let process: Box<ChildProcess>
@@ -12,13 +14,17 @@ package final class RedisServer: Sendable {
     /// - Parameters:
     ///   - password: what clients must say first; empty for none.
     ///   - extra: more of redis.conf, as `--name value` arguments.
-    package init(password: String = "", extra: [String] = []) throws {
+    ///   - isClusterNode: whether it is to be a node of a cluster.
+    package init(password: String = "", extra: [String] = [], isClusterNode: Bool = false) throws {
         folder = try TemporaryFolder()
-        port = try refusedPort()
+        let cluster = isClusterNode ? try RedisProgram.ClusterPorts() : nil
+        port = try cluster?.own ?? refusedPort()
+        busPort = cluster?.bus
         socketPath = folder.file("redis.sock")
         var arguments = ["--bind", "127.0.0.1", "--port", String(port), "--unixsocket", socketPath]
         arguments += ["--save", "", "--appendonly", "no", "--dir", folder.path, "--daemonize", "no"]
         if !password.isEmpty { arguments += ["--requirepass", password] }
+        if let cluster { arguments += ["--cluster-enabled", "yes"] + cluster.options }
         self.arguments = arguments + extra
         process = Box(try Self.start(self.arguments, folder))
         try waitForReply()
@@ -52,11 +58,11 @@ package final class RedisServer: Sendable {
 
     private static func start(_ arguments: [String], _ folder: TemporaryFolder) throws -> ChildProcess {
         let name = "redis-\(UInt32.random(in: 0 ... .max))"
-        return try ChildProcess(try Executable.named("redis-server"), arguments, output: folder, name: name)
+        return try ChildProcess(try RedisProgram.path(), arguments, output: folder, name: name)
     }
 
     private func waitForReply() throws {
-        try waitUntil("redis-server responds on \(port)") {
+        try waitUntil("the server responds on \(port)") {
             guard let reply = try? command("PING") else { return false }
             return reply.hasPrefix("+PONG") || reply.hasPrefix("-NOAUTH")
         }

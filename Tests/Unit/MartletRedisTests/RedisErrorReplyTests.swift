@@ -18,6 +18,14 @@ import Testing
         ("ERR Error running script (call to f_0f): @user_script:1: user_script:1: oh: -x", "ERR"),
         ("ERR Error running script: -", "ERR"), ("ERR Error running script: -OOM", "OOM"),
         ("ERR The user executing the script can't run this command or subcommand script: 0f", "NOPERM"),
+        (
+            "ERR Error running script (call to f_0f): @user_script:1: @user_script: 1: The user executing the script "
+                + "can't run this command or subcommand", "NOPERM"
+        ),
+        (
+            "ERR ACL failure in script: User app has no permissions to run the 'set' command script: on @user_script:1.",
+            "NOPERM"
+        ),
         ("ERR value -OOM is not it", "ERR"), ("NOSCRIPT No matching script. Please use EVAL.", "NOSCRIPT"),
         ("BUSY Redis is busy running a script.", "BUSY"), ("", "ERR"), ("lower case", "ERR"),
     ])
