@@ -90,7 +90,8 @@ def measure(binary, folder, count):
     seconds, code, rows, text = copying.finish()
     again, repeated, _, _ = copying.finish()
     final, last, moved, _ = copying.finish("--final")
-    seen = (f"killed with {interrupted:,} identities copied; the next run {seconds:.0f} s, exit {code}; another one that "
+    size = int(copying.servers.of("primary").ask("SELECT pg_database_size('martlet')"))
+    seen = (f"{size / count:,.0f} bytes each in PostgreSQL with its indexes; killed with {interrupted:,} identities copied; the next run {seconds:.0f} s, exit {code}; another one that "
             f"only compares {again:.0f} s, exit {repeated}; --final {final:.0f} s, exit {last}; compared by SHA-256: "
             + ", ".join(f"{name} {number:,}" for name, number in moved.items() if number))
     wrong = [] if (code, repeated, last) == (0, 0, 0) else [text]
