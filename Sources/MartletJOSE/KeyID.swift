@@ -1,6 +1,8 @@
-/// The ID of a key, `kid`: 1 to 64 characters of `A-Z a-z 0-9 _ -`. Only used for lookups in a table.
+/// The ID of a key, `kid`: 1 to 128 visible ASCII characters but `"` and `\`. Only used for lookups in a table.
+///
+/// Issuers use thumbprints, base64 with padding, addresses and URLs.
 public struct KeyID: Hashable, Sendable, CustomStringConvertible {
-    private static let maximumLength = 64
+    private static let maximumLength = 128
 
     public let text: String
 
@@ -13,12 +15,7 @@ public struct KeyID: Hashable, Sendable, CustomStringConvertible {
     }
 
     private static func isAllowed(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
+        (0x21...0x7E).contains(byte) && byte != UInt8(ascii: "\"") && byte != UInt8(ascii: "\\")
     }
 
     public var description: String { text }

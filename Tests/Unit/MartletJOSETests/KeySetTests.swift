@@ -69,7 +69,7 @@ import Testing
         Change(name: "kty", value: "\"oct\""),
         Change(name: "kty", value: "\"rsa\""), Change(name: "kty", value: nil), Change(name: "kid", value: nil),
         Change(name: "kid", value: "\"\""),
-        Change(name: "kid", value: "1"), Change(name: "kid", value: "\"a/b\""), Change(name: "n", value: nil),
+        Change(name: "kid", value: "1"), Change(name: "kid", value: "\"a b\""), Change(name: "n", value: nil),
         Change(name: "n", value: "\"\""),
         Change(name: "n", value: "\"AQAB\""), Change(name: "n", value: "\"not base64\""), Change(name: "n", value: "1"),
         Change(name: "e", value: "\"Aw\""),
