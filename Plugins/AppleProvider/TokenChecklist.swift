@@ -93,12 +93,13 @@ extension TokenChecklist {
         let key = try log.check("key") { () throws(AppleError) in try selectKey(of: jws, lookup) }
         log.note("kid \(key.id)")
         try log.check("key algorithm") { () throws(AppleError) in
-            guard key.algorithm == algorithm else {
-                throw AppleError(JOSEError(.keyUnusable, "key \(key.id) is for \(key.algorithm.rawValue)"))
+            guard key.serves(algorithm) else {
+                let others = key.algorithms.map(\.rawValue).joined(separator: ", ")
+                throw AppleError(JOSEError(.keyUnusable, "key \(key.id) is for \(others)"))
             }
         }
         try log.check("signature") { () throws(AppleError) in
-            guard key.verify(signature: jws.signature, signingInput: jws.signingInput) else {
+            guard key.verify(signature: jws.signature, signingInput: jws.signingInput, as: algorithm) else {
                 throw .badSignature("the signature does not verify with key \(key.id)")
             }
         }

@@ -28,8 +28,9 @@ static inline int martlet_push_rsa(OSSL_PARAM_BLD *builder, const BIGNUM *modulu
     return OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, modulus) == 1
         && OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, exponent) == 1;
 }
-static inline int martlet_push_p256(OSSL_PARAM_BLD *builder, const unsigned char *point, size_t size) {
-    return OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, "P-256", 0) == 1
+static inline int martlet_push_ec(OSSL_PARAM_BLD *builder, int bits, const unsigned char *point, size_t size) {
+    const char *curve = bits == 256 ? "P-256" : bits == 384 ? "P-384" : "P-521";
+    return OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, curve, 0) == 1
         && OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point, size) == 1;
 }
 

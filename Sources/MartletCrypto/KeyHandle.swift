@@ -55,8 +55,9 @@ internal import COpenSSL
         if isRSA, let modulus = number("n"), let exponent = number("e") {
             return .rsa(modulus: modulus, exponent: exponent)
         }
-        if isEC, bits == 256, curve == "prime256v1", let x = number("qx", length: P256.length),
-            let y = number("qy", length: P256.length)
+        if isEC, bits == 256, curve == "prime256v1",
+            let x = number("qx", length: EllipticCurve.p256.length),
+            let y = number("qy", length: EllipticCurve.p256.length)
         {
             return .p256(x: x, y: y)
         }

@@ -61,7 +61,9 @@ public final class PrivateKey: Sendable {
         guard done else { throw .draining(.cryptoFailure, "signing failed") }
         signature.removeLast(signature.count - size)
         guard case .p256 = publicKey.parts else { return signature }
-        guard let raw = P256.rawSignature(der: signature) else { throw CryptoError(.cryptoFailure, "signing failed") }
+        guard let raw = EllipticCurve.rawP256Signature(der: signature) else {
+            throw CryptoError(.cryptoFailure, "signing failed")
+        }
         return raw
     }
 }

@@ -24,6 +24,8 @@ public struct JOSEError: Error, Sendable, Equatable, CustomStringConvertible {
         public static let unknownKey = Reason(rawValue: "unknown_key")
         /// The issuer's key with this ID must not be used for this token.
         public static let keyUnusable = Reason(rawValue: "key_unusable")
+        /// A JWK is not a public key of a supported kind.
+        public static let badKey = Reason(rawValue: "bad_key")
         /// The key document is too large, not a key set, or has no usable key.
         public static let badKeySet = Reason(rawValue: "bad_key_set")
     }

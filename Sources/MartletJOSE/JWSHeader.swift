@@ -1,4 +1,3 @@
-private import MartletCore
 public import MartletJSON
 
 /// The header of a token (RFC 7515 §4), parsed strictly, and the fields that matter; not to be trusted yet.
@@ -22,10 +21,7 @@ public struct JWSHeader: Sendable {
     /// - Throws: `malformed` unless it is base64url of a strict JSON object of at most 1 KiB and depth 4.
     init(_ text: ArraySlice<UInt8>) throws(JOSEError) {
         fields = try CompactJWS.object(text, limits: Self.limits, name: "header")
-        let name = fields["alg"]?.string
-        algorithm = name.flatMap { name in
-            SignatureAlgorithm.allCases.first { $0.rawValue.hasSameBytes(as: name) }
-        }
+        algorithm = fields["alg"]?.string.flatMap { SignatureAlgorithm(named: $0) }
         keyID = fields["kid"]?.string.flatMap { KeyID($0) }
         error = Self.error(in: fields)
     }

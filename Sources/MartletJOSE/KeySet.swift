@@ -1,4 +1,3 @@
-private import MartletCore
 private import MartletCrypto
 private import MartletJSON
 
@@ -65,44 +64,27 @@ public struct KeySet: Sendable {
         init(_ reason: String) { self.reason = reason }
     }
 
+    /// A key is for the algorithm that its entry names. Without `alg` it is for that of its curve, or for all of RSA;
+    /// in either case only for those that are allowed.
     private static func key(
         _ entry: JSONObject, id: KeyID, allowed: Set<SignatureAlgorithm>
     ) throws(SkippedKey) -> VerificationKey {
-        let parts = try parts(of: entry)
-        let key: VerificationKey
-        do throws(CryptoError) { key = try VerificationKey(id: id, parts: parts) } catch {
-            throw SkippedKey("\(error)")
-        }
+        let parts: PublicKeyParts
+        do throws(JOSEError) { parts = try PublicKeyParts(jwk: entry) } catch { throw SkippedKey(error.message) }
         if let use = entry["use"], use != "sig" { throw SkippedKey("it is not for signatures") }
         if let operations = entry["key_ops"], operations.array?.contains("verify") != true {
             throw SkippedKey("it is not for verifying")
         }
-        if let algorithm = entry["alg"], algorithm != .string(key.algorithm.rawValue) {
-            throw SkippedKey("it is for another algorithm")
+        var algorithms = parts.algorithms
+        if let name = entry["alg"] {
+            algorithms = algorithms.filter { name == .string($0.rawValue) }
+            guard !algorithms.isEmpty else { throw SkippedKey("it is for another algorithm") }
         }
-        guard allowed.contains(key.algorithm) else { throw SkippedKey("\(key.algorithm.rawValue) is not allowed") }
-        return key
-    }
-
-    private static func parts(of entry: JSONObject) throws(SkippedKey) -> PublicKeyParts {
-        func number(_ name: String) throws(SkippedKey) -> [UInt8] {
-            guard let bytes = entry[name]?.string.flatMap({ Base64URL.decode($0) }) else {
-                throw SkippedKey("'\(name)' is not base64url")
-            }
-            return bytes
+        guard algorithms.contains(where: allowed.contains) else {
+            throw SkippedKey("\(algorithms.map(\.rawValue).joined(separator: ", ")) is not allowed")
         }
-        // Unsigned integers use the minimum number of bytes (RFC 7518 §2, §6.3.1.1).
-        func integer(_ name: String) throws(SkippedKey) -> [UInt8] {
-            let bytes = try number(name)
-            guard bytes.count < 2 || bytes.first != 0 else { throw SkippedKey("'\(name)' has a leading zero byte") }
-            return bytes
-        }
-        switch entry["kty"] {
-        case "RSA": return .rsa(modulus: try integer("n"), exponent: try integer("e"))
-        case "EC":
-            guard entry["crv"] == "P-256" else { throw SkippedKey("its curve is not P-256") }
-            return .p256(x: try number("x"), y: try number("y"))
-        default: throw SkippedKey("its type is neither RSA nor EC")
-        }
+        do throws(CryptoError) {
+            return try VerificationKey(id: id, parts: parts, allowing: allowed.intersection(algorithms))
+        } catch { throw SkippedKey("\(error)") }
     }
 }

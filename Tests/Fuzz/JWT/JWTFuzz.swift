@@ -29,6 +29,7 @@ private func readToken(_ token: [UInt8]) {
     precondition(Base64URL.encode(jws.signature).utf8.elementsEqual(token[(jws.signingInput.count + 1)...]))
     let algorithm = try? jws.algorithm(among: [.rs256])
     precondition(algorithm == nil || jws.header.fields["alg"] == "RS256")
+    verifyNothing(jws)
     // Twice, so that the second header is a cached one.
     for _ in 0..<2 {
         guard let known = try? CompactJWS(token, headers: headers) else { preconditionFailure("read alone it is one") }
@@ -38,6 +39,56 @@ private func readToken(_ token: [UInt8]) {
     }
     precondition(verify(token) == nil, "no key has signed this")
 }
+
+/// No key of another kind has signed it, whatever its header says.
+private func verifyNothing(_ jws: CompactJWS) {
+    if let named = try? jws.algorithm(among: Set(SignatureAlgorithm.allCases)) {
+        precondition(jws.header.fields["alg"] == .string(named.rawValue))
+    }
+    precondition(!secret.verify(signature: jws.signature, signingInput: jws.signingInput))
+    for key in others {
+        for algorithm in key.algorithms {
+            precondition(!key.verify(signature: jws.signature, signingInput: jws.signingInput, as: algorithm))
+        }
+    }
+}
+
+/// Public keys of the other kinds, whose private keys have signed no claims.
+nonisolated(unsafe) private let others: [VerificationKey] = {
+    let modulus =
+        "n4EPtAOCc9AlkeQHPzHStgAbgs7bTZLwUBZdR8_KuKPEHLd4rHVTeT-O-XV2jRojdNhxJWTDvNd7nqQ0VEiZQHz_AJmSCpMaJMRBSFKrKb"
+        + "2wqVwGU_NsYOYL-QtiWN2lbzcEe6XC0dApr5ydQLrHqkHHig3RBordaZ6Aj-oBHqFEHYpPe7Tpe-OfVfHd1E6cS6M1FZcD1NNLYD5lFHpP"
+        + "I9bTwJlsde3uhGqC0ZCuEHg8lhzwOHrtIQbS0FVbb9k3-tVTU4fg_3L_vniUFAKwuCLqKnS2BYwdq_mzSnbLY7h_qixoR7jig3__kRhuax"
+        + "wUkRz5iaiQkqgc5gHdrNP5zw"
+    let keys: [JSONObject] = [
+        ["kty": "RSA", "n": .string(modulus), "e": "AQAB"],
+        [
+            "kty": "EC", "crv": "P-384", "x": "aMo5Qx1Q5qdiZnt6cjWPWq0Krv1N30yWvGv4QDDJfLsu8hq4HkUDHn4rXM21EfMn",
+            "y": "QbR1t-1aFu-sgokYTQQhKljozvMACXlBSvauenJiyYmU-6C9BRTzcnj3ljW-7MN2",
+        ],
+        [
+            "kty": "EC", "crv": "P-521",
+            "x": "AekpBQ8ST8a8VcfVOTNl353vSrDCLLJXmPk06wTjxrrjcBpXp5EOnYG_NjFZ6OvLFV1jSfS9tsz4qUxcWceqwQGk",
+            "y": "ADSmRA43Z1DSNx_RvcLI87cdL07l6jQyyBXMoxVg_l2Th-x3S1WDhjDly79ajL4Kkd0AZMaZmh9ubmf63e3kyMj2",
+        ],
+        ["kty": "OKP", "crv": "Ed25519", "x": "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"],
+        [
+            "kty": "OKP", "crv": "Ed448",
+            "x": "PhsmT4TY9WwBniEephbf4S1wlLYfWgGga649VU_HsRBtdmJeoKBcIHAfJr3ZKSbZqYF4JHRjtZiA",
+        ],
+    ]
+    do {
+        return try keys.map { key in
+            guard let id = KeyID("fuzz") else { preconditionFailure("a key ID") }
+            return try VerificationKey(
+                id: id, parts: PublicKeyParts(jwk: key), allowing: Set(SignatureAlgorithm.allCases))
+        }
+    } catch { preconditionFailure("\(error)") }
+}()
+
+private let secret: HMACKey = {
+    do { return try HMACKey(Secret(RandomBytes.make(32)), algorithm: .hs256) } catch { preconditionFailure("\(error)") }
+}()
 
 private func checkClaims(_ payload: [UInt8]) {
     let input = Array("\(bench.header).\(Base64URL.encode(payload))".utf8)

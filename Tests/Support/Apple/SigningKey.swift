@@ -8,30 +8,25 @@ import Foundation
     /// What kind of key.
     package enum Kind: Sendable {
         case rsa(bits: Int)
-        case p256
+        case p256, p384, p521
+        case ed25519, ed448
     }
 
     package let identifier: String
     package let kind: Kind
     // Never changed after it is made; OpenSSL lets several threads sign with one key.
-    private let key: OpaquePointer
+    let key: OpaquePointer
 
     /// Makes a fresh key.
     package init(_ identifier: String, _ kind: Kind = .rsa(bits: 2048)) throws {
         self.identifier = identifier
         self.kind = kind
-        let name: String
-        switch kind {
-        case .rsa: name = "RSA"
-        case .p256: name = "EC"
-        }
+        let name = kind.name
         guard let context = unsafe EVP_PKEY_CTX_new_from_name(nil, name, nil) else { throw TestFailure("no \(name)") }
         defer { unsafe EVP_PKEY_CTX_free(context) }
         unsafe EVP_PKEY_keygen_init(context)
-        switch kind {
-        case .rsa(let bits): unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bits))
-        case .p256: unsafe EVP_PKEY_CTX_set_group_name(context, "P-256")
-        }
+        if case .rsa(let bits) = kind { unsafe EVP_PKEY_CTX_set_rsa_keygen_bits(context, Int32(bits)) }
+        if let curve = kind.curve { unsafe EVP_PKEY_CTX_set_group_name(context, curve.name) }
         var made: OpaquePointer?
         guard unsafe EVP_PKEY_generate(context, &made) == 1, let key = unsafe made else { throw TestFailure("keygen") }
         unsafe self.key = key
@@ -39,40 +34,30 @@ import Foundation
 
     deinit { unsafe EVP_PKEY_free(key) }
 
-    /// Signs as JWS wants it: PKCS #1 v1.5 for RSA, r and s one behind the other for P-256.
+    /// Signs as JWS wants it: PKCS #1 v1.5 with SHA-256 for RSA, with r and s one behind the other for a curve.
     package func signature(over message: [UInt8]) throws -> [UInt8] {
-        let context = unsafe EVP_MD_CTX_new()
-        defer { unsafe EVP_MD_CTX_free(context) }
-        var size = 0
-        guard unsafe EVP_DigestSignInit(context, nil, EVP_sha256(), nil, key) == 1,
-            unsafe EVP_DigestSign(context, nil, &size, message, message.count) == 1
-        else { throw TestFailure("sign") }
-        var bytes = [UInt8](repeating: 0, count: size)
-        guard unsafe EVP_DigestSign(context, &bytes, &size, message, message.count) == 1 else {
-            throw TestFailure("sign")
-        }
-        bytes.removeLast(bytes.count - size)
-        switch kind {
-        case .rsa: return bytes
-        case .p256: return try rawSignature(bytes)
-        }
+        try signature(over: message, as: kind.algorithm)
     }
 
     /// The public half as a JWK.
     package func jwk(_ extra: [String: String] = [:]) throws -> [String: String] {
         var members = ["kid": identifier, "use": "sig"]
+        members["alg"] = kind.algorithm
         switch kind {
         case .rsa:
             members["kty"] = "RSA"
-            members["alg"] = "RS256"
             members["n"] = base64URL(try number("n"))
             members["e"] = base64URL(try number("e"))
-        case .p256:
+        case .p256, .p384, .p521:
+            guard let curve = kind.curve else { break }
             members["kty"] = "EC"
-            members["alg"] = "ES256"
-            members["crv"] = "P-256"
-            members["x"] = base64URL(try number("qx", size: 32))
-            members["y"] = base64URL(try number("qy", size: 32))
+            members["crv"] = curve.name
+            members["x"] = base64URL(try number("qx", size: curve.length))
+            members["y"] = base64URL(try number("qy", size: curve.length))
+        case .ed25519, .ed448:
+            members["kty"] = "OKP"
+            members["crv"] = kind.name == "ED448" ? "Ed448" : "Ed25519"
+            members["x"] = base64URL(try rawPublicKey())
         }
         return members.merging(extra) { $1 }
     }
@@ -105,22 +90,6 @@ import Foundation
         var bytes = [UInt8](repeating: 0, count: Int(length))
         unsafe BN_bn2binpad(value, &bytes, length)
         return bytes
-    }
-
-    private func rawSignature(_ der: [UInt8]) throws -> [UInt8] {
-        var raw = [UInt8](repeating: 0, count: 64)
-        let done = unsafe der.withUnsafeBufferPointer { buffer -> Bool in
-            var start = buffer.baseAddress
-            guard let signature = unsafe d2i_ECDSA_SIG(nil, &start, buffer.count) else { return false }
-            defer { unsafe ECDSA_SIG_free(signature) }
-            return unsafe raw.withUnsafeMutableBufferPointer { target in
-                guard let base = target.baseAddress else { return false }
-                return unsafe BN_bn2binpad(ECDSA_SIG_get0_r(signature), base, 32) == 32
-                    && BN_bn2binpad(ECDSA_SIG_get0_s(signature), base + 32, 32) == 32
-            }
-        }
-        guard done else { throw TestFailure("not a DER signature") }
-        return raw
     }
 }
 

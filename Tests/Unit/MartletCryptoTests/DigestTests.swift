@@ -46,6 +46,38 @@ import Testing
         #expect(Self.hexadecimal(HMACSHA256.authenticate(Array(text.utf8), key: Secret(key))) == expected)
     }
 
+    // FIPS 180-4 examples, and RFC 4231 §4.3.
+    static let longer: [(HashFunction, String, String)] = [
+        (
+            .sha384,
+            "cb00753f45a35e8bb5a03d699ac65007272c32ab0eded1631a8b605a43ff5bed8086072ba1e7cc2358baeca134c825a7",
+            "af45d2e376484031617f78d2b58a6b1b9c7ef464f5a01b47e42ec3736322445e8e2240ca5e69e2c78b3239ecfab21649"
+        ),
+        (
+            .sha512,
+            "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a2192992a274fc1a836ba3c23a3feebbd"
+                + "454d4423643ce80e2a9ac94fa54ca49f",
+            "164b7a7bfcf819e2e395fbe73b56e0a387bd64222e831fd610270cd7ea2505549758bf75c05a994a6d034f65f8f0e6fd"
+                + "caeab1a34d4a6b4b636e070a38bce737"
+        ),
+    ]
+
+    @Test(arguments: longer)
+    func `computes longer digests and their HMACs`(hash: HashFunction, digest: String, code: String) {
+        #expect(Self.hexadecimal(hash.digest(Array("abc".utf8))) == digest)
+        let message = Array("what do ya want for nothing?".utf8)
+        #expect(Self.hexadecimal(hash.authenticationCode(of: message, key: Secret("Jefe"))) == code)
+        #expect(hash.digest([]).count == hash.length)
+    }
+
+    @Test func `SHA-256 and its HMAC are the same by either name`() {
+        let text = Array("abc".utf8)
+        #expect(HashFunction.sha256.digest(text) == SHA256.digest(text))
+        #expect(
+            HashFunction.sha256.authenticationCode(of: text, key: Secret("k"))
+                == HMACSHA256.authenticate(text, key: Secret("k")))
+    }
+
     @Test func `does not return the same random bytes twice`() throws {
         let samples = try (0..<100).map { _ in try RandomBytes.make(32) }
         #expect(Set(samples).count == 100)

@@ -67,6 +67,19 @@ import Testing
 
     static let modulus = [0x80] + [UInt8](repeating: 0x55, count: 255)
 
+    /// A power of 65537, as moduli of CVE-2017-15361 are modulo small primes: 65537¹²⁸ has 2049 bits.
+    static let power: [UInt8] = (0..<128).reduce([1]) { digits, _ in
+        // Times 65536, plus once.
+        let (high, low) = (digits + [0, 0], [0, 0] + digits)
+        var (sum, carry) = ([UInt8](), 0)
+        for index in high.indices.reversed() {
+            let value = Int(high[index]) + Int(low[index]) + carry
+            sum.append(UInt8(value & 0xFF))
+            carry = value >> 8
+        }
+        return (carry == 0 ? [] : [UInt8(carry)]) + sum.reversed()
+    }
+
     static let badKeys: [(String, PublicKeyParts, ErrorCode)] = [
         ("no modulus", .rsa(modulus: [], exponent: [1, 0, 1]), .cryptoBadKey),
         ("2047 bits", .rsa(modulus: [0x7F] + modulus.dropFirst(), exponent: [1, 0, 1]), .cryptoWeakKey),
@@ -78,6 +91,7 @@ import Testing
         ("exponent 3", .rsa(modulus: modulus, exponent: [3]), .cryptoWeakKey),
         ("even exponent", .rsa(modulus: modulus, exponent: [1, 0, 2]), .cryptoWeakKey),
         ("long exponent", .rsa(modulus: modulus, exponent: [1, 0, 0, 0, 0, 0, 0, 0, 1]), .cryptoWeakKey),
+        ("faulty generator", .rsa(modulus: power, exponent: [1, 0, 1]), .cryptoWeakKey),
         ("short coordinate", .p256(x: [1], y: [UInt8](repeating: 1, count: 32)), .cryptoBadKey),
         (
             "off the curve", .p256(x: [UInt8](repeating: 1, count: 32), y: [UInt8](repeating: 1, count: 32)),

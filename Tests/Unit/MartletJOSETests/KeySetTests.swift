@@ -36,7 +36,7 @@ import Testing
         ] {
             let id = try #require(KeyID(name))
             let found = try #require(set.keys[id])
-            #expect(found.algorithm == algorithm)
+            #expect(found.algorithms == [algorithm])
             #expect(found.verify(signature: try key.signature(over: message), signingInput: message))
         }
         #expect(set.skipped.isEmpty)
@@ -86,7 +86,8 @@ import Testing
     }
 
     static let harmfulToCurves: [Change] = [
-        Change(name: "crv", value: "\"P-384\""), Change(name: "crv", value: nil), Change(name: "x", value: "\"AAAA\""),
+        Change(name: "crv", value: "\"P-384\""), Change(name: "crv", value: "\"P-521\""),
+        Change(name: "crv", value: nil), Change(name: "x", value: "\"AAAA\""),
         Change(name: "y", value: nil),
         Change(name: "x", value: "\"\(String(repeating: "A", count: 43))\""), Change(name: "alg", value: "\"RS256\""),
     ]

@@ -30,4 +30,21 @@ import Testing
                 "y": .string(y64),
             ])
     }
+
+    /// RFC 8037 A.3.
+    @Test func `of Ed25519 keys match the example of the RFC`() throws {
+        let x = try #require(Base64URL.decode("11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"))
+        #expect(PublicKeyParts.ed25519(x: x).thumbprint == "kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k")
+    }
+
+    @Test(arguments: KeyOfKind.all)
+    func `of every kind are over the required members, which make the same key`(kind: KeyOfKind) throws {
+        let parts = try kind.parts
+        let members = parts.jwkMembers.members
+        #expect(members.map(\.name) == members.map(\.name).sorted())
+        #expect(try PublicKeyParts(jwk: parts.jwkMembers) == parts)
+        #expect(try PublicKeyParts(jwk: parts.jwk(named: "k")) == parts)
+        let text = members.map { "\"\($0.name)\":\"\($0.value.string ?? "")\"" }.joined(separator: ",")
+        #expect(parts.thumbprint == Base64URL.encode(SHA256.digest(Array("{\(text)}".utf8))))
+    }
 }
