@@ -1,3 +1,5 @@
+internal import MartletCore
+
 /// A command with what its execution depends on.
 package struct RedisCommand: Sendable {
     let arguments: [[UInt8]]
@@ -16,6 +18,14 @@ package struct RedisCommand: Sendable {
         self.traits = traits
         slot = key.map { HashSlot(of: $0) }
     }
+
+    /// The error by which the server rejects this command; `nil` for a result, and for a script that it does not have
+    /// cached, which is sent then.
+    func rejection(in reply: RedisReply) -> StoreError? {
+        guard case .error(let kind) = reply else { return nil }
+        if kind == "NOSCRIPT", arguments.first == Array("EVALSHA".utf8) { return nil }
+        return RedisErrorReply.storeError(kind)
+    }
 }
 
 /// How a command may be treated.
@@ -26,7 +36,7 @@ package struct RedisCommandTraits: OptionSet, Sendable {
 
     /// Executing it twice is the same as once, also for who gets the second reply.
     package static let isRepeatable = RedisCommandTraits(rawValue: 1)
-    /// A script that uses several keys of one slot.
+    /// A script that uses several keys of one slot: those that it is given, or others whose names it composes.
     package static let hasManyKeys = RedisCommandTraits(rawValue: 2)
     /// The reply is held back until a replica has the write, or has had its time.
     package static let waitsForReplicas = RedisCommandTraits(rawValue: 4)

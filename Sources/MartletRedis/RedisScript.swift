@@ -15,6 +15,17 @@ package struct RedisScript: Sendable {
         digest = SHA1.digest(self.source).flatMap { [RedisScript.digit($0 >> 4), RedisScript.digit($0 & 15)] }
     }
 
+    /// The command that runs the script.
+    /// - Parameter name: `EVALSHA`, or `EVAL` to send its text.
+    func command(
+        _ name: String, _ keys: [[UInt8]], _ arguments: [[UInt8]], expecting expectation: RedisExpectation
+    ) -> RedisCommand {
+        let body = name == "EVALSHA" ? digest : source
+        return RedisCommand(
+            [Array(name.utf8), body, Array(String(keys.count).utf8)] + keys + arguments, expecting: expectation,
+            key: keys.first, traits: keys.count > 1 ? traits.union(.hasManyKeys) : traits)
+    }
+
     private static func digit(_ value: UInt8) -> UInt8 { value < 10 ? 0x30 + value : 0x57 + value }
 }
 
@@ -32,14 +43,11 @@ extension RedisClient {
     package func run(
         _ script: RedisScript, keys: [[UInt8]], arguments: [[UInt8]], expecting expectation: RedisExpectation
     ) async throws(StoreError) -> RedisReply {
-        let rest = [Array(String(keys.count).utf8)] + keys + arguments
-        func send(_ name: String, _ body: [UInt8]) async throws(StoreError) -> RedisReply {
-            try await execute(
-                RedisCommand(
-                    [Array(name.utf8), body] + rest, expecting: expectation, key: keys.first, traits: script.traits))
+        let byDigest = script.command("EVALSHA", keys, arguments, expecting: expectation)
+        var reply = try await execute(byDigest)
+        if case .error("NOSCRIPT") = reply {
+            reply = try await execute(script.command("EVAL", keys, arguments, expecting: expectation))
         }
-        var reply = try await send("EVALSHA", script.digest)
-        if case .error("NOSCRIPT") = reply { reply = try await send("EVAL", script.source) }
         if case .error(let kind) = reply { throw RedisErrorReply.storeError(kind) }
         return reply
     }

@@ -123,7 +123,7 @@ struct RedisSessionScripts: Sendable {
         touch(KEYS[1], ends, seen)
         setaddress(KEYS[1], f.l, ARGV[5])
         return {3, record, access, KEYS[2] and redis.call('GET', KEYS[2]) or ''}
-        """, traits: [.isRepeatable, .hasManyKeys])
+        """, traits: .isRepeatable)
 
     static let storeClaims = script(
         """
