@@ -22,7 +22,7 @@ struct ClusterTopology: RedisTopology {
 
     private let seeds: [RedisURL.Address]
     private var map = SlotMap()
-    private var hasMap = false
+    private(set) var maps = 0
     /// Connected, and accepting commands.
     private var ready: [RedisURL.Address] = []
     private var opened: Set<RedisURL.Address> = []
@@ -38,6 +38,8 @@ struct ClusterTopology: RedisTopology {
 
     var canChange: Bool { true }
     var masters: [RedisURL.Address] { Array(map.masters) }
+    var unassigned: Int { hasMap ? map.unassigned : 0 }
+    private var hasMap: Bool { maps > 0 }
 
     func node(of slot: HashSlot?) -> RedisURL.Address? {
         guard hasMap else { return nil }
@@ -123,7 +125,7 @@ struct ClusterTopology: RedisTopology {
         let next = SlotMap(agreeing: views)
         let changed = next.changes(since: map)
         map = next
-        hasMap = true
+        maps &+= 1
         let masters = map.masters
         // Something is still missing, so the map will change.
         if !map.isComplete || !masters.isSubset(of: ready) { isOutdated = true }

@@ -273,6 +273,10 @@ extension RedisRouter {
             changes.moved(slots)
             masterChanged()
             writeAgain()
+        case .epochLowered(let old, let new):
+            configuration.logger.warning(
+                "redis sentinels agree on an older epoch", ("epoch", String(new)), ("before", String(old)),
+                ("masters", routing.masters.map(\.description).joined(separator: ",")))
         }
     }
 

@@ -74,12 +74,17 @@ struct RedisRouting: Sendable {
     private var entries: [Ticket: Entry] = [:]
     /// Those that have not been sent, or wait to be sent again.
     private var unsent: Set<Ticket> = []
+    /// Those of `nodes` that the topology does not know.
+    private var asked = AskedNodes()
+    /// How many maps there were when the asked nodes were last compared with one.
+    private var mapsSeen = 0
 
     init(_ topology: any RedisTopology) { self.topology = topology }
 
     /// When to call `tick`.
     var nextTick: MonotonicTime? {
         var next = topology.nextTick
+        if let expiry = asked.nextExpiry { next = next.map { min($0, expiry) } ?? expiry }
         for ticket in unsent {
             guard let entry = entries[ticket] else { continue }
             let time: MonotonicTime
@@ -111,7 +116,20 @@ struct RedisRouting: Sendable {
     var isAvailable: Bool { topology.masters.contains { isReady($0) } }
 
     /// Whether no node can be reached.
-    var isCutOff: Bool { !nodes.isEmpty && nodes.values.allSatisfy(\.isDown) }
+    var isCutOff: Bool {
+        let known = nodes.filter { !asked.contains($0.key) }
+        return !known.isEmpty && known.values.allSatisfy(\.isDown)
+    }
+
+    /// The number of slots that no node has.
+    var unassigned: Int { topology.unassigned }
+    /// The nodes that are asked where keys are, in a cluster.
+    var known: [Address] { nodes.keys.filter { !asked.contains($0) } }
+
+    /// Why the last attempt to reach a node failed; `nil` if it is connected, or for the first time being so.
+    func failure(of node: Address) -> StoreError? {
+        if case .down(let error) = nodes[node] { error } else { nil }
+    }
 
     mutating func start(at now: MonotonicTime) -> [Action] {
         var actions: [Action] = []
@@ -142,7 +160,7 @@ struct RedisRouting: Sendable {
         guard nodes[node] != nil else { return [] }
         nodes[node] = .ready
         var actions: [Action] = []
-        perform(topology.nodeReady(node, at: now), at: now, &actions)
+        if !asked.contains(node) { perform(topology.nodeReady(node, at: now), at: now, &actions) }
         resume(at: now, &actions) { if case .waiting(node) = $0 { true } else { false } }
         return actions
     }
@@ -151,7 +169,7 @@ struct RedisRouting: Sendable {
         guard nodes[node] != nil else { return [] }
         nodes[node] = .down(error)
         var actions: [Action] = []
-        perform(topology.nodeDown(node, at: now), at: now, &actions)
+        if !asked.contains(node) { perform(topology.nodeDown(node, at: now), at: now, &actions) }
         resume(at: now, &actions) { if case .waiting(node) = $0 { true } else { false } }
         return actions
     }
@@ -181,6 +199,7 @@ struct RedisRouting: Sendable {
     mutating func tick(at now: MonotonicTime) -> [Action] {
         var actions: [Action] = []
         perform(topology.tick(at: now), at: now, &actions)
+        close(asked.expire(at: now, hasNewMap: false, busy: busy), &actions)
         resume(at: now, &actions) { if case .paused(let until) = $0 { until <= now } else { false } }
         for ticket in unsent.sorted() {
             guard let entry = entries[ticket], entry.request.deadline <= now else { continue }
@@ -200,6 +219,7 @@ struct RedisRouting: Sendable {
             if isCutOff { return finish(ticket, .notConnected, &actions) }
             return setPhase(.searching, of: ticket)
         }
+        asked.use(node, at: now)
         switch nodes[node] {
         case .ready:
             setPhase(.sent(node), of: ticket)
@@ -208,7 +228,10 @@ struct RedisRouting: Sendable {
         // The error of an attempt says more than that there will be no other.
         case .down(let error): finish(ticket, entry.error ?? .notConnected(error), &actions)
         case nil:
-            guard nodes.count < SlotMap.maximumNodes else { return finish(ticket, .notConnected, &actions) }
+            guard let closed = asked.admit(node, at: now, busy: busy) else {
+                return finish(ticket, .notConnected, &actions)
+            }
+            close(closed, &actions)
             setPhase(.waiting(node), of: ticket)
             open(node, &actions)
         }
@@ -296,18 +319,45 @@ struct RedisRouting: Sendable {
         actions.append(.topology(.open(node)))
     }
 
+    private mutating func close(_ nodes: [Address], _ actions: inout [Action]) {
+        for node in nodes {
+            self.nodes[node] = nil
+            actions.append(.topology(.close(node)))
+        }
+    }
+
+    /// The nodes that commands have been sent to, or wait for.
+    private var busy: Set<Address> {
+        var nodes: Set<Address> = []
+        for entry in entries.values {
+            switch entry.phase {
+            case .sent(let node), .waiting(let node): nodes.insert(node)
+            case .searching, .paused: break
+            }
+        }
+        return nodes
+    }
+
     private mutating func perform(_ list: [TopologyAction], at now: MonotonicTime, _ actions: inout [Action]) {
         var hasMoved = false
         for action in list {
             switch action {
             case .open(let node):
                 if nodes[node] == nil { open(node, &actions) }
+                // The topology knows it from now on.
+                if asked.remove(node), isReady(node) { perform(topology.nodeReady(node, at: now), at: now, &actions) }
                 continue
-            case .close(let node): nodes[node] = nil
+            case .close(let node):
+                nodes[node] = nil
+                _ = asked.remove(node)
             case .moved: hasMoved = true
-            case .openSentinel, .closeSentinel, .ask: break
+            case .openSentinel, .closeSentinel, .ask, .epochLowered: break
             }
             actions.append(.topology(action))
+        }
+        if topology.maps != mapsSeen {
+            mapsSeen = topology.maps
+            close(asked.expire(at: now, hasNewMap: true, busy: busy), &actions)
         }
         guard hasMoved else { return }
         resume(at: now, &actions) { phase in

@@ -21,6 +21,8 @@ enum TopologyAction: Sendable, Equatable {
     case ask(TopologyQuestion, RedisURL.Address)
     /// These slots have another node than before; `nil` for all.
     case moved(Set<HashSlot>?)
+    /// Sentinels agree on an older epoch than one of them, or all of them, had before.
+    case epochLowered(from: Int64, to: Int64)
 }
 
 /// Knows which node has a key: events and times in, actions out; without I/O or a clock.
@@ -31,6 +33,10 @@ protocol RedisTopology: Sendable {
     var nextTick: MonotonicTime? { get }
     /// Nodes that have keys.
     var masters: [RedisURL.Address] { get }
+    /// The number of slots that no node has.
+    var unassigned: Int { get }
+    /// How many maps have been put together.
+    var maps: Int { get }
 
     /// The node that has a key; `nil` while that is not known.
     /// - Parameter slot: `nil` for any node.
@@ -55,6 +61,8 @@ protocol RedisTopology: Sendable {
 
 extension RedisTopology {
     var nextTick: MonotonicTime? { nil }
+    var unassigned: Int { 0 }
+    var maps: Int { 0 }
     mutating func tick(at now: MonotonicTime) -> [TopologyAction] { [] }
     mutating func nodeReady(_ node: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] { [] }
     mutating func nodeDown(_ node: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] { [] }

@@ -3,125 +3,216 @@ internal import MartletCore
 /// The master that Redis Sentinel names.
 ///
 /// All sentinels are asked every second, and when one of them announces another master. The reply with the highest
-/// `config-epoch` counts, which never decreases; of equal ones, the one that most sentinels give.
+/// `config-epoch` counts; of equal ones, the one that most sentinels give. The epoch decreases only to what a majority
+/// has agreed on for 3 s, and whose master can be reached: sentinels that are set up anew begin at 0.
 struct SentinelTopology: RedisTopology {
-    private static let interval = Duration.seconds(1)
-    /// The list of sentinels is refreshed every so many rounds.
-    private static let roundsPerList = 10
+    typealias Address = RedisURL.Address
 
-    private struct View {
-        let master: RedisURL.Address
-        let epoch: Int64
+    private static let interval = Duration.seconds(1)
+    /// Between questions that have a reason, such as announcements.
+    private static let shortestInterval = Duration.milliseconds(100)
+    /// The lists of sentinels are refreshed every so many rounds.
+    private static let roundsPerList = 10
+    /// How long a majority must agree on an older epoch.
+    private static let agreementTime = Duration.seconds(3)
+    /// A master that cannot be reached for so long is not defended against a minority.
+    private static let defenseTime = Duration.seconds(2)
+    /// An epoch grows by one with each failover that is attempted; a minority may be so far ahead of what is known.
+    private static let greatestLead: Int64 = 64
+
+    /// A majority that agrees on an older epoch.
+    private struct Agreement {
+        let claim: SentinelVotes.Claim
+        let since: MonotonicTime
+        /// Whether its master is being connected, beside the present one.
+        var isTried = false
     }
 
-    private let seeds: [RedisURL.Address]
-    /// Known sentinels, with what each said last.
-    private var sentinels: [RedisURL.Address: View?] = [:]
-    private var ready: Set<RedisURL.Address> = []
-    private var master: RedisURL.Address?
+    private var list: SentinelList
+    private var votes = SentinelVotes()
+    private var ready: Set<Address> = []
+    private var master: Address?
     private var epoch: Int64 = 0
+    /// Since when the master has not been reached; `nil` while it is connected.
+    private var lostAt: MonotonicTime?
+    /// Whether the master has ever called itself one.
+    private var wasReached = false
+    private var agreement: Agreement?
+    /// Sentinels with newer epochs than the one that a majority has agreed on.
+    private var outvoted: Set<Address> = []
     private var rounds = 0
+    private var lastRound: MonotonicTime?
     private var nextRound: MonotonicTime?
 
-    init(sentinels: [RedisURL.Address]) { seeds = sentinels }
+    init(sentinels: [Address]) { list = SentinelList(seeds: sentinels) }
 
     var canChange: Bool { true }
-    var masters: [RedisURL.Address] { master.map { [$0] } ?? [] }
+    var masters: [Address] { master.map { [$0] } ?? [] }
     var nextTick: MonotonicTime? { nextRound }
-    func node(of slot: HashSlot?) -> RedisURL.Address? { master }
+    func node(of slot: HashSlot?) -> Address? { master }
 
     mutating func start(at now: MonotonicTime) -> [TopologyAction] {
         nextRound = now + SentinelTopology.interval
-        return seeds.compactMap { add($0) }
+        return list.seeds.map { .openSentinel($0) }
     }
 
     mutating func tick(at now: MonotonicTime) -> [TopologyAction] {
         guard let nextRound, now >= nextRound else { return [] }
         rounds &+= 1
-        var actions = suspect(at: now)
-        if rounds % SentinelTopology.roundsPerList == 0, let sentinel = ready.first {
-            actions.append(.ask(.sentinels, sentinel))
-        }
+        var actions = askAll(.master)
+        if rounds % SentinelTopology.roundsPerList == 0 { actions += askAll(.sentinels) }
+        lastRound = now
+        self.nextRound = now + SentinelTopology.interval
         return actions
     }
 
     mutating func suspect(at now: MonotonicTime) -> [TopologyAction] {
+        if let lastRound, now.since(lastRound) < SentinelTopology.shortestInterval {
+            nextRound = lastRound + SentinelTopology.shortestInterval
+            return []
+        }
+        lastRound = now
         nextRound = now + SentinelTopology.interval
-        return ready.sorted { $0.description < $1.description }.map { .ask(.master, $0) }
+        return askAll(.master)
     }
 
-    mutating func nodeDown(_ node: RedisURL.Address, at now: MonotonicTime) -> [TopologyAction] {
-        node == master ? suspect(at: now) : []
+    private func askAll(_ question: TopologyQuestion) -> [TopologyAction] {
+        ready.sorted { $0.description < $1.description }.map { .ask(question, $0) }
     }
 
-    mutating func sentinelReady(
-        _ sentinel: RedisURL.Address, at now: MonotonicTime
-    ) -> [TopologyAction] {
-        guard sentinels[sentinel] != nil else { return [] }
+    mutating func nodeReady(_ node: Address, at now: MonotonicTime) -> [TopologyAction] {
+        if node == master {
+            lostAt = nil
+            wasReached = true
+        } else if let agreement, agreement.isTried, node == agreement.claim.master {
+            guard votes.majority(at: now) == agreement.claim else { return endAgreement() }
+            return accept(agreement.claim, at: now)
+        }
+        return []
+    }
+
+    mutating func nodeDown(_ node: Address, at now: MonotonicTime) -> [TopologyAction] {
+        guard node == master else { return [] }
+        lostAt = lostAt ?? now
+        return suspect(at: now)
+    }
+
+    mutating func sentinelReady(_ sentinel: Address, at now: MonotonicTime) -> [TopologyAction] {
+        guard list.known.contains(sentinel) else { return [] }
         ready.insert(sentinel)
         return [.ask(.master, sentinel), .ask(.sentinels, sentinel)]
     }
 
+    mutating func sentinelDown(_ sentinel: Address) {
+        ready.remove(sentinel)
+        list.lost(sentinel)
+    }
+
     mutating func answered(
-        _ question: TopologyQuestion, by server: RedisURL.Address, _ reply: RedisReply?, at now: MonotonicTime
+        _ question: TopologyQuestion, by server: Address, _ reply: RedisReply?, at now: MonotonicTime
     ) -> [TopologyAction] {
-        guard sentinels[server] != nil, let reply else { return [] }
+        guard list.known.contains(server), let reply else { return [] }
         switch question {
         case .slots: return []
-        case .sentinels: return refresh(reply)
+        case .sentinels: return refresh(reply, by: server)
         case .master:
             guard let fields = SentinelFields(reply), let address = fields.address,
                 let epoch = fields["config-epoch"].flatMap({ Int64($0) }), epoch >= 0
             else { return [] }
-            sentinels[server] = .some(View(master: address, epoch: epoch))
-            return choose()
+            votes.set(.init(master: address, epoch: epoch), of: server, at: now)
+            return choose(at: now)
         }
     }
 
-    private mutating func choose() -> [TopologyAction] {
-        let views = sentinels.values.compactMap { $0 }
-        guard let highest = views.map(\.epoch).max(), highest >= epoch else { return [] }
-        var votes: [RedisURL.Address: Int] = [:]
-        for view in views where view.epoch == highest { votes[view.master, default: 0] += 1 }
-        let most = votes.values.max() ?? 0
-        if let master, votes[master] == most {
-            epoch = highest
-            return []
+    private mutating func refresh(_ reply: RedisReply, by server: Address) -> [TopologyAction] {
+        guard case .array(let parts) = reply, parts.count <= RedisURL.maximumSeeds else { return [] }
+        let changes = list.answered(parts.compactMap { SentinelFields($0)?.address }, by: server)
+        for sentinel in changes.removed {
+            ready.remove(sentinel)
+            votes.remove(sentinel)
+            outvoted.remove(sentinel)
         }
-        guard let next = votes.filter({ $0.value == most }).keys.min(by: { $0.description < $1.description }) else {
-            return []
-        }
+        return changes.removed.map { .closeSentinel($0) } + changes.added.map { .openSentinel($0) }
+    }
+}
+
+// MARK: - Which master counts
+
+extension SentinelTopology {
+    private mutating func choose(at now: MonotonicTime) -> [TopologyAction] {
+        let (claims, majority) = (votes.current(at: now), votes.majority(at: now))
+        outvoted = outvoted.filter { sentinel in claims[sentinel].map { $0.epoch > epoch } ?? true }
+        let counted = claims.filter { counts($0.value, of: $0.key, against: majority, at: now) }.values
+        return follow(Array(counted), at: now) + reconsider(majority, at: now)
+    }
+
+    /// Whether what a sentinel says counts.
+    private func counts(
+        _ claim: SentinelVotes.Claim, of sentinel: Address, against majority: SentinelVotes.Claim?,
+        at now: MonotonicTime
+    ) -> Bool {
+        guard master != nil, claim.epoch > epoch else { return true }
+        if let lostAt, now.since(lostAt) >= SentinelTopology.defenseTime { return true }
+        guard !outvoted.contains(sentinel) else { return false }
+        return claim == majority || !isFar(claim.epoch, from: epoch)
+    }
+
+    /// Neither is negative.
+    private func isFar(_ epoch: Int64, from lower: Int64) -> Bool { epoch &- lower > SentinelTopology.greatestLead }
+
+    /// Follows the highest epoch.
+    private mutating func follow(_ claims: [SentinelVotes.Claim], at now: MonotonicTime) -> [TopologyAction] {
+        guard let highest = claims.map(\.epoch).max(), highest >= epoch else { return [] }
+        var counts: [Address: Int] = [:]
+        for claim in claims where claim.epoch == highest { counts[claim.master, default: 0] += 1 }
+        let most = counts.values.max() ?? 0
         epoch = highest
-        let old = master
-        master = next
-        return (old.map { [.close($0)] } ?? []) + [.open(next), .moved(nil)]
+        if let master, counts[master] == most { return [] }
+        let first = counts.filter { $0.value == most }.keys.min { $0.description < $1.description }
+        guard let next = first else { return [] }
+        // The one that is being tried may be the next one.
+        var actions = endAgreement().filter { $0 != .close(next) }
+        if let master { actions.append(.close(master)) }
+        (master, lostAt, wasReached) = (next, now, false)
+        return actions + [.open(next), .moved(nil)]
     }
 
-    /// Replaces the list of sentinels by the seeds and those that a sentinel knows.
-    private mutating func refresh(_ reply: RedisReply) -> [TopologyAction] {
-        guard case .array(let list) = reply, list.count <= RedisURL.maximumSeeds else { return [] }
-        let listed = list.compactMap { SentinelFields($0)?.address }
-        let wanted = Set(seeds + listed)
-        guard wanted.count <= 2 * RedisURL.maximumSeeds else { return [] }
+    /// Tries the master of a majority that agrees on an older epoch.
+    private mutating func reconsider(
+        _ majority: SentinelVotes.Claim?, at now: MonotonicTime
+    ) -> [TopologyAction] {
+        guard let majority, majority.epoch < epoch else { return endAgreement() }
         var actions: [TopologyAction] = []
-        // The one that was asked does not list itself: it stays until another one leaves it out, too.
-        if listed.count + 1 >= sentinels.count {
-            return wanted.subtracting(sentinels.keys).compactMap { add($0) }
+        if agreement?.claim != majority {
+            actions = endAgreement()
+            agreement = Agreement(claim: majority, since: now)
         }
-        for sentinel in sentinels.keys where !wanted.contains(sentinel) && !ready.contains(sentinel) {
-            sentinels[sentinel] = nil
-            actions.append(.closeSentinel(sentinel))
-        }
-        return actions + wanted.subtracting(sentinels.keys).compactMap { add($0) }
+        guard let current = agreement, !current.isTried else { return actions }
+        // The master of the newer epoch may not even exist.
+        let isUrgent = !wasReached && isFar(epoch, from: majority.epoch)
+        guard isUrgent || now.since(current.since) >= SentinelTopology.agreementTime else { return actions }
+        if majority.master == master { return lostAt == nil ? actions + accept(majority, at: now) : actions }
+        agreement?.isTried = true
+        return actions + [.open(majority.master)]
     }
 
-    private mutating func add(_ sentinel: RedisURL.Address) -> TopologyAction? {
-        guard sentinels[sentinel] == nil else { return nil }
-        sentinels[sentinel] = .some(nil)
-        return .openSentinel(sentinel)
+    /// Accepts an older epoch, whose master is connected.
+    private mutating func accept(_ claim: SentinelVotes.Claim, at now: MonotonicTime) -> [TopologyAction] {
+        outvoted = Set(votes.current(at: now).filter { $0.value.epoch > claim.epoch }.keys)
+        agreement = nil
+        var actions: [TopologyAction] = [.epochLowered(from: epoch, to: claim.epoch)]
+        epoch = claim.epoch
+        guard master != claim.master else { return actions }
+        if let master { actions.append(.close(master)) }
+        (master, lostAt, wasReached) = (claim.master, nil, true)
+        return actions + [.moved(nil)]
     }
 
-    mutating func sentinelDown(_ sentinel: RedisURL.Address) { ready.remove(sentinel) }
+    private mutating func endAgreement() -> [TopologyAction] {
+        defer { agreement = nil }
+        guard let agreement, agreement.isTried, agreement.claim.master != master else { return [] }
+        return [.close(agreement.claim.master)]
+    }
 }
 
 /// An instance as a sentinel describes it: an array of names and values.

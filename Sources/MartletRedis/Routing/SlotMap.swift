@@ -34,6 +34,8 @@ struct SlotMap: Sendable, Equatable {
 
     /// Whether every slot has a node.
     var isComplete: Bool { !owners.contains(SlotMap.noOwner) }
+    /// The number of slots without a node.
+    var unassigned: Int { owners.count { $0 == SlotMap.noOwner } }
 
     /// Assigns a slot.
     /// - Returns: `false` if there are too many nodes.
