@@ -175,6 +175,9 @@ struct MetricsPage {
         out.single(
             "martlet_redis_nodes", .gauge, "Redis servers with a connection that accepts commands.",
             status.nodes.count)
+        out.family("martlet_redis_masters", .gauge, "Redis servers that have keys, by whether they are connected.")
+        out.sample(["state": "up"], status.connectedMasters)
+        out.sample(["state": "down"], status.masters - status.connectedMasters)
         out.single(
             "martlet_store_unreplicated_total", .counter,
             "Writes acknowledged although no replica had them in time.", status.unreplicated)

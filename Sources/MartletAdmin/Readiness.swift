@@ -23,7 +23,7 @@ package struct Readiness: Sendable {
     package struct Check: Sendable, Equatable {
         /// `store`, `sessions`, `revocations`, `accounts`, or `provider.` and its name.
         package let name: String
-        /// `connected` or `ready` if it is healthy.
+        /// `connected` or `ready` if it is healthy; `degraded` if a part of it is.
         package let state: String
         package let detail: String
 
@@ -52,10 +52,16 @@ package struct Readiness: Sendable {
         var worst = State.ready
         if case .redis(let status) = store {
             let isConnected = status.state == .connected
-            let reason = status.lastError?.message ?? "not connected yet"
-            let detail = isConnected ? "" : "\(reason); requests with sessions get 503\(Self.exception(onError))"
-            checks.append(Check(name: "store", state: status.state.rawValue, detail: detail))
-            if !isConnected { worst = onError == .deny ? .unavailable : .degraded }
+            if isConnected, let impairment = StoreImpairment(status) {
+                // A part of the sessions is there, so the instance serves.
+                checks.append(Check(name: "store", state: State.degraded.rawValue, detail: impairment.detail))
+                worst = .degraded
+            } else {
+                let reason = status.lastError?.message ?? "not connected yet"
+                let detail = isConnected ? "" : "\(reason); requests with sessions get 503\(Self.exception(onError))"
+                checks.append(Check(name: "store", state: status.state.rawValue, detail: detail))
+                if !isConnected { worst = onError == .deny ? .unavailable : .degraded }
+            }
         }
         if let sessions {
             checks.append(Check(name: "sessions", state: sessions.rawValue, detail: sessions.detail))

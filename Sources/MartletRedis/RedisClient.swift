@@ -43,6 +43,7 @@ package final class RedisClient: Sendable {
     let handle: LoopBound<RedisRouter>
     let clock: Clock
     private let options: RedisOptions
+    private let logger: Logger
     private let make: @Sendable (LoopBound<RedisRouter>) -> RedisRouter
 
     /// Creates a client, which connects after `start()`.
@@ -58,6 +59,7 @@ package final class RedisClient: Sendable {
         place = Place(layout: url.layout, database: url.database)
         self.options = options
         self.clock = clock
+        self.logger = logger
         handle = LoopBound(loop)
         make = { RedisRouter($0, configuration, recorder) }
     }
@@ -112,11 +114,21 @@ package final class RedisClient: Sendable {
         }
         switch result {
         case .success(let timed):
-            recorder.finishCommand(nil, latency: timed.latency)
+            let rejection = command.rejection(in: timed.reply)
+            report(recorder.finishCommand(rejection, latency: timed.latency, at: clock.monotonicTime))
             return timed.reply
         case .failure(let error):
-            recorder.finishCommand(error, latency: nil)
+            report(recorder.finishCommand(error, latency: nil, at: clock.monotonicTime))
             throw error
+        }
+    }
+
+    private func report(_ change: CommandSeries.Change?) {
+        switch change {
+        case .failing(let error):
+            logger.warning("redis commands fail", ("code", "\(error.code)"), ("reason", error.message))
+        case .succeeding: logger.info("redis commands succeed")
+        case nil: break
         }
     }
 

@@ -28,6 +28,15 @@ package struct RedisStatus: Sendable {
     package var lastError: StoreError?
     /// The nodes that accept commands.
     package var nodes: Set<RedisURL.Address> = []
+    /// The number of masters, and of those that are connected.
+    package var masters = 0
+    package var connectedMasters = 0
+    /// Masters that cannot be reached, and why.
+    package var lostMasters: [RedisURL.Address: StoreError] = [:]
+    /// The number of slots of a cluster that no node has.
+    package var unassignedSlots = 0
+    /// Why every command fails although a server is connected.
+    package var commandFailure: StoreError?
     /// The number of writes that were acknowledged although no replica had them in time.
     package var unreplicated = 0
     /// How many stored values did not verify, by kind; `nil` without `store.seal`.
@@ -48,6 +57,7 @@ final class RedisStatusRecorder: Sendable {
         var inFlight = 0
         var hasBeenConnected = false
         var outage = OutageLog()
+        var series = CommandSeries()
     }
 
     private let content: Mutex<Content>
@@ -83,17 +93,29 @@ final class RedisStatusRecorder: Sendable {
         if let rejection { throw rejection }
     }
 
-    func finishCommand(_ failure: StoreError?, latency: Duration?) {
+    /// - Parameter latency: of the reply; `nil` if there was none.
+    /// - Returns: whether commands fail, or no longer fail, one after the other.
+    func finishCommand(_ failure: StoreError?, latency: Duration?, at now: MonotonicTime) -> CommandSeries.Change? {
         content.withLock { content in
             content.inFlight -= 1
             if let failure { content.status.failures[failure.code, default: 0] += 1 }
             if let latency { content.status.lastLatency = latency }
+            let change = content.series.ended(latency == nil ? failure : nil, at: now)
+            content.status.commandFailure = content.series.failure
+            return change
         }
     }
 
     func opened(_ node: RedisURL.Address) { content.withLock { _ = $0.status.nodes.insert(node) } }
 
     func closed(_ node: RedisURL.Address) { content.withLock { _ = $0.status.nodes.remove(node) } }
+
+    func masters(connected: Int, of count: Int, lost: [RedisURL.Address: StoreError], unassigned: Int) {
+        content.withLock { content in
+            (content.status.connectedMasters, content.status.masters) = (connected, count)
+            (content.status.lostMasters, content.status.unassignedSlots) = (lost, unassigned)
+        }
+    }
 
     func repeated(_ count: Int) { content.withLock { $0.status.repeated += count } }
 
@@ -108,6 +130,9 @@ final class RedisStatusRecorder: Sendable {
             content.hasBeenConnected = true
             _ = content.outage.succeeded(at: now)
             content.status.state = .connected
+            // Commands failed because there was no connection.
+            content.series = CommandSeries()
+            content.status.commandFailure = nil
             content.status.since = now
         }
     }

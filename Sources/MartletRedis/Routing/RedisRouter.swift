@@ -89,6 +89,8 @@ final class RedisRouter {
     private var nodes: [Address: RedisNode] = [:]
     private var sentinels: [Address: SentinelConnections] = [:]
     private var failedSentinels: Set<Address> = []
+    private var questionFailures = QuestionFailures()
+    private var lostMasters = LostMasters()
     private var subscriptions: [RedisSubscription] = []
     private var pending: [RedisRouting.Ticket: Pending] = [:]
     private var lastTicket: RedisRouting.Ticket = 0
@@ -257,6 +259,7 @@ extension RedisRouter {
             node.start()
         case .close(let address):
             nodes.removeValue(forKey: address)?.close()
+            questionFailures.remove(address)
             recorder.closed(address)
         case .openSentinel(let address):
             let connections = SentinelConnections(address, on: loop, configuration) { [weak self] in
@@ -266,6 +269,7 @@ extension RedisRouter {
             connections.start()
         case .closeSentinel(let address):
             failedSentinels.remove(address)
+            questionFailures.remove(address)
             sentinels.removeValue(forKey: address)?.close()
         case .ask(let question, let address): ask(question, address)
         case .moved(let slots):
@@ -309,6 +313,7 @@ extension RedisRouter {
 
     private func availabilityChanged(_ error: StoreError?) {
         guard !isStopped else { return }
+        reportMasters()
         if routing.isAvailable {
             recorder.connected(at: now)
             waiters.resume(nil)
@@ -316,6 +321,24 @@ extension RedisRouter {
             outage(error)
         }
         moveSubscriptions()
+    }
+
+    /// Reports masters that cannot be reached, and those that can be again. A single one is the outage of the store.
+    private func reportMasters() {
+        let masters = routing.masters
+        let connected = Set(masters.filter { routing.isReady($0) })
+        var lost: [Address: StoreError] = [:]
+        for master in masters { lost[master] = routing.failure(of: master) }
+        recorder.masters(connected: connected.count, of: masters.count, lost: lost, unassigned: routing.unassigned)
+        lostMasters.keep(masters)
+        guard masters.count > 1 else { return }
+        let changes = lostMasters.update(lost: lost.keys, connected: connected)
+        for master in changes.lost {
+            configuration.logger.warning(
+                "redis master lost", ("address", "\(master)"), ("code", "\(lost[master]?.code ?? .redisNotConnected)"),
+                ("reason", lost[master]?.message ?? ""))
+        }
+        for master in changes.back { configuration.logger.info("redis master back", ("address", "\(master)")) }
     }
 
     private func outage(_ error: StoreError) {
@@ -339,21 +362,15 @@ extension RedisRouter {
     }
 
     private func ask(_ question: TopologyQuestion, _ address: Address) {
-        var words: [String]
-        switch (question, configuration.url.layout) {
-        case (.slots, _): words = ["CLUSTER", "SLOTS"]
-        case (.master, .sentinel(_, let name)): words = ["SENTINEL", "MASTER", name]
-        case (.sentinels, .sentinel(_, let name)): words = ["SENTINEL", "SENTINELS", name]
-        default: return
-        }
+        var words = question.words
+        if case .sentinel(_, let name) = configuration.url.layout { words.append(name) }
         let arguments = words.map { Array($0.utf8) }
         let completion: (RedisConnection.CommandResult) -> Void = { [weak self] result in
             guard let self, !isStopped else { return }
             var reply: RedisReply?
             if case .success(let timed) = result { reply = timed.reply }
-            if case .error(let kind)? = reply, !routing.isAvailable {
-                outage(kind == "ERR" ? .questionRejected(question) : RedisErrorReply.storeError(kind))
-            }
+            questionFailures.answered(question, by: address, result)
+            if questionFailures.contains(address), !routing.isAvailable, let reason = questionReason { outage(reason) }
             perform(routing.answered(question, by: address, reply, at: now))
             if question == .slots, let replicas, let reply {
                 replicas.learnt(ReplicaLists.ofSlots(reply, from: address), masters: routing.masters)
@@ -367,6 +384,14 @@ extension RedisRouter {
         } else {
             completion(.failure(.notConnected))
         }
+    }
+
+    /// Why no server says where keys are.
+    private var questionReason: StoreError? {
+        if case .sentinel = configuration.url.layout {
+            return questionFailures.reason(of: sentinels.keys) { failedSentinels.contains($0) }
+        }
+        return questionFailures.reason(of: routing.known) { routing.failure(of: $0) != nil }
     }
 
     private func serve(_ event: SentinelConnections.Event, ofSentinel address: Address) {
@@ -567,16 +592,5 @@ struct LogInterval {
         if let last, now.since(last) < length { return false }
         last = now
         return true
-    }
-}
-
-extension StoreError {
-    /// A server does not know what it is asked for.
-    fileprivate static func questionRejected(_ question: TopologyQuestion) -> StoreError {
-        switch question {
-        case .slots: StoreError(code: .redisNotCluster, message: "Redis does not run in cluster mode")
-        case .master, .sentinels:
-            StoreError(code: .redisMasterUnknown, message: "the sentinels do not know a master of that name")
-        }
     }
 }

@@ -33,8 +33,21 @@ import Testing
         try await withRedis("redis+cluster://127.0.0.1:\(server.port)") { client in
             #expect(
                 await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
-                    == .redisConnectTimeout)
+                    == .redisClusterDown)
             #expect(await client.outage(reading: "a") != nil)
+        }
+    }
+
+    @Test func `waiting for a cluster that does not permit to ask for slots names the right`() async throws {
+        let cluster = try await onOwnThread { try RedisClusterServers(masters: 1) }
+        _ = try cluster.servers[0].command("ACL SETUSER default -cluster|slots")
+        try await withRedis(cluster.url) { client in
+            let start = ContinuousClock.now
+            #expect(
+                await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
+                    == .redisNotPermitted)
+            #expect(client.status.lastError?.message.contains("+cluster|slots") == true)
+            #expect(ContinuousClock.now - start < .seconds(2))
         }
     }
 
@@ -104,6 +117,9 @@ import Testing
             #expect((codes[nil] ?? 0) > 20 && codes.count == 2, "\(codes)")
             #expect(ContinuousClock.now - start < .seconds(10))
             #expect(client.status.state == .connected)
+            let lost = RedisURL.Address.tcp(host: "127.0.0.1", port: cluster.servers[2].port)
+            try await eventually("the loss is known") { Set(client.status.lostMasters.keys) == [lost] }
+            #expect(client.status.masters == 3 && client.status.connectedMasters == 2)
             try cluster.servers[2].restart()
         }
     }

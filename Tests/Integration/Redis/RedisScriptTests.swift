@@ -108,6 +108,8 @@ extension RedisClient {
                     _ = try await client.run(reading, keys: [Array("k".utf8)], arguments: [], expecting: .value)
                 }
                 #expect(rejection == .redisRefused)
+                // The script that was not cached is no failure.
+                #expect(client.status.failures == [.redisRefused: 1])
             } else {
                 #expect(await client.scriptFailure() == code)
             }

@@ -71,6 +71,39 @@ import Testing
         }
     }
 
+    @Test func `names the right when the sentinels do not permit the question`() async throws {
+        let servers = try await onOwnThread { try RedisSentinelServers(replicas: 1, sentinels: 1) }
+        _ = try servers.sentinels[0].command("ACL SETUSER default -sentinel|master")
+        try await withRedis(servers.url) { client in
+            #expect(
+                await failure { () async throws(StoreError) in try await client.waitUntilConnected() }
+                    == .redisNotPermitted)
+            #expect(client.status.lastError?.message.contains("+sentinel|master") == true)
+        }
+    }
+
+    @Test func `follows sentinels that were set up anew, and whose epochs begin again`() async throws {
+        let servers = try await onOwnThread { try RedisSentinelServers(replicas: 1, sentinels: 1) }
+        let (sentinel, first, second) = (servers.sentinels[0], servers.master, servers.replicas[0])
+        try await withRedis(servers.url) { client in
+            try await client.waitUntilConnected()
+            // Not before the sentinel knows the state of the replica.
+            try await eventually("a failover begins", within: .seconds(20)) {
+                try sentinel.command("SENTINEL FAILOVER mymaster") == "+OK\r\n"
+            }
+            try await eventually("there is another master", within: .seconds(20)) { servers.masterPort == second.port }
+            _ = try await client.recovery()
+            _ = try first.command("REPLICAOF NO ONE")
+            _ = try second.command("REPLICAOF 127.0.0.1 \(first.port)")
+            #expect(try sentinel.command("SENTINEL REMOVE mymaster") == "+OK\r\n")
+            #expect(try sentinel.command("SENTINEL MONITOR mymaster 127.0.0.1 \(first.port) 1") == "+OK\r\n")
+            try await eventually("the client is at the first one again", within: .seconds(15)) {
+                client.status.nodes == [.tcp(host: "127.0.0.1", port: first.port)]
+            }
+            try await client.set([1], for: "a", lifetime: .seconds(60))
+        }
+    }
+
     @Test func `names the reason when no sentinel knows the master`() async throws {
         let servers = try await onOwnThread { try RedisSentinelServers(replicas: 1, sentinels: 1) }
         let url = "redis+sentinel://127.0.0.1:\(servers.sentinels[0].port)/another"

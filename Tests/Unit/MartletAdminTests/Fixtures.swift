@@ -59,6 +59,15 @@ struct ReportFixture {
         )
     }
 
+    /// Connected, without one of three masters.
+    static func impaired() -> AdminReport.Store {
+        guard case .redis(var status) = redis(.connected) else { return .memory }
+        (status.masters, status.connectedMasters, status.unassignedSlots) = (3, 2, 7)
+        status.lostMasters[.tcp(host: "h2", port: 7002)] = StoreError(
+            code: "redis.connect_failed", message: "connection refused")
+        return .redis(status)
+    }
+
     static func redis(_ state: RedisStatus.State, failures: [ErrorCode: Int] = [:]) -> AdminReport.Store {
         var status = RedisStatus(since: MonotonicTime(nanoseconds: 0))
         status.state = state

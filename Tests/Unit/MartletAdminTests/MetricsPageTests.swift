@@ -208,6 +208,14 @@ import Testing
         #expect(page.kinds["martlet_redis_last_latency_seconds"] == nil)
     }
 
+    @Test func `masters are counted by whether they are connected`() throws {
+        var fixture = ReportFixture()
+        fixture.store = ReportFixture.impaired()
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_redis_masters", ["state": "up"]) == 2)
+        #expect(page.value("martlet_redis_masters", ["state": "down"]) == 1)
+    }
+
     @Test func `certificates are reported with their validity`() throws {
         var fixture = ReportFixture()
         #expect(try Self.parse(fixture).kinds["martlet_tls_certificate_valid"] == nil)

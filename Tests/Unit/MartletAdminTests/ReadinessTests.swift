@@ -38,6 +38,11 @@ import Testing
             $0.store = ReportFixture.redis(.down)
             $0.onError = .deny
         },
+        Row("one master of several away, cached", 200, .degraded) { $0.store = ReportFixture.impaired() },
+        Row("one master of several away, deny", 200, .degraded) {
+            $0.store = ReportFixture.impaired()
+            $0.onError = .deny
+        },
         Row("not subscribed to revocations", 200, .degraded) {
             $0.store = ReportFixture.redis(.connected)
             $0.subscription = RedisStatus(since: MonotonicTime(nanoseconds: 0))
@@ -74,5 +79,24 @@ import Testing
         for part in ["\"degraded\"", "\"store\"", "connection refused", "provider.apple", "detail of apple"] {
             #expect(text.contains(part), "\(part) in \(text)")
         }
+    }
+
+    @Test func `name the unavailable masters, and why commands fail`() throws {
+        var fixture = ReportFixture()
+        fixture.store = ReportFixture.impaired()
+        let check = try #require(fixture.readiness.checks.first)
+        #expect(check.name == "store" && check.state == "degraded" && !check.isHealthy)
+        #expect(
+            check.detail == "master h2:7002 is unavailable: connection refused; 7 slots have no master; "
+                + "requests that need what is stored there get 503")
+        var status = RedisStatus(since: MonotonicTime(nanoseconds: 0))
+        status.state = .connected
+        #expect(StoreImpairment(status) == nil)
+        status.commandFailure = StoreError(code: .redisTooManyRedirects, message: "redirected")
+        #expect(StoreImpairment(status)?.detail == "commands fail: redirected [redis.too_many_redirects]")
+        for port in 1...20 as ClosedRange<UInt16> {
+            status.lostMasters[.tcp(host: "h", port: port)] = StoreError(code: .redisTimeout, message: "silent")
+        }
+        #expect(StoreImpairment(status)?.detail.contains("; 12 more masters are unavailable; ") == true)
     }
 }

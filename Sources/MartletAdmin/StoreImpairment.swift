@@ -1,0 +1,25 @@
+internal import MartletCore
+internal import MartletRedis
+
+/// What is wrong with a store that is connected: some of its masters are unavailable, or every command fails.
+struct StoreImpairment {
+    /// At most so many masters are named.
+    private static let named = 8
+
+    let detail: String
+
+    /// `nil` if nothing is wrong.
+    init?(_ status: RedisStatus) {
+        var reasons: [String] = []
+        let lost = status.lostMasters.map { (name: $0.key.description, reason: $0.value.message) }
+        for master in lost.sorted(by: { $0.name < $1.name }).prefix(Self.named) {
+            reasons.append("master \(master.name) is unavailable: \(master.reason)")
+        }
+        if lost.count > Self.named { reasons.append("\(lost.count - Self.named) more masters are unavailable") }
+        if status.unassignedSlots > 0 { reasons.append("\(status.unassignedSlots) slots have no master") }
+        if !reasons.isEmpty { reasons.append("requests that need what is stored there get 503") }
+        if let failure = status.commandFailure { reasons.append("commands fail: \(failure.message) [\(failure.code)]") }
+        guard !reasons.isEmpty else { return nil }
+        detail = reasons.joined(separator: "; ")
+    }
+}
