@@ -80,7 +80,7 @@ struct Throttle: Sendable {
         let text = Array(client.description.utf8)
         let own = Bucket(user: user, name: Self.digest("pair", name + [0] + text))
         let address = Self.digest("address", text)
-        // At once, to wait for the store only once. The next attempt of a throttled address needs no query.
+        // Together, to wait for the store only once. The next attempt of a throttled address needs no query.
         async let reading = failures(of: address)
         let counted = await count(common, own)
         let bucket = (try? counted.get())?.known == nil ? common : own
@@ -240,9 +240,9 @@ extension Throttle {
         UnixTime(seconds: Int64(String(decoding: value, as: UTF8.self)) ?? 0)
     }
 
-    /// The keys of a user have one hash tag.
+    /// The keys of a user have one hash tag: the first characters of the digest suffice, since the name is all of it.
     private func key(_ counter: Counter, _ bucket: Bucket) -> String {
-        context.storeKey("\(counter.rawValue):{\(bucket.user)}\(bucket.isCommon ? "" : ":" + bucket.name)")
+        context.storeKey("\(counter.rawValue):{\(bucket.user.prefix(16))}:\(bucket.name)")
     }
 
     private func failuresKey(ofAddress address: String) -> String { context.storeKey("failures:\(address)") }

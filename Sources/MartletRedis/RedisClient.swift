@@ -33,12 +33,12 @@ package struct RedisOptions: Sendable {
 /// otherwise.
 package final class RedisClient: Sendable {
     /// Which data it reads and writes.
-    private struct Place: Equatable {
+    private struct Location: Equatable {
         let layout: RedisURL.Layout
         let database: Int
     }
 
-    private let place: Place
+    private let location: Location
     let recorder: RedisStatusRecorder
     let handle: LoopBound<RedisRouter>
     let clock: Clock
@@ -56,7 +56,7 @@ package final class RedisClient: Sendable {
             logger: logger)
         let recorder = RedisStatusRecorder(maximumInFlight: options.maximumInFlight, now: clock.monotonicTime)
         self.recorder = recorder
-        place = Place(layout: url.layout, database: url.database)
+        location = Location(layout: url.layout, database: url.database)
         self.options = options
         self.clock = clock
         self.logger = logger
@@ -145,7 +145,7 @@ package final class RedisClient: Sendable {
     ///
     /// What is repeated at a new master would otherwise be forgotten with this client, ends of sessions included.
     package func handOver(to successor: RedisClient) {
-        guard place == successor.place else { return }
+        guard location == successor.location else { return }
         let handle = handle
         _ = handle.loop.execute { handle.value?.handOver(to: successor) }
     }
@@ -156,7 +156,7 @@ package final class RedisClient: Sendable {
     }
 
     /// Whether its keys are divided among nodes, which fail one by one.
-    var isCluster: Bool { if case .cluster = place.layout { true } else { false } }
+    var isCluster: Bool { if case .cluster = location.layout { true } else { false } }
 
     /// Whether a master may lack what another instance has acknowledged, and may still get it: for a while after a
     /// change.

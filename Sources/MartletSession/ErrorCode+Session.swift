@@ -2,7 +2,7 @@ package import MartletCore
 
 extension ErrorCode {
     /// The identity was unlinked, or its password changed, while a login was in progress.
-    package static let signInOvertaken: ErrorCode = "signin.overtaken"
+    package static let sessionOvertaken: ErrorCode = "signin.overtaken"
     /// The text is not a token of this kind.
     package static let sessionTokenMalformed: ErrorCode = "session.token_malformed"
     /// No session exists for the token: it has ended, or never existed.

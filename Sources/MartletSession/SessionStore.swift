@@ -100,7 +100,7 @@ package final class SessionStore: SessionStoring {
         case .overtaken:
             // Whether a change overtook the login is not known then.
             guard let mark, mark.number >= 0 else { throw SessionError(.sessionContended, .unavailable) }
-            throw .invalid(.signInOvertaken)
+            throw .invalid(.sessionOvertaken)
         }
     }
 

@@ -44,6 +44,8 @@ extension ErrorCode {
     static let signInUnknownSession: ErrorCode = "signin.unknown_session"
     /// The caller's account has no password.
     static let signInNoPassword: ErrorCode = "signin.no_password"
+    /// The identity was unlinked, or its password changed, while the login was in progress.
+    static let signInOvertaken: ErrorCode = "signin.overtaken"
     /// An identical request is in progress, and its response was not available in time.
     static let signInRepetitionUnknown: ErrorCode = "signin.repetition_unknown"
     /// The client's network has requested too many nonces, or had too many failed logins or refreshes.

@@ -11,7 +11,7 @@ package import MartletSession
 package struct LoginFence: Sendable {
     /// The number of the last change before a login began.
     package struct Start: Sendable {
-        /// Negative where the node that has the number is away, and others are not: any mark counts then.
+        /// Negative if the node that has the number is unavailable, and others are not: any mark counts then.
         let number: Int
     }
 

@@ -97,12 +97,7 @@ final class RedisRouter {
     private let waiters: ConnectWaiters
     private var timer: LoopTimer?
     private var isStopped = false
-    private var recent = RecentWrites()
-    /// The client that takes over, which repeats what this one has acknowledged.
-    private var successor: RedisClient?
-    private var changes = MasterChanges()
-    private var replays = ReplayQueue()
-    private var replayTimer: LoopTimer?
+    private var repeats = RepeatedWrites()
     private var replicationWarnings = LogInterval(.seconds(10))
     /// `nil` where replicas serve no reads.
     private var replicas: ReplicaConnections?
@@ -132,7 +127,7 @@ final class RedisRouter {
         guard !isStopped else { return }
         isStopped = true
         timer?.cancel()
-        replayTimer?.cancel()
+        repeats.timer?.cancel()
         recorder.stopped(at: now)
         for node in nodes.values { node.close() }
         for sentinel in sentinels.values { sentinel.close() }
@@ -274,7 +269,7 @@ extension RedisRouter {
         case .ask(let question, let address): ask(question, address)
         case .moved(let slots):
             replicas?.mastersChanged(routing.masters)
-            changes.moved(slots)
+            repeats.changes.moved(slots)
             masterChanged()
             writeAgain()
         case .epochLowered(let old, let new):
@@ -292,11 +287,11 @@ extension RedisRouter {
             configuration.logger.info("redis connected", ("address", "\(address)"), ("purpose", "store"))
             perform(routing.nodeReady(address, at: now))
             availabilityChanged(nil)
-            changes.connected(address)
+            repeats.changes.connected(address)
             writeAgain()
         case .down(let error):
             recorder.closed(address)
-            if routing.masters.contains(address) { changes.lost(at: now) }
+            if routing.masters.contains(address) { repeats.changes.lost(at: now) }
             perform(routing.nodeDown(address, error, at: now))
             availabilityChanged(error)
         case .demoted: perform(routing.suspect(at: now))
@@ -451,40 +446,40 @@ extension RedisRouter {
     /// Records an acknowledged write.
     func record(_ replay: RedisReplay) {
         loop.preconditionInLoop()
-        recent.add(replay, at: now)
-        successor?.record([replay])
+        repeats.recent.add(replay, at: now)
+        repeats.successor?.record([replay])
     }
 
     /// Passes acknowledged writes on to the client that takes over: recent ones now, and others when they are recorded.
     func handOver(to successor: RedisClient) {
         loop.preconditionInLoop()
-        self.successor = successor
-        successor.adopt(recent.entries)
+        repeats.successor = successor
+        successor.adopt(repeats.recent.entries)
     }
 
     /// Takes over the recent writes of another client.
     func adopt(_ entries: [RecentWrites.Entry]) {
         loop.preconditionInLoop()
-        for entry in entries { recent.add(entry.replay, at: entry.time) }
+        for entry in entries { repeats.recent.add(entry.replay, at: entry.time) }
     }
 
     /// Sessions have ended, here or at another instance.
     func forget(_ numbers: [UInt64]) {
         loop.preconditionInLoop()
-        recent.forget(numbers)
+        repeats.recent.forget(numbers)
     }
 
     /// Repeats recent writes where another server serves their keys now, or the same one again.
     private func writeAgain() {
         guard !isStopped else { return }
         recorder.mastersChanged(at: now)
-        let lostAt = changes.lostAt ?? now
-        let (routing, changes) = (routing, changes)
-        let commands = recent.commands(at: now, lostAt: lostAt) { slot in
+        let lostAt = repeats.changes.lostAt ?? now
+        let (routing, changes) = (routing, repeats.changes)
+        let commands = repeats.recent.commands(at: now, lostAt: lostAt) { slot in
             guard let master = routing.node(of: slot), routing.isReady(master) else { return false }
             return changes.contains(slot, of: master)
         }
-        self.changes.written(at: now) { keys in
+        repeats.changes.written(at: now) { keys in
             switch keys {
             case .slot(let slot): routing.node(of: slot).map { routing.isReady($0) } ?? false
             case .node(let node): routing.isReady(node) || !routing.masters.contains(node)
@@ -494,18 +489,18 @@ extension RedisRouter {
         guard !commands.writes.isEmpty || !commands.ends.isEmpty else { return }
         configuration.logger.info(
             "redis writes repeated", ("writes", String(commands.writes.count)), ("ends", String(commands.ends.count)))
-        replays.add(writes: commands.writes, ends: commands.ends)
+        repeats.queue.add(writes: commands.writes, ends: commands.ends)
         sendReplays()
     }
 
     private func sendReplays() {
-        let due = replays.next()
+        let due = repeats.queue.next()
         recorder.repeated(due.count)
         for command in due {
             // Fails from within `submit` if there is no connection; succeeds later.
             submit(command, deadline: now + configuration.options.commandTimeout) { [weak self] result in
                 guard let self, !isStopped else { return }
-                replays.finished(command.slot)
+                repeats.queue.finished(command.slot)
                 switch result {
                 case .success: sendReplays()
                 case .failure: retryReplays()
@@ -516,11 +511,11 @@ extension RedisRouter {
 
     /// Begins anew after a failure: what has been repeated already changes nothing.
     private func retryReplays() {
-        replays.removeAll()
-        changes.failed()
-        guard replayTimer == nil else { return }
-        replayTimer = loop.schedule(after: .seconds(1)) { [weak self] in
-            self?.replayTimer = nil
+        repeats.queue.removeAll()
+        repeats.changes.failed()
+        guard repeats.timer == nil else { return }
+        repeats.timer = loop.schedule(after: .seconds(1)) { [weak self] in
+            self?.repeats.timer = nil
             self?.writeAgain()
         }
     }

@@ -13,7 +13,8 @@ import Testing
         _ = try await bench.login()
         func create() async throws(SessionError) -> IssuedTokens {
             try await bench.store.create(
-                subject: "usr_ann", provider: "apple", identity: .ann, client: SessionClient(), evicting: false, mark: nil)
+                subject: "usr_ann", provider: "apple", identity: .ann, client: SessionClient(), evicting: false,
+                mark: nil)
         }
         let error = await #expect(throws: SessionError.self) { try await create() }
         #expect(error?.code == .sessionContended)

@@ -164,7 +164,7 @@ final class StoreInMemory: SharedStoring {
     /// The keys of incremented counters, in order.
     let increments = Box<[String]>([])
     let keys = Box<Set<String>>([])
-    /// Runs whenever a counter is read.
+    /// Runs whenever a counter is read by itself.
     let hold = Box<(@Sendable () async -> Void)?>(nil)
 
     init(clock: Clock) { memory = MemoryStore(clock: clock) }
@@ -210,6 +210,19 @@ final class StoreInMemory: SharedStoring {
     func decrement(_ key: String) async throws(StoreError) {
         try access(key)
         try await memory.decrement(key)
+    }
+
+    func count(_ attempt: CountedAttempt) async throws(StoreError) -> AttemptCount {
+        var known: [UInt8]?
+        if let key = attempt.known, case .found(let value) = await value(for: key) { known = value }
+        let bucket = known == nil ? attempt.common : attempt.own ?? attempt.common
+        try access(bucket.ban)
+        let ban = try await memory.counter(bucket.ban)
+        guard ban.count == 0 else {
+            return AttemptCount(known: known, ban: ban, attempts: CounterReading(count: 0, remaining: .zero))
+        }
+        return AttemptCount(
+            known: known, ban: ban, attempts: try await increment(bucket.attempts, lifetime: attempt.lifetime))
     }
 
     func counter(_ key: String) async throws(StoreError) -> CounterReading {
