@@ -55,8 +55,17 @@ struct RedisPermissions {
             ["EVAL", "return 1", "1", key],
             ["GETDEL", key], ["DEL", key, hash, set, counter],
             // Subscribers ignore an empty message.
-            ["PUBLISH", channel, ""],
+            ["PUBLISH", channel, ""], ["ROLE"], ["WAIT", "0", "1"],
         ]
+    }
+
+    /// What a command needs beside its own right; `nil` if nothing.
+    private static func pattern(of name: String, channel: String, prefix: String) -> String? {
+        switch name {
+        case "PUBLISH": "&\(channel)"
+        case "ROLE", "WAIT": nil
+        default: "~\(prefix)*"
+        }
     }
 
     private func attempt(_ words: [String], _ key: String) async -> OnlineFinding? {
@@ -68,7 +77,7 @@ struct RedisPermissions {
                 subject: "store", failure: .redisRefused,
                 detail: "Redis rejected \(name) (\(kind)); version 6.2 or newer is required")
         } catch  where error.code == .redisNotPermitted {
-            return missing(name, on: name == "PUBLISH" ? "&\(channel)" : "~\(prefix)*")
+            return missing(name, on: Self.pattern(of: name, channel: channel, prefix: prefix))
         } catch {
             return OnlineFinding(subject: "store", failure: error.code, detail: "\(name): \(error.message)")
         }
@@ -88,11 +97,12 @@ struct RedisPermissions {
         }
     }
 
-    /// - Parameter pattern: the key or channel pattern, as in an access control list.
-    private func missing(_ command: String, on pattern: String) -> OnlineFinding {
-        OnlineFinding(
+    /// - Parameter pattern: the key or channel pattern, as in an access control list; `nil` without one.
+    private func missing(_ command: String, on pattern: String?) -> OnlineFinding {
+        let rights = ["+\(command.lowercased())"] + [pattern].compactMap(\.self)
+        return OnlineFinding(
             subject: "store", failure: .redisNotPermitted,
             detail:
-                "the Redis user is not permitted to run \(command): it needs +\(command.lowercased()) and \(pattern)")
+                "the Redis user is not permitted to run \(command): it needs \(rights.joined(separator: " and "))")
     }
 }

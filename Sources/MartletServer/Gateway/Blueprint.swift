@@ -250,19 +250,39 @@ package struct Blueprint: Sendable {
         }
         url.security?.resolveFiles { FilePath($0, relativeTo: location.file).text }
         guard apply(store, to: &url, &diagnostics) else { return nil }
-        if let key = url.security?.keyFile { diagnostics.warnOfExposure(key, at: location) }
+        let keyLocation = store.tls?.value.certificate?.key.location ?? location
+        if let key = url.security?.keyFile { diagnostics.warnOfExposure(key, at: keyLocation) }
         // Every connection reads the files again; this only validates them.
         do { _ = try url.security?.makeContext() } catch {
-            diagnostics.error(error.code, at: location, error.message)
+            diagnostics.error(error.code, at: Self.location(of: error.code, store), error.message)
             return nil
         }
-        if store.seal == nil, url.seeds.contains(where: \.isOnNetwork) {
-            diagnostics.warning(
-                .configInsecure, at: location,
-                "store: whoever can write to this store can be any user, because there is no 'seal'; "
-                    + "martlet keygen store makes a key for it")
-        }
+        if url.seeds.contains(where: \.isOnNetwork) { warnAboutSeal(store, &diagnostics) }
         return .redis(url)
+    }
+
+    /// The key that names the file which an error of TLS is about.
+    private static func location(of code: ErrorCode, _ store: StoreConfiguration) -> SourceLocation {
+        guard let tls = store.tls?.value else { return store.url.location }
+        let text = code.rawValue
+        if text.hasPrefix("tls.ca_") { return tls.authorityFile?.location ?? store.url.location }
+        let files = tls.certificate
+        let location = text.hasPrefix("tls.key_") ? files?.key.location : files?.certificate.location
+        return location ?? store.url.location
+    }
+
+    /// Warns where whoever can write to the store can be any user.
+    private static func warnAboutSeal(_ store: StoreConfiguration, _ diagnostics: inout Diagnostics) {
+        let reason: String
+        if let seal = store.seal {
+            guard seal.mode == .observe else { return }
+            reason = "'seal' only observes: mode: enforce rejects what does not verify"
+        } else {
+            reason = "there is no 'seal'; martlet keygen store makes a key for it"
+        }
+        diagnostics.warning(
+            .configInsecure, at: store.url.location,
+            "store: whoever can write to this store can be any user, because \(reason)")
     }
 
     private static func reading(_ file: FilePath?) -> (@Sendable () -> Secret?)? {

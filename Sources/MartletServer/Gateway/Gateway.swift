@@ -173,7 +173,11 @@ package final class Gateway: Sendable {
             guard accounts.isRemote else {
                 throw StartError(code: error.code, message: error.message, exit: .unavailable)
             }
-            services.logger.error("account store unavailable", ("code", "\(error.code)"), ("reason", error.message))
+            // The store has logged its own outages.
+            if error.kind != .unavailable {
+                services.logger.error(
+                    "account store unavailable", ("code", "\(error.code)"), ("reason", error.message))
+            }
         }
     }
 

@@ -198,6 +198,7 @@ import Testing
             ("redis+unix:///run/redis.sock", "", false), ("redis+sentinel://10.0.0.1/m", "", true),
             ("redis+cluster://10.0.0.1", "", true),
             ("redis://redis.internal", ", seal: { key_file: store.key }", false),
+            ("redis://redis.internal", ", seal: { key_file: store.key, mode: observe }", false),
         ] {
             var config = Self.config(apple, redis, seal: "{}")
             config.more = "store: { url: \"\(url)\"\(seal) }\n"
@@ -205,6 +206,7 @@ import Testing
                 try Executable.martlet(), ["check", "--config", try folder.write(config.text, to: "config.yaml")])
             #expect(result.ending == .exited(0), "\(result)")
             #expect(result.description.contains("there is no 'seal'") == warns, "\(url): \(result)")
+            #expect(result.description.contains("'seal' only observes") == seal.contains("observe"), "\(result)")
         }
     }
 

@@ -168,6 +168,30 @@ private struct Certificates: Sendable {
         }
     }
 
+    @Test func `errors of files beside the store's URL are at the keys that name them`() throws {
+        let folder = try TemporaryFolder()
+        let (empty, valid) = (try folder.write("", to: "empty.pem"), certificates.good)
+        for (tls, code, column) in [
+            ("ca_file: \(empty)", "tls.ca_empty", 61),
+            ("certificate_file: \(empty), key_file: \(valid.keyFile)", "tls.certificate_empty", 70),
+            ("key_file: \(empty), certificate_file: \(valid.certificateFile)", "tls.key_empty", 62),
+        ] {
+            let text = """
+                version: 1
+                store: { url: "rediss+cluster://localhost", tls: { \(tls) } }
+                upstreams: { api: { endpoints: ["builtin:echo"] } }
+                routes: [ { name: open, auth: none, upstream: api } ]
+
+                """
+            let (blueprint, diagnostics) = Blueprint.read(
+                text: text, name: "gw.yaml", registry: ProviderRegistry(), environment: { _ in nil })
+            let lines = diagnostics.sorted.map(\.description)
+            #expect(blueprint == nil && lines.count == 1)
+            #expect(lines.first?.hasPrefix("gw.yaml:2:\(column): error: ") == true, "\(lines)")
+            #expect(lines.first?.hasSuffix(" [\(code)]") == true, "\(lines)")
+        }
+    }
+
     @Test func `warns of a certificate that has expired`() throws {
         let old = certificates.old
         let (blueprint, lines) = read(pair(old.certificateFile, old.keyFile))
