@@ -39,7 +39,7 @@ class Copying:
     """One file, one pair of servers."""
 
     def __init__(self, binary, folder, count):
-        self.binary, self.folder, self.count = binary, folder, count
+        self.binary, self.folder, self.count = binary.resolve(), folder, count
         self.file = folder / "martlet.db"
         self.servers = postgres.Pair(folder)
 
