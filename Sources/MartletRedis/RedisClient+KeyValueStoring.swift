@@ -151,7 +151,7 @@ extension RedisScript {
     /// The value that decides about the bucket, the bucket's ban, and its attempts.
     fileprivate static let countAttempt = RedisScript(
         """
-        local known = KEYS[5] and redis.call('GET', KEYS[5])
+        local known = KEYS[5] and redis.call('GET', KEYS[5]) or false
         local attempts, ban = KEYS[1], KEYS[2]
         if known then attempts, ban = KEYS[3], KEYS[4] end
         local banned = tonumber(redis.call('GET', ban) or '0')
