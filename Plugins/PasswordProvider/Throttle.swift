@@ -135,16 +135,16 @@ struct Throttle: Sendable {
     /// Resets the counters of this user at this network, and records the network as known.
     func recordSuccess(_ attempt: Attempt, at now: UnixTime) async {
         // Together, to wait for the store only once.
-        async let remembered = result { () async throws(StoreError) in try await remember(attempt, at: now) }
+        async let recorded = result { () async throws(StoreError) in try await record(networkOf: attempt, at: now) }
         let cleared = await result { () async throws(StoreError) in try await clear(attempt.bucket) }
-        for case .failure(let error) in [cleared, await remembered] {
+        for case .failure(let error) in [cleared, await recorded] {
             let reason = (error.cause as? StoreError)?.code ?? error.code
             context.logger.warning("recording a login failed", ("reason", reason.rawValue))
         }
     }
 
     /// Records the network of a login as known, unless that was done in the last day.
-    private func remember(_ attempt: Attempt, at now: UnixTime) async throws(StoreError) {
+    private func record(networkOf attempt: Attempt, at now: UnixTime) async throws(StoreError) {
         guard let own = attempt.own else { return }
         if let last = attempt.lastLogin, now.seconds &- last.seconds < Self.renewal { return }
         try await knownNetworks.set(

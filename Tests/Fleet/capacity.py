@@ -38,7 +38,7 @@ CYCLE = """local requests, current = {}, 0
 for line in io.lines("%s") do
   local method, path, fields, body = line:match("^(%%S+) (%%S+) (%%S+) ?(.*)$")
   local headers = {}
-  for name, value in fields:gmatch("([^=,]+)=([^,]+)") do headers[name] = value:gsub("_", " ") end
+  for name, value in fields:gmatch("([^=,]+)=([^,]+)") do headers[name] = value:gsub("~", " ") end
   requests[#requests + 1] = {method, path, headers, body ~= "" and body or nil}
 end
 local number = %d
@@ -130,11 +130,11 @@ class Generator:
     """wrk, which repeats a list of requests."""
 
     def __init__(self, folder, name, requests):
-        """:param requests: method, path, fields without spaces or commas, and body."""
+        """:param requests: method, path, fields without tildes or commas, and body."""
         self.file, self.script, self.number = folder / f"{name}.requests", folder / f"{name}.lua", 0
         with open(self.file, "w") as output:
             for method, path, fields, body in requests:
-                written = ",".join(f"{key}={value.replace(' ', '_', 1)}" for key, value in fields.items())
+                written = ",".join(f"{key}={value.replace(' ', '~')}" for key, value in fields.items())
                 output.write(f"{method} {path} {written} {body}\n")
 
     def start(self, port, seconds, connections=CONNECTIONS):
@@ -185,6 +185,12 @@ class Capacity:
             raise Failed(f"login: {status} {body[:200]}")
         return json.loads(body)
 
+    async def renew(self, clients, session):
+        status, _, body = await clients.post("/auth/refresh", {"refresh_token": session["refresh_token"]})
+        if status != 200:
+            raise Failed(f"refresh: {status} {body[:200]}")
+        session |= json.loads(body)
+
     async def trips(self):
         made = self.fleet("cluster", "trips", cache_ttl=0)
         clients = load.Load(made)
@@ -220,10 +226,7 @@ class Capacity:
                 raise Failed(f"session: {status} {body[:200]}")
 
         async def refreshed(session):
-            status, _, body = await clients.post("/auth/refresh", {"refresh_token": session["refresh_token"]})
-            if status != 200:
-                raise Failed(f"refresh: {status} {body[:200]}")
-            session |= json.loads(body)
+            await self.renew(clients, session)
 
         async def revoked(session):
             status, _, body = await clients.post("/auth/revoke", {"token": session["refresh_token"]})
@@ -242,18 +245,24 @@ class Capacity:
 
     async def scale(self):
         made = {1: self.fleet("single", "one", cache_ttl=0), 3: self.fleet("cluster", "three", cache_ttl=0)}
-        generators = {}
+        generators, opened = {}, {}
         for count, one in made.items():
             clients = load.Load(one)
             tokens = []
-            for start in range(0, SCALE_SESSIONS, 20):
+            for _ in range(0, SCALE_SESSIONS, 20):
                 tokens += await asyncio.gather(*(self.login(clients) for _ in range(20)))
-            requests = [("GET", "/v1/orders", {"Authorization": f"Bearer {token['access_token']}"}, "") for token in tokens]
-            generators[count] = [Generator(one.folder, f"load{number}", requests) for number in (1, 2)]
+            opened[count] = clients, tokens
         found = collections.defaultdict(list)
-        # One loop of a gateway: at most a core each. Access tokens live for a minute, so they are renewed by rounds.
+        # One loop of a gateway: at most a core each.
         for _ in range(ROUNDS):
             for count, one in made.items():
+                clients, tokens = opened[count]
+                # Access tokens live for a minute.
+                for start in range(0, len(tokens), 20):
+                    await asyncio.gather(*(self.renew(clients, token) for token in tokens[start:start + 20]))
+                requests = [("GET", "/v1/orders", {"Authorization": f"Bearer {token['access_token']}"}, "")
+                            for token in tokens]
+                generators[count] = [Generator(one.folder, f"load{number}", requests) for number in (1, 2)]
                 for instances in (1, 2):
                     found[count, instances].append(
                         self.trial(one.instances[:instances], generators[count], masters(one.store)))
