@@ -73,7 +73,14 @@ struct OnlineCheck {
         } catch {
             return [OnlineFinding(subject: "store", failure: error.code, detail: error.message)]
         }
-        return await RedisPermissions(redis, keyPrefix: graph.store.label.prefix, services).check()
+        let findings = await RedisPermissions(redis, keyPrefix: graph.store.label.prefix, services).check()
+        // The rights were tried at one of several masters.
+        let lost = redis.status.lostMasters.map { address, error in
+            OnlineFinding(
+                subject: "store", failure: error.code, detail: "master \(address) is unavailable: \(error.message)")
+        }
+        guard !lost.isEmpty else { return findings }
+        return findings.filter { $0.failure != nil } + lost.sorted { $0.detail < $1.detail }
     }
 
     private func checkAccounts(_ graph: Graph) async -> OnlineFinding? {

@@ -45,6 +45,17 @@ import Testing
         #expect(lines.first?.contains("+\(right.lowercased())\(isAboutKeys ? " and " : "")") == true, "\(result)")
     }
 
+    @Test func `a master of a cluster that is unavailable is named`() throws {
+        let cluster = try RedisClusterServers(extra: ["--cluster-require-full-coverage", "no"])
+        let whole = try Self.check(Self.store(cluster.url))
+        #expect(whole.ending == .exited(0) && whole.output.contains("store: ok"), "\(whole)")
+        try cluster.servers[2].stop()
+        let result = try Self.check(Self.store(cluster.url))
+        #expect(result.ending == .exited(69), "\(result)")
+        #expect(
+            result.output.contains("master 127.0.0.1:\(cluster.servers[2].port) is unavailable"), "\(result)")
+    }
+
     @Test func `a Redis user without the channel, or without the keys`() throws {
         let redis = try RedisServer()
         let url = "redis://gw:pw@127.0.0.1:\(redis.port)"
