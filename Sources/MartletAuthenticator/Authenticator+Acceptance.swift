@@ -13,6 +13,7 @@ extension Authenticator {
         case .session where rejectsSessions, .cookie where rejectsSessions: .authUnavailable("auth.store_down")
         case .direct where !rules.routes[route].acceptsDirect: .credentialInvalid("auth.direct_not_accepted")
         case .basic where !rules.routes[route].acceptsBasic: .credentialInvalid("auth.scheme_not_accepted")
+        case .header where !rules.routes[route].acceptsDirect: .credentialInvalid("auth.direct_not_accepted")
         default: nil
         }
     }
@@ -51,6 +52,7 @@ extension Authenticator {
         case .session, .cookie: return rules.sessions.map { .sessions($0) }
         case .direct: chosen = ProviderChoice.pick(value, among: providers, of: rules.providers)
         case .basic: chosen = providers.first { rules.providers[Int($0)].accepts.contains(.basic) }
+        case .header(let source): chosen = rules.headerSources[Int(source)].provider(among: providers)
         }
         return chosen.map { .provider(rules.providers[Int($0)]) }
     }

@@ -15,7 +15,13 @@ extension Authenticator {
         credential.decision = -1
         guard revocationID != 0, let token = unsafe token(ofDecision: decision, for: revocationID) else { return }
         let form: CredentialForm =
-            credential.isCookie ? .cookie : unsafe OwnToken.matches(token) ? .session : .direct
+            if let source = UInt8(exactly: credential.headerSource) {
+                .header(source: source)
+            } else if credential.isCookie {
+                .cookie
+            } else {
+                unsafe OwnToken.matches(token) ? .session : .direct
+            }
         retainedTokens[exchange] = RetainedToken(token: Secret(unsafe Array(token)), form: form)
         credential.retainsToken = true
     }
@@ -62,7 +68,7 @@ extension Authenticator {
     private func verificationTarget(of retained: RetainedToken) -> Verifier.Target? {
         if retained.isSession { return rules.sessions.map { .sessions($0) } }
         guard retained.route >= 0 else { return nil }
-        return retained.token.withBytes { verificationTarget(.direct, $0, retained.route) }
+        return retained.token.withBytes { verificationTarget(retained.form, $0, retained.route) }
     }
 
     /// Applies the result of a revalidation.

@@ -26,7 +26,7 @@ package struct Authenticator: ~Copyable {
     package var droppedHeaders: [DroppedHeader] { identityBlock.dropped }
     /// The reasons that cached denials refer to.
     private var denials = DenialIndex()
-    private var basicDigests = BasicDigests()
+    var digests = CredentialDigests()
     /// Cache hits: requests with a cached decision.
     package private(set) var hits = 0
     /// Cache misses: verifications that requests needed.
@@ -141,7 +141,8 @@ package struct Authenticator: ~Copyable {
             unsafe presented = PresentedCredential(form: form, range: range, value: token, key: token)
         case .basic(let range):
             unsafe presented = PresentedCredential(
-                form: .basic, range: range, value: bytes[range], key: basicDigests.digest(of: bytes[range]))
+                form: .basic, range: range, value: bytes[range], key: digests.digest(of: bytes[range]),
+                isDigest: true)
         case .other: return .rejected(Rejection(.credentialInvalid("auth.scheme_not_accepted")))
         case .malformed: return .rejected(Rejection(.credentialInvalid("auth.malformed_authorization")))
         }
@@ -155,11 +156,11 @@ package struct Authenticator: ~Copyable {
     ) -> AuthorizationOutcome {
         let (form, route) = (presented.form, request.route)
         if let failure = rejection(of: form, on: route) { return .rejected(Rejection(failure)) }
-        if form == .basic || form == .cookie,
+        if presented.isUnsought,
             let found = unsafe decisions.find(presented.key, scope: form.scope(UInt32(route)), now: time.unix)
         {
             let outcome = useCachedDecision(found, request, &credential)
-            if form == .basic { credential.decision = -1 }
+            if presented.isDigest { credential.decision = -1 }
             return outcome
         }
         if let found = unsafe principals.find(presented.key, scope: principalScope(form, route), now: time.unix),
@@ -222,9 +223,8 @@ package struct Authenticator: ~Copyable {
                 verified, form, key: presented.key, route: route, isDecisionCached: isDecisionCached, at: time)
         }
         guard denial < 0 else { return unsafe denied(denial, identityBlock.bytes) }
-        // A name and password is cached as a digest, which cannot be revalidated.
         credential.bind(
-            to: verified.revocationID, until: end, decision: form == .basic ? -1 : entry,
+            to: verified.revocationID, until: end, decision: presented.isDigest ? -1 : entry,
             grace: rules.routes[route].expiryGrace)
         if form == .cookie, entry < 0 {
             unsafe retainCookie(presented.value, of: request.exchange, &credential)

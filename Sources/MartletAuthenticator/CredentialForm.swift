@@ -1,7 +1,7 @@
 package import MartletProvider
 
 /// The kind of credential a request carries, known from its form alone.
-package enum CredentialForm: UInt8, Sendable {
+package enum CredentialForm: Sendable, Equatable {
     /// One of the gateway's own tokens.
     case session
     /// A bearer token that a provider verifies.
@@ -10,6 +10,9 @@ package enum CredentialForm: UInt8, Sendable {
     case basic
     /// The session cookie.
     case cookie
+    /// A header of its own.
+    /// - Parameter source: index into the configuration's ``AuthenticationRules/headerSources``.
+    case header(source: UInt8)
 }
 
 extension CredentialForm {
@@ -21,6 +24,8 @@ extension CredentialForm {
         case .basic: number | 0x8000_0000
         // A cookie's value is no bearer token, whatever it looks like: other rules apply to it.
         case .cookie: number | 0x4000_0000
+        // Neither is a header's; routes have fewer than 2²⁰ numbers.
+        case .header(let source): number | 0x2000_0000 | UInt32(source) << 20
         }
     }
 
@@ -30,6 +35,7 @@ extension CredentialForm {
         case .session, .direct: Credential(bearer: value)
         case .basic: Credential(basic: value)
         case .cookie: Credential(cookie: value)
+        case .header: Credential(header: value)
         }
     }
 }

@@ -25,6 +25,8 @@ package struct CredentialState: Sendable {
     @usableFromInline package var setsCookie: Bool
     /// What admitted the request is the session cookie.
     @usableFromInline package var isCookie: Bool
+    /// The header that admitted the request, as an index into the configuration's header sources, or −1.
+    @usableFromInline package var headerSource: Int16
 
     // Every exchange begins with one. The values are here, not in the properties: those of properties are not inlined
     // into other modules.
@@ -42,6 +44,7 @@ package struct CredentialState: Sendable {
         hasCookie = false
         setsCookie = false
         isCookie = false
+        headerSource = -1
     }
 
     /// Records which credential admitted the request.

@@ -6,8 +6,13 @@ internal import MartletHTTP
     /// Where it is in the head.
     let range: ByteRange
     let value: UnsafeBufferPointer<UInt8>
-    /// What it is cached under: the token, or the keyed digest of a name and a password.
+    /// What it is cached under: the value, or a keyed digest.
     let key: UnsafeBufferPointer<UInt8>
+    /// Whether `key` is a digest: the cache does not have the credential, so that it cannot be verified again.
+    var isDigest = false
+
+    /// Whether no decision about it can have been found under the bare number of its route.
+    var isUnsought: Bool { isDigest || form != .session && form != .direct }
 
     func location(_ route: Int) -> CredentialLocation { CredentialLocation(form: form, range: range, route: route) }
 }

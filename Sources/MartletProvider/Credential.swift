@@ -8,15 +8,22 @@ public enum CredentialSource: Sendable, Hashable {
     case bearerPrefix(String)
     /// `Authorization: Basic`.
     case basic
+    /// The value of the header with this name, such as `X-Api-Key`. It cannot be `Authorization`.
+    ///
+    /// The upstream does not get the header, unless the route has `forward_credentials`.
+    case header(String)
 }
 
-/// A client's credential: the value after the scheme in `Authorization`, or that of the session cookie.
+/// A client's credential: the value after the scheme in `Authorization`, that of another header, or that of the session
+/// cookie.
 ///
 /// Its memory is wiped with the last reference; it is printed as `<redacted>`.
 public final class Credential: Sendable, CustomStringConvertible {
     /// The authentication scheme.
     public enum Scheme: Sendable {
         case bearer, basic
+        /// A header of its own: see ``CredentialSource/header(_:)``.
+        case header
         /// The session cookie; no provider gets one.
         case cookie
     }
@@ -34,6 +41,12 @@ public final class Credential: Sendable, CustomStringConvertible {
     public init(basic token: consuming [UInt8]) {
         scheme = .basic
         secret = Secret(token)
+    }
+
+    /// Consumes the value of a header of its own.
+    public init(header value: consuming [UInt8]) {
+        scheme = .header
+        secret = Secret(value)
     }
 
     /// Consumes the value of the session cookie.
@@ -74,21 +87,27 @@ public struct AuthenticationContext: Sendable {
     /// The full address, 16 bytes (IPv4 mapped), for the list of a subject's sessions; empty if not needed.
     package let address: [UInt8]
     public let purpose: Purpose
+    /// The request; `nil` for providers that are not ``RequestInspecting``, and where the credential is not that of a
+    /// request to a route.
+    public let request: RequestFacts?
 
     public init(
-        now: UnixTime, deadline: MonotonicTime, client: ClientNetwork? = nil, purpose: Purpose = .request
+        now: UnixTime, deadline: MonotonicTime, client: ClientNetwork? = nil, purpose: Purpose = .request,
+        request: RequestFacts? = nil
     ) {
-        self.init(now: now, deadline: deadline, client: client, address: [], purpose: purpose)
+        self.init(now: now, deadline: deadline, client: client, address: [], purpose: purpose, request: request)
     }
 
     package init(
-        now: UnixTime, deadline: MonotonicTime, client: ClientNetwork?, address: [UInt8], purpose: Purpose = .request
+        now: UnixTime, deadline: MonotonicTime, client: ClientNetwork?, address: [UInt8], purpose: Purpose = .request,
+        request: RequestFacts? = nil
     ) {
         self.now = now
         self.deadline = deadline
         self.client = client
         self.address = address
         self.purpose = purpose
+        self.request = request
     }
 
     /// The scope in which a repeated POST gets the same response: the client network for a login, the session for a

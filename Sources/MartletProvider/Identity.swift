@@ -15,10 +15,15 @@ public struct Identity: Sendable {
     public let issuedAt: UnixTime
     /// When the credential expires; it must not be used at or after this instant.
     public let expiresAt: UnixTime
+    /// Until when the gateway may reuse this result for the same credential without asking the provider again.
+    ///
+    /// Never after ``expiresAt``. A time that has passed means that every request asks.
+    public let reusableUntil: UnixTime
 
+    /// - Parameter reusableUntil: `nil` for `expiresAt`.
     public init(
         providerSubject: String, issuer: String, claims: JSONObject, authTime: UnixTime, issuedAt: UnixTime,
-        expiresAt: UnixTime
+        expiresAt: UnixTime, reusableUntil: UnixTime? = nil
     ) {
         self.providerSubject = providerSubject
         self.issuer = issuer
@@ -26,5 +31,6 @@ public struct Identity: Sendable {
         self.authTime = authTime
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
+        self.reusableUntil = min(reusableUntil ?? expiresAt, expiresAt)
     }
 }

@@ -9,6 +9,10 @@ package final class ProviderHandle: Sendable {
     /// The same, if an event loop may call it directly.
     package let quick: (any LocallyVerifying)?
     package let throttling: (any Throttling)?
+    /// What its decisions depend on, besides the credential; `nil` if it does not get the request.
+    package let reuseKey: Set<RequestPart>?
+    /// Whether it is asked only about credentials that its sources name.
+    package let isSelective: Bool
     package let explaining: (any Explaining)?
     package let running: (any Running)?
     package let reporting: (any Reporting)?
@@ -33,6 +37,8 @@ package final class ProviderHandle: Sendable {
         local = provider as? any LocallyVerifying
         quick = local.flatMap { $0.isQuick ? $0 : nil }
         throttling = provider as? any Throttling
+        reuseKey = (provider as? any RequestInspecting)?.reuseKey
+        isSelective = provider is any Selective
         explaining = provider as? any Explaining
         running = provider as? any Running
         reporting = provider as? any Reporting

@@ -8,7 +8,7 @@ struct RetainedToken {
     let token: Secret
     let form: CredentialForm
     /// Whether it is a session's.
-    var isSession: Bool { form != .direct }
+    var isSession: Bool { form == .session || form == .cookie }
     /// The route of a new configuration that it is verified for, or −1.
     var route = -1
     var state = State.valid

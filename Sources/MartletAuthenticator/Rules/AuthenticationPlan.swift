@@ -1,4 +1,21 @@
-/// The providers that may verify a credential, in the order of the route.
+internal import MartletProvider
+
+/// The providers that may verify a credential, in the order of the route, and what they read.
 struct AuthenticationPlan: Sendable, Equatable {
     let providers: [Int32]
+    /// The headers that are credentials for one of them, by their indices.
+    let headerSources: [UInt8]
+    /// The parts of a request that a decision of one of them depends on.
+    let reuseKey: Set<RequestPart>
+
+    /// Whether more than `Authorization` decides.
+    var readsRequest: Bool { !headerSources.isEmpty || !reuseKey.isEmpty }
+
+    init(_ providers: [Int32], of all: [ProviderHandle], headerSources: [HeaderSource]) {
+        self.providers = providers
+        self.headerSources = headerSources.indices.compactMap { index in
+            headerSources[index].provider(among: providers) == nil ? nil : UInt8(exactly: index)
+        }
+        reuseKey = providers.reduce(into: []) { $0.formUnion(all[Int($1)].reuseKey ?? []) }
+    }
 }

@@ -14,15 +14,18 @@ package final class AuthenticationRules: Sendable {
         package let acceptsBasic: Bool
         /// Index of the providers that verify its credentials, in ``AuthenticationRules/plans``.
         let plan: Int32
+        /// Whether more than `Authorization` decides: a header of its own, or a part of the request.
+        package let readsRequest: Bool
         /// How long after its credential an exchange ends, in nanoseconds; −1 for never.
         package let expiryGrace: Int64
 
-        fileprivate init(_ route: MartletRouter.Route, plan: Int32, _ providers: [ProviderHandle]) {
+        fileprivate init(_ route: MartletRouter.Route, plan: Int32, reads: Bool, _ providers: [ProviderHandle]) {
             mode = route.mode
             acceptsSessions = route.credentials.contains(.session)
             acceptsDirect = route.credentials.contains(.direct)
             acceptsBasic = acceptsDirect && route.providers.contains { providers[$0].accepts.contains(.basic) }
             self.plan = plan
+            readsRequest = mode != .none && acceptsDirect && reads
             expiryGrace =
                 if case .after(let grace) = route.upgrade.closeOnExpiry { grace.boundedNanoseconds } else { -1 }
         }
@@ -39,6 +42,10 @@ package final class AuthenticationRules: Sendable {
     let plans: [AuthenticationPlan]
     /// For each plan, whether several routes use it.
     let isShared: [Bool]
+    /// The headers that are credentials on some route.
+    package let headerSources: [HeaderSource]
+    /// Whether any route has such headers, or providers that decide by parts of a request.
+    package let readsRequests: Bool
     /// The names of the upstreams.
     let upstreams: [String]
     /// Verifies session tokens; `nil` rejects them.
@@ -59,10 +66,12 @@ package final class AuthenticationRules: Sendable {
         self.subjects = subjects
         self.assertion = assertion
         self.names = names
+        headerSources = HeaderSource.all(of: providers)
         var plans: [AuthenticationPlan] = []
         var planOfRoute: [Int32] = []
         for route in table.routes {
-            let plan = AuthenticationPlan(providers: route.providers.map { Int32($0) })
+            let plan = AuthenticationPlan(
+                route.providers.map { Int32($0) }, of: providers, headerSources: headerSources)
             if let known = plans.firstIndex(of: plan) {
                 planOfRoute.append(Int32(known))
             } else {
@@ -70,7 +79,10 @@ package final class AuthenticationRules: Sendable {
                 plans.append(plan)
             }
         }
-        routes = zip(table.routes, planOfRoute).map { Route($0, plan: $1, providers) }
+        routes = zip(table.routes, planOfRoute).map { route, plan in
+            Route(route, plan: plan, reads: plans[Int(plan)].readsRequest, providers)
+        }
+        readsRequests = routes.contains { $0.readsRequest }
         self.plans = plans
         isShared = plans.indices.map { plan in planOfRoute.count { $0 == plan } > 1 }
     }

@@ -8,16 +8,17 @@ enum ProviderChoice {
     static func pick(_ token: [UInt8], among candidates: [Int32], of providers: [ProviderHandle]) -> Int32? {
         let able = candidates.filter { index in
             let provider = providers[Int(index)]
-            return provider.authenticating != nil && provider.accepts.contains { $0 != .basic }
+            return provider.authenticating != nil && provider.accepts.contains(where: \.isBearer)
         }
-        guard able.count > 1 else { return able.first }
+        // The only one says itself what is wrong with a token; one that sends them elsewhere is not asked.
+        if able.count == 1, !providers[Int(able[0])].isSelective { return able.first }
         let issuer = claimedIssuer(token)
         return able.first { candidate in
             providers[Int(candidate)].accepts.contains { source in
                 switch source {
                 case .bearerJWT(let issuers): issuer.map { issuers.contains($0) } ?? false
                 case .bearerPrefix(let prefix): token.starts(with: Array(prefix.utf8))
-                case .basic: false
+                case .basic, .header: false
                 }
             }
         }
@@ -32,5 +33,15 @@ enum ProviderChoice {
             return nil
         }
         return value.object?["iss"]?.string
+    }
+}
+
+extension CredentialSource {
+    /// Whether it is a bearer token in `Authorization`.
+    fileprivate var isBearer: Bool {
+        switch self {
+        case .bearerJWT, .bearerPrefix: true
+        case .basic, .header: false
+        }
     }
 }

@@ -106,6 +106,6 @@ extension VerifiedPrincipal {
     package convenience init(_ principal: Principal) {
         self.init(
             principal: principal, revocationID: SubjectRevocationID.of(principal.subject),
-            expires: principal.identity.expiresAt.seconds, end: principal.identity.expiresAt.milliseconds)
+            expires: principal.identity.reusableUntil.seconds, end: principal.identity.expiresAt.milliseconds)
     }
 }

@@ -54,3 +54,11 @@ struct HeaderName: ConfigurationValue {
         }
     }
 }
+
+/// The syntax of field names (RFC 9110 §5.1).
+package enum FieldNameSyntax {
+    /// Whether a text is the name of a field, of at most 128 bytes.
+    package static func isValid(_ name: String) -> Bool {
+        (1...128).contains(name.utf8.count) && name.utf8.allSatisfy(HeaderName.isTokenByte)
+    }
+}

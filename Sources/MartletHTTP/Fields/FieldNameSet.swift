@@ -49,6 +49,11 @@ package struct FieldNameSet: Sendable {
         self.reservesAuthPrefix = reservesAuthPrefix
     }
 
+    /// The set with further names.
+    package func adding(_ names: [String]) -> FieldNameSet {
+        names.isEmpty ? self : FieldNameSet(self.names + names, reservesAuthPrefix: reservesAuthPrefix)
+    }
+
     /// Whether the set has no names.
     package var isEmpty: Bool { letters.isEmpty && !reservesAuthPrefix }
 

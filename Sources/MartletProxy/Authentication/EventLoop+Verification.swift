@@ -23,7 +23,8 @@ extension EventLoop {
                 now: loop.time.unixTime, deadline: MonotonicTime(nanoseconds: deadline),
                 client: client,
                 address: request.form == .session || request.form == .cookie
-                    ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : []),
+                    ? loop.exchanges.clientAddress(of: exchange, &loop.downstreams) : [],
+                request: request.target.facts(of: loop.exchanges[exchange].record.texts)),
             sink: loop.mailbox, exchange: ExchangeID(exchange), epoch: authenticator.epoch)
         loop.downstreams[downstream].phase = .authenticating
         loop.downstreams.arm(downstream, at: deadline, &loop.context)
@@ -81,7 +82,8 @@ extension EventLoop {
             in: AuthenticationContext(
                 now: loop.time.unixTime,
                 deadline: MonotonicTime(nanoseconds: loop.now &+ Authenticator.verificationTimeout),
-                client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams)))
+                client: loop.exchanges.clientNetwork(of: exchange, &loop.downstreams),
+                request: provider?.facts(of: loop.exchanges[exchange].record.texts)))
     }
 
     /// Removes cache entries of what was revoked, and ends the exchanges that it admitted.

@@ -11,23 +11,22 @@ enum BrowserAuthorization {
     @inline(never)
     static func authorize(
         _ exchange: Handle<Exchange>, _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
-        _ authorization: ByteRange?, _ verification: BoxedVerificationResult?, _ events: inout EventLoop
+        _ authorization: ByteRange?, _ header: HeaderSearch.Found?, _ browser: BrowserRules,
+        _ verification: BoxedVerificationResult?, _ events: inout EventLoop
     ) -> AuthorizedRequest? {
-        guard let browser = events.loop.context.snapshot.browser else { return nil }
         let route = routed.route
         let use: BrowserRules.Use
         do throws(Failure) {
             use = unsafe try findCookies(
-                exchange, bytes, on: route, browser, hasAuthorization: authorization != nil, &events)
+                exchange, bytes, on: route, browser, hasAuthorization: authorization != nil || header != nil, &events)
         } catch {
             events.loop.reject(exchange, error)
             return nil
         }
         let lent = unsafe events.loop.exchanges.all.address(of: exchange)
         guard case .session(let cookie) = use else {
-            let outcome = unsafe events.authenticator.authorize(
-                routed, bytes, authorization: authorization, result: verification, at: events.loop.time,
-                &lent.pointee.credential)
+            let outcome = unsafe RequestCredentials.decide(
+                exchange, routed, bytes, authorization, header, verification, &events)
             return unsafe finish(outcome, exchange, bytes, on: route, browser, isCookie: false, &events)
         }
         let outcome = unsafe events.authenticator.authorize(

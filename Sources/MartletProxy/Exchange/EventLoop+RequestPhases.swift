@@ -32,9 +32,8 @@ extension EventLoop {
         _ verification: BoxedVerificationResult?
     ) -> AuthorizedRequest? {
         let authorization = router.head.authorization >= 0 ? router.head.fields[router.head.authorization].value : nil
-        if loop.context.snapshot.hasBrowser, authorization == nil || router.head.fields.has(.cookie) {
-            return unsafe BrowserAuthorization.authorize(
-                exchange, routed, bytes, authorization, verification, &self)
+        if loop.context.snapshot.hasOtherCredentials {
+            return unsafe RequestCredentials.authorize(exchange, routed, bytes, authorization, verification, &self)
         }
         let lent = unsafe loop.exchanges.all.address(of: exchange)
         switch unsafe authenticator.authorize(

@@ -17,18 +17,25 @@ extension RequestExplainer {
 
     func authorize(_ request: Request, _ route: Route, _ explanation: inout RequestExplanation) async throws(Stop) {
         guard route.mode != .none else { return }
-        explanation.credential = form(of: request)
-        if request.authorization == nil, route.mode == .optional {
+        let header: HeaderSearch.Found?
+        do throws(Failure) { header = try findHeader(of: request, on: route) } catch { throw Stop(error) }
+        explanation.credential = header == nil ? form(of: request) : .header
+        if request.authorization == nil, header == nil, route.mode == .optional {
             explanation.policy = route.policy.explain(nil, now: clock.unixTime)
         }
+        let presented = Presented(
+            request: request, header: header,
+            facts: RequestFacts(
+                method: String(decoding: request.method, as: UTF8.self),
+                host: String(decoding: request.authority, as: UTF8.self), path: explanation.path ?? ""))
         var authenticator = Authenticator(snapshot.authentication)
         var credential = CredentialState()
-        var outcome = decide(request, route, nil, &authenticator, &credential)
+        var outcome = decide(presented, route, nil, &authenticator, &credential)
         var principal: Principal?
         if case .pending(let verification) = outcome {
-            let result = try await verify(verification, &explanation)
+            let result = try await verify(verification, presented.facts, &explanation)
             principal = try? result.get().principal
-            outcome = decide(request, route, BoxedVerificationResult(result), &authenticator, &credential)
+            outcome = decide(presented, route, BoxedVerificationResult(result), &authenticator, &credential)
         }
         if credential.provider >= 0 { explanation.provider = snapshot.providers[Int(credential.provider)] }
         switch outcome {
@@ -46,20 +53,44 @@ extension RequestExplainer {
         }
     }
 
+    /// A request with what a loop finds in it for the authenticator.
+    private struct Presented {
+        let request: Request
+        let header: HeaderSearch.Found?
+        let facts: RequestFacts
+    }
+
+    private func findHeader(of request: Request, on route: Route) throws(Failure) -> HeaderSearch.Found? {
+        var search = HeaderSearch(snapshot.authentication, route: route.index)
+        for field in request.fields { search.examine(field, in: request.bytes.span) }
+        return try search.result(hasAuthorization: request.authorization != nil)
+    }
+
     /// Calls the authenticator, as a loop does.
     private func decide(
-        _ request: Request, _ route: Route, _ result: BoxedVerificationResult?,
+        _ presented: Presented, _ route: Route, _ result: BoxedVerificationResult?,
         _ authenticator: inout Authenticator, _ credential: inout CredentialState
     ) -> Outcome {
         let time = LoopTime(monotonic: clock.monotonicTime.nanoseconds, unix: clock.unixTime.seconds)
+        let request = presented.request
         return unsafe request.bytes.withUnsafeBufferPointer { bytes in
             let exchange = ExchangeID(raw: 0)
             guard let routed = RoutedRequest(exchange: exchange, route: route.index, mount: route.mount) else {
                 return .rejected(Rejection(.noRoute))
             }
-            switch unsafe authenticator.authorize(
-                routed, bytes, authorization: request.authorization, result: result, at: time, &credential)
-            {
+            let outcome: AuthorizationOutcome
+            if let header = presented.header {
+                outcome = unsafe authenticator.authorize(
+                    routed, bytes, header: header, for: presented.facts, result: result, at: time, &credential)
+            } else if let authorization = request.authorization, authenticator.dependsOnRequest(route.index) {
+                outcome = unsafe authenticator.authorize(
+                    routed, bytes, authorization: authorization, for: presented.facts, result: result, at: time,
+                    &credential)
+            } else {
+                outcome = unsafe authenticator.authorize(
+                    routed, bytes, authorization: request.authorization, result: result, at: time, &credential)
+            }
+            switch consume outcome {
             case .authorized(let authorized):
                 var block = ByteBuffer()
                 unsafe block.append(authorized.headers)
@@ -123,10 +154,10 @@ extension RequestExplainer {
 
     /// Verifies a credential with what the authenticator chose.
     private func verify(
-        _ request: VerificationRequest, _ explanation: inout RequestExplanation
+        _ request: VerificationRequest, _ facts: RequestFacts, _ explanation: inout RequestExplanation
     ) async throws(Stop) -> VerificationResult {
         switch request.target {
-        case .provider(let handle): return await authenticate(request.credential, handle, &explanation)
+        case .provider(let handle): return await authenticate(request.credential, handle, facts, &explanation)
         case .sessions(let sessions):
             guard sharesSessions else {
                 throw Stop(
@@ -145,11 +176,12 @@ extension RequestExplainer {
 
     /// Starts, calls and stops a provider; the subject is that of the identity's account.
     private func authenticate(
-        _ credential: Credential, _ handle: ProviderHandle, _ explanation: inout RequestExplanation
+        _ credential: Credential, _ handle: ProviderHandle, _ facts: RequestFacts,
+        _ explanation: inout RequestExplanation
     ) async -> VerificationResult {
         explanation.provider = handle
         await handle.running?.start()
-        let result = await verify(credential, handle, &explanation)
+        let result = await verify(credential, handle, facts, &explanation)
         explanation.health = handle.reporting?.health
         await handle.running?.shutdown()
         let identity: Identity
@@ -176,17 +208,20 @@ extension RequestExplainer {
     /// Stands for the subject of an account that does not exist yet.
     package static let newSubject = "usr_(new)"
 
-    private var context: AuthenticationContext {
-        AuthenticationContext(now: clock.unixTime, deadline: clock.monotonicTime + Self.timeout)
+    private var context: AuthenticationContext { context(for: nil) }
+
+    private func context(for facts: RequestFacts?) -> AuthenticationContext {
+        AuthenticationContext(now: clock.unixTime, deadline: clock.monotonicTime + Self.timeout, request: facts)
     }
 
     private func verify(
-        _ credential: Credential, _ handle: ProviderHandle, _ explanation: inout RequestExplanation
+        _ credential: Credential, _ handle: ProviderHandle, _ facts: RequestFacts,
+        _ explanation: inout RequestExplanation
     ) async -> Result<Identity, AuthenticationError> {
         guard let authenticating = handle.authenticating else {
             return .failure(.rejected("auth.provider_takes_no_credential"))
         }
-        let context = context
+        let context = context(for: handle.reuseKey == nil ? nil : facts)
         let result: Result<Identity, AuthenticationError>
         do throws(AuthenticationError) {
             result = .success(try await authenticating.authenticate(credential, in: context))

@@ -1,3 +1,4 @@
+internal import MartletAuthenticator
 internal import MartletConfig
 internal import MartletCore
 internal import MartletHTTP
@@ -17,8 +18,10 @@ struct CompiledRoute: Sendable {
     let keepsHost: Bool
     let tunnels: TunnelLimits
 
-    /// - Parameter upstreams: those that routes refer to by index.
-    init(_ route: Route, _ upstreams: [Upstream]) {
+    /// - Parameters:
+    ///   - upstreams: those that routes refer to by index.
+    ///   - removals: the fields that it removes beyond the reserved ones.
+    init(_ route: Route, _ upstreams: [Upstream], removals: FieldNameSet) {
         mount = route.mount
         bodyLimit = route.bodyLimit ?? .max
         streamLimit = route.streamLimit ?? .max
@@ -26,8 +29,16 @@ struct CompiledRoute: Sendable {
         stripsPrefix = route.stripsPrefix
         keepsHost = route.upstream < 0 || upstreams[route.upstream].host == .keep
         let credentials: RequestFieldFilter.Rules = route.forwardsCredentials ? .keepsOwnTokens : .dropsAuthorization
-        rewriting = route.removeNames.isEmpty ? credentials : credentials.union(.hasRemovals)
+        rewriting = removals.isEmpty ? credentials : credentials.union(.hasRemovals)
         tunnels = TunnelLimits(route.upgrade)
+    }
+}
+
+extension Route {
+    /// The client fields that its upstream does not get beyond the reserved ones: those that the configuration names,
+    /// and headers that are credentials.
+    func removedNames(with rules: AuthenticationRules) -> FieldNameSet {
+        forwardsCredentials ? removeNames : removeNames.adding(rules.headerNames(on: index))
     }
 }
 

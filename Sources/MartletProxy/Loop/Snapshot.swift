@@ -36,6 +36,9 @@ package final class Snapshot: Sendable {
     let browser: BrowserRules?
     /// Whether there is `browser:`. A flag, because nothing retains it.
     let hasBrowser: Bool
+    /// Whether more than `Authorization` may be a credential, or may decide: cookies, headers of their own, or parts of
+    /// the request.
+    let hasOtherCredentials: Bool
 
     package init(
         routes: RouteTable, upstreams: [Upstream], providers: [ProviderHandle], server: ServerConfiguration,
@@ -47,6 +50,7 @@ package final class Snapshot: Sendable {
         handlers = signIn.handlers
         browser = signIn.browser
         hasBrowser = signIn.browser != nil
+        hasOtherCredentials = hasBrowser || authentication.readsRequests
         self.routes = routes
         self.upstreams = upstreams
         providerTexts = providers.map { Array($0.name.utf8) }
@@ -56,8 +60,9 @@ package final class Snapshot: Sendable {
         loopTimeouts = LoopTimeouts(server.timeouts)
         http2 = HTTP2Options(server)
         trustedProxies = server.trustedProxies
-        compiledRoutes = routes.routes.map { CompiledRoute($0, upstreams) }
-        removals = routes.routes.map(\.removeNames)
+        let removals = routes.routes.map { [authentication] in $0.removedNames(with: authentication) }
+        compiledRoutes = zip(routes.routes, removals).map { CompiledRoute($0, upstreams, removals: $1) }
+        self.removals = removals
         clientFields = ClientField.table(
             reserved: routes.reservedNames, stripped: server.strippedHeaders, cutsCookies: signIn.browser != nil)
     }

@@ -136,6 +136,7 @@ package struct Blueprint: Sendable {
             limits: configuration.server.limits, assertionHeader: configuration.assertion?.header, into: &diagnostics)
         if let routes, !diagnostics.hasErrors {
             let claims = ProviderClaims(providers, hasUsers: configuration.accounts != nil, into: &diagnostics)
+            claims.checkSources(configuration.providers, into: &diagnostics)
             claims.check(routes, configuration.routes, into: &diagnostics)
             claims.warnAboutCleartextPasswords(routes, configuration, into: &diagnostics)
             claims.warnAboutIdentityTokens(routes, configuration, into: &diagnostics)

@@ -38,6 +38,36 @@ struct ProviderClaims {
         }
     }
 
+    /// Reports providers that claim what they must not get: the gateway's own tokens, or a header with another meaning.
+    func checkSources(_ configurations: [ProviderConfiguration], into diagnostics: inout Diagnostics) {
+        for (index, configuration) in configurations.enumerated() where accepts.indices.contains(index) {
+            for reason in accepts[index].compactMap(Self.objection) {
+                diagnostics.error(
+                    .configBadValue, at: configuration.name.location, "provider '\(names[index])' accepts \(reason)")
+            }
+        }
+    }
+
+    private static func objection(to source: CredentialSource) -> String? {
+        switch source {
+        case .bearerPrefix(""): "tokens with an empty prefix, which every token has"
+        case .bearerPrefix(let prefix) where prefix.hasPrefix("mat_") || prefix.hasPrefix("mrt_"):
+            "tokens that begin with '\(prefix.prefix(4))', which are the gateway's own"
+        case .bearerPrefix(let prefix) where "mat_".hasPrefix(prefix) || "mrt_".hasPrefix(prefix):
+            "tokens that begin with '\(prefix)', as the gateway's own do"
+        case .header(let name) where !FieldNameSyntax.isValid(name): "the header '\(name)', which is no field name"
+        case .header(let name) where unsuitable.contains(name.lowercased()):
+            "the header '\(name)', which has a meaning of its own"
+        case .bearerJWT, .bearerPrefix, .basic, .header: nil
+        }
+    }
+
+    private static let unsuitable: Set<String> = [
+        "authorization", "connection", "content-length", "content-type", "cookie", "expect", "forwarded", "host",
+        "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade",
+        "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
+    ]
+
     /// Reports the first ambiguous pair of every route.
     func check(_ routes: RouteTable, _ configurations: [RouteConfiguration], into diagnostics: inout Diagnostics) {
         for (route, configuration) in zip(routes.configured, configurations) {
@@ -94,7 +124,7 @@ struct ProviderClaims {
         return nil
     }
 
-    private static func overlap(_ left: [CredentialSource], _ right: [CredentialSource]) -> Bool {
+    static func overlap(_ left: [CredentialSource], _ right: [CredentialSource]) -> Bool {
         left.contains { a in
             right.contains { b in
                 switch (a, b) {
@@ -102,6 +132,7 @@ struct ProviderClaims {
                 case (.bearerJWT(let mine), .bearerJWT(let theirs)): !Set(mine).isDisjoint(with: theirs)
                 case (.bearerPrefix(let mine), .bearerPrefix(let theirs)):
                     mine.hasPrefix(theirs) || theirs.hasPrefix(mine)
+                case (.header(let mine), .header(let theirs)): mine.lowercased() == theirs.lowercased()
                 default: false
                 }
             }

@@ -12,6 +12,12 @@ import Testing
         #expect(CredentialForm.basic.scope(number) == 0x8000_0000 + number)
     }
 
+    @Test func `every form has scopes of its own, for each header`() {
+        let forms: [CredentialForm] = [.direct, .basic, .cookie, .header(source: 0), .header(source: 1), .header(source: 255)]
+        let scopes = forms.flatMap { form in [0, 1, 0xF_FFFF].map { form.scope($0) } }
+        #expect(Set(scopes).count == scopes.count)
+    }
+
     @Test(arguments: [
         ("mat_", true), ("mrt_", true), ("mat_x", true), ("mrt_\u{0}", true), ("", false), ("m", false), ("mat", false),
         ("Mat_", false), ("mAt_", false), ("maT_", false), ("mat-", false), ("mbt_", false), ("nat_", false),

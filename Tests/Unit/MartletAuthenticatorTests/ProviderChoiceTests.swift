@@ -1,3 +1,4 @@
+import MartletConfig
 import MartletCore
 import MartletProvider
 import Testing
@@ -38,6 +39,33 @@ import Testing
         for token in ["", "x", "op_1", Self.token(#"{"iss":"https://beta"}"#)] {
             #expect(pick(token, among: candidates) == expected)
         }
+    }
+
+    /// One that sends its tokens to another system.
+    private struct Asking: Selective {
+        typealias Configuration = VerifierTests.Trusting.Nothing
+
+        static let kind: ProviderKind = "asking"
+        static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+        init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {}
+        init() {}
+
+        var accepts: [CredentialSource] { [.bearerPrefix("as_"), .bearerJWT(issuers: ["https://alpha"]), .header("X-A")] }
+
+        func authenticate(
+            _ credential: Credential, in context: AuthenticationContext
+        ) async throws(AuthenticationError) -> Identity { throw .rejected("asking.not_called") }
+    }
+
+    @Test func `a selective provider is asked only about what it claims, also as the only one`() {
+        let providers = [ProviderHandle(Asking(), name: "asking"), Samples.handle("header", .header("X-Api-Key"))]
+        func pick(_ token: String, among candidates: [Int32] = [0]) -> Int32? {
+            ProviderChoice.pick(Array(token.utf8), among: candidates, of: providers)
+        }
+        #expect(pick("as_1") == 0 && pick(Self.token(#"{"iss":"https://alpha"}"#)) == 0)
+        #expect(pick("x") == nil && pick("") == nil && pick(Self.token(#"{"iss":"https://beta"}"#)) == nil)
+        // A header is no bearer token.
+        #expect(pick("X-Api-Key", among: [1]) == nil && pick("as_1", among: [1, 0]) == 0)
     }
 
     @Test func `the first candidate that claims the token is chosen`() {

@@ -32,7 +32,7 @@ struct RouteBench {
             limits: limits, into: &diagnostics)
         guard let table else { fatalError(diagnostics.description) }
         let upstreams = [upstream("first", host: .fixed("other")), upstream("second", host: host)]
-        let compiled = table.routes.map { CompiledRoute($0, upstreams) }
+        let compiled = table.routes.map { CompiledRoute($0, upstreams, removals: $0.removeNames) }
         return (compiled[0], compiled[1])
     }
 

@@ -28,14 +28,80 @@ private struct PasswordStub: Authenticating {
     ) async throws(AuthenticationError) -> Identity { throw .rejected("stub.nobody") }
 }
 
+/// A provider that accepts what its configuration says, and rejects every credential.
+private struct SourceStub: Authenticating {
+    struct Configuration: ConfigurationDecodable {
+        let prefix: String?
+        let header: String?
+
+        init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+            prefix = reader.optional("prefix")
+            header = reader.optional("header")
+        }
+    }
+
+    static let kind: ProviderKind = "source"
+    static func validate(_ configuration: Configuration, into diagnostics: inout Diagnostics) {}
+    init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {
+        let prefix = configuration.prefix.map { CredentialSource.bearerPrefix($0) }
+        accepts = [prefix, configuration.header.map { .header($0) }].compactMap(\.self)
+    }
+
+    let accepts: [CredentialSource]
+
+    func authenticate(
+        _ credential: Credential, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> Identity { throw .rejected("stub.nobody") }
+}
+
 @Suite struct `A blueprint` {
     /// The diagnostics of a configuration.
     private func read(_ text: String, named file: String = "gw.yaml") -> (Blueprint?, [String]) {
         var registry = ProviderRegistry()
         registry.register(PasswordStub.self)
+        registry.register(SourceStub.self)
         let (blueprint, diagnostics) = Blueprint.read(
             text: text, name: file, registry: registry, environment: { _ in nil })
         return (blueprint, diagnostics.sorted.map(\.description))
+    }
+
+    private static let sources: [(String, String?)] = [
+        ("prefix: k_", nil), ("prefix: m", "tokens that begin with 'm', as the gateway's own do"),
+        ("prefix: ''", "tokens with an empty prefix, which every token has"),
+        ("prefix: mat_", "tokens that begin with 'mat_', which are the gateway's own"),
+        ("prefix: mrt_x", "tokens that begin with 'mrt_', which are the gateway's own"), ("header: X-Api-Key", nil),
+        ("header: authorization", "the header 'authorization', which has a meaning of its own"),
+        ("header: Cookie", "the header 'Cookie', which has a meaning of its own"),
+        ("header: 'X Key'", "the header 'X Key', which is no field name"),
+        ("header: ''", "the header '', which is no field name"),
+    ]
+
+    @Test(arguments: sources)
+    func `names providers that claim what they must not get`(key: String, reason: String?) {
+        let (blueprint, lines) = read(
+            """
+            version: 1
+            providers:
+              keys: { kind: source, \(key) }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, upstream: echo, auth: { providers: [keys] } }]
+            """)
+        #expect((blueprint == nil) == (reason != nil))
+        let expected = reason.map { "gw.yaml:3:3: error: provider 'keys' accepts \($0) [config.bad_value]" }
+        #expect(lines == [expected].compactMap(\.self))
+    }
+
+    @Test func `names two providers of a route that accept the same header, however it is spelled`() {
+        let (blueprint, lines) = read(
+            """
+            version: 1
+            providers:
+              keys: { kind: source, header: X-Api-Key }
+              others: { kind: source, header: x-api-key }
+            upstreams: { echo: { endpoints: [builtin:echo] } }
+            routes: [{ name: all, upstream: echo, auth: { credentials: [direct] } }]
+            """)
+        #expect(blueprint == nil && lines.count == 1 && lines.first?.hasSuffix("[config.ambiguous_providers]") == true)
     }
 
     @Test func `reads the rules that give accounts claims, and names what is wrong with them`() {

@@ -1,0 +1,77 @@
+internal import MartletCore
+package import MartletHTTP
+package import MartletProvider
+internal import MartletResponder
+
+/// Routes on which more than `Authorization` decides: headers of their own, and parts of the request.
+extension Authenticator {
+    /// Whether decisions on a route depend on parts of the request, so that ``authorize(_:_:authorization:for:result:at:_:)``
+    /// has to be called.
+    package func dependsOnRequest(_ route: Int) -> Bool { !rules.plan(of: route).reuseKey.isEmpty }
+
+    /// Decides about a request whose credential is a header of its own.
+    ///
+    /// - Parameters:
+    ///   - header: where it is in `bytes`.
+    ///   - facts: the request, where decisions depend on it.
+    package mutating func authorize(
+        _ request: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, header: HeaderSearch.Found,
+        for facts: @autoclosure () -> RequestFacts, result: BoxedVerificationResult?, at time: LoopTime,
+        _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        let value = unsafe bytes[header.value]
+        credential.offersBasic = rules.routes[request.route].acceptsBasic
+        // A session belongs into `Authorization`: elsewhere it would be sent to another system.
+        guard value.count > 0, unsafe !OwnToken.appears(in: value) else {
+            return .rejected(Rejection(.credentialInvalid("auth.header_not_accepted")))
+        }
+        credential.headerSource = Int16(header.source)
+        let presented = unsafe present(
+            .header(source: header.source), header.value, value, on: request.route, for: facts())
+        return authorize(request, presented, result?.result, time, &credential)
+    }
+
+    /// Decides about a request with `Authorization`, on a route whose decisions depend on parts of the request.
+    package mutating func authorize(
+        _ request: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>, authorization: ByteRange,
+        for facts: @autoclosure () -> RequestFacts, result: BoxedVerificationResult?, at time: LoopTime,
+        _ credential: inout CredentialState
+    ) -> AuthorizationOutcome {
+        let (form, range): (CredentialForm, ByteRange)
+        switch unsafe AuthorizationValue(bytes.span, authorization) {
+        // A session does not depend on the request.
+        case .bearer(let token) where unsafe !OwnToken.matches(bytes[token]): (form, range) = (.direct, token)
+        case .basic(let value): (form, range) = (.basic, value)
+        case .bearer, .other, .malformed:
+            return unsafe authorize(
+                request, bytes, authorization: authorization, result: result, at: time, &credential)
+        }
+        credential.offersBasic = rules.routes[request.route].acceptsBasic
+        let presented = unsafe present(form, range, bytes[range], on: request.route, for: facts())
+        return authorize(request, presented, result?.result, time, &credential)
+    }
+
+    private mutating func present(
+        _ form: CredentialForm, _ range: ByteRange, _ value: UnsafeBufferPointer<UInt8>, on route: Int,
+        for facts: @autoclosure () -> RequestFacts
+    ) -> PresentedCredential {
+        let parts = rules.plan(of: route).reuseKey
+        guard !parts.isEmpty else {
+            return unsafe PresentedCredential(form: form, range: range, value: value, key: value)
+        }
+        return unsafe PresentedCredential(
+            form: form, range: range, value: value, key: digests.digest(of: value, for: facts(), by: parts),
+            isDigest: true)
+    }
+}
+
+extension AuthenticationRules {
+    /// The headers that are credentials on a route.
+    package func headerNames(on route: Int) -> [String] {
+        guard routes[route].readsRequest else { return [] }
+        return plan(of: route).headerSources.map { String(decoding: headerSources[Int($0)].name, as: UTF8.self) }
+    }
+
+    /// The providers of a route.
+    func plan(of route: Int) -> AuthenticationPlan { plans[Int(routes[route].plan)] }
+}

@@ -1,0 +1,44 @@
+internal import MartletHTTP
+internal import MartletProvider
+
+/// A header that is a credential for some providers.
+package struct HeaderSource: Sendable, Equatable {
+    /// The most headers of one configuration: a decision's scope has eight bits for them.
+    package static let limit = 256
+
+    /// In lower case.
+    package let name: [UInt8]
+    /// The providers that verify it, by their indices.
+    private(set) var providers: [Int32]
+
+    /// The headers of all providers; a name is one of them, however it is spelled.
+    static func all(of providers: [ProviderHandle]) -> [HeaderSource] {
+        var sources: [HeaderSource] = []
+        for (index, provider) in providers.enumerated() {
+            for case .header(let name) in provider.accepts {
+                let name = name.utf8.map(lowerCase)
+                if let known = sources.firstIndex(where: { $0.name == name }) {
+                    sources[known].providers.append(Int32(index))
+                } else if sources.count < limit {
+                    sources.append(HeaderSource(name: name, providers: [Int32(index)]))
+                }
+            }
+        }
+        return sources
+    }
+
+    /// The first of some providers that verifies it.
+    func provider(among candidates: [Int32]) -> Int32? { candidates.first { providers.contains($0) } }
+
+    /// Whether a field has this name, letter case aside.
+    func isName(of field: HeadField, in bytes: Span<UInt8>) -> Bool {
+        let range = field.name
+        guard range.count == name.count else { return false }
+        for index in name.indices where HeaderSource.lowerCase(bytes[range.start + index]) != name[index] {
+            return false
+        }
+        return true
+    }
+
+    private static func lowerCase(_ byte: UInt8) -> UInt8 { (0x41...0x5A).contains(byte) ? byte | 0x20 : byte }
+}

@@ -1,0 +1,95 @@
+internal import MartletAuthenticator
+internal import MartletHTTP
+internal import MartletProvider
+internal import MartletResponder
+
+/// Authorizes requests where more than `Authorization` may be a credential or may decide: the session cookie, headers
+/// of their own, and parts of the request.
+enum RequestCredentials {
+    /// Authorizes a request by the one credential that it has.
+    @inline(never)
+    static func authorize(
+        _ exchange: Handle<Exchange>, _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ authorization: ByteRange?, _ verification: BoxedVerificationResult?, _ events: inout EventLoop
+    ) -> AuthorizedRequest? {
+        let header: HeaderSearch.Found?
+        do throws(Failure) {
+            header = unsafe try findHeader(bytes, on: routed.route, hasAuthorization: authorization != nil, events)
+        } catch {
+            events.loop.reject(exchange, error)
+            return nil
+        }
+        if let browser = events.loop.context.snapshot.browser,
+            authorization == nil || events.router.head.fields.has(.cookie)
+        {
+            return unsafe BrowserAuthorization.authorize(
+                exchange, routed, bytes, authorization, header, browser, verification, &events)
+        }
+        switch unsafe decide(exchange, routed, bytes, authorization, header, verification, &events) {
+        case .authorized(let request):
+            unsafe events.loop.exchanges[exchange].record.texts.add(names: request.names)
+            return request
+        case .rejected(let rejection): unsafe events.reject(exchange, rejection, bytes)
+        case .pending(let request): unsafe events.submitVerification(request, of: exchange, bytes)
+        }
+        return nil
+    }
+
+    /// Finds the header that is the request's credential, if its route has any.
+    private static func findHeader(
+        _ bytes: UnsafeBufferPointer<UInt8>, on route: Int, hasAuthorization: Bool, _ events: borrowing EventLoop
+    ) throws(Failure) -> HeaderSearch.Found? {
+        guard events.loop.context.snapshot.authentication.routes[route].readsRequest else { return nil }
+        var search = HeaderSearch(events.loop.context.snapshot.authentication, route: route)
+        for index in 0..<events.router.head.fields.count {
+            unsafe search.examine(events.router.head.fields[index], in: bytes.span)
+        }
+        return try search.result(hasAuthorization: hasAuthorization)
+    }
+
+    /// Decides about a request by what was found in it.
+    static func decide(
+        _ exchange: Handle<Exchange>, _ routed: consuming RoutedRequest, _ bytes: UnsafeBufferPointer<UInt8>,
+        _ authorization: ByteRange?, _ header: HeaderSearch.Found?, _ verification: BoxedVerificationResult?,
+        _ events: inout EventLoop
+    ) -> AuthorizationOutcome {
+        let lent = unsafe events.loop.exchanges.all.address(of: exchange)
+        if let header {
+            return unsafe events.authenticator.authorize(
+                routed, bytes, header: header, for: RequestFacts(lent.pointee.record.texts), result: verification,
+                at: events.loop.time, &lent.pointee.credential)
+        }
+        guard let authorization, events.authenticator.dependsOnRequest(routed.route) else {
+            return unsafe events.authenticator.authorize(
+                routed, bytes, authorization: authorization, result: verification, at: events.loop.time,
+                &lent.pointee.credential)
+        }
+        return unsafe events.authenticator.authorize(
+            routed, bytes, authorization: authorization, for: RequestFacts(lent.pointee.record.texts),
+            result: verification, at: events.loop.time, &lent.pointee.credential)
+    }
+}
+
+extension RequestFacts {
+    /// The request as the gateway routes it.
+    init(_ texts: borrowing RequestTexts) {
+        self = unsafe RequestFacts(
+            method: String(decoding: texts.method, as: UTF8.self), host: String(decoding: texts.host, as: UTF8.self),
+            path: String(decoding: texts.path, as: UTF8.self))
+    }
+}
+
+extension Verifier.Target {
+    /// What a provider gets of a request.
+    func facts(of texts: borrowing RequestTexts) -> RequestFacts? {
+        switch self {
+        case .provider(let handle): handle.facts(of: texts)
+        case .sessions: nil
+        }
+    }
+}
+
+extension ProviderHandle {
+    /// What the provider gets of a request; `nil` if it does not ask for it.
+    func facts(of texts: borrowing RequestTexts) -> RequestFacts? { reuseKey == nil ? nil : RequestFacts(texts) }
+}
