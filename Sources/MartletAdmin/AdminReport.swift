@@ -12,9 +12,11 @@ package struct AdminReport: Sendable {
         let name: String
         let kind: String
         let health: ProviderHealth?
+        /// `nil` without a bulkhead.
+        let bulkhead: Bulkhead.Counts?
 
-        package init(name: String, kind: String, health: ProviderHealth?) {
-            (self.name, self.kind, self.health) = (name, kind, health)
+        package init(name: String, kind: String, health: ProviderHealth?, bulkhead: Bulkhead.Counts? = nil) {
+            (self.name, self.kind, self.health, self.bulkhead) = (name, kind, health, bulkhead)
         }
     }
 

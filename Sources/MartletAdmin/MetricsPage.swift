@@ -297,6 +297,24 @@ struct MetricsPage {
             }
             for (provider, value) in family.values { out.sample(["provider": provider], value) }
         }
+        bulkheads(providers.compactMap { provider in provider.bulkhead.map { (provider.name, $0) } })
+    }
+
+    private mutating func bulkheads(_ bulkheads: [(provider: String, counts: Bulkhead.Counts)]) {
+        guard !bulkheads.isEmpty else { return }
+        out.family(
+            "martlet_bulkhead_calls", .gauge, "Calls of a provider that run, and that wait for one of them to end.")
+        for (provider, counts) in bulkheads {
+            out.sample(["provider": provider, "state": "running"], counts.running)
+            out.sample(["provider": provider, "state": "waiting"], counts.waiting)
+        }
+        out.family(
+            "martlet_bulkhead_failures_total", .counter,
+            "Calls of a provider that had no turn, or had not ended at their deadline.")
+        for (provider, counts) in bulkheads {
+            out.sample(["provider": provider, "reason": "saturated"], counts.saturated)
+            out.sample(["provider": provider, "reason": "timeout"], counts.timedOut)
+        }
     }
 
     // MARK: The process

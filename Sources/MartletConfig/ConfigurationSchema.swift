@@ -112,7 +112,7 @@ package enum ConfigurationSchema {
                 return ["type": "object", "properties": ["kind": ["const": .string(kind)]], "required": ["kind"]]
             }
             let kindKey = ConfigurationGrammar.Key.required("kind", .constant(kind), "The kind of the plugin.")
-            return .object(JSONObject(block(grammar.adding([kindKey]))))
+            return .object(JSONObject(block(grammar.adding([kindKey] + ProviderConfiguration.sharedKeys))))
         }
         return kinds.isEmpty ? ["not": [:]] : ["oneOf": .array(kinds)]
     }

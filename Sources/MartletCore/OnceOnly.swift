@@ -13,19 +13,22 @@ package final class OnceOnly<Value: Sendable>: Sendable {
     package init() {}
 
     /// Sets the value; only the first call has an effect.
-    package func complete(_ value: Value?) {
-        let waiter = state.withLock { state -> CheckedContinuation<Value?, Never>? in
+    /// - Returns: whether this was the first call, and no timeout came before it.
+    @discardableResult
+    package func complete(_ value: Value?) -> Bool {
+        let (waiter, isFirst) = state.withLock { state -> (CheckedContinuation<Value?, Never>?, Bool) in
             switch state {
             case .empty:
                 state = .completed(value)
-                return nil
+                return (nil, true)
             case .waiting(let continuation):
                 state = .completed(value)
-                return continuation
-            case .completed: return nil
+                return (continuation, true)
+            case .completed: return (nil, false)
             }
         }
         waiter?.resume(returning: value)
+        return isFirst
     }
 
     /// Waits for the value; one caller at a time.

@@ -49,7 +49,9 @@ package struct PreparedProvider: Sendable {
     package let redirectLocation: SourceLocation?
     /// Whether users with a name and a password can be created.
     package let storesRecords: Bool
-    private let buildProvider: @Sendable (ProviderContext) throws(ConfigurationError) -> ProviderHandle
+    /// What its calls are limited to; `nil` if they run beside others.
+    package var bulkhead: BulkheadLimits?
+    private let buildProvider: @Sendable (ProviderContext, Bulkhead?) throws(ConfigurationError) -> ProviderHandle
 
     init<Plugin: Provider>(_ plugin: Plugin.Type, name: String, configuration: Plugin.Configuration) {
         self.name = name
@@ -58,13 +60,18 @@ package struct PreparedProvider: Sendable {
         transferLocation = (configuration as? any TransferConfiguring)?.transferLocation
         redirectLocation = (configuration as? any RedirectConfiguring)?.redirectLocation
         storesRecords = (configuration as? any UserConfiguring)?.storesRecords ?? false
-        buildProvider = { (context) throws(ConfigurationError) in
-            ProviderHandle(try Plugin(configuration, context: context), name: name)
+        buildProvider = { (context, bulkhead) throws(ConfigurationError) in
+            ProviderHandle(try Plugin(configuration, context: context), name: name, bulkhead: bulkhead)
         }
     }
 
     /// Builds the provider, without I/O and without starting it.
-    package func build(_ context: ProviderContext) throws(ConfigurationError) -> ProviderHandle {
-        try buildProvider(context)
+    /// - Parameter previous: the same provider of the configuration before: its calls still count.
+    package func build(
+        _ context: ProviderContext, replacing previous: ProviderHandle? = nil
+    ) throws(ConfigurationError) -> ProviderHandle {
+        guard let bulkhead else { return try buildProvider(context, nil) }
+        let known = previous?.bulkhead.flatMap { $0.limits == bulkhead ? $0 : nil }
+        return try buildProvider(context, known ?? Bulkhead(name, bulkhead, clock: context.clock))
     }
 }

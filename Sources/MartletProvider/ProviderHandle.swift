@@ -1,4 +1,7 @@
+internal import MartletCore
+
 /// A built provider with its capabilities; those that serve requests are looked up once.
+// lint:large-type one property for each capability of a provider
 package final class ProviderHandle: Sendable {
     /// Its name in `providers:`.
     package let name: String
@@ -28,15 +31,19 @@ package final class ProviderHandle: Sendable {
     package let selfServing: (any PasswordSelfServing)?
     /// Where its credentials are found; empty if it does not authenticate requests.
     package let accepts: [CredentialSource]
+    /// What its calls are kept apart by; `nil` if they run beside others.
+    package let bulkhead: Bulkhead?
 
-    package init<Plugin: Provider>(_ provider: Plugin, name: String) {
+    package init<Plugin: Provider>(_ provider: Plugin, name: String, bulkhead: Bulkhead? = nil) {
         self.name = name
+        self.bulkhead = bulkhead
         kind = Plugin.kind
         self.provider = provider
         authenticating = provider as? any Authenticating
-        local = provider as? any LocallyVerifying
+        // On a thread of others, it could block them.
+        local = bulkhead == nil ? provider as? any LocallyVerifying : nil
         quick = local.flatMap { $0.isQuick ? $0 : nil }
-        throttling = provider as? any Throttling
+        throttling = bulkhead == nil ? provider as? any Throttling : nil
         reuseKey = (provider as? any RequestInspecting)?.reuseKey
         isSelective = provider is any Selective
         explaining = provider as? any Explaining
@@ -53,6 +60,18 @@ package final class ProviderHandle: Sendable {
         }
         selfServing = provider as? any PasswordSelfServing
         accepts = authenticating?.accepts ?? []
+    }
+
+    // MARK: Calls
+
+    /// Runs a call of the provider, behind its bulkhead if it has one.
+    /// - Throws: what it throws, or what ``Bulkhead/run(until:for:_:)`` does.
+    package func run<Value: Sendable>(
+        in context: AuthenticationContext,
+        _ call: @escaping @Sendable () async throws(AuthenticationError) -> Value
+    ) async throws(AuthenticationError) -> Value {
+        guard let bulkhead else { return try await call() }
+        return try await bulkhead.run(until: context.deadline, for: context.client?.workOwner ?? .anonymous, call)
     }
 
     // MARK: Capabilities that commands use, and the start

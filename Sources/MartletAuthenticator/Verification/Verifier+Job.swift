@@ -55,7 +55,10 @@ extension Verifier.Job {
             if let verified {
                 identity = verified
             } else {
-                identity = try await authenticating.authenticate(credential, in: context)
+                let (credential, context) = (credential, context)
+                identity = try await handle.run(in: context) { () async throws(AuthenticationError) in
+                    try await authenticating.authenticate(credential, in: context)
+                }
             }
             guard let subjects else { return handle.principal(of: identity) }
             let subject = try await subjects.subject(of: identity, provider: handle.name)

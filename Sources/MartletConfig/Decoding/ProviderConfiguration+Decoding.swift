@@ -1,5 +1,10 @@
 extension ProviderConfiguration {
-    /// Reads `kind` of a provider's block; the remaining keys are decoded by the plugin.
+    /// The keys that every provider has, besides `kind`.
+    static let sharedKeys: [ConfigurationGrammar.Key] = [
+        .optional("bulkhead", .block(of: BulkheadConfiguration.self), "Keeps the provider's calls apart from others.")
+    ]
+
+    /// Reads the keys that every provider has; the remaining ones are decoded by the plugin.
     ///
     /// - Parameter knownKinds: the kinds of the available plugins.
     static func read(
@@ -7,9 +12,12 @@ extension ProviderConfiguration {
     ) -> ProviderConfiguration? {
         let title = "provider \(quoted(entry.key.value))"
         let kind: Located<String>
+        let bulkhead: BulkheadConfiguration?
         do {
             var reader = try ConfigurationReader(entry.value, title: title)
             kind = try reader.required("kind")
+            bulkhead = reader.block("bulkhead")
+            diagnostics.add(reader.diagnostics)
         } catch {
             diagnostics.add(error)
             return nil
@@ -18,9 +26,11 @@ extension ProviderConfiguration {
             report(kind, knownKinds, title, into: &diagnostics)
             return nil
         }
-        let rest = (entry.value.entries ?? []).filter { $0.key.value != "kind" }
+        let shared = ["kind"] + sharedKeys.map(\.name)
+        let rest = (entry.value.entries ?? []).filter { !shared.contains($0.key.value) }
         return ProviderConfiguration(
-            name: entry.key, kind: kind, block: ConfigurationNode(.mapping(rest), at: entry.value.location))
+            name: entry.key, kind: kind, bulkhead: bulkhead,
+            block: ConfigurationNode(.mapping(rest), at: entry.value.location))
     }
 
     private static func report(
@@ -30,5 +40,19 @@ extension ProviderConfiguration {
             .configUnknownKind, at: kind.location,
             "\(title) has kind \(quoted(kind.value)), which no plugin provides\(Suggestion.phrase(for: kind.value, among: known))"
         )
+    }
+}
+
+extension BulkheadConfiguration: ConfigurationDecodable {
+    package static var grammar: ConfigurationGrammar? {
+        .init([
+            .optional("concurrency", .integer(1...1024), default: "64", "How many calls run at a time."),
+            .optional("queue", .integer(0...65_536), default: "256", "How many calls wait for one that runs."),
+        ])
+    }
+
+    package init(from reader: inout ConfigurationReader) throws(ConfigurationError) {
+        concurrency = reader.optional("concurrency", default: 64, in: 1...1024)
+        queue = reader.optional("queue", default: 256, in: 0...65_536)
     }
 }

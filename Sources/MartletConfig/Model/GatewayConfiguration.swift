@@ -223,8 +223,16 @@ package struct JWKSConfiguration: Sendable, Equatable {
 package struct ProviderConfiguration: Sendable {
     package var name: Located<String>
     package var kind: Located<String>
-    /// The block with positions, without `kind`.
+    /// How many calls run and wait at a time; `nil` without `bulkhead`.
+    package var bulkhead: BulkheadConfiguration?
+    /// The block with positions, without the keys that every provider has.
     package var block: ConfigurationNode
+}
+
+/// `providers.X.bulkhead:`.
+package struct BulkheadConfiguration: Sendable, Equatable {
+    package var concurrency = 64
+    package var queue = 256
 }
 
 /// One entry of `upstreams:`.

@@ -183,8 +183,12 @@ package struct Blueprint: Sendable {
         _ configurations: [ProviderConfiguration], _ registry: ProviderRegistry, _ diagnostics: inout Diagnostics
     ) -> [PreparedProvider] {
         configurations.compactMap { configuration in
-            registry.factory(for: ProviderKind(rawValue: configuration.kind.value))?
+            var prepared = registry.factory(for: ProviderKind(rawValue: configuration.kind.value))?
                 .prepare(configuration.block, name: configuration.name.value, into: &diagnostics)
+            prepared?.bulkhead = configuration.bulkhead.map {
+                BulkheadLimits(concurrency: $0.concurrency, queue: $0.queue)
+            }
+            return prepared
         }
     }
 

@@ -31,7 +31,9 @@ extension Gateway: AdminSource {
         let subscription = graph.store.subscriptionStatus
         let accounts = graph.accounts?.store.health
         let providers = graph.providers.map {
-            AdminReport.Provider(name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health)
+            AdminReport.Provider(
+                name: $0.name, kind: $0.kind.rawValue, health: $0.reporting?.health,
+                bulkhead: $0.bulkhead?.counts)
         }
         let configuration = graph.blueprint.configuration
         let outage = store.outage(at: clock.monotonicTime)

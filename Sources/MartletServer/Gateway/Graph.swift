@@ -57,7 +57,8 @@ package struct Graph: Sendable {
         var providers: [ProviderHandle] = []
         for prepared in blueprint.providers {
             do throws(ConfigurationError) {
-                providers.append(try prepared.build(context(prepared.name, configuration, parts)))
+                let known = previous?.providers.first { $0.name.hasSameBytes(as: prepared.name) }
+                providers.append(try prepared.build(context(prepared.name, configuration, parts), replacing: known))
             } catch {
                 if store !== previous?.store { store.shutdown() }
                 throw StartError(code: error.code, message: error.description, exit: .configuration)

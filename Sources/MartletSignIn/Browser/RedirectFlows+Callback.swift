@@ -125,7 +125,11 @@ extension RedirectFlows {
                 guard let flow = provider.redirecting.redirectFlow(in: call.browser) else { throw .noRedirect }
                 let callback = try RedirectCallback(fields, of: try redirectAttempt(attempt), in: flow)
                 let context = endpoints.context(of: call.request, for: purpose)
-                return (start, try await provider.redirecting.complete(callback, in: context))
+                let redirecting = provider.redirecting
+                let outcome = try await provider.handle.run(in: context) { () async throws(AuthenticationError) in
+                    try await redirecting.complete(callback, in: context)
+                }
+                return (start, outcome)
             } catch {
                 throw .authentication(error)
             }

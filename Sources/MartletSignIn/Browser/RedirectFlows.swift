@@ -47,10 +47,13 @@ struct RedirectFlows: Sendable {
         let seal = try await setup.secrets().attempts
         let attempt = try attempt(purpose, destination, session)
         let url: String
+        let (redirecting, context) = (provider.redirecting, endpoints.context(of: call.request))
+        let language = LanguageTag(call.choice.language.rawValue)
         do throws(AuthenticationError) {
-            url = try await provider.redirecting.authorizationURL(
-                for: try redirectAttempt(attempt), language: LanguageTag(call.choice.language.rawValue),
-                until: endpoints.context(of: call.request).deadline)
+            let attempt = try redirectAttempt(attempt)
+            url = try await provider.handle.run(in: context) { () async throws(AuthenticationError) in
+                try await redirecting.authorizationURL(for: attempt, language: language, until: context.deadline)
+            }
         } catch {
             throw .authentication(error)
         }

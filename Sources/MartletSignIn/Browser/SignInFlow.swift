@@ -68,7 +68,7 @@ struct SignInFlow: Sendable {
             () async throws(Failure) in
             let start: LoginFence.Start
             do throws(StoreError) { start = try await endpoints.fence.start() } catch { throw .store(error) }
-            return (start, try await endpoints.authenticate(form, with: signingIn, request, for: .login))
+            return (start, try await endpoints.authenticate(form, with: provider, signingIn, request, for: .login))
         }
         return try await endpoints.creation.prepare(signIn, by: provider, startedAt: start, request)
     }

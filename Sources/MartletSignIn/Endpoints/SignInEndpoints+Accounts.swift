@@ -15,7 +15,7 @@ extension SignInEndpoints {
         let first = try await caller(of: request)
         let form = try SignInBody.form(of: request)
         let signIn = try await withBudget(budgets.logins(with: provider), request) { () async throws(Failure) in
-            try await authenticate(form, with: signingIn, request, for: .link(sessionID: first.session.id))
+            try await authenticate(form, with: provider, signingIn, request, for: .link(sessionID: first.session.id))
         }
         // Authentication takes time: a session that was ended meanwhile must not link anything.
         let caller = try await caller(of: request)
@@ -122,7 +122,9 @@ extension SignInEndpoints {
         for provider in own + others {
             guard let changing = provider.passwordChanging, let subject = subjects[provider.name] else { continue }
             do throws(AuthenticationError) {
-                try await changing.changePassword(of: subject, from: current, to: new, in: context)
+                try await provider.run(in: context) { () async throws(AuthenticationError) in
+                    try await changing.changePassword(of: subject, from: current, to: new, in: context)
+                }
                 return provider.name
             } catch {
                 guard error.disposition == .notFound else { throw error }

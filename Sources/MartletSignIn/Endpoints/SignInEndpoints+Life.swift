@@ -18,8 +18,11 @@ extension SignInEndpoints {
         let notification = try await withBudget(budgets.notifications, request, rejections: [400]) {
             () async throws(Failure) in
             let form = try SignInBody.notification(of: request)
+            let context = context(of: request)
             do throws(AuthenticationError) {
-                return try await notifying.readNotification(form, in: context(of: request))
+                return try await provider.run(in: context) { () async throws(AuthenticationError) in
+                    try await notifying.readNotification(form, in: context)
+                }
             } catch {
                 throw error.disposition == .rejected ? .malformed(error.code) : .authentication(error)
             }

@@ -23,7 +23,7 @@ extension SignInEndpoints {
             () async throws(Failure) in
             let start: LoginFence.Start
             do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
-            return (start, try await authenticate(form, with: signingIn, request, for: .login))
+            return (start, try await authenticate(form, with: provider, signingIn, request, for: .login))
         }
         guard let repetition = signIn.repetition else {
             return try await issueTokens(for: signIn, of: provider, to: client, startedAt: start, request)
@@ -98,11 +98,14 @@ extension SignInEndpoints {
 
     /// Authenticates a form with the provider.
     func authenticate(
-        _ form: SignInForm, with signingIn: any SigningIn, _ request: LocalRequest,
+        _ form: SignInForm, with provider: ProviderHandle, _ signingIn: any SigningIn, _ request: LocalRequest,
         for purpose: AuthenticationContext.Purpose
     ) async throws(Failure) -> SignIn {
+        let context = context(of: request, for: purpose)
         do throws(AuthenticationError) {
-            return try await signingIn.signIn(with: form, in: context(of: request, for: purpose))
+            return try await provider.run(in: context) { () async throws(AuthenticationError) in
+                try await signingIn.signIn(with: form, in: context)
+            }
         } catch {
             throw .authentication(error)
         }

@@ -73,7 +73,7 @@ extension SignInEndpoints {
             let start: LoginFence.Start
             do throws(StoreError) { start = try await fence.start() } catch { throw .store(error) }
             let signIn = try await authenticate(
-                form, with: signingIn, request, for: .reauthentication(sessionID: caller.session.id))
+                form, with: provider, signingIn, request, for: .reauthentication(sessionID: caller.session.id))
             let subject = try await knownSubject(of: signIn, provider: provider.name)
             guard let subject, subject.hasSameBytes(as: caller.session.subject) else {
                 throw .credentialInvalid(.signInOtherAccount)

@@ -133,6 +133,21 @@ import Testing
         #expect(page.value("martlet_proxy_refusals_total", ["reason": text]) == 2)
     }
 
+    @Test func `calls behind bulkheads are counted by provider, where there are any`() throws {
+        var fixture = ReportFixture()
+        fixture.providers = [.init(name: "none", kind: "apple", health: nil)]
+        #expect(try Self.parse(fixture).value("martlet_bulkhead_calls", ["provider": "none"]) == nil)
+        fixture.providers.append(
+            .init(
+                name: "slow", kind: "other", health: nil,
+                bulkhead: .init(running: 1, waiting: 2, saturated: 3, timedOut: 4)))
+        let page = try Self.parse(fixture)
+        #expect(page.value("martlet_bulkhead_calls", ["provider": "slow", "state": "running"]) == 1)
+        #expect(page.value("martlet_bulkhead_calls", ["provider": "slow", "state": "waiting"]) == 2)
+        #expect(page.value("martlet_bulkhead_failures_total", ["provider": "slow", "reason": "saturated"]) == 3)
+        #expect(page.value("martlet_bulkhead_failures_total", ["provider": "slow", "reason": "timeout"]) == 4)
+    }
+
     @Test func `gauges of plugins become separate families, whatever their names`() throws {
         var fixture = ReportFixture()
         let gauges: [ProviderHealth.Gauge] = [

@@ -13,7 +13,9 @@ import Testing
     }
 
     @Test func `every form has scopes of its own, for each header`() {
-        let forms: [CredentialForm] = [.direct, .basic, .cookie, .header(source: 0), .header(source: 1), .header(source: 255)]
+        let forms: [CredentialForm] = [
+            .direct, .basic, .cookie, .header(source: 0), .header(source: 1), .header(source: 255),
+        ]
         let scopes = forms.flatMap { form in [0, 1, 0xF_FFFF].map { form.scope($0) } }
         #expect(Set(scopes).count == scopes.count)
     }

@@ -52,9 +52,11 @@ import Testing
     }
 
     private static let providers = [
-        Samples.handle("tokens", .bearerPrefix("t-")), Samples.handle("keys", .header("X-Api-Key"), .bearerPrefix("k-")),
+        Samples.handle("tokens", .bearerPrefix("t-")),
+        Samples.handle("keys", .header("X-Api-Key"), .bearerPrefix("k-")),
         Samples.handle("partners", .header("X-Partner")),
-        ProviderHandle(Inspecting([.header("X-Path"), .bearerPrefix("p-"), .basic], by: [.path, .method]), name: "paths"),
+        ProviderHandle(
+            Inspecting([.header("X-Path"), .bearerPrefix("p-"), .basic], by: [.path, .method]), name: "paths"),
         ProviderHandle(Inspecting([.header("X-Any"), .bearerPrefix("a-")], by: []), name: "any"),
     ]
 
@@ -64,7 +66,8 @@ import Testing
             Samples.route("keys", .required(providers: ["tokens", "keys"])),
             Samples.route("both", .required(providers: ["keys", "partners"])),
             Samples.route("optional", .optional(providers: ["keys"])), Samples.route("none", .none),
-            Samples.route("paths", .required(providers: ["paths"])), Samples.route("any", .required(providers: ["any"])),
+            Samples.route("paths", .required(providers: ["paths"])),
+            Samples.route("any", .required(providers: ["any"])),
         ], providers: providers)
 
     /// An authenticator, as a loop would use it for whole heads.
@@ -142,7 +145,8 @@ import Testing
         ("keys", ["X-Api-Key:"], refused), ("optional", ["X-Api-Key:"], refused),
         // Routes without the provider do not look at the header.
         ("tokens", ["X-Api-Key: secret", "Authorization: Bearer t-1"], .pending(by: "tokens")),
-        ("tokens", ["X-Api-Key: secret"], missing), ("none", ["X-Api-Key: mat_1"], .authorized(consumesCredential: false)),
+        ("tokens", ["X-Api-Key: secret"], missing),
+        ("none", ["X-Api-Key: mat_1"], .authorized(consumesCredential: false)),
         ("optional", ["X-Api-Key: secret"], .pending(by: "keys")),
         ("optional", [], .authorized(consumesCredential: false)),
     ]

@@ -50,7 +50,9 @@ import Testing
         init(_ configuration: Configuration, context: ProviderContext) throws(ConfigurationError) {}
         init() {}
 
-        var accepts: [CredentialSource] { [.bearerPrefix("as_"), .bearerJWT(issuers: ["https://alpha"]), .header("X-A")] }
+        var accepts: [CredentialSource] {
+            [.bearerPrefix("as_"), .bearerJWT(issuers: ["https://alpha"]), .header("X-A")]
+        }
 
         func authenticate(
             _ credential: Credential, in context: AuthenticationContext

@@ -55,7 +55,10 @@ private func inner(
     @Test func `describes providers by kind`() throws {
         let kinds = try #require(schema().object?["$defs"]?.object?["provider"]?.object?["oneOf"]?.array)
         let properties = try #require(kinds[1].object?["properties"]?.object)
-        #expect(properties.members.map(\.name) == ["greetings", "timeout", "app_secret", "app_secret_file", "kind"])
+        #expect(
+            properties.members.map(\.name) == [
+                "greetings", "timeout", "app_secret", "app_secret_file", "kind", "bulkhead",
+            ])
         #expect(properties["kind"]?.object?["const"]?.string == "greeting")
     }
 
