@@ -114,8 +114,13 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
     Room(
+        name: "HTTPProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(
         name: "BundledProviders",
-        imports: ["MartletProvider", "AppleProvider", "WeChatProvider", "PasswordProvider"], folder: "Plugins",
+        imports: ["MartletProvider", "AppleProvider", "WeChatProvider", "PasswordProvider", "HTTPProvider"],
+        folder: "Plugins",
         tests: false),
     Room(
         name: "MartletSignIn",

@@ -1,4 +1,5 @@
 private import AppleProvider
+private import HTTPProvider
 public import MartletProvider
 private import PasswordProvider
 private import WeChatProvider
@@ -8,6 +9,7 @@ public enum BundledProviders {
     /// Registers all of them.
     public static func register(in registry: inout ProviderRegistry) {
         registry.register(AppleProvider.self)
+        registry.register(HTTPProvider.self)
         registry.register(PasswordProvider.self)
         registry.register(WeChatProvider.self)
     }

@@ -96,3 +96,13 @@ package enum InternetTime {
         return String(repeating: "0", count: max(width - text.utf8.count, 0)) + text
     }
 }
+
+extension UnixTime {
+    /// The instant that a text such as `2026-12-24T18:00:00+08:00` names (RFC 3339); a fraction is dropped.
+    ///
+    /// `nil` for any other text, and outside the years 1970 to 9999.
+    public init?(rfc3339 text: String) {
+        guard let seconds = InternetTime.seconds(of: text) else { return nil }
+        self.init(seconds: seconds)
+    }
+}

@@ -13,6 +13,8 @@ public struct HTTPCall: Sendable {
     /// An `https` URL, or an `http` URL of a loopback address, percent-encoded; it may contain secrets and is never
     /// logged.
     public let url: String
+    /// The path of the Unix socket to connect to instead of the URL's host; `nil` for TCP.
+    public let socket: String?
     public let content: Content
     public let headers: [(name: String, value: String)]
     /// The timeout of the whole exchange, from name resolution to the last byte.
@@ -27,11 +29,14 @@ public struct HTTPCall: Sendable {
     /// Whether the response body is discarded, whatever its size, because only the status matters.
     package var discardsBody = false
 
+    /// - Parameter socket: the path of a Unix socket; the URL's host, such as `localhost`, is then only named in the
+    ///   request.
     public init(
-        _ url: String, content: Content = .none, headers: [(name: String, value: String)] = [], timeout: Duration,
-        maximumBytes: Int, isRepeatable: Bool = false
+        _ url: String, socket: String? = nil, content: Content = .none, headers: [(name: String, value: String)] = [],
+        timeout: Duration, maximumBytes: Int, isRepeatable: Bool = false
     ) {
         self.url = url
+        self.socket = socket
         self.content = content
         self.headers = headers
         self.timeout = timeout

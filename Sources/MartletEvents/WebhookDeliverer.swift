@@ -1,4 +1,5 @@
 package import MartletCore
+package import MartletCrypto
 private import Synchronization
 
 /// A webhook to deliver to.

@@ -106,6 +106,7 @@ internal import MartletCore
             // The empty string disables proxies from the environment.
             (CURLOPT_PROXY, ""), (CURLOPT_USERAGENT, options.userAgent),
         ]
+        if let socket = fetch.request.socket { texts.append((CURLOPT_UNIX_SOCKET_PATH, socket)) }
         if let file = options.caFile { texts.append((CURLOPT_CAINFO, file)) }
         for (option, value) in texts { try check(unsafe martlet_curl_set_text(handle, option, value)) }
         if !fetch.request.discardsBody {

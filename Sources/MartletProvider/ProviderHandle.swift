@@ -19,6 +19,7 @@ package final class ProviderHandle: Sendable {
     package let explaining: (any Explaining)?
     package let running: (any Running)?
     package let reporting: (any Reporting)?
+    /// `nil` if it accepts no logins.
     package let signingIn: (any SigningIn)?
     package let passwordChanging: (any PasswordChanging)?
     package let unlinking: (any Unlinking)?
@@ -49,7 +50,7 @@ package final class ProviderHandle: Sendable {
         explaining = provider as? any Explaining
         running = provider as? any Running
         reporting = provider as? any Reporting
-        signingIn = provider as? any SigningIn
+        signingIn = (provider as? any SigningIn).flatMap { $0.acceptsSignIn ? $0 : nil }
         passwordChanging = provider as? any PasswordChanging
         unlinking = provider as? any Unlinking
         refreshing = provider as? any Refreshing

@@ -1,4 +1,4 @@
-/// A request to a route, as far as a provider may decide by it.
+/// A request, as far as a provider may decide by it.
 public struct RequestFacts: Sendable, Hashable {
     /// The method, such as `GET`.
     public let method: String

@@ -4,11 +4,18 @@ public import MartletJSON
 
 /// A provider whose credential is sent in a body: `POST /auth/login/{provider}` and `POST /auth/link/{provider}`.
 public protocol SigningIn: FailureLimiting {
+    /// Whether the configuration allows logins; the endpoints of the provider do not exist otherwise.
+    var acceptsSignIn: Bool { get }
+
     /// Authenticates the sender of the form; may suspend, but must not block a thread.
     ///
     /// A single-use credential is consumed by this call, whether or not it succeeds.
     /// - Throws: `AuthenticationError` of any disposition.
     func signIn(with form: SignInForm, in context: AuthenticationContext) async throws(AuthenticationError) -> SignIn
+}
+
+extension SigningIn {
+    public var acceptsSignIn: Bool { true }
 }
 
 /// The result of a login at a provider.
@@ -78,6 +85,14 @@ public struct SignInForm: Sendable {
 
     /// The names of its members, of any type.
     package var names: [String] { Array(texts.keys) + Array(others.keys) }
+
+    /// All members, for a provider that passes them on; they may contain secrets and must not be logged.
+    public var members: JSONObject {
+        let strings = texts.map { name, text in
+            (name, JSONValue.string(text.withBytes { String(decoding: $0, as: UTF8.self) }))
+        }
+        return JSONObject((strings + others.map { ($0.key, $0.value) }).sorted { $0.0 < $1.0 })
+    }
 
     /// An optional string that is not a secret; `nil` if absent or `null`.
     /// - Throws: `malformed` with `signin.bad_member` for another type.

@@ -1,6 +1,7 @@
 internal import MartletAccounts
 internal import MartletConfig
 internal import MartletCore
+internal import MartletCrypto
 package import MartletEvents
 internal import MartletFetch
 private import Synchronization

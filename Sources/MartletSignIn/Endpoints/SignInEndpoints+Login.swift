@@ -101,7 +101,7 @@ extension SignInEndpoints {
         _ form: SignInForm, with provider: ProviderHandle, _ signingIn: any SigningIn, _ request: LocalRequest,
         for purpose: AuthenticationContext.Purpose
     ) async throws(Failure) -> SignIn {
-        let context = context(of: request, for: purpose)
+        let context = context(of: request, for: purpose, with: provider)
         do throws(AuthenticationError) {
             return try await provider.run(in: context) { () async throws(AuthenticationError) in
                 try await signingIn.signIn(with: form, in: context)

@@ -109,12 +109,22 @@ package final class SignInEndpoints: Sendable {
     }
 
     /// The context of a request for providers.
+    /// - Parameter provider: the one that gets it, if it may get the request, too.
     func context(
-        of request: LocalRequest, for purpose: AuthenticationContext.Purpose = .request
+        of request: LocalRequest, for purpose: AuthenticationContext.Purpose = .request,
+        with provider: ProviderHandle? = nil
     ) -> AuthenticationContext {
         AuthenticationContext(
             now: setup.clock.unixTime, deadline: setup.clock.monotonicTime + LocalLimits.timeout,
-            client: request.network, address: request.address, purpose: purpose)
+            client: request.network, address: request.address, purpose: purpose,
+            request: provider?.reuseKey == nil ? nil : RequestFacts(request))
+    }
+}
+
+extension RequestFacts {
+    fileprivate init(_ request: LocalRequest) {
+        let host = request.fields.first { $0.name.lowercased() == "host" }
+        self.init(method: request.method, host: host?.value ?? "", path: request.path)
     }
 }
 

@@ -1,4 +1,5 @@
 import MartletCore
+import MartletCrypto
 import MartletTesting
 import Testing
 

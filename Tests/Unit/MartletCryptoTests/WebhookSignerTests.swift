@@ -2,7 +2,7 @@ import MartletCore
 import MartletTesting
 import Testing
 
-@testable import MartletEvents
+@testable import MartletCrypto
 
 @Suite struct WebhookSignerTests {
     /// The example of the Standard Webhooks specification's reference implementations.
