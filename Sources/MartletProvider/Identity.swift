@@ -15,10 +15,13 @@ public struct Identity: Sendable {
     public let issuedAt: UnixTime
     /// When the credential expires; it must not be used at or after this instant.
     public let expiresAt: UnixTime
+    /// Until when a verified result may be used again for the same credential without asking the provider.
+    public let reusableUntil: UnixTime
 
+    /// - Parameter reusableUntil: at most `expiresAt`, which is the default.
     public init(
         providerSubject: String, issuer: String, claims: JSONObject, authTime: UnixTime, issuedAt: UnixTime,
-        expiresAt: UnixTime
+        expiresAt: UnixTime, reusableUntil: UnixTime? = nil
     ) {
         self.providerSubject = providerSubject
         self.issuer = issuer
@@ -26,5 +29,6 @@ public struct Identity: Sendable {
         self.authTime = authTime
         self.issuedAt = issuedAt
         self.expiresAt = expiresAt
+        self.reusableUntil = min(reusableUntil ?? expiresAt, expiresAt)
     }
 }

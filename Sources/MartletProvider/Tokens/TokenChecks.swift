@@ -69,6 +69,8 @@ public struct TokenChecks: Sendable {
     /// Claims that have passed.
     public struct Checked: Sendable {
         public let claims: TokenClaims
+        /// What the token was signed with; `nil` for claims without a signature.
+        public internal(set) var algorithm: SignatureAlgorithm?
         public let issuer: String
         /// The audience that was accepted.
         public let audience: String
@@ -84,8 +86,10 @@ public struct TokenChecks: Sendable {
         let jws = try log.check("form") { () throws(TokenError) in
             try mappingErrors { () throws(JOSEError) in try CompactJWS(token, headers: headers) }
         }
-        try checkSignature(of: jws, log: &log, lookup: lookup)
-        return try check(TokenClaims(jws.payload), at: now, log: &log)
+        let algorithm = try checkSignature(of: jws, log: &log, lookup: lookup)
+        var checked = try check(TokenClaims(jws.payload), at: now, log: &log)
+        checked.algorithm = algorithm
+        return checked
     }
 
     /// Runs the checks of claims whose origin is proven: issuer, audience and times.
@@ -133,7 +137,7 @@ public struct TokenChecks: Sendable {
 extension TokenChecks {
     private func checkSignature(
         of jws: CompactJWS, log: inout CheckLog, lookup: (KeyID) -> IssuerKeys.Lookup
-    ) throws(TokenError) {
+    ) throws(TokenError) -> SignatureAlgorithm {
         let algorithm = try log.check("algorithm") { () throws(TokenError) in
             try mappingErrors { () throws(JOSEError) in try jws.algorithm(among: algorithms) }
         }
@@ -154,6 +158,7 @@ extension TokenChecks {
                 throw rejected("bad_signature", "the signature does not verify with key \(key.id)")
             }
         }
+        return algorithm
     }
 
     private func selectKey(
@@ -278,7 +283,8 @@ extension TokenChecks {
             guard expiry > issuedAt, expiry <= issuedAt.advanced(bySeconds: maximumLifetime.wholeSeconds) else {
                 let hours = maximumLifetime.wholeSeconds / 3600
                 throw rejected(
-                    "bad_times", "the lifetime from iat \(issuedAt) to exp \(expiry) is not between 0 and \(hours) hours")
+                    "bad_times",
+                    "the lifetime from iat \(issuedAt) to exp \(expiry) is not between 0 and \(hours) hours")
             }
         } else if expiry <= issuedAt {
             throw rejected("bad_times", "exp \(expiry) is not after iat \(issuedAt)")

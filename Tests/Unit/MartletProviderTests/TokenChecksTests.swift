@@ -75,7 +75,7 @@ import Testing
         (.other, "logout+jwt"), (.other, "dpop+jwt"), (.other, "secevent+jwt"), (.other, "jwt"), (.other, "AT+JWT"),
         (.other, ""),
     ])
-    func `accepts the types that it is told to, and never another`(type: TokenType, text: String?) throws {
+    func `accepts the types of its list, and never another`(type: TokenType, text: String?) throws {
         var header: JSONObject = ["alg": "ES256", "kid": "k"]
         header["typ"] = text.map { .string($0) }
         let token = try Self.token(header: header, Self.claims)
@@ -101,7 +101,7 @@ import Testing
         #expect(try Self.code(Self.token(Self.claims), Self.checks { $0.audiences = [] }) == "partner.bad_audience")
     }
 
-    @Test func `limits the life of a token only where it is told to`() throws {
+    @Test func `limits the life of a token only where there is a limit`() throws {
         let token = try Self.token(Self.claims(["exp": .integer(Self.now + 7 * 86_400)]))
         #expect(try Self.code(token) == nil)
         #expect(try Self.code(token, Self.checks { $0.maximumLifetime = .seconds(86_400) }) == "partner.bad_times")
@@ -139,5 +139,19 @@ import Testing
         for name in TokenClaims.Name.allCases where name != .issuer && name != .notBefore {
             #expect(claims[name] == nil)
         }
+    }
+}
+
+@Suite struct IdentityTests {
+    @Test func `a result is reused as long as it is valid, or shorter`() {
+        func identity(_ reusableUntil: Int64?) -> Identity {
+            Identity(
+                providerSubject: "a", issuer: "b", claims: [:], authTime: UnixTime(seconds: 1),
+                issuedAt: UnixTime(seconds: 1), expiresAt: UnixTime(seconds: 100),
+                reusableUntil: reusableUntil.map { UnixTime(seconds: $0) })
+        }
+        #expect(identity(nil).reusableUntil.seconds == 100)
+        #expect(identity(50).reusableUntil.seconds == 50)
+        #expect(identity(101).reusableUntil.seconds == 100)
     }
 }
