@@ -114,8 +114,13 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
     Room(
+        name: "OIDCProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(
         name: "BundledProviders",
-        imports: ["MartletProvider", "AppleProvider", "WeChatProvider", "PasswordProvider"], folder: "Plugins",
+        imports: ["MartletProvider", "AppleProvider", "OIDCProvider", "PasswordProvider", "WeChatProvider"],
+        folder: "Plugins",
         tests: false),
     Room(
         name: "MartletSignIn",

@@ -1,5 +1,6 @@
 private import AppleProvider
 public import MartletProvider
+private import OIDCProvider
 private import PasswordProvider
 private import WeChatProvider
 
@@ -8,6 +9,7 @@ public enum BundledProviders {
     /// Registers all of them.
     public static func register(in registry: inout ProviderRegistry) {
         registry.register(AppleProvider.self)
+        registry.register(OIDCProvider.self)
         registry.register(PasswordProvider.self)
         registry.register(WeChatProvider.self)
     }
