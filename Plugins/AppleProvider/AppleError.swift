@@ -32,7 +32,9 @@ struct AppleError: CodedError {
         kind =
             switch error.kind {
             case .rejected: .rejected
-            case .undecided(let id): .undecided(id)
+            case .undecided(let id?): .undecided(id)
+            // Apple's tokens name their keys.
+            case .undecided(nil): .rejected
             case .unavailable: .unavailable
             }
         code = error.code

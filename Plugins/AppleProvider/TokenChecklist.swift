@@ -41,7 +41,7 @@ struct TokenChecklist {
         _ token: [UInt8], at now: UnixTime, log: inout CheckLog, lookup: (KeyID) -> IssuerKeys.Lookup
     ) throws(AppleError) -> VerifiedToken {
         let (checked, subject) = try mappingErrors { () throws(TokenError) in
-            let checked = try checks.check(token, at: now, log: &log, lookup: lookup)
+            let checked = try checks.check(token, at: now, log: &log) { $0.map(lookup) ?? .unknown }
             return (checked, try checks.subject(of: checked.claims, log: &log))
         }
         let claims = AppleClaims(checked.claims.payload)
@@ -60,7 +60,7 @@ struct TokenChecklist {
     ) throws(AppleError) -> AppleClaims {
         var log = CheckLog(recorded: false)
         return try mappingErrors { () throws(TokenError) in
-            AppleClaims(try checks.check(token, at: now, log: &log, lookup: lookup).claims.payload)
+            AppleClaims(try checks.check(token, at: now, log: &log) { $0.map(lookup) ?? .unknown }.claims.payload)
         }
     }
 

@@ -40,6 +40,7 @@ struct OIDCChecklist: Sendable {
             prefix: OIDCProvider.kind.rawValue, owner: "the issuer's", algorithms: configuration.algorithms,
             issuers: configuration.issuers, audiences: audiences, maximumAge: maximumAge, headers: headers)
         checks.audienceForm = .anyOf
+        checks.acceptsUnnamedKeys = true
         checks.leeway = configuration.leeway
         switch kind {
         case .bearer(demandsAccessToken: true): checks.types = [.accessToken]
@@ -55,7 +56,7 @@ struct OIDCChecklist: Sendable {
     ///
     /// - Parameter lookup: finds a key: among the cached ones, or the result of a fetch.
     func run(
-        _ token: [UInt8], at now: UnixTime, log: inout CheckLog, lookup: (KeyID) -> IssuerKeys.Lookup
+        _ token: [UInt8], at now: UnixTime, log: inout CheckLog, lookup: (KeyID?) -> IssuerKeys.Lookup
     ) throws(OIDCError) -> VerifiedClaims {
         let checked = try mappingErrors { () throws(TokenError) in
             try checks.check(token, at: now, log: &log, lookup: lookup)

@@ -8,8 +8,8 @@ struct OIDCError: CodedError {
     enum Kind: Sendable {
         /// The credential is invalid.
         case rejected
-        /// The key is not cached; a fetch may bring it.
-        case undecided(KeyID)
+        /// The key is not cached; a fetch may bring it. `nil` for that of a token that names none.
+        case undecided(KeyID?)
         /// The issuer or the store is unavailable, or refuses the gateway itself.
         case unavailable
         /// The issuer limits the rate of calls, with the pause that it asks for.
@@ -37,6 +37,13 @@ struct OIDCError: CodedError {
             case .undecided(let id): .undecided(id)
             case .unavailable: .unavailable
             }
+        code = error.code
+        message = error.message
+    }
+
+    /// A signature that was not made with the only key of the issuer, which has just been fetched.
+    init(rejectedAfterFetch error: OIDCError) {
+        kind = .rejected
         code = error.code
         message = error.message
     }

@@ -127,13 +127,18 @@ public struct OIDCProvider: LocallyVerifying {
             guard case .undecided(let id) = error.kind else { throw error }
             let fetched = await keys.resolve(id)
             log = empty
-            return try run(credential, purpose, at: now, log: &log) { _ in fetched }
+            do throws(OIDCError) {
+                return try run(credential, purpose, at: now, log: &log) { _ in fetched }
+            } catch {
+                guard case .undecided(nil) = error.kind else { throw error }
+                throw OIDCError(rejectedAfterFetch: error)
+            }
         }
     }
 
     private func run(
         _ credential: Credential, _ purpose: Purpose, at now: UnixTime, log: inout CheckLog,
-        lookup: (KeyID) -> IssuerKeys.Lookup
+        lookup: (KeyID?) -> IssuerKeys.Lookup
     ) throws(OIDCError) -> VerifiedClaims {
         let checks: OIDCChecklist?
         switch purpose {

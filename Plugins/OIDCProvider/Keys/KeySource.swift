@@ -11,7 +11,8 @@ enum KeySource: Sendable {
     case discovered(DiscoveredKeys, by: Discovery)
 
     /// Looks up a key in memory: never suspends, does no I/O.
-    func lookup(_ id: KeyID) -> IssuerKeys.Lookup {
+    /// - Parameter id: `nil` for the only key of the issuer.
+    func lookup(_ id: KeyID?) -> IssuerKeys.Lookup {
         switch self {
         case .url(let keys): keys.lookup(id)
         case .file(let set): Self.lookup(id, in: set)
@@ -21,7 +22,8 @@ enum KeySource: Sendable {
     }
 
     /// Looks up a key, after a fetch if one is allowed and may find it; never returns `undecided`.
-    func resolve(_ id: KeyID) async -> IssuerKeys.Lookup {
+    /// - Parameter id: `nil` for the only key of the issuer.
+    func resolve(_ id: KeyID?) async -> IssuerKeys.Lookup {
         switch self {
         case .url(let keys): await keys.resolve(id)
         case .file(let set): Self.lookup(id, in: set)
@@ -29,7 +31,8 @@ enum KeySource: Sendable {
         }
     }
 
-    private static func lookup(_ id: KeyID, in set: KeySet) -> IssuerKeys.Lookup {
+    private static func lookup(_ id: KeyID?, in set: KeySet) -> IssuerKeys.Lookup {
+        guard let id else { return set.onlyKey.map { .key($0) } ?? .unknown }
         if let key = set.keys[id] { return .key(key) }
         return set.skipped.contains { $0.id == id } ? .unusable : .unknown
     }
@@ -90,7 +93,7 @@ final class DiscoveredKeys: Sendable {
     var keys: IssuerKeys? { state.withLock { $0.current?.keys } }
 
     /// Looks up a key, after a fetch; and after discovery, if there has been none.
-    func resolve(_ id: KeyID, by discovery: Discovery) async -> IssuerKeys.Lookup {
+    func resolve(_ id: KeyID?, by discovery: Discovery) async -> IssuerKeys.Lookup {
         if keys == nil { _ = await discovery.resolve() }
         return await keys?.resolve(id) ?? .unavailable
     }
@@ -130,5 +133,15 @@ final class DiscoveredKeys: Sendable {
         await old.keys.stop()
         // Tokens that were accepted with the old keys are verified again.
         context.invalidateDecisions()
+    }
+}
+
+extension IssuerKeys {
+    /// Looks up a key in memory, or the only one.
+    fileprivate func lookup(_ id: KeyID?) -> Lookup { if let id { lookup(id) } else { onlyKey() } }
+
+    /// Looks up a key, or the only one, after a fetch if one is allowed.
+    fileprivate func resolve(_ id: KeyID?) async -> Lookup {
+        if let id { await resolve(id) } else { await resolveOnlyKey() }
     }
 }

@@ -38,6 +38,8 @@ public struct TokenChecks: Sendable {
     public var maximumAge: Duration
     /// The longest time from `iat` to `exp`; `nil` for any.
     public var maximumLifetime: Duration?
+    /// Whether a token need not name its key, where the issuer has only one (OpenID Connect Core §10.1).
+    public var acceptsUnnamedKeys = false
     /// Whether `iss`, `exp` and `iat` may be missing: in claims that the issuer itself has just sent, not in a token.
     public var isOnline = false
     /// The parsed headers of the issuer's tokens.
@@ -79,9 +81,10 @@ public struct TokenChecks: Sendable {
 
     /// Runs the checks of a token up to the first that fails: everything but the subject.
     ///
-    /// - Parameter lookup: finds a key: among the cached ones, or the result of a fetch.
+    /// - Parameter lookup: finds a key: among the cached ones, or the result of a fetch; for `nil` the only one, with
+    ///   ``acceptsUnnamedKeys`` alone.
     public func check(
-        _ token: [UInt8], at now: UnixTime, log: inout CheckLog, lookup: (KeyID) -> IssuerKeys.Lookup
+        _ token: [UInt8], at now: UnixTime, log: inout CheckLog, lookup: (KeyID?) -> IssuerKeys.Lookup
     ) throws(TokenError) -> Checked {
         let jws = try log.check("form") { () throws(TokenError) in
             try mappingErrors { () throws(JOSEError) in try CompactJWS(token, headers: headers) }
@@ -136,7 +139,7 @@ public struct TokenChecks: Sendable {
 
 extension TokenChecks {
     private func checkSignature(
-        of jws: CompactJWS, log: inout CheckLog, lookup: (KeyID) -> IssuerKeys.Lookup
+        of jws: CompactJWS, log: inout CheckLog, lookup: (KeyID?) -> IssuerKeys.Lookup
     ) throws(TokenError) -> SignatureAlgorithm {
         let algorithm = try log.check("algorithm") { () throws(TokenError) in
             try mappingErrors { () throws(JOSEError) in try jws.algorithm(among: algorithms) }
@@ -155,30 +158,55 @@ extension TokenChecks {
         }
         try log.check("signature") { () throws(TokenError) in
             guard key.verify(signature: jws.signature, signingInput: jws.signingInput, as: algorithm) else {
-                throw rejected("bad_signature", "the signature does not verify with key \(key.id)")
+                let message = "the signature does not verify with key \(key.id)"
+                guard isUnnamed(jws) else { throw rejected("bad_signature", message) }
+                // The issuer may have another key by now.
+                throw TokenError(
+                    .undecided(nil), code: ErrorCode(rawValue: "\(prefix).bad_signature"), message: message)
             }
         }
         return algorithm
     }
 
     private func selectKey(
-        of jws: CompactJWS, _ lookup: (KeyID) -> IssuerKeys.Lookup
+        of jws: CompactJWS, _ lookup: (KeyID?) -> IssuerKeys.Lookup
     ) throws(TokenError) -> VerificationKey {
+        if isUnnamed(jws) { return try selectOnlyKey(lookup(nil)) }
         let id = try mappingErrors { () throws(JOSEError) in try jws.keyID() }
         switch lookup(id) {
         case .key(let key): return key
         case .unusable:
             throw rejected(JOSEError.Reason.keyUnusable.rawValue, "key \(id) of \(owner) key set is not usable")
         case .unknown: throw rejected(JOSEError.Reason.unknownKey.rawValue, "\(owner) key set has no key \(id)")
-        case .undecided:
-            throw TokenError(
-                .undecided(id), code: ErrorCode(rawValue: "\(prefix).unknown_key"),
-                message: "the key has not been fetched")
-        case .unavailable:
-            throw TokenError(
-                .unavailable, code: ErrorCode(rawValue: "\(prefix).keys_unavailable"),
-                message: "\(owner) keys are unavailable")
+        case .undecided: throw undecided(id)
+        case .unavailable: throw unavailable
         }
+    }
+
+    /// Whether the header has no `kid`, and need not have one; any other than a valid one is not accepted.
+    private func isUnnamed(_ jws: CompactJWS) -> Bool { acceptsUnnamedKeys && !jws.header.fields.has("kid") }
+
+    private func selectOnlyKey(_ found: IssuerKeys.Lookup) throws(TokenError) -> VerificationKey {
+        switch found {
+        case .key(let key): return key
+        case .unusable, .unknown:
+            throw rejected(
+                JOSEError.Reason.unknownKey.rawValue, "the header names no key, and \(owner) key set has several")
+        case .undecided: throw undecided(nil)
+        case .unavailable: throw unavailable
+        }
+    }
+
+    private func undecided(_ id: KeyID?) -> TokenError {
+        TokenError(
+            .undecided(id), code: ErrorCode(rawValue: "\(prefix).unknown_key"),
+            message: "the key has not been fetched")
+    }
+
+    private var unavailable: TokenError {
+        TokenError(
+            .unavailable, code: ErrorCode(rawValue: "\(prefix).keys_unavailable"),
+            message: "\(owner) keys are unavailable")
     }
 }
 

@@ -7,8 +7,9 @@ public struct TokenError: CodedError {
     public enum Kind: Sendable {
         /// The token is invalid.
         case rejected
-        /// The key is not cached; a fetch may bring it.
-        case undecided(KeyID)
+        /// The key is not cached; a fetch may bring it. `nil`: the token names none, and it is not signed with the one
+        /// that is cached, if there is one.
+        case undecided(KeyID?)
         /// The issuer's keys are unavailable.
         case unavailable
     }

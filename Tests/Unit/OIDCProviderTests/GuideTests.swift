@@ -45,7 +45,7 @@ import Testing
                 text += try String(contentsOf: file, encoding: .utf8)
             }
         }
-        let direct = text.matches(of: /(?:rejected|unavailable|OIDCError)\((?:\.\w+(?:\([\w.]*\))?,)?\s*"([a-z_]+)"/)
+        let direct = text.matches(of: /(?:rejected|unavailable|OIDCError)\(\s*(?:\.\w+(?:\([\w.]*\))?,)?\s*"([a-z_]+)"/)
         let interpolated = text.matches(of: /\\\(prefix\)\.([a-z_]+)"/)
         let shared = [
             "token_missing", "token_too_large", "malformed", "alg_not_allowed", "header_not_allowed", "unknown_key",
