@@ -118,8 +118,14 @@ let rooms: [Room] = [
         imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletConfig", "MartletProvider"],
         folder: "Plugins"),
     Room(
+        name: "OIDCProvider",
+        imports: ["MartletCore", "MartletJSON", "MartletCrypto", "MartletJOSE", "MartletConfig", "MartletProvider"],
+        folder: "Plugins"),
+    Room(
         name: "BundledProviders",
-        imports: ["MartletProvider", "AppleProvider", "WeChatProvider", "PasswordProvider", "HTTPProvider"],
+        imports: [
+            "MartletProvider", "AppleProvider", "HTTPProvider", "OIDCProvider", "PasswordProvider", "WeChatProvider",
+        ],
         folder: "Plugins",
         tests: false),
     Room(

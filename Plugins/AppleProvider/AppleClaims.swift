@@ -1,11 +1,9 @@
-internal import MartletConfig
-internal import MartletCore
+private import MartletCore
 internal import MartletJSON
+private import MartletProvider
 
 /// The claims of an identity token, parsed the way Apple writes them.
 struct AppleClaims {
-    private static let maximumTimeDigits = 12
-    private static let maximumSubjectBytes = 255
     private static let maximumEventsBytes = 4 * 1024
     /// The known values of `real_user_status`; any other number counts as "unknown".
     private static let realUserStatus: ClosedRange<Int64> = 0...2
@@ -23,75 +21,6 @@ struct AppleClaims {
     private func value(_ name: ClaimName) -> JSONValue? {
         for index in names.indices where names[index] == name { return payload.members[index].value }
         return nil
-    }
-
-    func issuer(among issuers: NonEmpty<Located<String>>) throws(AppleError) -> String {
-        guard let issuer = value(.issuer)?.string else { throw .badIssuer("iss is not a string") }
-        guard issuers.contains(where: { issuer.hasSameBytes(as: $0.value) }) else {
-            throw .badIssuer("iss is \(shown(issuer))")
-        }
-        return issuer
-    }
-
-    /// The single audience: a string, or a list of exactly one.
-    func audience(among audiences: NonEmpty<Located<String>>) throws(AppleError) -> String {
-        var value = value(.audience)
-        if let list = value?.array, list.count == 1 { value = list.first }
-        guard let audience = value?.string else { throw .badAudience("aud is neither a string nor a list of one") }
-        guard audiences.contains(where: { audience.hasSameBytes(as: $0.value) }) else {
-            throw .badAudience("aud is \(shown(audience))")
-        }
-        return audience
-    }
-
-    /// A time in seconds since 1970: digits only, 12 at most, so that arithmetic on it cannot overflow.
-    ///
-    /// - Returns: `nil` if the claim is absent.
-    func time(_ name: ClaimName) throws(AppleError) -> UnixTime? {
-        guard let value = value(name) else { return nil }
-        guard case .number(let number) = value, let seconds = Self.digits(number.text) else {
-            throw .badTimes("\(name.rawValue) is not a whole number of seconds")
-        }
-        return UnixTime(seconds: seconds)
-    }
-
-    private static func digits(_ text: String) -> Int64? {
-        let bytes = text.utf8Span.span
-        guard bytes.count <= maximumTimeDigits else { return nil }
-        var number: Int64 = 0
-        for index in bytes.indices {
-            let digit = bytes[index] &- 48
-            guard digit < 10 else { return nil }
-            number = number &* 10 &+ Int64(digit)
-        }
-        return number
-    }
-
-    func subject() throws(AppleError) -> String {
-        guard let subject = value(.subject)?.string, (1...Self.maximumSubjectBytes).contains(subject.utf8.count) else {
-            throw .badSubject("sub is not a string of 1 to \(Self.maximumSubjectBytes) bytes")
-        }
-        guard !Self.hasControl(subject) else {
-            throw .badSubject("sub contains control characters")
-        }
-        return subject
-    }
-
-    /// Whether a string has characters of the category Cc, which Unicode has closed: no table lookup is needed.
-    private static func hasControl(_ text: String) -> Bool {
-        let bytes = text.utf8Span.span
-        // Usually all bytes are printable ASCII, at most 0x5E after subtracting 0x20: no branch for each byte.
-        var maximum: UInt8 = 0
-        for index in bytes.indices { maximum = max(maximum, bytes[index] &- 0x20) }
-        if maximum <= 0x5E { return false }
-        var previous: UInt8 = 0
-        for index in bytes.indices {
-            let byte = bytes[index]
-            // U+0080 to U+009F are C2 80 to C2 9F.
-            if byte < 0x20 || byte == 0x7F || (previous == 0xC2 && byte < 0xA0) { return true }
-            previous = byte
-        }
-        return false
     }
 
     /// A claim that binds the token to a nonce or a code; `nil` if it is absent.
@@ -115,9 +44,7 @@ struct AppleClaims {
 
     /// The `jti`; `nil` if it is absent, not a string, or too long.
     var tokenID: String? {
-        guard let id = value(.tokenID)?.string, (1...Self.maximumSubjectBytes).contains(id.utf8.count),
-            !Self.hasControl(id)
-        else { return nil }
+        guard let id = value(.tokenID)?.string, TokenClaims.isIdentifier(id) else { return nil }
         return id
     }
 

@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletJOSE
+internal import MartletProvider
 
 /// Why a token or a login is not accepted; the guide to Sign in with Apple lists the codes.
 struct AppleError: CodedError {
@@ -26,22 +27,21 @@ struct AppleError: CodedError {
         self.message = message
     }
 
-    init(_ error: JOSEError) { self.init(.rejected, error.reason.rawValue, error.message) }
-
-    static func undecided(_ id: KeyID) -> AppleError {
-        AppleError(.undecided(id), "unknown_key", "the key has not been fetched")
+    /// A check that all signed tokens have in common.
+    init(_ error: TokenError) {
+        kind =
+            switch error.kind {
+            case .rejected: .rejected
+            case .undecided(let id?): .undecided(id)
+            // Apple's tokens name their keys.
+            case .undecided(nil): .rejected
+            case .unavailable: .unavailable
+            }
+        code = error.code
+        message = error.message
     }
-    static let unavailable = AppleError(.unavailable, "keys_unavailable", "Apple's keys are unavailable")
 
-    static func badSignature(_ message: String) -> AppleError { AppleError(.rejected, "bad_signature", message) }
-    static func badIssuer(_ message: String) -> AppleError { AppleError(.rejected, "bad_issuer", message) }
     static func badAudience(_ message: String) -> AppleError { AppleError(.rejected, "bad_audience", message) }
-    static func expired(_ message: String) -> AppleError { AppleError(.rejected, "expired", message) }
-    static func badTimes(_ message: String) -> AppleError { AppleError(.rejected, "bad_times", message) }
-    static func issuedInFuture(_ message: String) -> AppleError { AppleError(.rejected, "issued_in_future", message) }
-    static func notYetValid(_ message: String) -> AppleError { AppleError(.rejected, "not_yet_valid", message) }
-    static func tooOld(_ message: String) -> AppleError { AppleError(.rejected, "too_old", message) }
-    static func badSubject(_ message: String) -> AppleError { AppleError(.rejected, "bad_subject", message) }
     static func wrongTokenKind(_ message: String) -> AppleError { AppleError(.rejected, "wrong_token_kind", message) }
     static func badClaim(_ message: String) -> AppleError { AppleError(.rejected, "bad_claim", message) }
 

@@ -1,6 +1,7 @@
 private import AppleProvider
 private import HTTPProvider
 public import MartletProvider
+private import OIDCProvider
 private import PasswordProvider
 private import WeChatProvider
 
@@ -10,6 +11,7 @@ public enum BundledProviders {
     public static func register(in registry: inout ProviderRegistry) {
         registry.register(AppleProvider.self)
         registry.register(HTTPProvider.self)
+        registry.register(OIDCProvider.self)
         registry.register(PasswordProvider.self)
         registry.register(WeChatProvider.self)
     }

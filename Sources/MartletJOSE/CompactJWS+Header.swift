@@ -12,6 +12,22 @@ extension CompactJWS {
     /// - Throws: `header_not_allowed`.
     public func checkHeaderFields() throws(JOSEError) {
         if let error = header.error { throw error }
+        guard header.type == .none || header.type == .jwt else { throw Self.otherType("JWT") }
+    }
+
+    /// Rejects header fields that must be understood or must not be followed, and other types than the accepted ones.
+    /// - Parameter types: ``TokenType/other`` among them accepts nothing.
+    /// - Throws: `header_not_allowed`.
+    public func checkHeaderFields(accepting types: [TokenType]) throws(JOSEError) {
+        if let error = header.error { throw error }
+        guard header.type != .other, types.contains(header.type) else {
+            let hasAccessTokens = types.contains(.accessToken)
+            throw Self.otherType(types.contains(.jwt) ? hasAccessTokens ? "JWT or at+jwt" : "JWT" : "at+jwt")
+        }
+    }
+
+    private static func otherType(_ expected: String) -> JOSEError {
+        JOSEError(.headerNotAllowed, "the token's type is not \(expected)")
     }
 
     /// The key ID of the header; there is no default key.

@@ -15,7 +15,9 @@ public struct JWSHeader: Sendable {
     let algorithm: SignatureAlgorithm?
     /// The key ID in `kid`, if it is valid.
     let keyID: KeyID?
-    /// Why a token with this header is rejected; `nil` if the fields are allowed.
+    /// What `typ` says that the token is.
+    public let type: TokenType
+    /// Why a token with this header is rejected, whatever its type; `nil` if the fields are allowed.
     let error: JOSEError?
 
     /// - Throws: `malformed` unless it is base64url of a strict JSON object of at most 1 KiB and depth 4.
@@ -23,6 +25,7 @@ public struct JWSHeader: Sendable {
         fields = try CompactJWS.object(text, limits: Self.limits, name: "header")
         algorithm = fields["alg"]?.string.flatMap { SignatureAlgorithm(named: $0) }
         keyID = fields["kid"]?.string.flatMap { KeyID($0) }
+        type = TokenType(fields["typ"])
         error = Self.error(in: fields)
     }
 
@@ -30,9 +33,27 @@ public struct JWSHeader: Sendable {
         for name in forbidden where fields.has(name) {
             return JOSEError(.headerNotAllowed, "the header has '\(name)'")
         }
-        if let type = fields["typ"], type != "JWT" {
-            return JOSEError(.headerNotAllowed, "the token's type is not JWT")
-        }
         return nil
+    }
+}
+
+/// What the header of a token says that it is (RFC 8725 §3.11): tokens of one kind must not pass for another.
+public enum TokenType: Sendable, Hashable {
+    /// The header does not say.
+    case none
+    /// `JWT`, in this spelling.
+    case jwt
+    /// `at+jwt`, an access token (RFC 9068 §2.1), with `application/` or without.
+    case accessToken
+    /// Anything else, such as `logout+jwt`, `dpop+jwt` or `secevent+jwt`; never accepted.
+    case other
+
+    init(_ value: JSONValue?) {
+        switch value {
+        case nil: self = .none
+        case "JWT": self = .jwt
+        case "at+jwt", "application/at+jwt": self = .accessToken
+        default: self = .other
+        }
     }
 }

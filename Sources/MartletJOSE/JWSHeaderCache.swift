@@ -24,7 +24,9 @@ public final class JWSHeaderCache: Sendable {
         if let header = cached.flatMap({ $0 }) { return header }
         let header = try JWSHeader(text)
         // Headers that will be rejected are not cached.
-        guard header.error == nil, header.algorithm != nil, header.keyID != nil else { return header }
+        guard header.error == nil, header.type != .other, header.algorithm != nil, header.keyID != nil else {
+            return header
+        }
         _ = last.withLockIfAvailable { $0 = Entry(text: Array(text), header: header) }
         return header
     }

@@ -19,6 +19,9 @@ public struct KeySet: Sendable {
     public let keys: [KeyID: VerificationKey]
     public let skipped: [Skipped]
 
+    /// The key, if there is exactly one.
+    public var onlyKey: VerificationKey? { keys.count == 1 ? keys.first?.value : nil }
+
     /// Parses a document, skipping keys that cannot be used.
     ///
     /// - Parameters:
@@ -27,7 +30,7 @@ public struct KeySet: Sendable {
     /// - Throws: `bad_key_set` for a document over 64 KiB or 20 keys, that is not a key set, or that has no usable key.
     public init(document: [UInt8], allowing allowed: Set<SignatureAlgorithm>) throws(JOSEError) {
         let entries = try Self.entries(of: document)
-        let ids = entries.map { $0.object?["kid"]?.string.flatMap { KeyID($0) } }
+        let ids = entries.map { Self.id(of: $0.object ?? [:], isOnlyOne: entries.count == 1) }
         var keys: [KeyID: VerificationKey] = [:]
         var skipped: [Skipped] = []
         for (entry, id) in zip(entries, ids) {
@@ -42,6 +45,12 @@ public struct KeySet: Sendable {
         guard !keys.isEmpty else { throw JOSEError(.badKeySet, "the document has no usable key") }
         self.keys = keys
         self.skipped = skipped
+    }
+
+    /// The ID of a key; its thumbprint if it has none, and no other key could be meant.
+    private static func id(of entry: JSONObject, isOnlyOne: Bool) -> KeyID? {
+        guard isOnlyOne, !entry.has("kid") else { return entry["kid"]?.string.flatMap { KeyID($0) } }
+        return (try? PublicKeyParts(jwk: entry)).flatMap { KeyID($0.thumbprint) }
     }
 
     private static func entries(of document: [UInt8]) throws(JOSEError) -> [JSONValue] {

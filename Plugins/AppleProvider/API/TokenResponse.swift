@@ -1,5 +1,6 @@
 internal import MartletCore
 internal import MartletJSON
+private import MartletProvider
 
 /// Apple's response to a token request, parsed only.
 enum TokenResponse: Sendable {
@@ -58,7 +59,7 @@ enum TokenResponse: Sendable {
     private static func refused(_ body: [UInt8]) -> TokenResponse {
         guard let code = object(body)?["error"]?.string else { return .unknown("status 400 without an error code") }
         guard let error = APIError.allCases.first(where: { $0.rawValue.hasSameBytes(as: code) }) else {
-            return .unknown("error \(shown(code))")
+            return .unknown("error \(ShownText.make(code))")
         }
         return .refused(error)
     }

@@ -25,7 +25,7 @@ extension AppleProvider: SigningIn {
             if let client, let code = request.authorizationCode {
                 // Of an app: Apple rejects a redirect_uri.
                 let holder = CodeExchange.Holder(
-                    clientID: try token.claims.audience(among: configuration.audiences), redirectURI: nil,
+                    clientID: token.audience, redirectURI: nil,
                     codeVerifier: nil)
                 grant = try await CodeExchange(provider: self, client: client)
                     .run(code, of: holder, with: token, at: context.now, until: context.deadline).grant

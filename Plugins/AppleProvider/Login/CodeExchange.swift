@@ -1,4 +1,3 @@
-internal import MartletConfig
 internal import MartletCore
 private import MartletCrypto
 internal import MartletProvider
@@ -53,7 +52,7 @@ struct CodeExchange: Sendable {
         }
         let token = try await verified(granted.identityToken, at: now)
         try ExchangeChecks(login: login, audience: holder.clientID, accessToken: granted.accessToken)
-            .check(token, among: provider.configuration.audiences)
+            .check(token)
         return Exchanged(
             token: token, grant: granted.refreshToken.map { ProviderGrant(client: holder.clientID, token: $0) })
     }
@@ -87,10 +86,8 @@ struct ExchangeChecks {
     let accessToken: Secret
 
     /// - Throws: `rejected` if the tokens are of different users, clients or requests.
-    func check(
-        _ exchanged: VerifiedToken, among audiences: NonEmpty<Located<String>>
-    ) throws(AppleError) {
-        guard try exchanged.claims.audience(among: audiences).hasSameBytes(as: audience) else {
+    func check(_ exchanged: VerifiedToken) throws(AppleError) {
+        guard exchanged.audience.hasSameBytes(as: audience) else {
             throw .exchangeMismatch("the exchanged code belongs to another client")
         }
         if let login { try check(exchanged, against: login) }

@@ -51,7 +51,7 @@ extension AppleProvider: Redirecting {
         switch try WebResponse(callback.fields) {
         case .cancelled: return .cancelled
         case .failed(let error):
-            self.context.logger.warning("apple refused an authorization", ("error", shown(error)))
+            self.context.logger.warning("apple refused an authorization", ("error", ShownText.make(error)))
             throw Self.authenticationError(.authorizationFailed)
         case .login(let login):
             do throws(AppleError) {

@@ -48,7 +48,7 @@ struct WebChecks {
     /// The token must be of this client, not of another one of `audiences`, and have the attempt's nonce, whatever
     /// `nonce` demands of apps.
     func check(_ token: VerifiedToken) throws(AppleError) {
-        guard try token.claims.audience(among: configuration.audiences).hasSameBytes(as: clientID) else {
+        guard token.audience.hasSameBytes(as: clientID) else {
             throw .badAudience("aud is not the client of the website")
         }
         guard let nonce = try token.claims.binding(.nonce) else { throw .nonceMissing }

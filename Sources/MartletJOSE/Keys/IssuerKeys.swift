@@ -104,6 +104,29 @@ extension IssuerKeys {
         return finalLookup(id, hasResponse: true, cachesAbsence: false)
     }
 
+    /// The key of an issuer that has no other, for a token that names none (OpenID Connect Core §10.1).
+    ///
+    /// Reads from memory like ``lookup(_:)``; `unknown` if the issuer has several keys.
+    public func onlyKey() -> Lookup {
+        let now = clock.monotonicTime
+        return state.withLock { $0.onlyKey(now: now) }
+    }
+
+    /// The same, after a refresh if one is allowed: such a token does not show that the issuer has changed its key.
+    ///
+    /// Refreshes are limited like those for unknown key IDs; never returns `undecided`.
+    public func resolveOnlyKey() async -> Lookup {
+        if !hasKeys {
+            _ = await refresh(.due)
+        } else if let id = KeyID("martlet:unnamed") {
+            // Stands for the next key, so that the limits of unknown IDs apply to all tokens without one together.
+            _ = await resolve(id)
+        }
+        let found = onlyKey()
+        if case .undecided = found { return .unavailable }
+        return found
+    }
+
     /// The result when no further refresh is possible now.
     private func finalLookup(_ id: KeyID, hasResponse: Bool, cachesAbsence: Bool) -> Lookup {
         let now = clock.monotonicTime

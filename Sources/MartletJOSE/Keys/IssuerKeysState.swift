@@ -57,16 +57,24 @@ extension IssuerKeysState {
     }
 
     func lookup(_ id: KeyID, now: MonotonicTime) -> IssuerKeys.Lookup {
-        guard let cached = usable(at: now) else {
-            if isStopped { return .unavailable }
-            if active == nil, let retryAt, now < retryAt { return .unavailable }
-            return .undecided
-        }
+        guard let cached = usable(at: now) else { return lookupWithoutKeys(now: now) }
         if let key = cached.set.keys[id] { return .key(key) }
         if cached.set.skipped.contains(where: { $0.id == id }) { return .unusable }
         if let until = absent[id], now < until { return .unknown }
         if isStopped { return .unavailable }
         if active == nil, let cooldownEnds, now < cooldownEnds { return hasNoResponse ? .unavailable : .unknown }
+        return .undecided
+    }
+
+    /// The key of an issuer that has no other.
+    func onlyKey(now: MonotonicTime) -> IssuerKeys.Lookup {
+        guard let cached = usable(at: now) else { return lookupWithoutKeys(now: now) }
+        return cached.set.onlyKey.map { .key($0) } ?? .unknown
+    }
+
+    private func lookupWithoutKeys(now: MonotonicTime) -> IssuerKeys.Lookup {
+        if isStopped { return .unavailable }
+        if active == nil, let retryAt, now < retryAt { return .unavailable }
         return .undecided
     }
 

@@ -82,7 +82,21 @@ import Testing
         let set = try Self.set([Self.entry(Self.rsa.get(), change), Self.entry(Self.elliptic.get())])
         #expect(set.keys.keys.map(\.text) == ["EC"])
         #expect(set.skipped.count == 1)
+        // A key that is the only one needs no ID.
+        if change.name == "kid", change.value == nil { return }
         #expect(throws: JOSEError(.badKeySet, "")) { try Self.set([Self.entry(Self.rsa.get(), change)]) }
+    }
+
+    @Test func `the only key may be without an ID, and then has its thumbprint`() throws {
+        let unnamed = try Self.entry(Self.rsa.get(), Change(name: "kid", value: nil))
+        let set = try Self.set([unnamed])
+        let key = try #require(set.onlyKey)
+        #expect(set.keys.keys.map(\.text) == [key.parts.thumbprint] && set.skipped.isEmpty)
+        #expect(throws: JOSEError(.badKeySet, "")) { try Self.set([unnamed, unnamed]) }
+        #expect(try Self.set([Self.entry(Self.rsa.get()), Self.entry(Self.elliptic.get())]).onlyKey == nil)
+        // A key for encryption is no other one.
+        let encrypting = try Self.entry(Self.elliptic.get(), Change(name: "use", value: "\"enc\""))
+        #expect(try Self.set([Self.entry(Self.rsa.get()), encrypting]).onlyKey?.id.text == "RSA")
     }
 
     static let harmfulToCurves: [Change] = [

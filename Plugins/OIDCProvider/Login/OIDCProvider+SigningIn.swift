@@ -1,0 +1,55 @@
+internal import MartletCore
+private import MartletJSON
+public import MartletProvider
+
+extension OIDCProvider: SigningIn {
+    /// Authenticates a login by the ID token that an app has got from the issuer, to which the nonce must be bound.
+    ///
+    /// The nonce is consumed after the checks, so that only the holder of a valid token can consume it.
+    public func signIn(
+        with form: SignInForm, in context: AuthenticationContext
+    ) async throws(AuthenticationError) -> SignIn {
+        guard let login = configuration.login else {
+            throw OIDCError(.notFound, "login_not_configured", "logins are off").authenticationError
+        }
+        // A copy, because both owners wipe what they hold.
+        let token = try form.requiredSecret("id_token").withBytes { Credential(bearer: $0.map(\.self)) }
+        let nonce = try form.text("nonce")
+        var log = CheckLog(recorded: false)
+        do throws(OIDCError) {
+            let verified = try await verifyFetchingKey(token, for: .login, at: context.now, log: &log)
+            let sent = nonce?.isEmpty == true ? nil : nonce
+            if let used = try Self.nonce(sent, of: verified, under: login.nonce) {
+                try await consume(used, under: login.nonce)
+            }
+            return SignIn(identity: verified.identity)
+        } catch {
+            throw error.authenticationError
+        }
+    }
+
+    /// Body and token must agree on the nonce.
+    /// - Returns: the nonce to consume, if there is one.
+    private static func nonce(
+        _ sent: String?, of verified: VerifiedClaims, under policy: LoginBlock.NoncePolicy
+    ) throws(OIDCError) -> String? {
+        if policy == .off { return nil }
+        // Accepting a nonce in only one of them would let the holder of a stolen token leave its nonce out.
+        if policy == .optional, sent == nil, !verified.payload.has("nonce") { return nil }
+        guard let sent else { throw .rejected("nonce_missing", "nonce missing from the body or the token") }
+        try IdentityTokenBinding(payload: verified.payload).checkNonce(sent)
+        return sent
+    }
+
+    /// Consumes a nonce; under `optional` it may also be the app's own, which the store does not know.
+    private func consume(_ nonce: String, under policy: LoginBlock.NoncePolicy) async throws(OIDCError) {
+        switch await context.consumeNonce(nonce) {
+        case .found: break
+        case .miss:
+            guard policy == .optional, !context.isIssued(nonce) else {
+                throw .rejected("nonce_reused", "the nonce was used, has expired or was not issued here")
+            }
+        case .unavailable(let error): throw .unavailable("store_unavailable", "nonce lookup failed [\(error.code)]")
+        }
+    }
+}

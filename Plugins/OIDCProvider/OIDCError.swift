@@ -1,0 +1,64 @@
+internal import MartletCore
+internal import MartletJOSE
+internal import MartletProvider
+
+/// Why a token or a login is not accepted; the guide to OpenID Connect lists the codes.
+struct OIDCError: CodedError {
+    /// How the failure is handled.
+    enum Kind: Sendable {
+        /// The credential is invalid.
+        case rejected
+        /// The key is not cached; a fetch may bring it. `nil` for that of a token that names none.
+        case undecided(KeyID?)
+        /// The issuer or the store is unavailable, or refuses the gateway itself.
+        case unavailable
+        /// The issuer limits the rate of calls, with the pause that it asks for.
+        case throttled(Duration?)
+        /// The configuration does not have it.
+        case notFound
+    }
+
+    let kind: Kind
+    let code: ErrorCode
+    /// For operators and `martlet explain`.
+    let message: String
+
+    init(_ kind: Kind, _ reason: String, _ message: String) {
+        self.kind = kind
+        code = ErrorCode(rawValue: "oidc.\(reason)")
+        self.message = message
+    }
+
+    /// A check that all signed tokens have in common.
+    init(_ error: TokenError) {
+        kind =
+            switch error.kind {
+            case .rejected: .rejected
+            case .undecided(let id): .undecided(id)
+            case .unavailable: .unavailable
+            }
+        code = error.code
+        message = error.message
+    }
+
+    /// A signature that was not made with the only key of the issuer, which has just been fetched.
+    init(rejectedAfterFetch error: OIDCError) {
+        kind = .rejected
+        code = error.code
+        message = error.message
+    }
+
+    static func rejected(_ reason: String, _ message: String) -> OIDCError { OIDCError(.rejected, reason, message) }
+    static func unavailable(_ reason: String, _ message: String) -> OIDCError {
+        OIDCError(.unavailable, reason, message)
+    }
+
+    var authenticationError: AuthenticationError {
+        switch kind {
+        case .rejected: .rejected(code, cause: self)
+        case .undecided, .unavailable: .unavailable(code, cause: self)
+        case .throttled(let pause): .unavailable(code, retryAfter: pause ?? .seconds(60), cause: self)
+        case .notFound: AuthenticationError(code, .notFound, cause: self)
+        }
+    }
+}
